@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "job/train/training.h"
-#include "measure/repeats.h"
 #include "parallel/launcher.h"
+#include "record/repeats.h"
 
 namespace evener {
 namespace {
@@ -64,9 +64,8 @@ double time_of(const Words& words, const fs::path& out, Way way) {
   return clock.seconds();
 }
 
-void tell(const char* what, const std::vector<measure::BlockValue>& base,
-          const std::vector<measure::BlockValue>& with) {
-  const measure::RunComparison comparison = measure::compare_runs(base, with);
+void tell(const char* what, const std::vector<record::BlockValue>& base, const std::vector<record::BlockValue>& with) {
+  const record::RunComparison comparison = record::compare_runs(base, with);
   if (!comparison.interval) return;
   fmt::print("{}: {:+.2f} % ({:+.2f} to {:+.2f})\n", what, 100 * (*comparison.ratio - 1),
              100 * (comparison.interval->low - 1), 100 * (comparison.interval->high - 1));
@@ -75,7 +74,7 @@ void tell(const char* what, const std::vector<measure::BlockValue>& base,
 void compare(int rounds, const Words& words) {
   const fs::path out = fs::temp_directory_path() / fmt::format("evener-recording-{}", now_s());
   std::mt19937 chance(1);
-  std::array<std::vector<measure::BlockValue>, kNames.size()> seconds;
+  std::array<std::vector<record::BlockValue>, kNames.size()> seconds;
   std::array order = {kBare, kRarelySampled, kRecorded};
   time_of(words, out, kBare);  // warms up
   for (int round = 0; round < rounds; ++round) {

@@ -11,7 +11,7 @@
 #include "bench/run_log.h"
 #include "bench/scenario.h"
 #include "bench/system.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::bench {
 
@@ -21,8 +21,8 @@ struct ScenarioResult {
   std::optional<PercentileEstimate> estimate;  // single-stream, multi-stream; absent with too few queries
   std::optional<double> arrival_rate;          // server: queries per second in the run that counts
   std::optional<double> highest_rate;          // server: that kept the limit in a whole run
-  std::vector<measure::RateTrial> rates;       // server: all that were tried, in that order
-  measure::Validity validity;                  // by the rules of the scenario alone
+  std::vector<record::RateTrial> rates;        // server: all that were tried, in that order
+  record::Validity validity;                   // by the rules of the scenario alone
   std::vector<std::string> notes;
 };
 

@@ -14,10 +14,10 @@
 namespace evener::bench {
 namespace {
 
-using measure::Better;
-using measure::Metric;
-using measure::MetricRole;
-using measure::Record;
+using record::Better;
+using record::Metric;
+using record::MetricRole;
+using record::Record;
 
 constexpr std::array kShownPercentiles{0.5, 0.9, 0.99, 0.999};
 /// A tenth of a run with fewer queries says nothing of its percentile.
@@ -137,10 +137,10 @@ void add_latencies(const ScenarioResult& result, Record& record) {
   add_metric(record, latency_metric("max", "largest latency", sorted.back()));
 }
 
-measure::ScenarioRecord scenario_record(const ScenarioResult& result) {
+record::ScenarioRecord scenario_record(const ScenarioResult& result) {
   const ScenarioOptions& options = result.options;
   const bool offline = options.scenario == Scenario::kOffline, server = options.scenario == Scenario::kServer;
-  measure::ScenarioRecord scenario;
+  record::ScenarioRecord scenario;
   scenario.name = scenario_name(options.scenario);
   if (!offline) scenario.percentile = options.percentile;
   if (server) scenario.latency_limit_s = options.latency_limit_s;
@@ -175,7 +175,7 @@ void append_line(std::string& text, std::size_t number, const AnsweredQuery& que
 void fill_record(const ScenarioResult& result, Record& record) {
   const ScenarioOptions& options = result.options;
   record.scenario = scenario_record(result);
-  if (result.log.stopped) record.status = measure::Status::kInterrupted;
+  if (result.log.stopped) record.status = record::Status::kInterrupted;
   record.seeds["sample_set"] = options.seeds.sample_set;
   record.seeds["sample_index"] = options.seeds.sample_index;
   record.seeds["schedule"] = options.seeds.schedule;

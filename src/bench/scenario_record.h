@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "bench/run_scenario.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::bench {
 
@@ -14,7 +14,7 @@ inline constexpr const char* kLatencies = "latencies.csv";
 /// Adds to `record` the scenario, its seeds, its figures and notes, and what its rules say of its validity; an
 /// interrupted one is marked so. The figure of the scenario is the run's main speed, unless the record has
 /// images_per_s.
-void fill_record(const ScenarioResult& result, measure::Record& record);
+void fill_record(const ScenarioResult& result, record::Record& record);
 
 /// Writes a line for each query (offline: batch) in the order of the answers: when it was asked, how long it took, and
 /// the parts of that, empty where they aren't known.

@@ -8,7 +8,7 @@
 namespace evener::bench {
 namespace {
 
-using Reasons = std::vector<measure::ValidityReason>;
+using Reasons = std::vector<record::ValidityReason>;
 
 std::string percent(double share) {
   return fmt::format("{:g} %", 100 * share);
@@ -57,8 +57,8 @@ void judge_limit(const ScenarioResult& result, Reasons& reasons) {
 
 }  // namespace
 
-measure::Validity judge_scenario(const ScenarioResult& result) {
-  measure::Validity validity;
+record::Validity judge_scenario(const ScenarioResult& result) {
+  record::Validity validity;
   if (result.log.stopped) {
     validity.reasons.push_back({"unfinished", "it was interrupted", "run it again"});
   }

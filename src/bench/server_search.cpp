@@ -36,7 +36,7 @@ class Search {
     const Extent extent = session_.whole_extent();
     const double planned = std::max(static_cast<double>(extent.min_queries), rate * extent.min_s);
     const auto allowed = allowed_late(static_cast<std::int64_t>(planned), options_.percentile);
-    measure::RateTrial trial = ask(rate, extent, allowed.value_or(0), &result_.log, &result_.arrival_rate);
+    record::RateTrial trial = ask(rate, extent, allowed.value_or(0), &result_.log, &result_.arrival_rate);
     const auto late = allowed_late(static_cast<std::int64_t>(result_.log.queries.size()), options_.percentile);
     trial.held = !result_.log.hopeless && !result_.log.stopped && late && result_.log.late <= *late;
     if (!result_.log.stopped) result_.rates.push_back(trial);
@@ -76,20 +76,20 @@ class Search {
     const auto most_late = static_cast<std::int64_t>((1 - options_.percentile) * planned);
     RunLog log;
     std::optional<double> arrival_rate;
-    measure::RateTrial trial = ask(rate, extent, most_late, &log, &arrival_rate);
+    record::RateTrial trial = ask(rate, extent, most_late, &log, &arrival_rate);
     trial.held = !log.stopped && !log.hopeless && trial.latency_s && *trial.latency_s <= options_.latency_limit_s;
     if (!log.stopped) result_.rates.push_back(trial);
     return trial.held;
   }
 
-  measure::RateTrial ask(double rate, const Extent& extent, std::int64_t allowed, RunLog* log,
-                         std::optional<double>* arrival_rate) {
+  record::RateTrial ask(double rate, const Extent& extent, std::int64_t allowed, RunLog* log,
+                        std::optional<double>* arrival_rate) {
     ServerDealer dealer(session_.draw, extent, session_.progress(), options_.largest_batch, rate,
                         options_.latency_limit_s, allowed, options_.seeds.schedule);
     session_.lanes.run(dealer);
     *log = std::move(dealer.log());
     *arrival_rate = dealer.arrival_rate();
-    measure::RateTrial trial;
+    record::RateTrial trial;
     trial.rate = rate;
     trial.queries = static_cast<std::int64_t>(log->queries.size());
     trial.seconds = log->seconds;

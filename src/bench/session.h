@@ -28,6 +28,6 @@ struct Session {
 void measure_server(const Session& session, ScenarioResult& result);
 
 /// Whether the result keeps the rules of its scenario (scenario_rules.cpp).
-measure::Validity judge_scenario(const ScenarioResult& result);
+record::Validity judge_scenario(const ScenarioResult& result);
 
 }  // namespace evener::bench

@@ -16,7 +16,7 @@
 #include "base/names.h"
 #include "base/precision.h"
 #include "cli/command.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "report/conclusion.h"
 #include "report/html.h"
 #include "report/table.h"
@@ -111,7 +111,7 @@ class TemporaryOutput {
 };
 
 /// Trains in a process of its own: the peak of memory in its record is that of this run alone.
-measure::Record run(const Job& job) {
+record::Record run(const Job& job) {
   return run::run_as_child(job.words, job.out, {.owner = "demo", .name = job.model + " on " + job.on});
 }
 
@@ -127,7 +127,7 @@ double probe(const DemoFlags& demo, const std::string& on) {
   const Job job = masks_job(demo, "probe", on, kProbeImages * 100 / 85 + 1, 1,
                             {"--split", "85/15", "--schedule", "constant", "--quiet"});
   const TemporaryOutput output(job.out);
-  const measure::Record record = run(job);
+  const record::Record record = run(job);
   if (!record.times.train) throw Error("the record in '" + job.out.string() + "' has no time of training");
   return *record.times.train / static_cast<double>(record.data.train.value_or(kProbeImages));
 }

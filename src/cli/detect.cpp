@@ -12,7 +12,7 @@
 #include "job/detect/pictures.h"
 #include "job/detect/record.h"
 #include "job/layer_table.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 
 namespace evener::cli {
 namespace {
@@ -29,7 +29,7 @@ constexpr const char* kDetectExamples = R"(Examples:
 int tell_detect(const job::DetectFlags& flags) {
   ProgressLine progress(*flags.output.quiet);
   const job::DetectionRun run = job::detect(flags, progress);
-  const bool wrote_record = write_json(*flags.output.json, measure::to_json(run.record));
+  const bool wrote_record = write_json(*flags.output.json, record::to_json(run.record));
   // Lines that another program reads stay alone.
   const std::string& format = *flags.output.format;
   const bool for_people = !wrote_record && format != "csv" && format != "jsonl" && format != "coco";

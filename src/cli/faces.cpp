@@ -8,7 +8,7 @@
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/faces/faces_job.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 
 namespace evener::cli {
 namespace {
@@ -25,7 +25,7 @@ constexpr const char* kFacesExamples = R"(Examples:
 int tell_faces(const job::FacesCommandFlags& flags) {
   ProgressLine progress(*flags.output.quiet);
   const job::FacesRun run = job::find_faces(flags, progress);
-  if (write_json(*flags.output.json, measure::to_json(run.record))) return 0;
+  if (write_json(*flags.output.json, record::to_json(run.record))) return 0;
   for (const std::string& sentence : run.summary) fmt::print("{}\n", sentence);
   fmt::print("results  {}\n", run.results.string());
   return 0;

@@ -20,8 +20,8 @@
 #include "job/infer/scenario.h"
 #include "job/infer/watch.h"
 #include "job/layer_table.h"
-#include "measure/record_json.h"
-#include "measure/share_interval.h"
+#include "record/record_json.h"
+#include "record/share_interval.h"
 #include "report/format.h"
 #include "report/table.h"
 
@@ -42,7 +42,7 @@ constexpr std::size_t kMostClassesShown = 20, kMostConfusions = 5, kMostMistakes
 
 std::string share_text(std::int64_t hits, std::int64_t count) {
   const double share = static_cast<double>(hits) / static_cast<double>(count);
-  return fmt::format("{:.2f} % (95 %: {})", 100 * share, measure::share_interval_text(share, count));
+  return fmt::format("{:.2f} % (95 %: {})", 100 * share, record::share_interval_text(share, count));
 }
 
 /// A class, how many images of it there were, and how many were recognised.
@@ -136,7 +136,7 @@ void print_summary(const job::InferenceRun& run) {
 }
 
 int tell_scenario(const job::InferenceRun& run, const std::string& json) {
-  if (!write_json(json, measure::to_json(run.record))) {
+  if (!write_json(json, record::to_json(run.record))) {
     std::fputs(job::scenario_text(run.record).c_str(), stdout);
     std::fputs(job::layers_text(run.record).c_str(), stdout);
     if (!run.folder.empty()) fmt::print("results                         {}\n", run.folder.string());
@@ -148,7 +148,7 @@ int tell_scenario(const job::InferenceRun& run, const std::string& json) {
 void tell_answers(const job::InferCommandFlags& flags, const job::InferenceRun& run) {
   // Lines that another program reads stay alone.
   const bool for_people = *flags.answers.format != "csv" && *flags.answers.format != "jsonl";
-  if (!write_json(*flags.answers.json, measure::to_json(run.record)) && for_people) {
+  if (!write_json(*flags.answers.json, record::to_json(run.record)) && for_people) {
     std::fputs(job::layers_text(run.record).c_str(), stdout);
     print_summary(run);
   }

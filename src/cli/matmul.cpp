@@ -9,7 +9,7 @@
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/matmul/matmul_job.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 
 namespace evener::cli {
 namespace {
@@ -23,7 +23,7 @@ constexpr const char* kMatmulExamples = R"(Examples:
 int tell_matmul(const job::MatmulFlags& flags) {
   ProgressLine progress(*flags.output.quiet || *flags.output.json == "-");
   const job::MatmulRun run = job::matmul(flags, progress);
-  if (!write_json(*flags.output.json, measure::to_json(run.record))) {
+  if (!write_json(*flags.output.json, record::to_json(run.record))) {
     fmt::print("{0} x {0}, {1}: {2} a product\n", *flags.product.size, *flags.product.precision,
                si_text(run.products.front().flops, "FLOP"));
     for (const job::DeviceProducts& products : run.products) std::fputs(job::products_text(products).c_str(), stdout);

@@ -7,7 +7,7 @@
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/quantize/quantization.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 
 namespace evener::cli {
 namespace {
@@ -29,7 +29,7 @@ Examples:
 int tell_quantize(job::QuantizeFlags& flags) {
   ProgressLine progress(*flags.output.quiet);
   const job::QuantizedRun run = job::quantize(flags, progress);
-  if (write_json(*flags.output.json, measure::to_json(run.record))) return 0;
+  if (write_json(*flags.output.json, record::to_json(run.record))) return 0;
   fmt::print("{}results               {}\n", job::comparison_text(run.comparison), run.folder.string());
   return 0;
 }

@@ -16,8 +16,8 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "job/follow/follow.h"
-#include "measure/record_json.h"
 #include "measure/sensors/assumed_power.h"
+#include "record/record_json.h"
 #include "report/conclusion.h"
 #include "report/html.h"
 #include "report/published_energy.h"
@@ -108,7 +108,7 @@ void put_to(const std::string& place, const std::string& text) {
 /// One run: its record. Several: a list of them, in the order given.
 std::string json_text(const std::vector<report::Run>& runs) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const report::Run& run : runs) json.push_back(measure::to_json(run.record));
+  for (const report::Run& run : runs) json.push_back(record::to_json(run.record));
   if (runs.size() == 1) json = nlohmann::ordered_json(json.front());
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -18,10 +18,10 @@
 #include "job/layer_table.h"
 #include "job/train/dry_run.h"
 #include "job/train/training.h"
-#include "measure/metric.h"
-#include "measure/record_json.h"
-#include "measure/record_kind.h"
-#include "measure/share_interval.h"
+#include "record/metric.h"
+#include "record/record_json.h"
+#include "record/record_kind.h"
+#include "record/share_interval.h"
 #include "task/limits.h"
 
 namespace evener::cli {
@@ -52,24 +52,24 @@ std::string loss_text(const std::optional<double>& loss) {
 std::string doubt_text(const std::optional<double>& accuracy, const std::optional<std::int64_t>& images) {
   if (!accuracy || !images || *images >= static_cast<std::int64_t>(task::kFewJudged)) return "";
   return fmt::format("; of {}, so that it may be {} (95 %)", counted(*images, "image"),
-                     measure::share_interval_text(*accuracy, *images));
+                     record::share_interval_text(*accuracy, *images));
 }
 
 /// The median with what it is the median of, and a warning where all images over all seconds say something else.
-void print_speed(const measure::Record& record) {
-  const std::vector<measure::Metric> metrics = measure::metrics_of(record);
-  const measure::Metric* speed = measure::main_speed(metrics);
+void print_speed(const record::Record& record) {
+  const std::vector<record::Metric> metrics = record::metrics_of(record);
+  const record::Metric* speed = record::main_speed(metrics);
   if (speed == nullptr || !speed->value) return;
-  fmt::print("training speed            {} images/s ({})\n", si_text(*speed->value), measure::spread_text(*speed));
-  if (const std::string note = measure::speed_note(record); !note.empty()) fmt::print("  note: {}\n", note);
+  fmt::print("training speed            {} images/s ({})\n", si_text(*speed->value), record::spread_text(*speed));
+  if (const std::string note = record::speed_note(record); !note.empty()) fmt::print("  note: {}\n", note);
 }
 
 /// What a detector has in place of accuracies.
-void print_precision(const measure::Record& record) {
-  const std::vector<measure::Metric> metrics = measure::metrics_of(record);
+void print_precision(const record::Record& record) {
+  const std::vector<record::Metric> metrics = record::metrics_of(record);
   for (const auto& [part, title] : {std::pair{"val", "best validation mAP@0.5"}, std::pair{"test", "test mAP@0.5"}}) {
-    const measure::Metric* at_half = measure::find_metric(metrics, part + std::string("_map_50"));
-    const measure::Metric* all = measure::find_metric(metrics, part + std::string("_map"));
+    const record::Metric* at_half = record::find_metric(metrics, part + std::string("_map_50"));
+    const record::Metric* all = record::find_metric(metrics, part + std::string("_map"));
     if (at_half == nullptr || !at_half->value) continue;
     fmt::print("{:<26}{:.4f}{}\n", title, *at_half->value,
                all != nullptr && all->value ? fmt::format(" (mAP@0.5:0.95 {:.4f})", *all->value) : "");
@@ -85,15 +85,15 @@ void print_next(const job::TrainingOutcome& outcome) {
       run.replace(at, 1, "'\\''");
     run = "'" + run + "'";
   }
-  const bool finds_boxes = measure::find_metric(measure::metrics_of(outcome.record), "val_map_50") != nullptr ||
-                           measure::find_metric(measure::metrics_of(outcome.record), "test_map_50") != nullptr;
+  const bool finds_boxes = record::find_metric(record::metrics_of(outcome.record), "val_map_50") != nullptr ||
+                           record::find_metric(record::metrics_of(outcome.record), "test_map_50") != nullptr;
   fmt::print("next                      evener {} {} PHOTOS, or evener report {}\n", finds_boxes ? "detect" : "infer",
              run, run);
 }
 
 void print_summary(const job::TrainingOutcome& outcome) {
-  const measure::Record& record = outcome.record;
-  const measure::Accuracy& accuracy = record.training.accuracy;
+  const record::Record& record = outcome.record;
+  const record::Accuracy& accuracy = record.training.accuracy;
   const std::string val_doubt = doubt_text(accuracy.val, record.data.val),
                     test_doubt = doubt_text(accuracy.test, record.data.test);
   std::fputs(job::layers_text(record).c_str(), stdout);
@@ -120,7 +120,7 @@ void print_summary(const job::TrainingOutcome& outcome) {
     fmt::print("peak memory               {}\n", bytes_text(*record.memory.peak_rss_bytes));
   if (record.energy.joules) {
     fmt::print("energy                    {} ({})\n", si_text(*record.energy.joules, "J"),
-               measure::energy_class_name(record.energy.kind));
+               record::energy_class_name(record.energy.kind));
   }
   for (const std::string& sentence : record.trouble) fmt::print("trouble                   {}\n", sentence);
   fmt::print("results                   {}\n", outcome.out.string());
@@ -143,7 +143,7 @@ int train(job::TrainFlags& flags) {
   job::choose_by_trying(flags, progress);
   const job::TrainingOutcome outcome = job::train(flags, progress);
   if (outcome.out.empty()) return 0;  // others tell
-  if (!write_json(*flags.output.json, measure::to_json(outcome.record))) print_summary(outcome);
+  if (!write_json(*flags.output.json, record::to_json(outcome.record))) print_summary(outcome);
   switch (outcome.status) {
     case task::TrainStatus::kDone:
       return 0;

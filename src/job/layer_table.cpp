@@ -11,7 +11,7 @@
 namespace evener::job {
 namespace {
 
-using measure::LayerRecord;
+using record::LayerRecord;
 
 double seconds_of(const LayerRecord& layer) {
   return layer.forward_s.value_or(0) + layer.backward_s.value_or(0);
@@ -97,7 +97,7 @@ LayerRecord sum_of(const std::vector<LayerRecord>& layers) {
 
 }  // namespace
 
-void add_layers(const std::filesystem::path& folder, measure::Record& record, Observer& line,
+void add_layers(const std::filesystem::path& folder, record::Record& record, Observer& line,
                 const std::function<task::NetworkProfile()>& profile) {
   line.show("timing layers");
   const task::NetworkProfile found = profile();
@@ -116,10 +116,10 @@ void add_layers(const std::filesystem::path& folder, measure::Record& record, Ob
     record.notes.push_back(note_text(found, peak));
   }
   line.note("note: " + record.notes.back());
-  if (!folder.empty()) measure::write_record(folder, record);
+  if (!folder.empty()) record::write_record(folder, record);
 }
 
-std::string layers_text(const measure::Record& record) {
+std::string layers_text(const record::Record& record) {
   if (record.layers.empty()) return "";
   const LayerRecord sum = sum_of(record.layers);
   std::vector<Cells> rows = {

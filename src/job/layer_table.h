@@ -6,7 +6,7 @@
 #include <string>
 
 #include "job/observer.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "task/layer_profile.h"
 
 namespace evener::job {
@@ -14,10 +14,10 @@ namespace evener::job {
 /// Times the layers by `profile`, measures the processor's peaks, and adds both to the record, which is written anew to
 /// `folder` (empty = nowhere): the run's own times and energy were taken before. Where layers can't be timed, a note
 /// says why.
-void add_layers(const std::filesystem::path& folder, measure::Record& record, Observer& line,
+void add_layers(const std::filesystem::path& folder, record::Record& record, Observer& line,
                 const std::function<task::NetworkProfile()>& profile);
 
 /// A line for each layer, and their sum; "" for a record without layers.
-std::string layers_text(const measure::Record& record);
+std::string layers_text(const record::Record& record);
 
 }  // namespace evener::job

@@ -25,7 +25,7 @@
 #include "library/event_post.h"
 #include "library/given_options.h"
 #include "library/load_flags.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 
 namespace evener {
 namespace {
@@ -89,8 +89,8 @@ Result run_job(Observer* observer, const StopFlag* stop, const std::function<Res
   return result;
 }
 
-std::string record_text(const measure::Record& record) {
-  return measure::to_json(record).dump(2);
+std::string record_text(const record::Record& record) {
+  return record::to_json(record).dump(2);
 }
 
 void require_answers(std::size_t answered) {

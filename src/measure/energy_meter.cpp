@@ -73,7 +73,7 @@ EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sens
 /// Each thing once, and what is measured before what was stated: a meter of the whole machine where nothing measures
 /// its processors, or where a stated power would have to stand in for a part that this meter sees; else the parts.
 void EnergyMeter::choose_added() {
-  const auto of = [&](Covers covers, EnergyClass kind) {
+  const auto of = [&](record::Covers covers, record::EnergyClass kind) {
     std::vector<Meter*> found;
     for (Meter& meter : meters_) {
       if (meter.channel->covers == covers && meter.channel->kind == kind) found.push_back(&meter);
@@ -81,16 +81,16 @@ void EnergyMeter::choose_added() {
     return found;
   };
   std::vector<Meter*> chosen;
-  bool all_measured = !of(Covers::kPackage, EnergyClass::kMeasured).empty();
-  for (const Covers covers : {Covers::kPackage, Covers::kDram, Covers::kGpu}) {
-    auto parts = of(covers, EnergyClass::kMeasured);
+  bool all_measured = !of(record::Covers::kPackage, record::EnergyClass::kMeasured).empty();
+  for (const record::Covers covers : {record::Covers::kPackage, record::Covers::kDram, record::Covers::kGpu}) {
+    auto parts = of(covers, record::EnergyClass::kMeasured);
     if (parts.empty()) {
-      parts = of(covers, EnergyClass::kEstimated);
+      parts = of(covers, record::EnergyClass::kEstimated);
       all_measured = all_measured && parts.empty();
     }
     chosen.insert(chosen.end(), parts.begin(), parts.end());
   }
-  const auto machine = of(Covers::kMachine, EnergyClass::kMeasured);
+  const auto machine = of(record::Covers::kMachine, record::EnergyClass::kMeasured);
   if (!all_measured && !machine.empty()) chosen = {machine.front()};
   for (Meter* meter : chosen) meter->added = true;
 }
@@ -198,7 +198,7 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
       const double step_j = meter.joules() - before_j;
       if (!meter.added) continue;
       added_j += step_j;
-      if (meter.channel->covers == Covers::kPackage) cpu_j += step_j;
+      if (meter.channel->covers == record::Covers::kPackage) cpu_j += step_j;
     }
     asked_s = now;
   }
@@ -244,7 +244,7 @@ std::optional<double> EnergyMeter::joules_so_far() const {
 
 bool EnergyMeter::sees_processors() const {
   return std::ranges::any_of(
-      meters_, [](const Meter& meter) { return meter.added && meter.channel->covers == Covers::kPackage; });
+      meters_, [](const Meter& meter) { return meter.added && meter.channel->covers == record::Covers::kPackage; });
 }
 
 void EnergyMeter::look_at_devices() {
@@ -269,7 +269,7 @@ EnergyMeter::Held EnergyMeter::held(const Meter& meter) const {
 /// Why a counter's joules say too little, where its sensor doesn't say what it counts in; empty = they are fine.
 std::string EnergyMeter::coarseness(const Meter& meter) const {
   const Channel& channel = *meter.channel;
-  if (channel.joules_per_count == 0 || channel.step_j > 0 || channel.kind != EnergyClass::kMeasured) return "";
+  if (channel.joules_per_count == 0 || channel.step_j > 0 || channel.kind != record::EnergyClass::kMeasured) return "";
   const double joules = meter.joules(), step_j = meter.step_j(), still_s = meter.last_s - meter.moved_s;
   constexpr const char* kRemedy = "run longer, or take the meter's power where it tells it";
   if (joules <= 0) {
@@ -306,9 +306,10 @@ std::string EnergyMeter::absence(const Meter& meter, double window_s) const {
   return coarseness(meter);
 }
 
-DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
+record::DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
   const Channel& channel = *meter.channel;
-  DeviceEnergy device{.name = channel.name, .sensor = meter.sensor, .covers = channel.covers, .added = meter.added};
+  record::DeviceEnergy device{
+      .name = channel.name, .sensor = meter.sensor, .covers = channel.covers, .added = meter.added};
   device.note = channel.note;
   device.uuid = channel.uuid;
   device.reason = absence(meter, window_s);
@@ -317,7 +318,7 @@ DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const Idle
   const Held held = this->held(meter);
   const double joules = meter.joules() + held.joules;
   const double step_j = channel.joules_per_count > 0 ? meter.step_j() : 0;
-  if (channel.kind == EnergyClass::kMeasured) device.uncertainty_joules = step_j + held.at_most_j;
+  if (channel.kind == record::EnergyClass::kMeasured) device.uncertainty_joules = step_j + held.at_most_j;
   if (step_j > kMostUnseenShare * joules) {
     device.note += fmt::format("{}its counter moves by {:g} J at a time", device.note.empty() ? "" : "; ", step_j);
   }
@@ -332,8 +333,8 @@ DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const Idle
   return device;
 }
 
-Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const {
-  Energy energy;
+record::Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const {
+  record::Energy energy;
   energy.seconds = window_s;
   energy.reason = refusal_;
   double step_s = 0;
@@ -358,27 +359,28 @@ Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const {
                                               : "no sensor tells the processors' energy apart from the rest";
   }
   if (phases_known_) energy.phases = phases_.phases(step_s);
-  if (energy.kind == EnergyClass::kEstimated) {
-    for (PhaseEnergy& phase : energy.phases) phase.kind = EnergyClass::kEstimated;  // a share of an estimate is one
+  if (energy.kind == record::EnergyClass::kEstimated) {
+    for (record::PhaseEnergy& phase : energy.phases)
+      phase.kind = record::EnergyClass::kEstimated;  // a share of an estimate is one
   }
   if (energy.phases.empty()) energy.phases_reason = "no phase was marked on the run's own thread";
   return energy;
 }
 
-void EnergyMeter::sum_up(Energy& energy, const IdlePower& idle) const {
+void EnergyMeter::sum_up(record::Energy& energy, const IdlePower& idle) const {
   double joules = 0;
   std::map<std::string, std::string> names;  // "powercap (measured)" -> "package-0, package-1"
   std::vector<std::string> order;
-  for (const DeviceEnergy& device : energy.devices) {
+  for (const record::DeviceEnergy& device : energy.devices) {
     if (!device.added) continue;
     joules += *device.joules;
     if (device.uncertainty_joules) {
       energy.uncertainty_joules = energy.uncertainty_joules.value_or(0) + *device.uncertainty_joules;
     }
     energy.domains.push_back({device.name, *device.joules});
-    energy.kind = together(energy.kind, device.kind);
-    energy.by_class[energy_class_name(device.kind)] += *device.joules;
-    const std::string group = fmt::format("{} ({})", device.sensor, energy_class_name(device.kind));
+    energy.kind = record::together(energy.kind, device.kind);
+    energy.by_class[record::energy_class_name(device.kind)] += *device.joules;
+    const std::string group = fmt::format("{} ({})", device.sensor, record::energy_class_name(device.kind));
     if (!names.contains(group)) order.push_back(group);
     names[group] += (names[group].empty() ? "" : ", ") + device.name;
   }
@@ -388,14 +390,15 @@ void EnergyMeter::sum_up(Energy& energy, const IdlePower& idle) const {
   energy.source += ". Whole devices, idle power included";
   energy.joules = joules;
   const double window_s = *energy.seconds;
-  set_products(energy);
+  record::set_products(energy);
   if (!idle.watts) {
     energy.net_reason = idle.reason.empty() ? "idle power was not measured: --idle SECONDS does" : idle.reason;
     return;
   }
   energy.net_joules = joules - *idle.watts * window_s;
   if (idle.interval) {
-    energy.net_interval = Interval{joules - idle.interval->high * window_s, joules - idle.interval->low * window_s};
+    energy.net_interval =
+        record::Interval{joules - idle.interval->high * window_s, joules - idle.interval->low * window_s};
   }
 }
 

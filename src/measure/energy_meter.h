@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "measure/energy.h"
 #include "measure/phase_energy.h"
 #include "measure/sensors/energy_sensor.h"
+#include "record/energy.h"
 
 namespace evener::measure {
 
@@ -24,8 +24,8 @@ struct IdlePower {
     double watts = 0;
   };
   std::vector<Of> channels;
-  std::optional<double> watts = {};       // of the channels that add up
-  std::optional<Interval> interval = {};  // of 95 %, of `watts`
+  std::optional<double> watts = {};               // of the channels that add up
+  std::optional<record::Interval> interval = {};  // of 95 %, of `watts`
   double seconds = 0;
   std::string reason = {};  // why there is none
 };
@@ -48,7 +48,7 @@ class EnergyMeter {
   /// Between the beginnings of the first and the last poll().
   double seconds() const;
   /// What was used in that time, over `window_s`. Windows under one second are refused.
-  Energy energy(double window_s, const IdlePower& idle = {}) const;
+  record::Energy energy(double window_s, const IdlePower& idle = {}) const;
 
   /// A channel as the last poll() saw it.
   struct Now {
@@ -102,8 +102,8 @@ class EnergyMeter {
   Held held(const Meter& meter) const;
   std::string coarseness(const Meter& meter) const;
   std::string absence(const Meter& meter, double window_s) const;
-  DeviceEnergy device(const Meter& meter, double window_s, const IdlePower& idle) const;
-  void sum_up(Energy& energy, const IdlePower& idle) const;
+  record::DeviceEnergy device(const Meter& meter, double window_s, const IdlePower& idle) const;
+  void sum_up(record::Energy& energy, const IdlePower& idle) const;
 
   Sensors sensors_;
   Clock clock_;

@@ -40,8 +40,8 @@ struct Moment {
 };
 
 /// Those of the last session, by whose clock they are.
-std::span<EpochRecord> own_epochs(Record& record) {
-  std::span<EpochRecord> all(record.training.epochs);
+std::span<record::EpochRecord> own_epochs(record::Record& record) {
+  std::span<record::EpochRecord> all(record.training.epochs);
   if (record.sessions.empty()) return all;
   const auto own = static_cast<std::size_t>(std::max<std::int64_t>(0, record.sessions.back().epochs));
   return own < all.size() ? all.last(own) : all;
@@ -49,9 +49,9 @@ std::span<EpochRecord> own_epochs(Record& record) {
 
 }  // namespace
 
-void fill_epoch_energy(Record& record, const std::filesystem::path& samples, double samples_at_s) {
+void fill_epoch_energy(record::Record& record, const std::filesystem::path& samples, double samples_at_s) {
   std::vector<Moment> moments;
-  for (const EpochRecord& epoch : own_epochs(record)) {
+  for (const record::EpochRecord& epoch : own_epochs(record)) {
     if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
     moments.push_back({samples_at_s + *epoch.from_s});
     moments.push_back({samples_at_s + *epoch.to_s});
@@ -77,7 +77,7 @@ void fill_epoch_energy(Record& record, const std::filesystem::path& samples, dou
     before = Moment{*time_s, joules};
   }
   std::size_t n = 0;
-  for (EpochRecord& epoch : own_epochs(record)) {
+  for (record::EpochRecord& epoch : own_epochs(record)) {
     if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
     const Moment &from = moments[n], &to = moments[n + 1];
     n += 2;

@@ -32,8 +32,8 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
     ends.push_back(end());
   }
   idle.seconds = meter.seconds();
-  const Energy energy = meter.energy(idle.seconds);
-  for (const DeviceEnergy& device : energy.devices) {
+  const record::Energy energy = meter.energy(idle.seconds);
+  for (const record::DeviceEnergy& device : energy.devices) {
     if (device.joules) idle.channels.push_back({device.sensor, device.name, *device.joules / idle.seconds});
   }
   if (!energy.joules) {
@@ -52,7 +52,7 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
   }
   for (const double w : watts) squares += (w - mean) * (w - mean);
   const double half = kStudent9 * std::sqrt(squares / (kParts - 1) / kParts);
-  idle.interval = Interval{*idle.watts - half, *idle.watts + half};
+  idle.interval = record::Interval{*idle.watts - half, *idle.watts + half};
   return idle;
 }
 

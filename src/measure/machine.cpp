@@ -55,8 +55,8 @@ std::optional<double> first_number(const std::optional<std::string>& line) {
 
 }  // namespace
 
-MachineRecord read_machine(const fs::path& root) {
-  MachineRecord machine;
+record::MachineRecord read_machine(const fs::path& root) {
+  record::MachineRecord machine;
   const CpuTopology& topology = cpu_topology();
   const std::string cpuinfo = read_small_file(root / "proc/cpuinfo").value_or("");
   machine.cpu = topology.model;

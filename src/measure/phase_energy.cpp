@@ -48,8 +48,8 @@ void PhaseEnergyDivider::add(double joules, double seconds, const PhaseTotals& t
   }
 }
 
-std::vector<PhaseEnergy> PhaseEnergyDivider::phases(double step_s) const {
-  std::vector<PhaseEnergy> all;
+std::vector<record::PhaseEnergy> PhaseEnergyDivider::phases(double step_s) const {
+  std::vector<record::PhaseEnergy> all;
   for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
     const PhaseTotals::Sum& sum = last_.critical[phase];
     if (sum.marks == 0) continue;
@@ -60,7 +60,7 @@ std::vector<PhaseEnergy> PhaseEnergyDivider::phases(double step_s) const {
                    .short_marks = seconds / static_cast<double>(sum.marks) < kStepsOfACounter * step_s});
   }
   if (all.empty()) return all;
-  PhaseEnergy other{.phase = "other"};
+  record::PhaseEnergy other{.phase = "other"};
   for (const Piece& piece : unclaimed_) {
     other.joules += piece.joules;
     other.seconds += piece.seconds;

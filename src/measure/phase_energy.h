@@ -5,8 +5,8 @@
 #include <deque>
 #include <vector>
 
-#include "measure/energy.h"
 #include "measure/phase_recorder.h"
+#include "record/energy.h"
 
 namespace evener::measure {
 
@@ -18,7 +18,7 @@ class PhaseEnergyDivider {
 
   /// Of each phase that there was; "other" is the rest. `step_s`: of the counters; phases whose marks last less than
   /// ten steps on average are flagged.
-  std::vector<PhaseEnergy> phases(double step_s) const;
+  std::vector<record::PhaseEnergy> phases(double step_s) const;
 
  private:
   struct Piece {

@@ -38,15 +38,15 @@ class RunningSpread {
     sum_ += value;
     ++count_;
   }
-  std::optional<Spread> get() const {
+  std::optional<record::Spread> get() const {
     if (count_ == 0) return std::nullopt;
-    Spread spread = spread_;
+    record::Spread spread = spread_;
     spread.mean = sum_ / static_cast<double>(count_);
     return spread;
   }
 
  private:
-  Spread spread_;
+  record::Spread spread_;
   double sum_ = 0;
   std::int64_t count_ = 0;
 };

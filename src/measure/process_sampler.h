@@ -13,14 +13,9 @@
 #include "measure/energy_meter.h"
 #include "measure/phase_recorder.h"
 #include "measure/sensors/open_sensors.h"
+#include "record/statistics.h"
 
 namespace evener::measure {
-
-struct Spread {
-  double min = 0;
-  double mean = 0;
-  double max = 0;
-};
 
 struct SamplerOptions {
   int interval_ms = 500;             // 100 to 10000; outside: UsageError
@@ -36,7 +31,7 @@ struct SamplerOptions {
 /// All of one run. Percent are of one logical CPU: 200 means two CPUs busy all the time.
 struct DeviceUse {
   std::string name;  // "gpu 0"
-  std::optional<Spread> utilisation_percent, memory_bytes, clock_mhz, temperature_c;
+  std::optional<record::Spread> utilisation_percent, memory_bytes, clock_mhz, temperature_c;
   std::int64_t samples = 0, throttled_samples = 0;
   std::string throttle_reasons;  // all that were seen
   std::string uuid = {};         // of a card that tells it
@@ -45,20 +40,20 @@ struct DeviceUse {
 struct SamplerSummary {
   std::int64_t samples = 0;
   double seconds = 0;  // between start and stop
-  std::optional<Spread> process_percent;
-  std::optional<double> process_cpu_s;       // user + system
-  std::vector<double> core_percent_mean;     // of each online logical CPU, all processes together
-  std::optional<Spread> others_percent;      // busy, but not with this process
-  std::optional<double> steal_percent_mean;  // of a virtual machine: time the host gave to others
-  std::optional<Spread> rss_bytes;
-  std::optional<Spread> pss_bytes;  // looked at less often where it takes long
+  std::optional<record::Spread> process_percent;
+  std::optional<double> process_cpu_s;           // user + system
+  std::vector<double> core_percent_mean;         // of each online logical CPU, all processes together
+  std::optional<record::Spread> others_percent;  // busy, but not with this process
+  std::optional<double> steal_percent_mean;      // of a virtual machine: time the host gave to others
+  std::optional<record::Spread> rss_bytes;
+  std::optional<record::Spread> pss_bytes;  // looked at less often where it takes long
   /// The kernel's high-water mark (VmHWM), between samples too; with children the sum of theirs and its own, in which
   /// shared pages count several times.
   std::optional<std::uint64_t> peak_rss_bytes;
   std::vector<std::uint64_t> child_peak_rss_bytes;  // of each child; of those still running as far as samples saw it
   std::optional<std::uint64_t> swap_bytes_max;      // of this process swapped out
   std::optional<std::int64_t> throttle_events;  // thermal throttling of any core during the run; absent = not visible
-  Energy energy;
+  record::Energy energy;
   std::vector<DeviceUse> devices;  // of those that tell more than their power
   std::string error;               // samples.csv could not be written any more (disk full); else empty
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/statistics.h"
-#include "measure/statistics.h"
+#include "record/statistics.h"
 
 namespace evener::plan {
 
@@ -39,7 +39,7 @@ std::optional<double> Looks::noise() const {
     high = std::max(high, step_s);
     blocks.insert(blocks.end(), trial.blocks.begin(), trial.blocks.end());
   }
-  const auto interval = measure::median_interval(blocks);
+  const auto interval = record::median_interval(blocks);
   const double typical_s = median(blocks).value_or(0);
   if (!interval || typical_s <= 0) return std::nullopt;
   return std::max(interval->high - interval->low, high - low) / 2 / typical_s;

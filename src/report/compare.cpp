@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using measure::Verdict;
+using record::Verdict;
 
 constexpr int kOtherBlocks = 1'000'000;  // blocks of another sweep are other blocks, whatever their numbers
 
@@ -67,7 +67,7 @@ Side side_of(const std::string& text) {
 
 void check_values(const Side& side) {
   std::vector<std::string> names;
-  for (const measure::SweepAxis& axis : side.sweep->record.axes)
+  for (const record::SweepAxis& axis : side.sweep->record.axes)
     names.insert(names.end(), axis.names.begin(), axis.names.end());
   for (const auto& [name, value] : side.values) {
     if (std::ranges::find(names, name) == names.end()) {
@@ -108,7 +108,7 @@ std::vector<const SweepCellRuns*> cells_of_side(const Side& side) {
 /// The values of the axes that have several, but for those that either side fixes.
 std::string rest_of(const Side& side, const SweepCellRuns& cell, const Side& other) {
   std::string text;
-  for (const measure::SweepAxis& axis : side.sweep->record.axes) {
+  for (const record::SweepAxis& axis : side.sweep->record.axes) {
     for (const std::string& name : axis.names) {
       if (axis.steps.size() < 2 || side.values.contains(name) || other.values.contains(name)) continue;
       text += (text.empty() ? "" : ", ") + name + "=" + cell.cell.values.at(name);
@@ -132,7 +132,7 @@ void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const S
   pair.b = *other;
   std::error_code none;
   if (!fs::equivalent(a.folder, b.folder, none)) {
-    for (measure::BlockValue& one : pair.b.values) one.block += kOtherBlocks;
+    for (record::BlockValue& one : pair.b.values) one.block += kOtherBlocks;
   }
   const std::size_t stage = std::max(a.sweep->record.first_stage(), b.sweep->record.first_stage());
   pair.comparison = compare_figures(pair.a, pair.b, stage);
@@ -166,16 +166,16 @@ void compare_sweeps(ComparisonOfTwo& result, const Side& a, const Side& b) {
 void decide_pairs(ComparisonOfTwo& result) {
   std::vector<std::optional<double>> p;
   for (const ComparedPair& pair : result.pairs) p.push_back(pair.p);
-  const auto corrected = measure::corrected_for_number(p);
+  const auto corrected = record::corrected_for_number(p);
   const auto claims = std::ranges::count_if(p, [](const auto& one) { return one.has_value(); });
   for (std::size_t n = 0; n < result.pairs.size(); ++n) {
     ComparedPair& pair = result.pairs[n];
     pair.p = corrected[n];
     if (!pair.p) continue;
-    if (*pair.p < measure::kClaimLevel) {
+    if (*pair.p < record::kClaimLevel) {
       pair.verdict = *pair.comparison.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
     } else {
-      pair.to_decide = measure::runs_to_decide(pair.comparison, static_cast<double>(claims));
+      pair.to_decide = record::runs_to_decide(pair.comparison, static_cast<double>(claims));
       const auto& interval = pair.comparison.interval;
       pair.reason = interval && (interval->low > 1 || interval->high < 1)
                         ? "chance alone may do this among so many comparisons"
@@ -186,16 +186,16 @@ void decide_pairs(ComparisonOfTwo& result) {
 
 /// A run that isn't a sweep's, as one that has a single cell, for a comparison with a sweep's cells.
 Sweep sweep_of_run(const fs::path& folder) {
-  measure::SweepRecord record;
+  record::SweepRecord record;
   record.repeats = 1;
-  measure::SweepCell& cell = record.cells.emplace_back();
+  record::SweepCell& cell = record.cells.emplace_back();
   cell.key = "run";
-  measure::SweepJournal journal;
-  measure::SweepRun& run = journal.runs.emplace_back();
+  record::SweepJournal journal;
+  record::SweepRun& run = journal.runs.emplace_back();
   run.cell = "run";
-  const measure::Record read = measure::read_record(folder);
-  run.end = read.validity.valid == false ? measure::RunEnd::kInvalid : measure::RunEnd::kDone;
-  return sweep_of(record, journal, [&](const measure::SweepRun&) { return read; });
+  const record::Record read = record::read_record(folder);
+  run.end = read.validity.valid == false ? record::RunEnd::kInvalid : record::RunEnd::kDone;
+  return sweep_of(record, journal, [&](const record::SweepRun&) { return read; });
 }
 
 std::string unit_text(const SweepFigure& figure) {
@@ -212,7 +212,7 @@ std::string decide_words(const ComparedPair& pair) {
 }
 
 std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
-  const measure::RunComparison& comparison = pair.comparison;
+  const record::RunComparison& comparison = pair.comparison;
   const std::string where = pair.cell.empty() ? "" : pair.cell + ": ";
   const std::string means =
       fmt::format("{} against {}{}", mean_text(pair.b, false), mean_text(pair.a, false), unit_text(pair.b));

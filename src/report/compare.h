@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/statistics.h"
+#include "record/statistics.h"
 #include "report/sweep.h"
 #include "report/table.h"
 
@@ -15,9 +15,9 @@ namespace evener::report {
 struct ComparedPair {
   std::string cell;  // the values that both have; "" where there is one pair
   SweepFigure a, b;
-  measure::RunComparison comparison;  // of b with a, above 1 where b is better
-  std::optional<double> p;            // corrected for the number of pairs
-  measure::Verdict verdict = measure::Verdict::kUndecided;
+  record::RunComparison comparison;  // of b with a, above 1 where b is better
+  std::optional<double> p;           // corrected for the number of pairs
+  record::Verdict verdict = record::Verdict::kUndecided;
   std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
   std::string reason;                    // why undecided; else empty
 };

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/names.h"
-#include "measure/metric.h"
-#include "measure/record_kind.h"
+#include "record/metric.h"
+#include "record/record_kind.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/ranking.h"
@@ -18,8 +18,8 @@
 namespace evener::report {
 namespace {
 
-using measure::Metric;
-using measure::Record;
+using record::Metric;
+using record::Record;
 using Group = std::vector<const Run*>;
 using Sentences = std::vector<std::string>;
 
@@ -46,7 +46,7 @@ std::string quality_clause(const Metric& first, const Metric& second) {
   if (first.unit != "share" || first.of_images.value_or(0) == 0 || second.of_images.value_or(0) == 0) {
     return fmt::format(", with {} of {} and {}", first.label, texts[0], texts[1]);
   }
-  if (measure::shares_differ(*first.value, *first.of_images, *second.value, *second.of_images)) {
+  if (record::shares_differ(*first.value, *first.of_images, *second.value, *second.of_images)) {
     return fmt::format(", at {} {} ({} against {})", *first.value > *second.value ? "higher" : "lower", first.label,
                        texts[0], texts[1]);
   }
@@ -60,13 +60,13 @@ std::string quality_clause(const Metric& first, const Metric& second) {
 
 /// What the figures of quality say that both runs have; one that stands in for another only where that is missing.
 std::string quality_clauses(const Record& a, const Record& b) {
-  const std::vector<Metric> of_a = measure::metrics_of(a), of_b = measure::metrics_of(b);
+  const std::vector<Metric> of_a = record::metrics_of(a), of_b = record::metrics_of(b);
   std::string clauses;
   for (const Metric& metric : of_a) {
     const bool both = has_value(of_a, metric.name) && has_value(of_b, metric.name);
     const bool better_known = has_value(of_a, metric.stands_in_for) && has_value(of_b, metric.stands_in_for);
-    if (metric.role != measure::MetricRole::kQuality || !both || better_known) continue;
-    clauses += quality_clause(metric, *measure::find_metric(of_b, metric.name));
+    if (metric.role != record::MetricRole::kQuality || !both || better_known) continue;
+    clauses += quality_clause(metric, *record::find_metric(of_b, metric.name));
   }
   return clauses;
 }
@@ -74,19 +74,19 @@ std::string quality_clauses(const Record& a, const Record& b) {
 /// "resnet34 on cpu/t2 trained 1.85x as fast as on cpu/t1 in one run of each (26.9 against 14.5 images/s)": what was
 /// seen, which is no claim of what would be again.
 std::string speed_clause(const Record& record, const Record& base) {
-  const auto& kind = measure::kind_of(record);
-  const std::vector<Metric> metrics = measure::metrics_of(record), base_metrics = measure::metrics_of(base);
-  const Metric *speed = measure::main_speed(metrics), *base_speed = measure::main_speed(base_metrics);
+  const auto& kind = record::kind_of(record);
+  const std::vector<Metric> metrics = record::metrics_of(record), base_metrics = record::metrics_of(base);
+  const Metric *speed = record::main_speed(metrics), *base_speed = record::main_speed(base_metrics);
   const std::string way = way_text(record, base);
   const std::string base_way =
       way_text(base, record) == way ? "in another run of the same" : "on " + way_text(base, record);
   const std::optional<double> ratio =
-      speed == nullptr || base_speed == nullptr ? std::nullopt : measure::speed_ratio(*base_speed, *speed);
+      speed == nullptr || base_speed == nullptr ? std::nullopt : record::speed_ratio(*base_speed, *speed);
   if (!ratio) {
     return fmt::format("{} on {} and {} can't be compared in speed: {} is missing", record.model.name, way, base_way,
                        speed == nullptr ? "it" : speed->unit);
   }
-  const measure::Comparison comparison = measure::compare_speeds(*base_speed, *speed);
+  const record::Comparison comparison = record::compare_speeds(*base_speed, *speed);
   const std::string rates =
       fmt::format("{} against {} {}", number_text(*speed->value), number_text(*base_speed->value), speed->unit);
   const bool valid = record.validity.valid.value_or(true) && base.validity.valid.value_or(true);
@@ -95,7 +95,7 @@ std::string speed_clause(const Record& record, const Record& base) {
                        number_text(*ratio), base_way, rates,
                        valid ? "with too few samples" : "as the measurements are INVALID");
   }
-  if (comparison.verdict == measure::Verdict::kUndecided) {
+  if (comparison.verdict == record::Verdict::kUndecided) {
     return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; within each run it differs by more)",
                        record.model.name, kind.does, way, base_way, rates);
   }
@@ -111,7 +111,7 @@ std::string speed_clause(const Record& record, const Record& base) {
 std::string reached_clause(const std::vector<Metric>& metrics) {
   std::string clause;
   for (const Metric& metric : metrics) {
-    if (metric.role != measure::MetricRole::kQuality || !metric.value) continue;
+    if (metric.role != record::MetricRole::kQuality || !metric.value) continue;
     if (has_value(metrics, metric.stands_in_for)) continue;
     clause += (clause.empty() ? " and reached " : " and ") + figure_text(metric, "") + " " + metric.label;
   }
@@ -119,34 +119,34 @@ std::string reached_clause(const std::vector<Metric>& metrics) {
 }
 
 std::string single_clause(const Record& record) {
-  const auto& kind = measure::kind_of(record);
+  const auto& kind = record::kind_of(record);
   const std::string amount = kind.amount(record);
   const std::string what =
       fmt::format("{}{} on {}", amount.empty() ? "" : amount + " of ", record.data.location, record.placement.text);
   std::string text = record.model.name + " ";
   switch (record.status) {
-    case measure::Status::kInterrupted:
+    case record::Status::kInterrupted:
       text += "was interrupted after ";
       break;
-    case measure::Status::kDiverged:
+    case record::Status::kDiverged:
       text += "diverged after ";
       break;
-    case measure::Status::kFailed:
+    case record::Status::kFailed:
       text += "failed after ";
       break;
-    case measure::Status::kRunning:
+    case record::Status::kRunning:
       text += "has not ended yet, and did ";
       break;
-    case measure::Status::kKilled:
+    case record::Status::kKilled:
       text += "ended without finishing after ";
       break;
-    case measure::Status::kDone:
+    case record::Status::kDone:
       text += std::string(kind.did) + " ";
       break;
   }
   text += what;
-  const std::vector<Metric> metrics = measure::metrics_of(record);
-  const Metric* speed = measure::main_speed(metrics);
+  const std::vector<Metric> metrics = record::metrics_of(record);
+  const Metric* speed = record::main_speed(metrics);
   if (record.times.total) text += " in " + duration_text(*record.times.total);
   if (speed != nullptr && speed->value) {
     text += (speed->unit == "s" ? " at a " + speed->label + " of " : " at ") + figure_text(*speed, "");

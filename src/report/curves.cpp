@@ -7,7 +7,7 @@
 namespace evener::report {
 namespace {
 
-using measure::EpochRecord;
+using record::EpochRecord;
 
 /// Of the plot's height: what a marker covers.
 constexpr double kMarker = 0.02;
@@ -20,7 +20,7 @@ std::optional<double> height(const std::optional<double>& value, Curve curve) {
 }
 
 /// Training and validation of all epochs.
-std::vector<std::optional<double>> heights(const measure::Record& record, Curve curve) {
+std::vector<std::optional<double>> heights(const record::Record& record, Curve curve) {
   std::vector<std::optional<double>> all;
   for (const EpochRecord& epoch : record.training.epochs) {
     const bool accuracy = curve == Curve::kAccuracy;
@@ -30,7 +30,7 @@ std::vector<std::optional<double>> heights(const measure::Record& record, Curve 
   return all;
 }
 
-bool same_epochs(const measure::Record& a, const measure::Record& b) {
+bool same_epochs(const record::Record& a, const record::Record& b) {
   return std::ranges::equal(a.training.epochs, b.training.epochs, {}, &EpochRecord::epoch, &EpochRecord::epoch);
 }
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "measure/scaling_law.h"
+#include "record/scaling_law.h"
 
 namespace evener::report {
 
@@ -53,7 +53,7 @@ struct SpeedupOnPage {
 
 struct ScalingOnPage {
   std::vector<SpeedupOnPage> speedups;
-  measure::AmdahlFit fit;
+  record::AmdahlFit fit;
   std::string words;  // sentences
 };
 

@@ -9,7 +9,7 @@
 
 namespace evener::report {
 
-std::string cell_text(const measure::Metric& metric, const char* missing) {
+std::string cell_text(const record::Metric& metric, const char* missing) {
   if (!metric.value) return metric.unit == "J" ? "absent" : missing;
   if (metric.unit == "share") return percent_text(*metric.value);
   if (metric.unit == "bytes") return bytes_text(static_cast<std::uint64_t>(std::max(0.0, *metric.value)));
@@ -17,21 +17,21 @@ std::string cell_text(const measure::Metric& metric, const char* missing) {
   return number_text(*metric.value);
 }
 
-std::string figure_text(const measure::Metric& metric, const char* missing) {
+std::string figure_text(const record::Metric& metric, const char* missing) {
   const bool has_unit = !metric.value || metric.unit == "share" || metric.unit == "bytes" || metric.unit == "J";
   if (has_unit || metric.unit.empty()) return cell_text(metric, missing);
   if (metric.unit == "s") return duration_text(*metric.value);
   return number_text(*metric.value) + " " + metric.unit;
 }
 
-bool has_value(const std::vector<measure::Metric>& metrics, const std::string& name) {
-  const measure::Metric* metric = measure::find_metric(metrics, name);
+bool has_value(const std::vector<record::Metric>& metrics, const std::string& name) {
+  const record::Metric* metric = record::find_metric(metrics, name);
   return metric != nullptr && metric->value.has_value();
 }
 
-std::optional<std::int64_t> overfitting_epoch(const measure::Record& record) {
+std::optional<std::int64_t> overfitting_epoch(const record::Record& record) {
   constexpr double kRise = 1.1;
-  const measure::EpochRecord *lowest = nullptr, *last = nullptr;
+  const record::EpochRecord *lowest = nullptr, *last = nullptr;
   for (const auto& epoch : record.training.epochs) {
     if (!epoch.val_loss || !epoch.train_loss) continue;
     if (lowest == nullptr || *epoch.val_loss < *lowest->val_loss) lowest = &epoch;
@@ -56,7 +56,7 @@ std::vector<std::vector<std::size_t>> jobs_of(std::span<const Run> runs) {
   return jobs;
 }
 
-const measure::Record& base_of(std::span<const Run> runs, const Run& run) {
+const record::Record& base_of(std::span<const Run> runs, const Run& run) {
   const auto base =
       std::find_if(runs.begin(), runs.end(), [&](const Run& known) { return same_job(known.record, run.record); });
   return base == runs.end() ? run.record : base->record;
@@ -66,41 +66,41 @@ bool is_alone(std::span<const Run> runs, const Run& run) {
   return std::ranges::count_if(runs, [&](const Run& known) { return same_job(known.record, run.record); }) <= 1;
 }
 
-std::optional<double> speed_against(const measure::Record& record, const measure::Record& base) {
-  const std::vector<measure::Metric> metrics = measure::metrics_of(record), base_metrics = measure::metrics_of(base);
-  const measure::Metric *speed = measure::main_speed(metrics), *base_speed = measure::main_speed(base_metrics);
+std::optional<double> speed_against(const record::Record& record, const record::Record& base) {
+  const std::vector<record::Metric> metrics = record::metrics_of(record), base_metrics = record::metrics_of(base);
+  const record::Metric *speed = record::main_speed(metrics), *base_speed = record::main_speed(base_metrics);
   if (speed == nullptr || base_speed == nullptr || speed->name != base_speed->name) return std::nullopt;
-  return measure::speed_ratio(*base_speed, *speed);
+  return record::speed_ratio(*base_speed, *speed);
 }
 
-std::optional<double> edp_against(const measure::Record& record, const measure::Record& base, bool used_only) {
-  const auto edp = [&](const measure::Record& of) { return used_only ? of.energy.used_edp_js : of.energy.edp_js; };
+std::optional<double> edp_against(const record::Record& record, const record::Record& base, bool used_only) {
+  const auto edp = [&](const record::Record& of) { return used_only ? of.energy.used_edp_js : of.energy.edp_js; };
   if (!edp(record) || !edp(base) || *edp(base) <= 0) return std::nullopt;
   return *edp(record) / *edp(base);
 }
 
-std::optional<double> other_s(const measure::Record& record) {
+std::optional<double> other_s(const record::Record& record) {
   if (!record.times.total || record.phases_s.empty()) return std::nullopt;
   double covered = 0;
   for (const auto& [phase, seconds] : record.phases_s) covered += seconds;
   return std::max(0.0, *record.times.total - covered);
 }
 
-std::string validity_text(const measure::Record& record) {
+std::string validity_text(const record::Record& record) {
   if (!record.validity.valid) return "-";
   return *record.validity.valid ? "VALID" : "INVALID";
 }
 
-bool same_job(const measure::Record& a, const measure::Record& b) {
-  const auto scenario = [](const measure::Record& record) {
-    const measure::ScenarioRecord& asked = record.scenario;
+bool same_job(const record::Record& a, const record::Record& b) {
+  const auto scenario = [](const record::Record& record) {
+    const record::ScenarioRecord& asked = record.scenario;
     return std::tie(asked.name, asked.percentile, asked.latency_limit_s, asked.samples_per_query);
   };
   return a.kind == b.kind && a.model.name == b.model.name && a.data.location == b.data.location &&
          a.data.shape == b.data.shape && scenario(a) == scenario(b);
 }
 
-std::string job_text(const measure::Record& record) {
+std::string job_text(const record::Record& record) {
   const std::string job = record.model.name + " on " + record.data.location;
   return record.scenario.empty() ? job : job + ", " + record.scenario.name;
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/folder_lock.h"
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 #include "report/format.h"
 #include "report/html.h"
 #include "report/html_frame.h"
@@ -44,7 +44,7 @@ std::vector<std::string> states_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
     std::error_code gone;
     if (entry.is_directory(gone)) {
-      for (const char* file : {"record.json", measure::kSweepFile, measure::kJournalFile}) {
+      for (const char* file : {"record.json", record::kSweepFile, record::kJournalFile}) {
         add_file(entry.path() / file, states);
       }
     } else if (!is_ignored(entry.path())) {

@@ -4,19 +4,19 @@
 #include <algorithm>
 #include <numeric>
 
-#include "measure/share_interval.h"
+#include "record/share_interval.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 
 namespace evener::report {
 namespace {
 
-using measure::ConfusionRecord;
+using record::ConfusionRecord;
 
 /// Wider tables can't be read; then only the most frequent mistake of each class is told.
 constexpr std::size_t kWidestMatrix = 20;
 
-std::string class_name(const measure::Record& record, std::size_t index) {
+std::string class_name(const record::Record& record, std::size_t index) {
   return index < record.data.classes.size() ? record.data.classes[index] : fmt::format("class {}", index);
 }
 
@@ -29,14 +29,14 @@ std::string accuracy_cell(const std::vector<std::int64_t>& row, std::size_t inde
   const std::int64_t total = total_of(row);
   if (total == 0) return "<td class=\"number\">–</td>";
   const double share = static_cast<double>(row[index]) / static_cast<double>(total);
-  const measure::Interval interval = measure::share_interval(share, total);
+  const record::Interval interval = record::share_interval(share, total);
   return fmt::format(
       "<td class=\"number bar\" style=\"--share:{:.4f}\">{}<br><small title=\"95 % interval\">{:.0f} to "
       "{:.0f}</small></td>",
       share, percent_text(share), 100 * interval.low, 100 * interval.high);
 }
 
-std::string worst_mistake(const measure::Record& record, std::size_t index) {
+std::string worst_mistake(const record::Record& record, std::size_t index) {
   std::vector<std::int64_t> row = record.confusion.counts[index];
   row[index] = 0;
   const auto most = std::max_element(row.begin(), row.end());
@@ -46,7 +46,7 @@ std::string worst_mistake(const measure::Record& record, std::size_t index) {
                      total_of(record.confusion.counts[index]));
 }
 
-std::string class_list(const measure::Record& record) {
+std::string class_list(const record::Record& record) {
   std::string html =
       "<table><thead><tr><th>class</th><th class=\"number\">images</th><th class=\"number\">accuracy</th>"
       "<th>mostly mistaken for</th></tr></thead><tbody>";
@@ -59,7 +59,7 @@ std::string class_list(const measure::Record& record) {
   return html + "</tbody></table>";
 }
 
-std::string matrix(const measure::Record& record) {
+std::string matrix(const record::Record& record) {
   const auto& counts = record.confusion.counts;
   std::string html = "<table class=\"confusion\"><thead><tr><th>is \\ taken for</th>";
   for (std::size_t i = 0; i < counts.size(); ++i) html += "<th>" + escape_html(class_name(record, i)) + "</th>";
@@ -82,7 +82,7 @@ std::string matrix(const measure::Record& record) {
 std::string classes_part(std::span<const Run> runs) {
   std::string html;
   for (std::size_t n = 0; n < runs.size(); ++n) {
-    const measure::Record& record = runs[n].record;
+    const record::Record& record = runs[n].record;
     const ConfusionRecord& confusion = record.confusion;
     if (confusion.counts.empty()) continue;
     html += fmt::format(

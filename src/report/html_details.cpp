@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/names.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 
@@ -15,7 +15,7 @@ namespace evener::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using measure::EpochRecord;
+using record::EpochRecord;
 
 constexpr std::size_t kLongestText = 300;
 /// Shown elsewhere on the page, or too long for a table.
@@ -59,7 +59,7 @@ struct ValueRows {
 ValueRows value_rows(std::span<const Run> runs) {
   ValueRows rows;
   for (std::size_t n = 0; n < runs.size(); ++n) {
-    Json json = measure::to_json(runs[n].record);
+    Json json = record::to_json(runs[n].record);
     for (const char* key : kLeftOut) json.erase(key);
     std::vector<std::pair<std::string, std::string>> leaves;
     flatten(json, "", leaves);
@@ -104,7 +104,7 @@ std::string everything_table(std::span<const Run> runs) {
   return html + "</tbody></table></div>";
 }
 
-std::string epochs_table(const measure::Record& record) {
+std::string epochs_table(const record::Record& record) {
   static constexpr const char* kTitles[] = {
       "epoch",         "seconds",           "images/s",        "learning rate",
       "training loss", "training accuracy", "validation loss", "validation accuracy"};

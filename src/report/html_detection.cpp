@@ -126,7 +126,7 @@ std::string detection_part(std::span<const Run> runs) {
     std::ranges::copy_if(jobs[number], std::back_inserter(detected),
                          [&](std::size_t n) { return runs[n].detection.has_value(); });
     if (detected.empty()) continue;
-    const measure::Record& record = runs[detected.front()].record;
+    const record::Record& record = runs[detected.front()].record;
     html +=
         fmt::format("<h2>What {} finds on {}</h2>", escape_html(record.model.name), escape_html(record.data.location));
     for (const std::size_t n : detected) {

@@ -13,8 +13,8 @@
 namespace evener::report {
 namespace {
 
-using measure::Metric;
-using measure::Record;
+using record::Metric;
+using record::Record;
 using Job = std::vector<std::size_t>;
 
 /// More runs of a job are shown as a table.
@@ -40,9 +40,9 @@ std::string speed_html(const Metric& speed) {
   }
   std::string html = fmt::format("<p class=\"big\">{} <small>{}</small></p>", number, escape_html(unit));
   std::string spread = speed.value ? speed.over : "not measured: see the notes";
-  if (const auto range = measure::range(speed.samples); speed.value && range) {
-    const measure::Interval ends = speed.interval.value_or(*range);
-    spread = measure::median_text(speed.samples.size(), speed.over);
+  if (const auto range = record::range(speed.samples); speed.value && range) {
+    const record::Interval ends = speed.interval.value_or(*range);
+    spread = record::median_text(speed.samples.size(), speed.over);
     if (speed.samples.size() > 1) {
       spread = fmt::format("{} {} to {}; {}", speed.interval ? "95 % interval" : "range", number_text(ends.low),
                            number_text(ends.high), spread);
@@ -53,7 +53,7 @@ std::string speed_html(const Metric& speed) {
 
 /// Whether any run of the job has a value of that figure.
 bool is_known(std::span<const Run> runs, const Job& job, const std::string& name) {
-  return std::ranges::any_of(job, [&](std::size_t n) { return has_value(measure::metrics_of(runs[n].record), name); });
+  return std::ranges::any_of(job, [&](std::size_t n) { return has_value(record::metrics_of(runs[n].record), name); });
 }
 
 std::string card(std::span<const Run> runs, const Job& job, std::size_t n, const std::string& label) {
@@ -64,8 +64,8 @@ std::string card(std::span<const Run> runs, const Job& job, std::size_t n, const
   std::string way = run.name + ": " + record.precision;
   if (record.batch) way += fmt::format(", batch {}", *record.batch);
   html += "<div class=\"way\">" + escape_html(way) + "</div>";
-  const std::vector<Metric> metrics = measure::metrics_of(record);
-  const Metric* main = measure::main_speed(metrics);
+  const std::vector<Metric> metrics = record::metrics_of(record);
+  const Metric* main = record::main_speed(metrics);
   if (main != nullptr) html += speed_html(*main);
   html += "<dl>";
   const Record& base = base_of(runs, run);

@@ -23,12 +23,12 @@ std::string job_latency(std::span<const Run> runs, const std::vector<std::size_t
                     "the limit.");
   html += plot_card(id("percentiles"), "Latency by percentile",
                     "How long the quickest half, nine tenths, ... of the queries took at most. Dashed: the limit.");
-  if (any([](const measure::ScenarioRecord& scenario) { return !scenario.rates.empty(); })) {
+  if (any([](const record::ScenarioRecord& scenario) { return !scenario.rates.empty(); })) {
     html += plot_card(id("rates"), "Latency by rate",
                       "Each rate of arriving queries that was tried: filled where the percentile of latency kept the "
                       "limit (dashed), a cross where it didn't.");
   }
-  if (any([](const measure::ScenarioRecord& scenario) { return !scenario.parts_s.empty(); })) {
+  if (any([](const record::ScenarioRecord& scenario) { return !scenario.parts_s.empty(); })) {
     html += plot_card(id("parts"), "What latency goes into",
                       "Mean of all queries: waiting for a lane, then what the system told of its work.");
   }

@@ -13,7 +13,7 @@
 namespace evener::report {
 namespace {
 
-using measure::Record;
+using record::Record;
 
 /// The value all runs share, or "" if they differ.
 template <typename Text>
@@ -50,7 +50,7 @@ std::string version_text(const Record& record, const char* name) {
   return named ? version->second : std::string(name) + " " + version->second;
 }
 
-std::string machine_rows(const measure::MachineRecord& machine) {
+std::string machine_rows(const record::MachineRecord& machine) {
   std::string cpus =
       fmt::format("{} cores, {} logical CPUs usable of {}", machine.cores, machine.logical_cpus, machine.online_cpus);
   if (machine.quota_cpus) cpus += fmt::format(", limited to {:g} CPUs", *machine.quota_cpus);
@@ -127,7 +127,7 @@ std::string setting_part(std::span<const Run> runs) {
   std::vector<std::string> shown;
   for (const Run& run : runs) {
     // Load at the start differs from run to run on one machine, so it doesn't tell machines apart.
-    measure::MachineRecord machine = run.record.machine;
+    record::MachineRecord machine = run.record.machine;
     machine.load_1min.reset();
     std::string versions;
     for (const auto& [name, version] : run.record.versions) {

@@ -22,8 +22,8 @@ constexpr std::size_t kFewestEpochs = 3, kFewestSamples = 8;
 /// What the runs of a job call the speed that they are compared by: "Training speed"; "" where none has measured it.
 std::string speed_label(std::span<const Run> runs, const Job& job) {
   for (const std::size_t n : job) {
-    const std::vector<measure::Metric> metrics = measure::metrics_of(runs[n].record);
-    const measure::Metric* speed = measure::main_speed(metrics);
+    const std::vector<record::Metric> metrics = record::metrics_of(runs[n].record);
+    const record::Metric* speed = record::main_speed(metrics);
     if (speed == nullptr || !speed->value || speed->label.empty()) continue;
     std::string label = speed->label;
     label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(label[0])));
@@ -69,7 +69,7 @@ std::string power_text(std::span<const Run> runs, const Job& job) {
   if (job.size() == 1) text += " Below: the share of each phase in the run's own thread.";
   std::vector<std::string> sources;
   for (const std::size_t n : job) {
-    const std::string kind = measure::energy_class_name(runs[n].record.energy.kind);
+    const std::string kind = record::energy_class_name(runs[n].record.energy.kind);
     if (std::ranges::find(sources, kind) == sources.end()) sources.push_back(kind);
   }
   return text + " Energy: " + listed(sources) + ".";
@@ -103,7 +103,7 @@ std::string plot_card(const std::string& id, const std::string& title, const std
 /// Detectors have none.
 bool has_accuracies(std::span<const Run> runs, const Job& job) {
   return std::ranges::any_of(job, [&](std::size_t n) {
-    return std::ranges::any_of(runs[n].record.training.epochs, [](const measure::EpochRecord& epoch) {
+    return std::ranges::any_of(runs[n].record.training.epochs, [](const record::EpochRecord& epoch) {
       return epoch.train_accuracy || epoch.val_accuracy;
     });
   });

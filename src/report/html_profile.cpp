@@ -10,7 +10,7 @@
 namespace evener::report {
 namespace {
 
-using measure::LayerRecord;
+using record::LayerRecord;
 
 constexpr const char* kProfileTitles[] = {"layer",       "kind",    "forward",        "backward",
                                           "of the time", "GFLOP/s", "moves at least", "of the roof"};

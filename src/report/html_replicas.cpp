@@ -12,8 +12,8 @@
 namespace evener::report {
 namespace {
 
-using measure::Record;
-using measure::ReplicaRecord;
+using record::Record;
+using record::ReplicaRecord;
 
 std::string where_text(const ReplicaRecord& replica) {
   std::string text;
@@ -46,14 +46,14 @@ std::string row(const Record& record, std::size_t rank) {
   return html + "</tr>";
 }
 
-std::string division_text(const measure::DivisionRecord& division) {
+std::string division_text(const record::DivisionRecord& division) {
   std::string text;
   for (const std::int64_t samples : division.samples) text += (text.empty() ? "" : " : ") + std::to_string(samples);
   return text;
 }
 
 /// How the shares of a batch came about, where they changed.
-std::string divisions_part(const std::vector<measure::DivisionRecord>& divisions) {
+std::string divisions_part(const std::vector<record::DivisionRecord>& divisions) {
   if (divisions.size() < 2) return "";
   return fmt::format("<p>A batch was divided {} at first and {} from step {} on, after {} change{}.</p>",
                      division_text(divisions.front()), division_text(divisions.back()), divisions.back().step + 1,

@@ -10,7 +10,7 @@
 namespace evener::report {
 namespace {
 
-using measure::StageRecord;
+using record::StageRecord;
 
 /// A column is left out where nothing stands in it.
 struct StageColumn {
@@ -36,7 +36,7 @@ const StageColumn kStageColumns[] = {
     {"busy", [](const StageRecord& stage) { return stage.busy_share ? percent_text(*stage.busy_share) : ""; }},
 };
 
-std::string stage_rows(const std::vector<measure::ReplicaRecord>& replicas, const std::vector<StageColumn>& columns) {
+std::string stage_rows(const std::vector<record::ReplicaRecord>& replicas, const std::vector<StageColumn>& columns) {
   std::string html;
   for (std::size_t r = 0; r < replicas.size(); ++r) {
     for (std::size_t s = 0; s < replicas[r].stages.size(); ++s) {
@@ -61,7 +61,7 @@ std::string stages_part(std::span<const Run> runs) {
     if (replicas.empty() || replicas.front().stages.size() < 2) continue;
     std::vector<StageColumn> columns;
     for (const StageColumn& column : kStageColumns) {
-      const bool known = std::ranges::any_of(replicas, [&](const measure::ReplicaRecord& replica) {
+      const bool known = std::ranges::any_of(replicas, [&](const record::ReplicaRecord& replica) {
         return std::ranges::any_of(replica.stages,
                                    [&](const StageRecord& stage) { return !column.text(stage).empty(); });
       });

@@ -120,9 +120,9 @@ std::size_t least_width(const std::vector<StageTask>& tasks) {
 }
 
 /// The bubble of the whole training beside the simulated one.
-std::string bubble_text(const measure::Record& record) {
+std::string bubble_text(const record::Record& record) {
   std::string measured, simulated;
-  for (const measure::Metric& metric : measure::metrics_of(record)) {
+  for (const record::Metric& metric : record::metrics_of(record)) {
     if (metric.name == "pipeline_bubble") measured = percent_text(metric.value);
     if (metric.name == "pipeline_bubble_simulated") simulated = percent_text(metric.value);
   }

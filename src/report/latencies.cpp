@@ -50,7 +50,7 @@ Json percentile_curve(const std::vector<double>& sorted_s) {
 }
 
 /// The median, and the percentile that the scenario is about.
-Json marks_data(const measure::ScenarioRecord& scenario, const std::vector<double>& sorted_s) {
+Json marks_data(const record::ScenarioRecord& scenario, const std::vector<double>& sorted_s) {
   Json marks = Json::array();
   for (const double share : {0.5, *scenario.percentile}) {
     marks.push_back({{"share", share}, {"latency_s", sorted_quantile(sorted_s, share)}});
@@ -58,9 +58,9 @@ Json marks_data(const measure::ScenarioRecord& scenario, const std::vector<doubl
   return marks;
 }
 
-Json rates_data(const measure::ScenarioRecord& scenario) {
-  std::vector<measure::RateTrial> trials = scenario.rates;
-  std::ranges::stable_sort(trials, {}, &measure::RateTrial::rate);
+Json rates_data(const record::ScenarioRecord& scenario) {
+  std::vector<record::RateTrial> trials = scenario.rates;
+  std::ranges::stable_sort(trials, {}, &record::RateTrial::rate);
   Json rates = Json::array();
   for (const auto& trial : trials) {
     rates.push_back({{"rate", trial.rate},
@@ -118,7 +118,7 @@ bool has_latency(const Run& run) {
 
 Json latency_data(const Run& run) {
   if (!has_latency(run)) return nullptr;
-  const measure::ScenarioRecord& scenario = run.record.scenario;
+  const record::ScenarioRecord& scenario = run.record.scenario;
   const LatencyHistogram histogram = latency_histogram(run.latencies_s);
   Json parts = Json::object();
   for (const auto& [name, seconds] : scenario.parts_s) parts[name] = seconds;

@@ -11,7 +11,7 @@
 namespace evener::report {
 namespace {
 
-using measure::Record;
+using record::Record;
 
 /// Why values are missing: path -> reason, energy included.
 std::map<std::string, std::string> missing_reasons(const Record& record) {
@@ -41,23 +41,23 @@ void note_missing(std::span<const Run> runs, std::vector<std::string>& notes) {
 }
 
 /// What becomes of "RUN": "was interrupted".
-std::string end_text(measure::Status status) {
+std::string end_text(record::Status status) {
   switch (status) {
-    case measure::Status::kRunning:
+    case record::Status::kRunning:
       return "has not ended: these are its figures so far";
-    case measure::Status::kKilled:
+    case record::Status::kKilled:
       return "ended without finishing (killed, or its machine stopped): these are its last figures. --resume goes on "
              "where there is a checkpoint";
-    case measure::Status::kDiverged:
-    case measure::Status::kFailed:
-      return measure::status_name(status);
+    case record::Status::kDiverged:
+    case record::Status::kFailed:
+      return record::status_name(status);
     default:
-      return std::string("was ") + measure::status_name(status);
+      return std::string("was ") + record::status_name(status);
   }
 }
 
-std::string session_text(const measure::SessionRecord& session) {
-  std::string text = fmt::format("{}, {} epochs", measure::status_name(session.status), session.epochs);
+std::string session_text(const record::SessionRecord& session) {
+  std::string text = fmt::format("{}, {} epochs", record::status_name(session.status), session.epochs);
   if (session.seconds) text += " in " + duration_text(*session.seconds);
   return text;
 }
@@ -76,7 +76,7 @@ void note_run(const Run& run, std::vector<std::string>& notes) {
     notes.push_back(
         fmt::format("{} is INVALID: {}: {}. What to do: {}", run.name, reason.rule, reason.what, reason.advice));
   }
-  if (run.record.status != measure::Status::kDone) {
+  if (run.record.status != record::Status::kDone) {
     notes.push_back(run.name + " " + end_text(run.record.status));
   }
   note_sessions(run, notes);

@@ -15,8 +15,8 @@ namespace evener::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using measure::EpochRecord;
-using measure::Record;
+using record::EpochRecord;
+using record::Record;
 
 /// Rows of samples per run that a plot shows; longer runs are averaged down to it.
 constexpr std::size_t kMostSamples = 1500;
@@ -117,9 +117,9 @@ Json samples_data(const Samples& samples) {
 
 /// The speed that runs are compared by.
 Json rate_data(const Record& record) {
-  const std::vector<measure::Metric> metrics = measure::metrics_of(record);
-  const measure::Metric* found = measure::main_speed(metrics);
-  const measure::Metric speed = found == nullptr ? measure::Metric{} : *found;
+  const std::vector<record::Metric> metrics = record::metrics_of(record);
+  const record::Metric* found = record::main_speed(metrics);
+  const record::Metric speed = found == nullptr ? record::Metric{} : *found;
   Json interval = nullptr;
   if (speed.interval) interval = Json::array({speed.interval->low, speed.interval->high});
   return {{"median", number_or_null(speed.value)},

@@ -17,7 +17,7 @@ namespace evener::report {
 namespace {
 
 using measure::AssumedPower;
-using measure::Energy;
+using record::Energy;
 
 constexpr double kAgrees = 0.01;
 constexpr const char* kNoEnergy = "absent";
@@ -76,8 +76,8 @@ Energy estimate(const UsedDevices& used, std::size_t gpus_here, const AssumedPow
   energy.used_joules = *watts * seconds;
   energy.joules =
       *energy.used_joules + static_cast<double>(gpus_here - used.gpus) * power.gpu_idle.value_or(0) * seconds;
-  energy.kind = measure::EnergyClass::kEstimated;
-  measure::set_products(energy);
+  energy.kind = record::EnergyClass::kEstimated;
+  record::set_products(energy);
   return energy;
 }
 
@@ -191,7 +191,7 @@ Table published_ways_table(std::span<const PublishedWay> ways) {
                                     duration_text(way.seconds),
                                     number_text(first.seconds / way.seconds) + "x",
                                     energy.joules ? number_text(*energy.used_joules / way.seconds) + " W" : "-",
-                                    measure::energy_class_name(energy.kind),
+                                    record::energy_class_name(energy.kind),
                                     text(energy.used_joules, "J"),
                                     text(energy.used_edp_js, "J s"),
                                     ratio(energy.used_edp_js, first.energy.used_edp_js)};

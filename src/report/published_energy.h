@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "measure/energy.h"
 #include "measure/sensors/assumed_power.h"
+#include "record/energy.h"
 #include "report/reference.h"
 #include "report/table.h"
 
@@ -25,8 +25,8 @@ UsedDevices used_devices(std::string_view placement);
 struct PublishedWay {
   std::string name;
   double seconds = 0;
-  std::string metric;      // what that time is: "total_s"
-  measure::Energy energy;  // estimated; without joules where a power isn't known, and `reason` says which
+  std::string metric;     // what that time is: "total_s"
+  record::Energy energy;  // estimated; without joules where a power isn't known, and `reason` says which
 };
 /// The machine has as many GPUs as the way that uses most of them. Throws Error where no line is a time.
 std::vector<PublishedWay> published_ways(const std::vector<ReferenceFigure>& reference,

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "measure/metric.h"
-#include "measure/record_kind.h"
+#include "record/metric.h"
+#include "record/record_kind.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/ways.h"
@@ -13,8 +13,8 @@
 namespace evener::report {
 namespace {
 
-using measure::Metric;
-using measure::Record;
+using record::Metric;
+using record::Record;
 using Group = std::vector<const Run*>;
 using Sentences = std::vector<std::string>;
 
@@ -30,19 +30,19 @@ std::vector<Ranked> ranking(const Group& group) {
   const std::vector<std::string> ways = ways_of(group);
   std::vector<Ranked> ranked;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    const std::vector<Metric> metrics = measure::metrics_of(group[i]->record);
-    const Metric* speed = measure::main_speed(metrics);
+    const std::vector<Metric> metrics = record::metrics_of(group[i]->record);
+    const Metric* speed = record::main_speed(metrics);
     if (speed != nullptr && speed->value) ranked.push_back({&group[i]->record, ways[i], *speed});
   }
   std::ranges::stable_sort(
-      ranked, [](const Ranked& a, const Ranked& b) { return measure::speed_ratio(b.speed, a.speed).value_or(1) > 1; });
+      ranked, [](const Ranked& a, const Ranked& b) { return record::speed_ratio(b.speed, a.speed).value_or(1) > 1; });
   return ranked;
 }
 
 /// Whether `a` is faster than `b` beyond the noise within the runs and between them.
 bool beats(const Ranked& a, const Ranked& b) {
-  const measure::Comparison comparison = measure::compare_speeds(b.speed, a.speed);
-  return comparison.verdict == measure::Verdict::kFaster && *comparison.ratio >= 1 + kRunToRunNoise;
+  const record::Comparison comparison = record::compare_speeds(b.speed, a.speed);
+  return comparison.verdict == record::Verdict::kFaster && *comparison.ratio >= 1 + kRunToRunNoise;
 }
 
 std::string rate_text(const Ranked& run) {
@@ -50,7 +50,7 @@ std::string rate_text(const Ranked& run) {
 }
 
 std::string ratio_text(const Ranked& run, const Ranked& other) {
-  return number_text(measure::speed_ratio(other.speed, run.speed).value_or(1)) + "x";
+  return number_text(record::speed_ratio(other.speed, run.speed).value_or(1)) + "x";
 }
 
 /// "cpu/t1, cpu/t2 and 7 more".
@@ -71,9 +71,9 @@ std::string rates_of(const std::vector<Ranked>& runs) {
 /// Of the fastest of all, which can't be told apart.
 std::string undecided_sentence(const std::vector<Ranked>& leaders) {
   const std::string &model = leaders.front().record->model.name, &unit = leaders.front().speed.unit;
-  const auto& kind = measure::kind_of(*leaders.front().record);
+  const auto& kind = record::kind_of(*leaders.front().record);
   const std::string where = ways_of(leaders), rates = rates_of(leaders);
-  if (measure::speed_ratio(leaders.back().speed, leaders.front().speed).value_or(1) < 1 + kRunToRunNoise) {
+  if (record::speed_ratio(leaders.back().speed, leaders.front().speed).value_or(1) < 1 + kRunToRunNoise) {
     return fmt::format("{} {} about equally fast on {} ({} {}): single runs can't tell them apart", model, kind.did,
                        where, rates, unit);
   }
@@ -84,7 +84,7 @@ std::string undecided_sentence(const std::vector<Ranked>& leaders) {
 /// Of runs that have enough samples, the fastest first.
 Sentences ranking_sentences(const std::vector<Ranked>& ranked, const Record& first_run) {
   const Ranked& fastest = ranked.front();
-  const auto& kind = measure::kind_of(*fastest.record);
+  const auto& kind = record::kind_of(*fastest.record);
   const std::string &model = fastest.record->model.name, &unit = fastest.speed.unit;
   std::vector<Ranked> leaders, others;
   for (const Ranked& run : ranked) (&run == &fastest || !beats(fastest, run) ? leaders : others).push_back(run);
@@ -127,12 +127,12 @@ Sentences speed_sentences(const Group& group) {
   std::vector<Ranked> ranked, few, invalid;
   for (const Ranked& run : all) {
     const bool valid = run.record->validity.valid.value_or(true);
-    (!valid ? invalid : run.speed.samples.size() < measure::kFewestSamples ? few : ranked).push_back(run);
+    (!valid ? invalid : run.speed.samples.size() < record::kFewestSamples ? few : ranked).push_back(run);
   }
   const std::string& unit = all.front().speed.unit;
   if (ranked.size() < 2) {
     return {fmt::format("Where {} {} fastest stays undecided, {}: {} {} on {}", all.front().record->model.name,
-                        measure::kind_of(*all.front().record).does,
+                        record::kind_of(*all.front().record).does,
                         invalid.empty() ? "with too few samples" : "because the measurements are INVALID",
                         rates_of(all), unit, ways_of(all))};
   }
@@ -149,13 +149,13 @@ Sentences speed_sentences(const Group& group) {
 Sentences quality_sentences(const Group& group) {
   Sentences sentences;
   const std::string& model = group.front()->record.model.name;
-  const std::vector<Metric> first = measure::metrics_of(group.front()->record);
+  const std::vector<Metric> first = record::metrics_of(group.front()->record);
   for (const Metric& metric : first) {
-    if (metric.role != measure::MetricRole::kQuality || has_value(first, metric.stands_in_for)) continue;
+    if (metric.role != record::MetricRole::kQuality || has_value(first, metric.stands_in_for)) continue;
     std::vector<Metric> found;
     for (const Run* run : group) {
-      const std::vector<Metric> metrics = measure::metrics_of(run->record);
-      if (has_value(metrics, metric.name)) found.push_back(*measure::find_metric(metrics, metric.name));
+      const std::vector<Metric> metrics = record::metrics_of(run->record);
+      if (has_value(metrics, metric.name)) found.push_back(*record::find_metric(metrics, metric.name));
     }
     if (found.size() < group.size()) continue;
     const auto [least, most] = std::ranges::minmax_element(found, {}, [](const Metric& one) { return *one.value; });
@@ -164,7 +164,7 @@ Sentences quality_sentences(const Group& group) {
     const bool counted = metric.unit == "share" && least->of_images.value_or(0) > 0 && most->of_images.value_or(0) > 0;
     if (!counted) {
       sentences.push_back(fmt::format("{} of {} is {}", capital(metric.label), model, span));
-    } else if (measure::shares_differ(*least->value, *least->of_images, *most->value, *most->of_images)) {
+    } else if (record::shares_differ(*least->value, *least->of_images, *most->value, *most->of_images)) {
       sentences.push_back(fmt::format("{} of {} differs: {}", capital(metric.label), model, span));
     } else if (*most->value - *least->value <= kEqualShare) {
       sentences.push_back(fmt::format("{} of {} is equal ({})", capital(metric.label), model, span));

@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/plural.h"
-#include "measure/share_interval.h"
+#include "record/share_interval.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
@@ -170,19 +170,19 @@ const SweepFigure* figure_here(const SweepCellRuns* cell, const std::string& met
   const SweepFigure* figure = cell->figure(metric);
   if (figure != nullptr && figure->mean.mean) return figure;
   row.verdict = fmt::format("{} has no such figure", cell->name);
-  for (const measure::SweepRun& run : cell->runs) {
-    if (!measure::has_figures(run.end)) row.verdict = fmt::format("{} here", run_end_name(run.end));
+  for (const record::SweepRun& run : cell->runs) {
+    if (!record::has_figures(run.end)) row.verdict = fmt::format("{} here", run_end_name(run.end));
   }
   return nullptr;
 }
 
 void measure_ratio(ReferenceRow& row, const SweepFigure& base, const SweepFigure& here, std::size_t first_stage) {
-  const measure::RunComparison comparison = compare_figures(base, here, first_stage);
+  const record::RunComparison comparison = compare_figures(base, here, first_stage);
   row.measured_to_compare = comparison.ratio;
   row.interval = comparison.interval;
-  if (is_speedup(row.figure) || here.metric.better == measure::Better::kHigher || !comparison.ratio) return;
+  if (is_speedup(row.figure) || here.metric.better == record::Better::kHigher || !comparison.ratio) return;
   row.measured_to_compare = 1 / *comparison.ratio;
-  if (row.interval) row.interval = measure::Interval{1 / row.interval->high, 1 / row.interval->low};
+  if (row.interval) row.interval = record::Interval{1 / row.interval->high, 1 / row.interval->low};
 }
 
 void judge(ReferenceRow& row) {
@@ -233,13 +233,13 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
     row.is_invalid = cell != nullptr && cell->invalid > 0 && !row.is_share();  // what was learnt doesn't depend on time
     const SweepFigure* here = figure_here(cell, figure.metric, row);
     if (here == nullptr) continue;
-    measure::Metric metric = here->metric;
+    record::Metric metric = here->metric;
     metric.value = here->mean.mean;
     row.measured = figure_text(metric, "-");
     if (row.is_share()) {
       // Runs with one seed agree in accuracy: what is uncertain is how well so few images tell it.
       row.measured_to_compare = here->mean.mean;
-      if (here->metric.of_images) row.interval = measure::share_interval(*here->mean.mean, *here->metric.of_images);
+      if (here->metric.of_images) row.interval = record::share_interval(*here->mean.mean, *here->metric.of_images);
     } else if (row.published_to_compare) {
       const SweepCellRuns* base = cell_with(sweep, base_of_figure(figure, reference).measured);
       const SweepFigure* of_base = figure_here(base, figure.metric, row);

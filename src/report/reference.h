@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/statistics.h"
+#include "record/statistics.h"
 #include "report/table.h"
 
 namespace evener::report {
@@ -41,9 +41,9 @@ struct ReferenceRow {
   std::string measured;                        // its figure with its unit; "" where there is none
   std::optional<double> published_to_compare;  // a ratio or a share
   std::optional<double> measured_to_compare;
-  std::optional<measure::Interval> interval;  // of that, 95 %
-  bool is_invalid = false;                    // what it was measured by is
-  std::string verdict;                        // "as published", "higher", "lower", or why nothing is said
+  std::optional<record::Interval> interval;  // of that, 95 %
+  bool is_invalid = false;                   // what it was measured by is
+  std::string verdict;                       // "as published", "higher", "lower", or why nothing is said
 
   bool is_share() const { return figure.unit == "%"; }
 };

@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "base/numbers.h"
-#include "measure/validity.h"
+#include "record/validity.h"
 #include "report/answers.h"
 #include "report/latencies.h"
 
@@ -170,13 +170,13 @@ void load_layers(const fs::path& dir, Run& run) {
 
 Run load_run(const fs::path& dir) {
   Run run;
-  run.record = measure::read_record(dir);
-  if (run.record.status == measure::Status::kRunning && folder_lock_state(dir) == LockState::kFree) {
-    run.record = measure::read_record(dir);  // it may have ended in between
-    if (run.record.status == measure::Status::kRunning) {
-      run.record.status = measure::Status::kKilled;
+  run.record = record::read_record(dir);
+  if (run.record.status == record::Status::kRunning && folder_lock_state(dir) == LockState::kFree) {
+    run.record = record::read_record(dir);  // it may have ended in between
+    if (run.record.status == record::Status::kRunning) {
+      run.record.status = record::Status::kKilled;
       run.record.validity = {};  // it was judged as a run that goes on
-      run.record.validity = measure::judge(run.record);
+      run.record.validity = record::judge(run.record);
     }
   }
   run.name = folder_name(dir);

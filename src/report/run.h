@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
+#include "record/record.h"
 #include "report/detection.h"
 #include "report/timeline.h"
 
@@ -42,7 +42,7 @@ struct LayerNoise {
 
 struct Run {
   std::string name;  // of the folder; made unique among the runs of a report
-  measure::Record record;
+  record::Record record;
   Samples samples;                     // empty where there is no samples.csv
   std::vector<double> latencies_s;     // of the queries of a scenario, shortest first; empty without latencies.csv
   std::vector<AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/names.h"
-#include "measure/metric.h"
-#include "measure/share_interval.h"
+#include "record/metric.h"
+#include "record/share_interval.h"
 #include "report/format.h"
 #include "report/html_frame.h"
 #include "report/html_parts.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostClassesNamed = 12;  // classes in a sentence
 
-std::string classes_text(const measure::Record& record) {
+std::string classes_text(const record::Record& record) {
   std::vector<std::string> names = record.data.classes;
   const std::size_t more = names.size() > kMostClassesNamed ? names.size() - kMostClassesNamed : 0;
   if (more > 0) {
@@ -34,16 +34,16 @@ std::string figure(const std::string& name, const std::string& value) {
 }
 
 std::string quality_card(const SharedNetwork& shared) {
-  const auto metrics = measure::metrics_of(shared.judging.record);
-  const measure::Metric* accuracy = measure::find_metric(metrics, "accuracy");
-  const measure::Metric* speed = measure::find_metric(metrics, "network_images_per_s");
+  const auto metrics = record::metrics_of(shared.judging.record);
+  const record::Metric* accuracy = record::find_metric(metrics, "accuracy");
+  const record::Metric* speed = record::find_metric(metrics, "network_images_per_s");
   std::string html = "<div class=\"card run single\">";
   if (accuracy != nullptr && accuracy->value && accuracy->of_images) {
     html += fmt::format(
         "<p class=\"big\">{} <small>of {} images were recognised</small></p>"
         "<p class=\"interval\">Of many images like these it would be {}, which is known with a certainty of 95 %.</p>",
         percent_text(*accuracy->value), *accuracy->of_images,
-        measure::share_interval_text(*accuracy->value, *accuracy->of_images));
+        record::share_interval_text(*accuracy->value, *accuracy->of_images));
   }
   html += "<dl>";
   html += figure("learnt from", fmt::format("{} images", shared.training.record.data.train.value_or(0)));
@@ -70,7 +70,7 @@ std::string commands_section(const SharedNetwork& shared) {
 }  // namespace
 
 std::string share_page(const SharedNetwork& shared) {
-  const measure::Record& training = shared.training.record;
+  const record::Record& training = shared.training.record;
   const std::string title = "Tells " + classes_text(training) + " apart";
   std::string page = page_head(title);
   page += "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) + "</h1>";

@@ -20,14 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using measure::Metric;
-using measure::SweepRun;
+using record::Metric;
+using record::SweepRun;
 
 /// "on=cpu/t2, batch=32", of the parts of axes for which `takes` says so.
 template <class Takes>
-std::string joined_values(const std::vector<measure::SweepAxis>& axes, const measure::SweepCell& cell, Takes takes) {
+std::string joined_values(const std::vector<record::SweepAxis>& axes, const record::SweepCell& cell, Takes takes) {
   std::string name;
-  for (const measure::SweepAxis& axis : axes) {
+  for (const record::SweepAxis& axis : axes) {
     for (const std::string& part : axis.names) {
       const auto value = cell.values.find(part);
       if (value != cell.values.end() && takes(axis, part))
@@ -37,7 +37,7 @@ std::string joined_values(const std::vector<measure::SweepAxis>& axes, const mea
   return name;
 }
 
-std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const measure::SweepCell& cell) {
+std::string name_of_cell(const std::vector<record::SweepAxis>& axes, const record::SweepCell& cell) {
   const bool all_single = std::ranges::all_of(axes, [](const auto& axis) { return axis.steps.size() < 2; });
   const std::string name =
       joined_values(axes, cell, [&](const auto& axis, const auto&) { return axis.steps.size() > 1 || all_single; });
@@ -46,26 +46,26 @@ std::string name_of_cell(const std::vector<measure::SweepAxis>& axes, const meas
 
 /// "energy (estimated)".
 void name_energy_class(SweepFigure& figure) {
-  if (figure.energy == measure::EnergyClass::kAbsent) return;
+  if (figure.energy == record::EnergyClass::kAbsent) return;
   std::string& label = figure.metric.label;
-  label = fmt::format("{} ({})", label.substr(0, label.rfind(" (")), measure::energy_class_name(figure.energy));
+  label = fmt::format("{} ({})", label.substr(0, label.rfind(" (")), record::energy_class_name(figure.energy));
 }
 
 /// The class of a run's figure. What is a share of the processor's energy by CPU time is no better than that.
-measure::EnergyClass class_of(const Metric& metric, const measure::Record& record) {
-  if (!is_of_energy(metric) || !metric.value) return measure::EnergyClass::kAbsent;
-  const bool is_share = metric.name == "process_joules" && record.energy.kind == measure::EnergyClass::kMeasured;
-  return is_share ? measure::EnergyClass::kDerived : record.energy.kind;
+record::EnergyClass class_of(const Metric& metric, const record::Record& record) {
+  if (!is_of_energy(metric) || !metric.value) return record::EnergyClass::kAbsent;
+  const bool is_share = metric.name == "process_joules" && record.energy.kind == record::EnergyClass::kMeasured;
+  return is_share ? record::EnergyClass::kDerived : record.energy.kind;
 }
 
-void add_figures(const Sweep& sweep, SweepCellRuns& cell, const measure::Record& record, const SweepRun& run) {
-  for (Metric& metric : measure::metrics_of(record)) {
+void add_figures(const Sweep& sweep, SweepCellRuns& cell, const record::Record& record, const SweepRun& run) {
+  for (Metric& metric : record::metrics_of(record)) {
     if (!counts_in(sweep.record, metric, run.part)) continue;
     auto known = std::ranges::find(cell.figures, metric.name, [](const SweepFigure& one) { return one.metric.name; });
     if (known == cell.figures.end()) {
       known = cell.figures.insert(known, SweepFigure{.metric = metric, .values = {}, .mean = {}});
     }
-    known->energy = measure::together(known->energy, class_of(metric, record));
+    known->energy = record::together(known->energy, class_of(metric, record));
     if (metric.value) {
       known->values.push_back({run.block, *metric.value});
     } else if (known->reason.empty()) {
@@ -79,7 +79,7 @@ void add_figures(const Sweep& sweep, SweepCellRuns& cell, const measure::Record&
 void take_mean(const Sweep& sweep, const SweepCellRuns& cell, SweepFigure& figure) {
   const std::string why = std::exchange(figure.reason, {});
   const auto runs = static_cast<std::size_t>(std::ranges::count_if(cell.runs, [&](const SweepRun& run) {
-    return measure::has_figures(run.end) && counts_in(sweep.record, figure.metric, run.part);
+    return record::has_figures(run.end) && counts_in(sweep.record, figure.metric, run.part);
   }));
   if (is_of_energy(figure.metric) && figure.values.size() < runs) {
     if (figure.values.empty()) return;
@@ -87,32 +87,32 @@ void take_mean(const Sweep& sweep, const SweepCellRuns& cell, SweepFigure& figur
                                 why.empty() ? "" : "; another one: ", why);
     return;
   }
-  figure.mean = measure::mean_of_runs(figure.values);
+  figure.mean = record::mean_of_runs(figure.values);
 }
 
 /// Whether the run was to end once it was good enough, and so tells how long that took.
-bool asks_for_accuracy(const measure::Record& record) {
+bool asks_for_accuracy(const record::Record& record) {
   const auto asked = record.config.find("until-accuracy");
   return asked != record.config.end() && std::strtod(asked->second.c_str(), nullptr) > 0;
 }
 
 void take_run(const Sweep& sweep, SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of) {
-  cell.energies.push_back(measure::EnergyClass::kAbsent);
-  if (measure::has_figures(run.end)) {
+  cell.energies.push_back(record::EnergyClass::kAbsent);
+  if (record::has_figures(run.end)) {
     try {
-      measure::Record record = record_of(run);
+      record::Record record = record_of(run);
       add_figures(sweep, cell, record, run);
       cell.energies.back() = record.energy.kind;
       if (asks_for_accuracy(record)) cell.to_accuracy_s.push_back(record.times.to_accuracy);
       if (!cell.record) cell.record = std::move(record);
     } catch (const Error& error) {
-      run.end = measure::RunEnd::kFailed;
+      run.end = record::RunEnd::kFailed;
       run.reason = error.what();
     }
   }
-  cell.done += run.end == measure::RunEnd::kDone;
-  cell.invalid += run.end == measure::RunEnd::kInvalid;
-  cell.failed += !measure::has_figures(run.end);
+  cell.done += run.end == record::RunEnd::kDone;
+  cell.invalid += run.end == record::RunEnd::kInvalid;
+  cell.failed += !record::has_figures(run.end);
   cell.runs.push_back(std::move(run));
 }
 
@@ -131,18 +131,18 @@ void note_left_out(Sweep& sweep, std::size_t other_series, std::size_t other_cel
   }
 }
 
-void take_runs(Sweep& sweep, const measure::SweepJournal& journal, const RecordOfRun& record_of) {
+void take_runs(Sweep& sweep, const record::SweepJournal& journal, const RecordOfRun& record_of) {
   std::size_t other_series = 0, other_cells = 0, unfinished = 0;
   std::map<std::string, SweepCellRuns*> by_key;
   for (SweepCellRuns& cell : sweep.cells) by_key[cell.cell.key] = &cell;
   for (const SweepRun& run : journal.runs) {
     const auto cell = by_key.find(run.cell);
-    if (run.part == measure::kWarmupPart && measure::has_figures(run.end)) continue;
+    if (run.part == record::kWarmupPart && record::has_figures(run.end)) continue;
     if (run.series != sweep.record.series_now) {
       ++other_series;
     } else if (cell == by_key.end()) {
       ++other_cells;
-    } else if (run.end == measure::RunEnd::kBegun) {
+    } else if (run.end == record::RunEnd::kBegun) {
       ++unfinished;
     } else {
       take_run(sweep, *cell->second, run, record_of);
@@ -153,7 +153,7 @@ void take_runs(Sweep& sweep, const measure::SweepJournal& journal, const RecordO
 
 /// Numbers of the jobs, by the records of their first runs; a cell without one belongs to the first.
 void number_jobs(Sweep& sweep) {
-  std::vector<const measure::Record*> jobs;
+  std::vector<const record::Record*> jobs;
   for (SweepCellRuns& cell : sweep.cells) {
     if (!cell.record) continue;
     const auto known = std::ranges::find_if(jobs, [&](const auto* job) { return same_job(*job, *cell.record); });
@@ -164,7 +164,7 @@ void number_jobs(Sweep& sweep) {
 
 /// Figures that were measured elsewhere, where the folder has any; a broken file doesn't stop a report.
 void take_reference(Sweep& sweep) {
-  const fs::path path = sweep.folder / measure::kReferenceFile;
+  const fs::path path = sweep.folder / record::kReferenceFile;
   std::error_code none;
   if (!fs::exists(path, none)) return;
   try {
@@ -181,11 +181,10 @@ const SweepFigure* SweepCellRuns::figure(const std::string& name) const {
   return found == figures.end() ? nullptr : &*found;
 }
 
-std::string shown_value(const std::vector<measure::SweepAxis>& axes, const std::string& part,
-                        const std::string& value) {
+std::string shown_value(const std::vector<record::SweepAxis>& axes, const std::string& part, const std::string& value) {
   if (part == "on") return value;  // "cpu/t2" is no file
   std::set<std::string> folders;
-  for (const measure::SweepAxis& axis : axes) {
+  for (const record::SweepAxis& axis : axes) {
     for (std::size_t n = 0; n < axis.names.size(); ++n) {
       if (axis.names[n] != part) continue;
       for (const auto& step : axis.steps) folders.insert(step[n].substr(0, step[n].find_last_of('/') + 1));
@@ -196,7 +195,7 @@ std::string shown_value(const std::vector<measure::SweepAxis>& axes, const std::
 }
 
 std::string name_among(const Sweep& sweep, const std::vector<std::size_t>& among, std::size_t cell) {
-  const measure::SweepCell& own = sweep.cells[cell].cell;
+  const record::SweepCell& own = sweep.cells[cell].cell;
   const std::string name = joined_values(sweep.record.axes, own, [&](const auto&, const std::string& part) {
     return std::ranges::any_of(among, [&](std::size_t n) {
       const auto& values = sweep.cells[n].cell.values;
@@ -211,13 +210,13 @@ bool is_of_energy(const Metric& metric) {
   return metric.unit.find('J') != std::string::npos;
 }
 
-bool counts_in(const measure::SweepRecord& sweep, const Metric& metric, const std::string& part) {
-  return sweep.energy_repeats == 0 || is_of_energy(metric) == (part == measure::kEnergyPart);
+bool counts_in(const record::SweepRecord& sweep, const Metric& metric, const std::string& part) {
+  return sweep.energy_repeats == 0 || is_of_energy(metric) == (part == record::kEnergyPart);
 }
 
 bool is_sweep(const fs::path& folder) {
   std::error_code none;
-  return fs::exists(folder / measure::kSweepFile, none);
+  return fs::exists(folder / record::kSweepFile, none);
 }
 
 std::vector<fs::path> sweeps_in(const std::vector<fs::path>& folders) {
@@ -243,10 +242,10 @@ std::vector<fs::path> sweeps_in(const std::vector<fs::path>& folders) {
   return sweeps;
 }
 
-Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& journal, const RecordOfRun& record_of) {
+Sweep sweep_of(const record::SweepRecord& record, const record::SweepJournal& journal, const RecordOfRun& record_of) {
   Sweep sweep;
   sweep.record = record;
-  for (const measure::SweepCell& cell : sweep.record.cells) {
+  for (const record::SweepCell& cell : sweep.record.cells) {
     SweepCellRuns& runs = sweep.cells.emplace_back();
     runs.cell = cell;
     runs.name = name_of_cell(sweep.record.axes, cell);
@@ -270,8 +269,8 @@ Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& 
 }
 
 Sweep load_sweep(const fs::path& folder) {
-  Sweep sweep = sweep_of(measure::read_sweep(folder), measure::read_journal(folder),
-                         [&](const SweepRun& run) { return measure::read_record(folder / run.folder); });
+  Sweep sweep = sweep_of(record::read_sweep(folder), record::read_journal(folder),
+                         [&](const SweepRun& run) { return record::read_record(folder / run.folder); });
   sweep.folder = folder;
   take_reference(sweep);
   const fs::path whole = fs::absolute(folder).lexically_normal();

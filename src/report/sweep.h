@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "measure/metric.h"
-#include "measure/record.h"
-#include "measure/repeats.h"
-#include "measure/scaling_law.h"
-#include "measure/sweep_file.h"
+#include "record/metric.h"
+#include "record/record.h"
+#include "record/repeats.h"
+#include "record/scaling_law.h"
+#include "record/sweep_file.h"
 #include "report/html.h"
 #include "report/reference.h"
 #include "report/table.h"
@@ -20,30 +20,30 @@ namespace evener::report {
 
 /// A figure of a cell over its runs.
 struct SweepFigure {
-  measure::Metric metric;                   // its name, unit, words and direction; without a value
-  std::vector<measure::BlockValue> values;  // of its runs
-  measure::MeanOfRuns mean;
-  measure::EnergyClass energy = measure::EnergyClass::kAbsent;  // of its runs, of a figure of energy
-  std::string reason = {};                                      // why there is no mean although some runs have a value
+  record::Metric metric;                   // its name, unit, words and direction; without a value
+  std::vector<record::BlockValue> values;  // of its runs
+  record::MeanOfRuns mean;
+  record::EnergyClass energy = record::EnergyClass::kAbsent;  // of its runs, of a figure of energy
+  std::string reason = {};                                    // why there is no mean although some runs have a value
 };
 
 /// How a cell stands to the one that it is compared with, by the sweep's main figure.
 struct CellClaim {
   std::optional<std::size_t> base;  // that cell; absent: there is none, or it is the cell itself
   std::optional<double> speedup;    // above 1: better
-  std::optional<measure::Interval> interval;
+  std::optional<record::Interval> interval;
   std::optional<double> p;  // corrected for the number of claims
-  measure::Verdict verdict = measure::Verdict::kUndecided;
+  record::Verdict verdict = record::Verdict::kUndecided;
   std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
   std::string reason;                    // why undecided; else empty
 };
 
 struct SweepCellRuns {
-  measure::SweepCell cell;
-  std::string name;                            // "on=cpu/t2, batch=32"
-  std::vector<measure::SweepRun> runs;         // that ended, of the series that is shown; with their reasons
-  std::optional<measure::Record> record;       // of the first run that has one
-  std::vector<measure::EnergyClass> energies;  // of each run
+  record::SweepCell cell;
+  std::string name;                           // "on=cpu/t2, batch=32"
+  std::vector<record::SweepRun> runs;         // that ended, of the series that is shown; with their reasons
+  std::optional<record::Record> record;       // of the first run that has one
+  std::vector<record::EnergyClass> energies;  // of each run
   std::vector<SweepFigure> figures;
   /// Of runs that were to reach an accuracy, how long that took; absent where it was never reached.
   std::vector<std::optional<double>> to_accuracy_s;
@@ -67,13 +67,13 @@ struct JobClaim {
 struct SweepScaling {
   std::string name;                // "threads, batch=32"
   std::vector<std::size_t> cells;  // with rising numbers of workers
-  measure::Scaling scaling;
+  record::Scaling scaling;
 };
 
 struct Sweep {
   std::string name;  // of the folder
   std::filesystem::path folder;
-  measure::SweepRecord record;
+  record::SweepRecord record;
   std::vector<SweepCellRuns> cells;
   std::string main_figure;  // name of the metric that cells are compared by; "" = none
   std::vector<JobClaim> jobs;
@@ -84,10 +84,10 @@ struct Sweep {
 };
 
 /// Whether a figure tells of energy, so that it has a class.
-bool is_of_energy(const measure::Metric& metric);
+bool is_of_energy(const record::Metric& metric);
 /// Whether the figure counts in runs of this part: where a sweep has runs for energy alone, these give the figures of
 /// energy and no other, and the other runs no energy.
-bool counts_in(const measure::SweepRecord& sweep, const measure::Metric& metric, const std::string& part);
+bool counts_in(const record::SweepRecord& sweep, const record::Metric& metric, const std::string& part);
 
 /// Whether the folder is that of a sweep.
 bool is_sweep(const std::filesystem::path& folder);
@@ -97,26 +97,26 @@ bool is_sweep(const std::filesystem::path& folder);
 std::vector<std::filesystem::path> sweeps_in(const std::vector<std::filesystem::path>& folders);
 
 /// The record of a run that ended with figures. Throws Error where it is broken.
-using RecordOfRun = std::function<measure::Record(const measure::SweepRun&)>;
+using RecordOfRun = std::function<record::Record(const record::SweepRun&)>;
 /// A sweep from its files' contents, without its name and folder.
-Sweep sweep_of(const measure::SweepRecord& record, const measure::SweepJournal& journal, const RecordOfRun& record_of);
+Sweep sweep_of(const record::SweepRecord& record, const record::SweepJournal& journal, const RecordOfRun& record_of);
 
 /// Throws Error naming what is missing or broken in sweep.json; a broken record of a run is a run that failed.
 Sweep load_sweep(const std::filesystem::path& folder);
 
 /// How `candidate` stands to `baseline` by a figure, above 1 where it is better.
-measure::RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate,
-                                       std::size_t first_stage);
+record::RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate,
+                                      std::size_t first_stage);
 
 /// "26.9 [26.1 to 27.7]": the mean with the range of the runs; "97.2 % in each run", where all are equal.
 std::string mean_text(const SweepFigure& figure, bool with_spread);
 /// "faster", "slower", "undecided".
-const char* verdict_word(measure::Verdict verdict);
+const char* verdict_word(record::Verdict verdict);
 /// "1.85x (1.80 to 1.90)"; "-" without one.
 std::string speedup_text(const CellClaim& claim);
 
 /// The value of the axis as it is shown: without the folder that all values of this axis are in.
-std::string shown_value(const std::vector<measure::SweepAxis>& axes, const std::string& part, const std::string& value);
+std::string shown_value(const std::vector<record::SweepAxis>& axes, const std::string& part, const std::string& value);
 /// A cell's values of the axes that tell it from the others `among` which it is; its name where none does.
 std::string name_among(const Sweep& sweep, const std::vector<std::size_t>& among, std::size_t cell);
 

@@ -17,9 +17,9 @@ std::string what_ran(const SweepCellRuns& cell) {
   for (const auto& [name, value] : cell.record->config) {
     if (name != "on") text += fmt::format("{}={};", name, value);
   }
-  for (const measure::ReplicaRecord& replica : cell.record->placement.replicas) {
+  for (const record::ReplicaRecord& replica : cell.record->placement.replicas) {
     text += "replica;";
-    for (const measure::StageRecord& stage : replica.stages) {
+    for (const record::StageRecord& stage : replica.stages) {
       text += fmt::format("{}/{}@{};", stage.device, stage.threads.value_or(0), stage.emulated_speed.value_or(1));
     }
   }

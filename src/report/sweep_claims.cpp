@@ -8,8 +8,8 @@
 namespace evener::report {
 namespace {
 
-using measure::Better;
-using measure::RunComparison;
+using record::Better;
+using record::RunComparison;
 
 /// The speed that runs are compared by: of those that are one in any cell, the first that all cells have, or else the
 /// first of all; or else the time.
@@ -23,7 +23,7 @@ std::string main_figure_of(const Sweep& sweep) {
   std::string first;
   for (const SweepCellRuns& cell : sweep.cells) {
     for (const SweepFigure& figure : cell.figures) {
-      if (figure.metric.role != measure::MetricRole::kSpeed || figure.values.empty()) continue;
+      if (figure.metric.role != record::MetricRole::kSpeed || figure.values.empty()) continue;
       if (all_have(figure.metric.name)) return figure.metric.name;
       if (first.empty()) first = figure.metric.name;
     }
@@ -107,8 +107,8 @@ std::vector<std::size_t> ranked_cells(const Sweep& sweep, std::size_t job) {
 
 void decide(CellClaim& claim) {
   if (!claim.speedup || !claim.p) return;
-  if (*claim.p < measure::kClaimLevel) {
-    claim.verdict = *claim.speedup > 1 ? measure::Verdict::kFaster : measure::Verdict::kSlower;
+  if (*claim.p < record::kClaimLevel) {
+    claim.verdict = *claim.speedup > 1 ? record::Verdict::kFaster : record::Verdict::kSlower;
     return;
   }
   const bool holds_one = claim.interval && claim.interval->low <= 1 && claim.interval->high >= 1;
@@ -135,7 +135,7 @@ void find_leaders(const Sweep& sweep, JobClaim& job) {
   const bool best_counts = counts(sweep, job.cells.front());
   for (const std::size_t cell : job.cells) {
     const auto p = cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p;
-    const bool is_beaten = p && *p * pairs * kinds < measure::kClaimLevel && best_counts && counts(sweep, cell);
+    const bool is_beaten = p && *p * pairs * kinds < record::kClaimLevel && best_counts && counts(sweep, cell);
     if (!is_beaten) job.leaders.push_back(cell);
   }
 }
@@ -145,14 +145,14 @@ void find_leaders(const Sweep& sweep, JobClaim& job) {
 void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
   for (const std::size_t cell : job.cells) {
     CellClaim& claim = sweep.cells[cell].claim;
-    if (!claim.base || !claim.p || claim.verdict != measure::Verdict::kUndecided) continue;
-    claim.to_decide = measure::runs_to_decide(compared(sweep, *claim.base, cell), claims);
+    if (!claim.base || !claim.p || claim.verdict != record::Verdict::kUndecided) continue;
+    claim.to_decide = record::runs_to_decide(compared(sweep, *claim.base, cell), claims);
   }
   if (job.winner || !job.p) return;
   std::size_t most = 0;
   for (std::size_t n = 1; n < job.leaders.size(); ++n) {
     const auto runs =
-        measure::runs_to_decide(compared(sweep, job.leaders[n], job.leaders[0]), claims, job.leaders.size() - 1);
+        record::runs_to_decide(compared(sweep, job.leaders[n], job.leaders[0]), claims, job.leaders.size() - 1);
     if (!runs) return;
     most = std::max(most, *runs);
   }
@@ -163,8 +163,8 @@ void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
 
 RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate, std::size_t first_stage) {
   const bool higher = candidate.metric.better == Better::kHigher;
-  return higher ? measure::compare_runs(baseline.values, candidate.values, first_stage)
-                : measure::compare_runs(candidate.values, baseline.values, first_stage);
+  return higher ? record::compare_runs(baseline.values, candidate.values, first_stage)
+                : record::compare_runs(candidate.values, baseline.values, first_stage);
 }
 
 void make_claims(Sweep& sweep) {
@@ -185,7 +185,7 @@ void make_claims(Sweep& sweep) {
   }
   std::vector<std::optional<double>> p;
   for (const Hypothesis& hypothesis : family) p.push_back(hypothesis.p);
-  const auto corrected = measure::corrected_for_number(p);
+  const auto corrected = record::corrected_for_number(p);
   const double kinds = kinds_of_claims(sweep);
   for (std::size_t n = 0; n < family.size(); ++n) *family[n].corrected = std::min(1.0, kinds * *corrected[n]);
   sweep.claims = family.size();
@@ -193,7 +193,7 @@ void make_claims(Sweep& sweep) {
   const double claims = kinds * static_cast<double>(family.size());
   for (JobClaim& job : sweep.jobs) {
     if (job.cells.size() == 2) job.p = sweep.cells[std::ranges::max(job.cells)].claim.p;
-    if (job.p && *job.p < measure::kClaimLevel) job.winner = job.cells.front();
+    if (job.p && *job.p < record::kClaimLevel) job.winner = job.cells.front();
     find_leaders(sweep, job);
     find_runs_to_decide(sweep, job, claims);
   }

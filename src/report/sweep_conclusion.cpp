@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/plural.h"
-#include "measure/record_kind.h"
+#include "record/record_kind.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
@@ -40,7 +40,7 @@ std::string job_name(const Sweep& sweep, const JobClaim& job) {
 }
 
 /// "95 % interval 1.80 to 1.90".
-std::string interval_words(const std::optional<measure::Interval>& interval) {
+std::string interval_words(const std::optional<record::Interval>& interval) {
   if (!interval) return "";
   return fmt::format(", 95 % interval {} to {}", number_text(interval->low), number_text(interval->high));
 }
@@ -66,7 +66,7 @@ std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
   }
   if (!job.p) {
     return fmt::format("; not all of them share {} blocks, and only runs that were made side by side are compared",
-                       measure::kFewestRuns);
+                       record::kFewestRuns);
   }
   if (!job.to_decide) return "; what they differ by, if at all, is too small for any reasonable number of repeats";
   const auto comparison = compare_figures(main_figure(sweep, job.leaders[1]), main_figure(sweep, job.leaders[0]),
@@ -84,9 +84,9 @@ std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
     return fmt::format("{} stays undecided, as the measurements are INVALID: {}.", which,
                        listed_cells(sweep, job, job.cells));
   }
-  if (fewest < measure::kFewestRuns) {
+  if (fewest < record::kFewestRuns) {
     return fmt::format("{} stays undecided with {} each (at least {}): {}.", which, counted(fewest, "run"),
-                       measure::kFewestRuns, listed_cells(sweep, job, job.cells));
+                       record::kFewestRuns, listed_cells(sweep, job, job.cells));
   }
   return fmt::format("{} is undecided between {}{}.", which, listed_cells(sweep, job, job.leaders),
                      repeats_words(sweep, job));
@@ -104,8 +104,8 @@ std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
   std::size_t better = 0, worse = 0, undecided = 0;
   for (const std::size_t cell : job.cells) {
     if (cell == base) continue;
-    const measure::Verdict verdict = sweep.cells[cell].claim.verdict;
-    ++(verdict == measure::Verdict::kFaster ? better : verdict == measure::Verdict::kSlower ? worse : undecided);
+    const record::Verdict verdict = sweep.cells[cell].claim.verdict;
+    ++(verdict == record::Verdict::kFaster ? better : verdict == record::Verdict::kSlower ? worse : undecided);
   }
   if (better + worse == 0 || job.cells.size() < 3) return "";
   return fmt::format("Against {}, the first: {} better, {} worse, {} undecided (corrected for {}).",

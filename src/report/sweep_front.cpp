@@ -6,14 +6,14 @@ namespace evener::report {
 namespace {
 
 /// How the cell stands to another by a figure, above 1 where it is better; absent where one of them has none.
-std::optional<measure::RunComparison> stands(const Sweep& sweep, const SweepCellRuns& to, const SweepCellRuns& cell,
-                                             const std::string& name) {
+std::optional<record::RunComparison> stands(const Sweep& sweep, const SweepCellRuns& to, const SweepCellRuns& cell,
+                                            const std::string& name) {
   const SweepFigure *base = to.figure(name), *figure = cell.figure(name);
   if (base == nullptr || figure == nullptr) return std::nullopt;
   return compare_figures(*base, *figure, sweep.record.first_stage());
 }
 
-bool is_better(const measure::RunComparison& comparison) {
+bool is_better(const record::RunComparison& comparison) {
   return comparison.interval && comparison.interval->low > 1;
 }
 

@@ -14,19 +14,19 @@ ReportJson known_or_null(const std::optional<T>& value) {
   return value ? ReportJson(*value) : ReportJson(nullptr);
 }
 
-ReportJson ends_json(const std::optional<measure::Interval>& interval) {
+ReportJson ends_json(const std::optional<record::Interval>& interval) {
   return interval ? ReportJson{interval->low, interval->high} : ReportJson(nullptr);
 }
 
 ReportJson figure_json(const SweepFigure& figure) {
   std::vector<double> values;
-  for (const measure::BlockValue& one : figure.values) values.push_back(one.value);
+  for (const record::BlockValue& one : figure.values) values.push_back(one.value);
   ReportJson json = {{"unit", figure.metric.unit},
-                     {"better", measure::better_name(figure.metric.better)},
+                     {"better", record::better_name(figure.metric.better)},
                      {"mean", known_or_null(figure.mean.mean)},
                      {"range", ends_json(figure.mean.range)},
                      {"values", values}};
-  if (is_of_energy(figure.metric)) json["class"] = measure::energy_class_name(figure.energy);
+  if (is_of_energy(figure.metric)) json["class"] = record::energy_class_name(figure.energy);
   if (!figure.reason.empty()) json["reason"] = figure.reason;
   return json;
 }
@@ -44,7 +44,7 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
     if (!figure.values.empty()) figures[figure.metric.name] = figure_json(figure);
   }
   ReportJson runs = ReportJson::array();
-  for (const measure::SweepRun& run : cell.runs) {
+  for (const record::SweepRun& run : cell.runs) {
     runs.push_back({{"block", run.block},
                     {"part", run.part},
                     {"status", run_end_name(run.end)},

@@ -58,7 +58,7 @@ std::string row_html(const std::string& name, const std::string& value) {
   return fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape_html(name), escape_html(value));
 }
 
-const measure::Record* any_record(const Sweep& sweep) {
+const record::Record* any_record(const Sweep& sweep) {
   for (const SweepCellRuns& cell : sweep.cells) {
     if (cell.record) return &*cell.record;
   }
@@ -67,13 +67,13 @@ const measure::Record* any_record(const Sweep& sweep) {
 
 std::string run_rows(const SweepCellRuns& cell) {
   std::string html;
-  for (const measure::SweepRun& run : cell.runs) {
+  for (const record::SweepRun& run : cell.runs) {
     const std::string how =
         run.reason.empty() ? run_end_name(run.end) : fmt::format("{}: {}", run_end_name(run.end), run.reason);
     html +=
         "<tr>" +
         table_cell("block",
-                   fmt::format("{}{}", run.part == measure::kMeasurePart ? "" : escape_html(run.part) + " ", run.block),
+                   fmt::format("{}{}", run.part == record::kMeasurePart ? "" : escape_html(run.part) + " ", run.block),
                    false) +
         table_cell("began", escape_html(run.began), false) +
         table_cell("time", run.seconds ? duration_text(*run.seconds) : "–") +
@@ -108,15 +108,15 @@ std::string table_html(const Table& table, bool sortable) {
   return html + "</ul></div>";
 }
 
-std::vector<measure::Metric> sweep_metrics(const Sweep& sweep) {
-  std::vector<measure::Metric> metrics;
+std::vector<record::Metric> sweep_metrics(const Sweep& sweep) {
+  std::vector<record::Metric> metrics;
   for (const SweepCellRuns& cell : sweep.cells) {
     for (const SweepFigure& figure : cell.figures) {
       if (figure.values.empty()) continue;
-      const auto known = std::ranges::find(metrics, figure.metric.name, &measure::Metric::name);
+      const auto known = std::ranges::find(metrics, figure.metric.name, &record::Metric::name);
       if (known == metrics.end()) {
         metrics.push_back(figure.metric);
-      } else if (known->label != figure.metric.label && figure.energy != measure::EnergyClass::kAbsent) {
+      } else if (known->label != figure.metric.label && figure.energy != record::EnergyClass::kAbsent) {
         known->label = figure.metric.label.substr(0, figure.metric.label.rfind(" (")) + " (of several classes)";
       }
     }
@@ -128,17 +128,16 @@ std::vector<measure::Metric> sweep_metrics(const Sweep& sweep) {
 std::vector<FrontPlot> front_plots(const Sweep& sweep) {
   std::vector<FrontPlot> plots;
   if (has_figure(sweep, "total_s") && has_figure(sweep, "energy_joules")) plots.push_back({"total_s", "energy_joules"});
-  for (const measure::Metric& metric : sweep_metrics(sweep)) {
+  for (const record::Metric& metric : sweep_metrics(sweep)) {
     const bool better_known = has_figure(sweep, metric.stands_in_for);
-    if (metric.role == measure::MetricRole::kQuality && !better_known)
-      plots.push_back({sweep.main_figure, metric.name});
+    if (metric.role == record::MetricRole::kQuality && !better_known) plots.push_back({sweep.main_figure, metric.name});
   }
   return plots;
 }
 
 std::vector<std::string> numeric_axes(const Sweep& sweep) {
   std::vector<std::string> names;
-  for (const measure::SweepAxis& axis : sweep.record.axes) {
+  for (const record::SweepAxis& axis : sweep.record.axes) {
     for (std::size_t n = 0; n < axis.names.size() && axis.steps.size() > 1; ++n) {
       if (std::ranges::all_of(axis.steps, [&](const auto& step) { return is_numeric(step[n]); }))
         names.push_back(axis.names[n]);
@@ -165,7 +164,7 @@ std::string sweep_header_part(const Sweep& sweep) {
   std::size_t runs = 0;
   for (const SweepCellRuns& cell : sweep.cells) runs += cell.runs.size();
   std::string chips = fmt::format("<li>{}</li><li>{}</li>", counted(sweep.cells.size(), "cell"), counted(runs, "run"));
-  if (const measure::Record* record = any_record(sweep)) {
+  if (const record::Record* record = any_record(sweep)) {
     chips += fmt::format("<li>{}</li><li>{} cores</li><li>{} memory</li>", escape_html(record->machine.cpu),
                          record->machine.cores, bytes_text(record->machine.memory_bytes));
   }
@@ -257,7 +256,7 @@ std::string sweep_runs_part(const Sweep& sweep) {
 }
 
 std::string sweep_method_part(const Sweep& sweep) {
-  const measure::SweepRecord& record = sweep.record;
+  const record::SweepRecord& record = sweep.record;
   std::string rows =
       row_html("order", fmt::format("randomised complete blocks, drawn by order-seed {}", record.order_seed)) +
       row_html("how many runs", stopping_rule_text(record)) +
@@ -273,7 +272,7 @@ std::string sweep_method_part(const Sweep& sweep) {
   add("after each run", record.cleanup);
   add("cool-down", record.cool_down);
   if (record.run_limit_s) add("limit of a run", duration_text(*record.run_limit_s));
-  for (const measure::SweepSeries& series : record.series) {
+  for (const record::SweepSeries& series : record.series) {
     if (series.number != record.series_now) continue;
     add("machine", series.machine);
     add("program", fmt::format("version {}, files {}", record.version, series.program));

@@ -10,7 +10,7 @@
 namespace evener::report {
 
 /// The figures that at least one cell has a value of, the main one first.
-std::vector<measure::Metric> sweep_metrics(const Sweep& sweep);
+std::vector<record::Metric> sweep_metrics(const Sweep& sweep);
 
 /// Two figures of all cells against each other: time against energy, speed against a figure of quality.
 struct FrontPlot {

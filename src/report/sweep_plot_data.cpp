@@ -16,7 +16,7 @@ SweepJson value_or_null(const std::optional<T>& value) {
   return value ? SweepJson(*value) : SweepJson(nullptr);
 }
 
-SweepJson mean_json(const measure::MeanOfRuns& mean) {
+SweepJson mean_json(const record::MeanOfRuns& mean) {
   return {{"mean", value_or_null(mean.mean)},
           {"low", mean.range ? SweepJson(mean.range->low) : SweepJson(nullptr)},
           {"high", mean.range ? SweepJson(mean.range->high) : SweepJson(nullptr)}};
@@ -30,12 +30,12 @@ SweepJson cell_json(const Sweep& sweep, std::size_t n) {
     SweepJson json = mean_json(figure.mean);
     json["values"] = SweepJson::array();
     json["blocks"] = SweepJson::array();
-    for (const measure::BlockValue& one : figure.values) {
+    for (const record::BlockValue& one : figure.values) {
       json["values"].push_back(one.value);
       json["blocks"].push_back(one.block);
     }
     json["text"] = mean_text(figure, false);
-    if (is_of_energy(figure.metric)) json["class"] = measure::energy_class_name(figure.energy);
+    if (is_of_energy(figure.metric)) json["class"] = record::energy_class_name(figure.energy);
     figures[figure.metric.name] = std::move(json);
   }
   return {{"name", cell.name},
@@ -47,7 +47,7 @@ SweepJson cell_json(const Sweep& sweep, std::size_t n) {
           {"speedup", value_or_null(cell.claim.speedup)}};
 }
 
-SweepJson block_mean_json(const std::optional<measure::BlockMean>& mean) {
+SweepJson block_mean_json(const std::optional<record::BlockMean>& mean) {
   if (!mean) return nullptr;
   SweepJson json = {{"mean", mean->mean}, {"low", nullptr}, {"high", nullptr}};
   if (mean->interval) {
@@ -59,7 +59,7 @@ SweepJson block_mean_json(const std::optional<measure::BlockMean>& mean) {
 
 SweepJson scaling_json(const SweepScaling& of) {
   SweepJson workers = SweepJson::array();
-  for (const measure::WorkersScaling& one : of.scaling.workers) {
+  for (const record::WorkersScaling& one : of.scaling.workers) {
     workers.push_back({{"workers", one.workers}, {"speedup", block_mean_json(one.speedup)}});
   }
   SweepJson fit = nullptr;
@@ -79,15 +79,15 @@ nlohmann::ordered_json sweep_plots_json(const Sweep& sweep) {
   SweepJson data;
   data["main"] = sweep.main_figure;
   data["figures"] = SweepJson::array();
-  for (const measure::Metric& metric : sweep_metrics(sweep)) {
+  for (const record::Metric& metric : sweep_metrics(sweep)) {
     data["figures"].push_back({{"name", metric.name},
                                {"label", metric.label},
                                {"unit", metric.unit},
-                               {"better", measure::better_name(metric.better)},
-                               {"role", measure::role_name(metric.role)}});
+                               {"better", record::better_name(metric.better)},
+                               {"role", record::role_name(metric.role)}});
   }
   data["axes"] = SweepJson::array();
-  for (const measure::SweepAxis& axis : sweep.record.axes) {
+  for (const record::SweepAxis& axis : sweep.record.axes) {
     if (axis.steps.size() < 2) continue;
     for (std::size_t n = 0; n < axis.names.size(); ++n) {
       SweepJson values = SweepJson::array();

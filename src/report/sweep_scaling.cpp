@@ -12,18 +12,18 @@
 namespace evener::report {
 namespace {
 
-using measure::WorkersScaling;
+using record::WorkersScaling;
 
 /// The CPU threads of each replica, and how many replicas; 0 where not all of them compute alike on CPUs.
 struct Workers {
   int replicas = 0, threads = 0;
 };
 
-Workers workers_of(const measure::Record& record) {
+Workers workers_of(const record::Record& record) {
   Workers workers;
-  for (const measure::ReplicaRecord& replica : record.placement.replicas) {
+  for (const record::ReplicaRecord& replica : record.placement.replicas) {
     if (replica.stages.size() != 1 || replica.stages.front().device != "cpu") return {};
-    const measure::StageRecord& stage = replica.stages.front();
+    const record::StageRecord& stage = replica.stages.front();
     const int threads = stage.emulated_speed ? 0 : stage.threads.value_or(0);
     if (threads < 1 || (workers.threads != 0 && workers.threads != threads)) return {};
     workers.threads = threads;
@@ -33,7 +33,7 @@ Workers workers_of(const measure::Record& record) {
 }
 
 /// CPUs that all workers share; more threads than these are no more workers. 0 = not known.
-int cpus_of(const measure::MachineRecord& machine) {
+int cpus_of(const record::MachineRecord& machine) {
   if (!machine.quota_cpus) return machine.logical_cpus;
   return std::min(machine.logical_cpus, static_cast<int>(std::ceil(*machine.quota_cpus)));
 }
@@ -41,7 +41,7 @@ int cpus_of(const measure::MachineRecord& machine) {
 /// The values of the cell but for where it computes: cells with the same text differ in nothing else.
 std::string others_text(const Sweep& sweep, const SweepCellRuns& cell) {
   std::string text;
-  for (const measure::SweepAxis& axis : sweep.record.axes) {
+  for (const record::SweepAxis& axis : sweep.record.axes) {
     for (const std::string& name : axis.names) {
       const auto value = cell.cell.values.find(name);
       if (name != "on" && axis.steps.size() > 1 && value != cell.cell.values.end()) {
@@ -53,23 +53,23 @@ std::string others_text(const Sweep& sweep, const SweepCellRuns& cell) {
 }
 
 /// Seconds for the same amount of work.
-std::vector<measure::BlockValue> seconds_of(const SweepFigure& figure) {
-  std::vector<measure::BlockValue> seconds = figure.values;
-  if (figure.metric.better == measure::Better::kHigher) {
-    for (measure::BlockValue& one : seconds) one.value = one.value > 0 ? 1 / one.value : 0;
+std::vector<record::BlockValue> seconds_of(const SweepFigure& figure) {
+  std::vector<record::BlockValue> seconds = figure.values;
+  if (figure.metric.better == record::Better::kHigher) {
+    for (record::BlockValue& one : seconds) one.value = one.value > 0 ? 1 / one.value : 0;
   }
-  std::erase_if(seconds, [](const measure::BlockValue& one) { return !(one.value > 0); });
+  std::erase_if(seconds, [](const record::BlockValue& one) { return !(one.value > 0); });
   return seconds;
 }
 
-std::string mean_words(const std::optional<measure::BlockMean>& mean) {
+std::string mean_words(const std::optional<record::BlockMean>& mean) {
   if (!mean) return "-";
   const std::string text = number_text(mean->mean);
   if (!mean->interval) return text;
   return fmt::format("{} ({} to {})", text, number_text(mean->interval->low), number_text(mean->interval->high));
 }
 
-std::string percent_words(const std::optional<measure::BlockMean>& mean) {
+std::string percent_words(const std::optional<record::BlockMean>& mean) {
   if (!mean) return "-";
   const std::string text = percent_text(mean->mean);
   if (!mean->interval) return text;
@@ -101,12 +101,12 @@ std::vector<SweepScaling> scalings_of(Sweep& sweep) {
     if (cells.size() < 2) continue;
     SweepScaling& scaling = scalings.emplace_back();
     scaling.name = name;
-    std::vector<measure::WorkersRuns> runs;
+    std::vector<record::WorkersRuns> runs;
     for (const auto& [workers, cell] : cells) {
       scaling.cells.push_back(cell);
       runs.push_back({workers, seconds_of(*sweep.cells[cell].figure(sweep.main_figure))});
     }
-    scaling.scaling = measure::scaling_of(std::move(runs));
+    scaling.scaling = record::scaling_of(std::move(runs));
   }
   std::ranges::stable_sort(scalings, {}, [](const SweepScaling& one) { return std::ranges::min(one.cells); });
   return scalings;
@@ -122,7 +122,7 @@ Table scaling_table(const Sweep& sweep) {
       table.rows.push_back({of.name, std::to_string(one.workers), mean_words(one.speedup),
                             percent_words(one.efficiency), percent_words(one.karp_flatt),
                             fit ? number_text(fit->speedup(one.workers)) : "-",
-                            fit ? number_text(measure::gustafson(fit->serial_share, one.workers)) : "-"});
+                            fit ? number_text(record::gustafson(fit->serial_share, one.workers)) : "-"});
     }
   }
   return table;

@@ -15,7 +15,7 @@
 namespace evener::report {
 namespace {
 
-using measure::Metric;
+using record::Metric;
 
 constexpr const char* kNothing = "-";
 
@@ -59,8 +59,8 @@ std::string value_text(const Metric& like, double value) {
 std::string runs_text(const Sweep& sweep, const SweepCellRuns& cell) {
   const std::size_t all = cell.done + cell.invalid;
   if (sweep.record.energy_repeats == 0) return std::to_string(all);
-  const auto for_energy = static_cast<std::size_t>(std::ranges::count_if(cell.runs, [](const measure::SweepRun& run) {
-    return run.part == measure::kEnergyPart && measure::has_figures(run.end);
+  const auto for_energy = static_cast<std::size_t>(std::ranges::count_if(cell.runs, [](const record::SweepRun& run) {
+    return run.part == record::kEnergyPart && record::has_figures(run.end);
   }));
   return fmt::format("{} + {} for energy", all - for_energy, for_energy);
 }
@@ -68,8 +68,8 @@ std::string runs_text(const Sweep& sweep, const SweepCellRuns& cell) {
 /// "VALID", "2 of 5 INVALID", "failed: out of memory".
 std::string state_text(const SweepCellRuns& cell) {
   std::string text;
-  for (const measure::SweepRun& run : cell.runs) {
-    if (!measure::has_figures(run.end)) text = run_end_name(run.end);
+  for (const record::SweepRun& run : cell.runs) {
+    if (!record::has_figures(run.end)) text = run_end_name(run.end);
   }
   if (cell.invalid > 0) {
     text += fmt::format("{}{} of {} INVALID", text.empty() ? "" : ", ", cell.invalid, cell.done + cell.invalid);
@@ -99,7 +99,7 @@ constexpr const char* kEnergyFigure = "energy_joules";
 /// "estimated", of the cell's energies.
 std::string energy_class_of(const SweepCellRuns& cell) {
   const SweepFigure* figure = cell.figure(kEnergyFigure);
-  return figure == nullptr || figure->values.empty() ? kNothing : measure::energy_class_name(figure->energy);
+  return figure == nullptr || figure->values.empty() ? kNothing : record::energy_class_name(figure->energy);
 }
 
 bool is_predicted(const SweepCellRuns& cell) {
@@ -122,7 +122,7 @@ bool any_to_accuracy(const Sweep& sweep) {
 
 std::vector<std::string> axis_names(const Sweep& sweep) {
   std::vector<std::string> names;
-  for (const measure::SweepAxis& axis : sweep.record.axes) {
+  for (const record::SweepAxis& axis : sweep.record.axes) {
     if (axis.steps.size() > 1 || sweep.cells.size() == 1)
       names.insert(names.end(), axis.names.begin(), axis.names.end());
   }
@@ -136,8 +136,8 @@ std::string value_on(const SweepCellRuns& cell, const std::string& axis) {
 
 void add_notes(const Sweep& sweep, Table& table) {
   for (const SweepCellRuns& cell : sweep.cells) {
-    for (const measure::SweepRun& run : cell.runs) {
-      if (measure::has_figures(run.end)) continue;
+    for (const record::SweepRun& run : cell.runs) {
+      if (record::has_figures(run.end)) continue;
       table.notes.push_back(
           fmt::format("{}, block {}: {}: {}", cell.name, run.block, run_end_name(run.end), run.reason));
     }
@@ -172,15 +172,15 @@ std::string mean_text(const SweepFigure& figure, bool with_spread) {
   if (!figure.mean.mean) return kNothing;
   std::string text = value_text(figure.metric, *figure.mean.mean);
   if (!with_spread || figure.mean.runs < 2) return text;
-  const measure::Interval& range = *figure.mean.range;
+  const record::Interval& range = *figure.mean.range;
   if (range.low == range.high) return text + " in each run";  // as accuracies of one seed are
   return fmt::format("{} [{} to {}]", text, value_text(figure.metric, range.low),
                      value_text(figure.metric, range.high));
 }
 
-const char* verdict_word(measure::Verdict verdict) {
-  if (verdict == measure::Verdict::kUndecided) return "undecided";
-  return verdict == measure::Verdict::kFaster ? "faster" : "slower";
+const char* verdict_word(record::Verdict verdict) {
+  if (verdict == record::Verdict::kUndecided) return "undecided";
+  return verdict == record::Verdict::kFaster ? "faster" : "slower";
 }
 
 std::string speedup_text(const CellClaim& claim) {
@@ -240,7 +240,7 @@ std::string sweep_csv(const Sweep& sweep) {
   std::string text = csv_line(titles);
   for (const SweepCellRuns& cell : sweep.cells) {
     for (std::size_t n = 0; n < cell.runs.size(); ++n) {
-      const measure::SweepRun& run = cell.runs[n];
+      const record::SweepRun& run = cell.runs[n];
       std::vector<std::string> row;
       for (const std::string& axis : axes) row.push_back(value_on(cell, axis));
       for (const std::string& word : {std::to_string(run.block), run.part, run.began,
@@ -250,12 +250,12 @@ std::string sweep_csv(const Sweep& sweep) {
       for (const std::string& name : figures) {
         const SweepFigure* figure = cell.figure(name);
         const bool counts = figure != nullptr && counts_in(sweep.record, figure->metric, run.part);
-        const auto* values = counts && measure::has_figures(run.end) ? &figure->values : nullptr;
-        const auto value = values == nullptr ? std::vector<measure::BlockValue>::const_iterator()
-                                             : std::ranges::find(*values, run.block, &measure::BlockValue::block);
+        const auto* values = counts && record::has_figures(run.end) ? &figure->values : nullptr;
+        const auto value = values == nullptr ? std::vector<record::BlockValue>::const_iterator()
+                                             : std::ranges::find(*values, run.block, &record::BlockValue::block);
         const bool is_known = values != nullptr && value != values->end();
         row.push_back(is_known ? fmt::format("{}", value->value) : "");
-        if (name == kEnergyFigure) row.emplace_back(is_known ? measure::energy_class_name(cell.energies[n]) : "");
+        if (name == kEnergyFigure) row.emplace_back(is_known ? record::energy_class_name(cell.energies[n]) : "");
       }
       text += csv_line(row);
     }

@@ -65,7 +65,7 @@ std::string overview_header(std::span<const Sweep> sweeps, const std::vector<Ref
   for (const Sweep& sweep : sweeps) {
     for (const SweepCellRuns& cell : sweep.cells) {
       if (!cell.record) continue;
-      const measure::MachineRecord& machine = cell.record->machine;
+      const record::MachineRecord& machine = cell.record->machine;
       std::string text =
           fmt::format("{}, {}, {} memory", machine.cpu, counted(static_cast<std::size_t>(machine.cores), "core"),
                       bytes_text(machine.memory_bytes));

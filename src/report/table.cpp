@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "measure/metric.h"
+#include "record/metric.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/notes.h"
@@ -12,8 +12,8 @@
 namespace evener::report {
 namespace {
 
-using measure::Metric;
-using measure::Record;
+using record::Metric;
+using record::Record;
 
 constexpr const char* kMissing = "-";
 constexpr const char* kEnergy = "energy_joules";
@@ -28,7 +28,7 @@ std::vector<Metric> metrics_of_all(std::span<const Run> runs, Wanted wanted) {
   std::vector<Metric> all;
   for (const Run& run : runs) {
     std::size_t place = 0;  // behind what this run has before it
-    for (Metric& metric : measure::metrics_of(run.record)) {
+    for (Metric& metric : record::metrics_of(run.record)) {
       const auto known = std::ranges::find(all, metric.name, &Metric::name);
       if (known != all.end()) {
         place = static_cast<std::size_t>(known - all.begin()) + 1;
@@ -65,7 +65,7 @@ struct EnergyColumns {
 
   explicit EnergyColumns(std::span<const Run> runs) {
     for (const Run& run : runs) {
-      const measure::Energy& energy = run.record.energy;
+      const record::Energy& energy = run.record.energy;
       any = any || energy.joules;
       idle_devices = idle_devices || (energy.used_joules && energy.used_joules != energy.joules);
     }
@@ -79,15 +79,15 @@ struct EnergyColumns {
   }
 
   void add_cells(const Record& record, const Record& base, std::vector<std::string>& row) const {
-    if (any) row.emplace_back(measure::energy_class_name(record.energy.kind));
+    if (any) row.emplace_back(record::energy_class_name(record.energy.kind));
     const auto ratio = [&](bool used_only) {
       const std::optional<double> edp = edp_against(record, base, used_only);
       if (!edp) return std::string(kMissing);
       // A measured product by an estimated one says so.
       const std::string kinds = record.energy.kind == base.energy.kind
                                     ? ""
-                                    : fmt::format(" ({}/{})", measure::energy_class_name(record.energy.kind),
-                                                  measure::energy_class_name(base.energy.kind));
+                                    : fmt::format(" ({}/{})", record::energy_class_name(record.energy.kind),
+                                                  record::energy_class_name(base.energy.kind));
       return number_text(*edp) + "x" + kinds;
     };
     if (compared) row.push_back(ratio(false));
@@ -147,9 +147,9 @@ std::string optional_count(const std::optional<T>& value) {
 using CsvCells = std::vector<std::pair<std::string, std::string>>;
 
 void add_figure(CsvCells& cells, const Metric& column, const std::vector<Metric>& metrics) {
-  const Metric* metric = measure::find_metric(metrics, column.name);
+  const Metric* metric = record::find_metric(metrics, column.name);
   cells.emplace_back(column.name, metric == nullptr ? "" : optional_number(metric->value));
-  if (column.role != measure::MetricRole::kSpeed) return;
+  if (column.role != record::MetricRole::kSpeed) return;
   const bool known = metric != nullptr && metric->interval;
   cells.emplace_back(column.name + "_low95", known ? fmt::format("{}", metric->interval->low) : "");
   cells.emplace_back(column.name + "_high95", known ? fmt::format("{}", metric->interval->high) : "");
@@ -159,7 +159,7 @@ CsvCells csv_row(std::span<const Run> runs, const Run& run, const std::vector<Me
   const Record& record = run.record;
   CsvCells cells{{"run", run.name},
                  {"kind", record.kind},
-                 {"status", measure::status_name(record.status)},
+                 {"status", record::status_name(record.status)},
                  {"started", record.started},
                  {"model", record.model.name},
                  {"parameters", optional_count(record.model.parameters)},
@@ -169,14 +169,14 @@ CsvCells csv_row(std::span<const Run> runs, const Run& run, const std::vector<Me
                  {"precision", record.precision},
                  {"batch", optional_count(record.batch)},
                  {"epochs", std::to_string(record.training.epochs.size())}};
-  const std::vector<Metric> metrics = measure::metrics_of(record);
-  const Metric* compared = measure::main_speed(columns);
+  const std::vector<Metric> metrics = record::metrics_of(record);
+  const Metric* compared = record::main_speed(columns);
   for (const Metric& column : columns) {
     add_figure(cells, column, metrics);
     if (&column == compared) cells.emplace_back("speed_against_first", optional_number(compared_speed(runs, run)));
     if (column.name != kEnergy) continue;
     const Record& base = base_of(runs, run);
-    cells.emplace_back("energy_class", measure::energy_class_name(record.energy.kind));
+    cells.emplace_back("energy_class", record::energy_class_name(record.energy.kind));
     cells.emplace_back("edp_against_first", optional_number(edp_against(record, base, false)));
     cells.emplace_back("used_devices_edp_against_first", optional_number(edp_against(record, base, true)));
   }
@@ -194,7 +194,7 @@ Table summary_table(std::span<const Run> runs) {
   Table table;
   const std::vector<Metric> metrics = metrics_of_all(runs, [](const Metric& metric) { return !metric.title.empty(); });
   const bool comparable = std::ranges::any_of(runs, [&](const Run& run) { return !is_alone(runs, run); });
-  const Metric* compared = comparable ? measure::main_speed(metrics) : nullptr;
+  const Metric* compared = comparable ? record::main_speed(metrics) : nullptr;
   const EnergyColumns energy(runs);
   table.columns = {{"run", false},       {"model", false},     {"data", false},
                    {"placement", false}, {"precision", false}, {"batch", true}};
@@ -205,10 +205,10 @@ Table summary_table(std::span<const Run> runs) {
   }
   table.columns.push_back({"valid", false});
   for (const Run& run : runs) {
-    const std::vector<Metric> own = measure::metrics_of(run.record);
+    const std::vector<Metric> own = record::metrics_of(run.record);
     std::vector<std::string> row = setting_cells(run);
     for (const Metric& metric : metrics) {
-      const Metric* figure = measure::find_metric(own, metric.name);
+      const Metric* figure = record::find_metric(own, metric.name);
       row.push_back(figure == nullptr ? kMissing : cell_text(*figure, kMissing));
       if (&metric == compared) row.push_back(speed_text(compared_speed(runs, run)));
       if (metric.name == kEnergy) energy.add_cells(run.record, base_of(runs, run), row);

@@ -10,7 +10,7 @@
 namespace evener::report {
 namespace {
 
-using measure::Record;
+using record::Record;
 
 /// "--lr 0.1", "no --nesterov"; "" for what can't be said in a word.
 std::string option_text(const std::string& name, const std::string& json) {

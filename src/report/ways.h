@@ -10,7 +10,7 @@
 namespace evener::report {
 
 /// "cpu/t2", and what else sets it apart from `other`: "cpu/t2 in bf16", "cpu/t2 with --lr 0.1".
-std::string way_text(const measure::Record& record, const measure::Record& other);
+std::string way_text(const record::Record& record, const record::Record& other);
 
 /// The same among all of `group`, with their names where nothing else tells them apart.
 std::vector<std::string> ways_of(const std::vector<const Run*>& group);

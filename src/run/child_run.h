@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::run {
 
@@ -16,7 +16,7 @@ struct ChildName {
 
 /// Runs this program with `words` ("train", "resnet34", ...) in a process of its own and reads the record that it left
 /// in `out`. Throws Interrupted after a stop request, Error when the process failed.
-measure::Record run_as_child(const std::vector<std::string>& words, const std::filesystem::path& out,
-                             const ChildName& name);
+record::Record run_as_child(const std::vector<std::string>& words, const std::filesystem::path& out,
+                            const ChildName& name);
 
 }  // namespace evener::run

@@ -13,9 +13,10 @@
 #include "measure/energy_meter.h"
 #include "measure/epoch_energy.h"
 #include "measure/machine.h"
-#include "measure/record_kind.h"
-#include "measure/sessions.h"
-#include "measure/validity.h"
+#include "measure/record_samples.h"
+#include "record/record_kind.h"
+#include "record/sessions.h"
+#include "record/validity.h"
 
 namespace evener::run {
 namespace {
@@ -52,7 +53,7 @@ void require_writable_outputs(const RunOptions& options) {
 
 /// Of a training that ended before it told of a step: what it had done of its first one nobody measured. That is no
 /// part of what the sessions before it come to.
-void leave_steps_out(measure::Record& record, bool sessions_before) {
+void leave_steps_out(record::Record& record, bool sessions_before) {
   const std::pair<const char*, std::optional<double>*> parts[] = {{"times_s.train", &record.times.train},
                                                                   {"times_s.validate", &record.times.validate},
                                                                   {"times_s.test", &record.times.test}};
@@ -73,7 +74,7 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
                                   .overwrite = options_.overwrite,
                                   .can_resume = options_.can_resume,
                                   .reads = options_.reads});
-    if (options_.resume) earlier_ = measure::earlier_sessions(out_->path());
+    if (options_.resume) earlier_ = record::earlier_sessions(out_->path());
   }
   require_writable_outputs(options_);
   measure_idle_power();
@@ -116,15 +117,15 @@ void MeteredRun::start_sampling() {
 }
 
 /// What the sampler saw until now, with what only the run knows of it.
-void MeteredRun::take_samples(measure::Record& record) {
+void MeteredRun::take_samples(record::Record& record) {
   if (!sampler_) return;
   const bool others_told = !record.host_energies.empty();
   measure::take_samples(record, sampler_->stop());
   if (options_.hosts > 1 && !others_told && record.energy.joules) {
     record.energy.joules.reset();
     record.energy.used_joules.reset();
-    record.energy.kind = measure::EnergyClass::kAbsent;
-    measure::set_products(record.energy);
+    record.energy.kind = record::EnergyClass::kAbsent;
+    record::set_products(record.energy);
     record.energy.reason = "the run ended before its other hosts told their energy; devices[] has the first one's";
   }
   if (has_processes_ && record.energy.joules) {
@@ -160,19 +161,19 @@ void MeteredRun::withdraw() {
 
 void MeteredRun::begin_session() {
   clock_ = Stopwatch();
-  measure::SessionRecord session;
+  record::SessionRecord session;
   session.started = utc_now_text();
   session.command = options_.command;
   session.cpu = record_.machine.cpu;
   record_.sessions = {std::move(session)};
 }
 
-void MeteredRun::take_figures(measure::Record& record) const {
+void MeteredRun::take_figures(record::Record& record) const {
   const measure::PhaseTotals totals = phases_.snapshot();
   record.times.total = clock_.seconds();
   record.phases_s = totals.critical_s();
   record.hidden_s = totals.hidden_s();
-  measure::SessionRecord& session = record.sessions.back();
+  record::SessionRecord& session = record.sessions.back();
   session.status = record.status;
   session.seconds = record.times.total;
   session.placement = record.placement.text;
@@ -180,22 +181,22 @@ void MeteredRun::take_figures(measure::Record& record) const {
   session.engine = record.engine;
 }
 
-void MeteredRun::take_times(measure::Record& record) const {
+void MeteredRun::take_times(record::Record& record) const {
   take_figures(record);
   if (!options_.trace.empty()) phases_.write_trace(options_.trace);
 }
 
-void MeteredRun::save_so_far(measure::Record record) {
+void MeteredRun::save_so_far(record::Record record) {
   if (last_save_s_ <= kSavingShare * since_saved_.seconds()) save_now(std::move(record));
 }
 
-void MeteredRun::save_now(measure::Record record) {
+void MeteredRun::save_now(record::Record record) {
   if (!out_ || !begun_ || save_failed_) return;
   const Stopwatch saving;
-  record.status = measure::Status::kRunning;
+  record.status = record::Status::kRunning;
   take_figures(record);
   measure::leave_samples_out(record);
-  if (earlier_) measure::add_earlier_work(record, *earlier_);
+  if (earlier_) record::add_earlier_work(record, *earlier_);
   try {
     judge_and_write(record);
   } catch (const Error& error) {
@@ -207,8 +208,8 @@ void MeteredRun::save_now(measure::Record record) {
 }
 
 /// What save_so_far() has written of this session, in this process or another; nothing if it hasn't yet.
-std::optional<measure::Record> MeteredRun::saved_so_far() const {
-  measure::Record saved = measure::earlier_sessions(out_->path());
+std::optional<record::Record> MeteredRun::saved_so_far() const {
+  record::Record saved = record::earlier_sessions(out_->path());
   const std::size_t sessions = (earlier_ ? earlier_->sessions.size() : 0) + 1;
   const bool of_this =
       saved.sessions.size() == sessions && saved.sessions.back().started == record_.sessions.back().started;
@@ -216,8 +217,8 @@ std::optional<measure::Record> MeteredRun::saved_so_far() const {
 }
 
 /// The record of all sessions, of which this one ends without a result.
-measure::Record MeteredRun::end_session(measure::Status status) {
-  std::optional<measure::Record> ended = saved_so_far();
+record::Record MeteredRun::end_session(record::Status status) {
+  std::optional<record::Record> ended = saved_so_far();
   if (ended) {
     const double seconds = clock_.seconds();  // more went by since then
     std::optional<double>& saved_s = ended->sessions.back().seconds;
@@ -225,41 +226,41 @@ measure::Record MeteredRun::end_session(measure::Status status) {
     saved_s = seconds;
   } else {
     ended = record_;
-    if (ended->kind == measure::kTrainingKind.name && ended->sessions.back().images == 0) {
+    if (ended->kind == record::kTrainingKind.name && ended->sessions.back().images == 0) {
       leave_steps_out(*ended, earlier_.has_value());
     }
     take_figures(*ended);
-    if (earlier_) measure::add_earlier_work(*ended, *earlier_);
+    if (earlier_) record::add_earlier_work(*ended, *earlier_);
   }
   ended->status = ended->sessions.back().status = status;
   take_samples(*ended);
-  if (earlier_) measure::add_earlier_samples(*ended, *earlier_);
+  if (earlier_) record::add_earlier_samples(*ended, *earlier_);
   return *std::move(ended);
 }
 
 void MeteredRun::start_again() {
   if (!out_) return;
-  earlier_ = end_session(measure::Status::kKilled);
+  earlier_ = end_session(record::Status::kKilled);
   begin_session();
   start_sampling();
 }
 
-measure::Record MeteredRun::measure(const std::function<measure::Record()>& work) {
-  measure::Record record;
+record::Record MeteredRun::measure(const std::function<record::Record()>& work) {
+  record::Record record;
   try {
     const measure::PhaseListening listening(phases_);
     record = work();
   } catch (const Interrupted&) {
     observer_.on_failure();
     if (out_ && begun_) {
-      record = end_session(measure::Status::kInterrupted);
+      record = end_session(record::Status::kInterrupted);
       judge_and_write(record);
     }
     throw;
   } catch (const std::exception& error) {
     observer_.on_failure();
     if (out_ && begun_ && saved_so_far()) {
-      record = end_session(measure::Status::kFailed);
+      record = end_session(record::Status::kFailed);
       record.notes.emplace_back(error.what());
       judge_and_write(record);
     }
@@ -285,20 +286,20 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
   if (sampler_) sampler_->ended(child, peak_rss_bytes);
 }
 
-void MeteredRun::write(measure::Record& record) {
+void MeteredRun::write(record::Record& record) {
   if (!out_) return;
   take_samples(record);
   record.sessions.back().status = record.status;
   if (earlier_) {
-    measure::add_earlier_work(record, *earlier_);
-    measure::add_earlier_samples(record, *earlier_);
+    record::add_earlier_work(record, *earlier_);
+    record::add_earlier_samples(record, *earlier_);
   }
   judge_and_write(record);
 }
 
-void MeteredRun::judge_and_write(measure::Record& record) const {
-  if (!record.missing.contains("validity.valid")) record.validity = measure::judge(record);
-  measure::write_record(out_->path(), record);
+void MeteredRun::judge_and_write(record::Record& record) const {
+  if (!record.missing.contains("validity.valid")) record.validity = record::judge(record);
+  record::write_record(out_->path(), record);
 }
 
 }  // namespace evener::run

@@ -12,7 +12,7 @@
 #include "measure/others_load.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "run/out_folder.h"
 
 namespace evener::run {
@@ -55,12 +55,12 @@ class MeteredRun {
   std::filesystem::path folder() const { return out_ ? out_->path() : std::filesystem::path(); }
 
   /// What is known of the run so far; kind, command, start, machine and versions from the beginning.
-  measure::Record& record() { return record_; }
+  record::Record& record() { return record_; }
   /// Writes a note into the record, and shows it.
   void note(const std::string& text);
 
   /// The record of the run so far, where this one goes on with it; null for a new run.
-  const measure::Record* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
+  const record::Record* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
 
   /// What was tried out is over; see RunOptions::tries_first.
   void start_sampling();
@@ -75,15 +75,15 @@ class MeteredRun {
   measure::PhaseTotals phases() const { return phases_.snapshot(); }
   /// Writes total time and phases into `record`, and the trace where one was asked for. The process that has done the
   /// work calls this at its end: where ranks are processes, that is not the one that reads the record.
-  void take_times(measure::Record& record) const;
+  void take_times(record::Record& record) const;
 
   /// Writes `record` as that of a run under way, so that it can be followed, and is there if the run is killed: with
   /// the total time and the phases so far, and with the earlier sessions. Left out where it would take more than half a
   /// percent of the time. A disk that is full is noted once, and doesn't end the run. Where ranks are processes, the
   /// leading one calls this.
-  void save_so_far(measure::Record record);
+  void save_so_far(record::Record record);
   /// The same however long it takes, for what must not be missing after a kill.
-  void save_now(measure::Record record);
+  void save_now(record::Record record);
   /// The ranks were lost and start again: a session ends here, and another one begins.
   void start_again();
 
@@ -93,7 +93,7 @@ class MeteredRun {
   /// without begin(), or after withdraw(), nothing is written. If it throws before begin(), a new folder goes again. If
   /// it throws Interrupted after begin(), the record of what is known is written first; after another error it is where
   /// save_so_far() had written one.
-  measure::Record measure(const std::function<measure::Record()>& work);
+  record::Record measure(const std::function<record::Record()>& work);
 
   /// These child processes count as part of the run, and one of them has ended; see ProcessSampler.
   void watch(const std::vector<int>& children);
@@ -102,13 +102,13 @@ class MeteredRun {
  private:
   void measure_idle_power();
   void tell_of_others();
-  void take_samples(measure::Record& record);
-  void write(measure::Record& record);
-  void judge_and_write(measure::Record& record) const;
-  void take_figures(measure::Record& record) const;
+  void take_samples(record::Record& record);
+  void write(record::Record& record);
+  void judge_and_write(record::Record& record) const;
+  void take_figures(record::Record& record) const;
   void begin_session();
-  measure::Record end_session(measure::Status status);
-  std::optional<measure::Record> saved_so_far() const;
+  record::Record end_session(record::Status status);
+  std::optional<record::Record> saved_so_far() const;
 
   const RunOptions options_;
   RunObserver& observer_;
@@ -117,8 +117,8 @@ class MeteredRun {
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;
   std::optional<measure::ProcessSampler> sampler_;  // asks for the phases until its end
-  measure::Record record_;
-  std::optional<measure::Record> earlier_;
+  record::Record record_;
+  std::optional<record::Record> earlier_;
   Stopwatch since_saved_;
   double last_save_s_ = 0;
   bool begun_ = false, save_failed_ = false;

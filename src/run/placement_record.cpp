@@ -5,12 +5,12 @@
 
 namespace evener::run {
 
-measure::PlacementRecord placement_record(const placement::Plan& plan) {
-  measure::PlacementRecord record{plan.text, {}};
+record::PlacementRecord placement_record(const placement::Plan& plan) {
+  record::PlacementRecord record{plan.text, {}};
   for (const auto& replica : plan.replicas) {
-    measure::ReplicaRecord entry;
+    record::ReplicaRecord entry;
     for (const auto& stage : replica.stages) {
-      measure::StageRecord stage_record;
+      record::StageRecord stage_record;
       stage_record.device = device_text(stage.device);
       stage_record.uuid = stage.uuid;
       if (stage.device.kind == DeviceKind::kCpu) stage_record.threads = stage.threads;
@@ -24,9 +24,9 @@ measure::PlacementRecord placement_record(const placement::Plan& plan) {
   return record;
 }
 
-void limit_threads(measure::PlacementRecord& placement, int most) {
-  for (measure::ReplicaRecord& replica : placement.replicas) {
-    for (measure::StageRecord& stage : replica.stages) {
+void limit_threads(record::PlacementRecord& placement, int most) {
+  for (record::ReplicaRecord& replica : placement.replicas) {
+    for (record::StageRecord& stage : replica.stages) {
       if (stage.threads) stage.threads = std::min(*stage.threads, most);
     }
   }

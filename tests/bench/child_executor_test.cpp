@@ -9,12 +9,12 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::bench {
 namespace {
 
-using measure::RunEnd;
+using record::RunEnd;
 using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
@@ -33,7 +33,7 @@ class ChildExecutorTest : public testing::Test {
                      "#!/bin/sh\necho \"$* POLICY=$POLICY\" > " + words + "\nfor DIR; do :; done\n" + script + "\n");
     fs::permissions(folder_ / "program", fs::perms::owner_all);
     options.program = folder_ / "program";
-    measure::SweepCell cell;
+    record::SweepCell cell;
     cell.words = {"train", "mlp:4-2"};
     cell.environment = {{"POLICY", "passive"}};
     return ChildExecutor(options).execute(cell, run_folder());
@@ -41,9 +41,9 @@ class ChildExecutorTest : public testing::Test {
   fs::path run_folder() const { return folder_ / "cell/b001"; }
   std::string words() const { return text_of(folder_ / "words.txt"); }
   /// A script that leaves this record and ends with `code`.
-  std::string leaving(const measure::Record& record, int code = 0) const {
+  std::string leaving(const record::Record& record, int code = 0) const {
     fs::create_directories(folder_ / "made");
-    measure::write_record(folder_ / "made", record);
+    record::write_record(folder_ / "made", record);
     return "mkdir -p \"$DIR\"\ncp " + (folder_ / "made/record.json").string() + " \"$DIR\"\nexit " +
            std::to_string(code);
   }
@@ -51,8 +51,8 @@ class ChildExecutorTest : public testing::Test {
   test::TestFolder folder_;
 };
 
-measure::Record training_record() {
-  measure::Record record;
+record::Record training_record() {
+  record::Record record;
   record.images_per_s.median = 250;
   record.times.total = 12;
   return record;
@@ -68,14 +68,14 @@ TEST_F(ChildExecutorTest, ARunGetsTheCellsWordsVariablesAndFolder) {
 }
 
 TEST_F(ChildExecutorTest, WithoutASpeedTheTotalTimeIsTheFigure) {
-  measure::Record record = training_record();
+  record::Record record = training_record();
   record.kind = "quantize";
   record.images_per_s = {};
   EXPECT_EQ(run(leaving(record)).figure, 12);
 }
 
 TEST_F(ChildExecutorTest, AnInvalidMeasurementHasItsReasonsAndItsFigure) {
-  measure::Record record = training_record();
+  record::Record record = training_record();
   record.validity.valid = false;
   record.validity.reasons = {{"other load", "others used 40 %", ""}, {"swap", "3 MB were swapped", ""}};
   for (const int code : {0, 3}) {
@@ -150,12 +150,12 @@ TEST_F(ChildExecutorTest, ARecordOfARunThatEndedIsTakenOver) {
   ChildExecutor executor({});
   fs::create_directories(run_folder());
   EXPECT_FALSE(executor.left_in(run_folder()));
-  measure::Record record = training_record();
-  record.status = measure::Status::kRunning;
-  measure::write_record(run_folder(), record);
+  record::Record record = training_record();
+  record.status = record::Status::kRunning;
+  record::write_record(run_folder(), record);
   EXPECT_FALSE(executor.left_in(run_folder()));
-  record.status = measure::Status::kDone;
-  measure::write_record(run_folder(), record);
+  record.status = record::Status::kDone;
+  record::write_record(run_folder(), record);
   const auto left = executor.left_in(run_folder());
   ASSERT_TRUE(left);
   EXPECT_EQ(left->end, RunEnd::kDone);

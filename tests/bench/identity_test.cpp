@@ -127,8 +127,8 @@ TEST(SweepValuesTest, BracesThatHoldNoRangeStayAndLaterOnesAreRead) {
   EXPECT_THAT(expanded("x{2^1..2^2}y"), ElementsAre("x2y", "x4y"));
 }
 
-std::vector<measure::SweepAxis> two_axes(std::size_t first, std::size_t second) {
-  std::vector<measure::SweepAxis> axes = {{{"a"}, {}}, {{"b"}, {}}};
+std::vector<record::SweepAxis> two_axes(std::size_t first, std::size_t second) {
+  std::vector<record::SweepAxis> axes = {{{"a"}, {}}, {{"b"}, {}}};
   for (std::size_t i = 0; i < first; ++i) axes[0].steps.push_back({std::to_string(i)});
   for (std::size_t i = 0; i < second; ++i) axes[1].steps.push_back({std::to_string(i)});
   return axes;

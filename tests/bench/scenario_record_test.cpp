@@ -9,8 +9,8 @@
 #include "base/stop.h"
 #include "base/test_folder.h"
 #include "bench/simulated_lanes_helpers.h"
-#include "measure/record_kind.h"
-#include "measure/validity.h"
+#include "record/record_kind.h"
+#include "record/validity.h"
 
 namespace evener::bench {
 namespace {
@@ -26,34 +26,34 @@ ScenarioResult simulate(ScenarioOptions options, int lanes, test::SimulatedSyste
   return run_scenario(options, system, simulated);
 }
 
-measure::Record record_of(const ScenarioResult& result) {
-  measure::Record record;
+record::Record record_of(const ScenarioResult& result) {
+  record::Record record;
   record.kind = "infer";
   record.model.name = "resnet18";
   fill_record(result, record);
   return record;
 }
 
-measure::Metric figure(const measure::Record& record, const std::string& name) {
+record::Metric figure(const record::Record& record, const std::string& name) {
   const auto found = record.metrics.find(name);
   EXPECT_NE(found, record.metrics.end()) << name;
-  return found == record.metrics.end() ? measure::Metric() : found->second;
+  return found == record.metrics.end() ? record::Metric() : found->second;
 }
 
-std::string main_figure(const measure::Record& record) {
-  const auto metrics = measure::metrics_of(record);
-  const measure::Metric* speed = measure::main_speed(metrics);
+std::string main_figure(const record::Record& record) {
+  const auto metrics = record::metrics_of(record);
+  const record::Metric* speed = record::main_speed(metrics);
   return speed == nullptr ? "none" : speed->name;
 }
 
 TEST(ScenarioRecord, SingleStreamIsAboutItsPercentile) {
   const ScenarioResult result = simulate(quick_options(Scenario::kSingleStream), 1,
                                          [n = 0](int, const Query&) mutable { return 0.001 * (10 + n++ % 10); });
-  const measure::Record record = record_of(result);
+  const record::Record record = record_of(result);
   EXPECT_EQ(main_figure(record), "latency_p90_estimate_s");
-  const measure::Metric estimate = figure(record, "latency_p90_estimate_s");
+  const record::Metric estimate = figure(record, "latency_p90_estimate_s");
   EXPECT_EQ(estimate.value, result.estimate->latency_s);
-  EXPECT_EQ(estimate.better, measure::Better::kLower);
+  EXPECT_EQ(estimate.better, record::Better::kLower);
   EXPECT_EQ(estimate.unit, "s");
   EXPECT_EQ(estimate.samples.size(), 10u);
   for (const double tenth : estimate.samples) EXPECT_NEAR(tenth, 0.0185, 0.0006);
@@ -76,7 +76,7 @@ TEST(ScenarioRecord, SingleStreamIsAboutItsPercentile) {
 TEST(ScenarioRecord, MultiStreamCountsSamplesToo) {
   ScenarioOptions options = quick_options(Scenario::kMultiStream);
   options.largest_batch = 8;
-  const measure::Record record = record_of(simulate(options, 1, [](int, const Query&) { return 0.01; }));
+  const record::Record record = record_of(simulate(options, 1, [](int, const Query&) { return 0.01; }));
   EXPECT_EQ(main_figure(record), "latency_p99_estimate_s");
   EXPECT_NEAR(*figure(record, "samples_per_s").value, 800, 1e-6);
   EXPECT_NEAR(*figure(record, "queries_per_s").value, 100, 1e-6);
@@ -86,7 +86,7 @@ TEST(ScenarioRecord, MultiStreamCountsSamplesToo) {
 TEST(ScenarioRecord, OfflineIsAboutSamples) {
   ScenarioOptions options = quick_options(Scenario::kOffline);
   options.largest_batch = 5;
-  const measure::Record record = record_of(simulate(options, 2, [](int, const Query&) { return 0.125; }));
+  const record::Record record = record_of(simulate(options, 2, [](int, const Query&) { return 0.125; }));
   EXPECT_EQ(main_figure(record), "samples_per_s");
   EXPECT_NEAR(*figure(record, "samples_per_s").value, 80, 1e-6);
   EXPECT_EQ(record.scenario.queries, 1);
@@ -99,7 +99,7 @@ TEST(ScenarioRecord, ServerTellsTheRatesThatWereTried) {
   ScenarioOptions options = quick_options(Scenario::kServer);
   options.target_rate = 500;
   const ScenarioResult result = simulate(options, 1, [](int, const Query&) { return 0.01; });
-  const measure::Record record = record_of(result);
+  const record::Record record = record_of(result);
   EXPECT_EQ(main_figure(record), "queries_per_s");
   EXPECT_NEAR(*figure(record, "arriving_queries_per_s").value, 500, 100);
   EXPECT_LT(*figure(record, "queries_per_s").value, 100) << "the highest that held";
@@ -108,7 +108,7 @@ TEST(ScenarioRecord, ServerTellsTheRatesThatWereTried) {
   EXPECT_EQ(record.scenario.latency_limit_s, 0.1);
   EXPECT_EQ(record.validity.valid, false);
   // The judgement of the machine comes on top, and has nothing to say of steps or epochs.
-  const measure::Validity judged = measure::judge(record);
+  const record::Validity judged = record::judge(record);
   ASSERT_EQ(judged.reasons.size(), 1u);
   EXPECT_EQ(judged.reasons[0].rule, "latency limit");
 }
@@ -120,16 +120,16 @@ TEST(ScenarioRecord, AnInterruptedRunIsCalledSoOnce) {
     return 0.001;
   });
   clear_stop_request();
-  const measure::Record record = record_of(result);
-  EXPECT_EQ(record.status, measure::Status::kInterrupted);
-  const measure::Validity judged = measure::judge(record);
-  EXPECT_EQ(std::ranges::count(judged.reasons, "unfinished", &measure::ValidityReason::rule), 1);
-  EXPECT_EQ(measure::kind_of(record).amount(record), std::to_string(result.log.queries.size()) + " queries");
+  const record::Record record = record_of(result);
+  EXPECT_EQ(record.status, record::Status::kInterrupted);
+  const record::Validity judged = record::judge(record);
+  EXPECT_EQ(std::ranges::count(judged.reasons, "unfinished", &record::ValidityReason::rule), 1);
+  EXPECT_EQ(record::kind_of(record).amount(record), std::to_string(result.log.queries.size()) + " queries");
 }
 
 TEST(ScenarioRecord, TooFewQueriesGiveNoEstimate) {
   ScenarioOptions options = quick_options(Scenario::kSingleStream);
-  const measure::Record record = record_of(simulate(options, 1, [](int, const Query&) { return 3.0; }));
+  const record::Record record = record_of(simulate(options, 1, [](int, const Query&) { return 3.0; }));
   EXPECT_FALSE(figure(record, "latency_p90_estimate_s").value);
   EXPECT_THAT(figure(record, "latency_p90_estimate_s").reason, HasSubstr("20 queries are too few"));
 }

@@ -14,19 +14,19 @@
 namespace evener::bench {
 namespace {
 
-using measure::RunEnd;
-using measure::SweepRun;
+using record::RunEnd;
+using record::SweepRun;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-measure::SweepRecord cells(std::vector<std::string> keys, int repeats) {
-  measure::SweepRecord sweep;
+record::SweepRecord cells(std::vector<std::string> keys, int repeats) {
+  record::SweepRecord sweep;
   sweep.command = "train";
   sweep.repeats = repeats;
   sweep.series = {{}};
   for (const std::string& key : keys) {
-    measure::SweepCell& cell = sweep.cells.emplace_back();
+    record::SweepCell& cell = sweep.cells.emplace_back();
     cell.key = key;
     cell.folder = "of-" + key;
   }
@@ -103,8 +103,8 @@ TEST(ScheduleTest, ABlockIsToldOnceBeforeItsFirstRun) {
 
 TEST(ScheduleTest, GoesOnWithABlockInItsOwnOrder) {
   const auto sweep = cells({"a", "b", "c"}, 1);
-  measure::SweepJournal journal;
-  journal.blocks.push_back({.series = 1, .part = measure::kMeasurePart, .block = 7, .cells = {"c", "gone", "a", "b"}});
+  record::SweepJournal journal;
+  journal.blocks.push_back({.series = 1, .part = record::kMeasurePart, .block = 7, .cells = {"c", "gone", "a", "b"}});
   journal.runs = {ended("c", 7)};
   Schedule schedule(sweep, journal);
   EXPECT_THAT(run_all(schedule), ElementsAre("a measure 7", "b measure 7"));
@@ -112,8 +112,8 @@ TEST(ScheduleTest, GoesOnWithABlockInItsOwnOrder) {
 
 TEST(ScheduleTest, ARunThatOnlyBeganComesAgainAndCountsForNothing) {
   const auto sweep = cells({"a"}, 1);
-  measure::SweepJournal journal;
-  journal.blocks.push_back({.series = 1, .part = measure::kMeasurePart, .block = 1, .cells = {"a"}});
+  record::SweepJournal journal;
+  journal.blocks.push_back({.series = 1, .part = record::kMeasurePart, .block = 1, .cells = {"a"}});
   journal.runs = {ended("a", 1, RunEnd::kBegun)};
   Schedule schedule(sweep, journal);
   EXPECT_EQ(schedule.done(), 0u);
@@ -126,8 +126,8 @@ TEST(ScheduleTest, ARunThatOnlyBeganComesAgainAndCountsForNothing) {
 TEST(ScheduleTest, OtherSeriesAndOtherCellsDontCount) {
   auto sweep = cells({"a", "b"}, 2);
   sweep.series_now = 2;
-  measure::SweepJournal journal;
-  journal.blocks.push_back({.series = 1, .part = measure::kMeasurePart, .block = 5, .cells = {"a", "b"}});
+  record::SweepJournal journal;
+  journal.blocks.push_back({.series = 1, .part = record::kMeasurePart, .block = 5, .cells = {"a", "b"}});
   journal.runs = {ended("a", 5), ended("a", 1), ended("gone", 1)};
   journal.runs[1].series = journal.runs[2].series = 2;
   Schedule schedule(sweep, journal);
@@ -141,7 +141,7 @@ TEST(ScheduleTest, WhatFailedComesNotAgainAndWhatIsInvalidDoes) {
   auto sweep = cells({"a", "b", "c", "d"}, 3);
   sweep.energy_repeats = 2;
   for (const RunEnd end : {RunEnd::kFailed, RunEnd::kKilled, RunEnd::kOutOfMemory, RunEnd::kOutOfTime}) {
-    measure::SweepJournal journal;
+    record::SweepJournal journal;
     journal.runs = {ended("a", 1, end), ended("b", 1, RunEnd::kInvalid), ended("c", 1)};
     Schedule schedule(sweep, journal);
     EXPECT_THAT(schedule.bad_cells(), ElementsAre("a", "b"));
@@ -152,9 +152,9 @@ TEST(ScheduleTest, WhatFailedComesNotAgainAndWhatIsInvalidDoes) {
 
 TEST(ScheduleTest, AgainForgetsWhatIsNotGoodAndMakesItInABlockOfItsOwn) {
   const auto sweep = cells({"a", "b"}, 3);
-  measure::SweepJournal journal;
+  record::SweepJournal journal;
   for (int block = 1; block <= 3; ++block) {
-    journal.blocks.push_back({.series = 1, .part = measure::kMeasurePart, .block = block, .cells = {"a", "b"}});
+    journal.blocks.push_back({.series = 1, .part = record::kMeasurePart, .block = block, .cells = {"a", "b"}});
     journal.runs.push_back(ended("a", block, block == 2 ? RunEnd::kInvalid : RunEnd::kDone));
     journal.runs.push_back(ended("b", block, block == 1 ? RunEnd::kInvalid : RunEnd::kDone));
   }
@@ -169,7 +169,7 @@ std::size_t runs_until(double width, std::vector<double> figures, int repeats, i
   auto sweep = cells({"a"}, repeats);
   sweep.until_width = width;
   sweep.max_runs = most;
-  measure::SweepJournal journal;
+  record::SweepJournal journal;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     journal.runs.push_back(ended("a", static_cast<int>(i) + 1));
     journal.runs.back().figure = figures[i];
@@ -191,11 +191,11 @@ TEST(ScheduleTest, MoreRunsUntilTheIntervalIsNarrow) {
 
 TEST(ExpectedSeconds, AreOfTheCellOrPredictedOrOfAnyCell) {
   auto sweep = cells({"a", "b", "c"}, 4);
-  measure::SweepJournal journal;
+  record::SweepJournal journal;
   EXPECT_FALSE(expected_seconds(sweep, Schedule(sweep, journal)));
   journal.runs = {ended("a", 1, RunEnd::kDone, 10), ended("a", 2, RunEnd::kInvalid, 30),
                   ended("a", 3, RunEnd::kDone, 11)};
-  sweep.cells[1].predicted = measure::CellPrediction{.images_per_s = 1, .run_s = 100};
+  sweep.cells[1].predicted = record::CellPrediction{.images_per_s = 1, .run_s = 100};
   // One of a at its median, four of b as predicted, four of c at the median of all.
   EXPECT_DOUBLE_EQ(expected_seconds(sweep, Schedule(sweep, journal)).value(), 11 + 4 * 100 + 4 * 11);
   journal.runs.push_back(ended("c", 1, RunEnd::kFailed, 1000));
@@ -210,11 +210,11 @@ TEST(ExpectedSeconds, AreOfTheCellOrPredictedOrOfAnyCell) {
 /// What is told while a sweep runs.
 class Told : public SweepObserver {
  public:
-  void on_begin(const SweepRun& run, const measure::SweepCell& cell, std::size_t number, std::size_t all) override {
+  void on_begin(const SweepRun& run, const record::SweepCell& cell, std::size_t number, std::size_t all) override {
     lines.push_back(std::to_string(number) + "/" + std::to_string(all) + " " + cell.key + " " + run.part);
     EXPECT_FALSE(run.began.empty());
   }
-  void on_end(const SweepRun& run, const measure::SweepCell& cell, std::optional<double> left_s) override {
+  void on_end(const SweepRun& run, const record::SweepCell& cell, std::optional<double> left_s) override {
     EXPECT_EQ(run.cell, cell.key);
     left.push_back(left_s.value_or(-1));
   }
@@ -224,7 +224,7 @@ class Told : public SweepObserver {
 
 class Steady : public Executor {
  public:
-  ExecutedRun execute(const measure::SweepCell& cell, const std::filesystem::path& folder) override {
+  ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) override {
     folders.push_back(folder.string());
     return {.end = cell.key == "bad" ? RunEnd::kInvalid : RunEnd::kDone,
             .reason = cell.key == "bad" ? "others used 40 %" : "",
@@ -245,7 +245,7 @@ TEST(RunSweep, NumbersRunsAndTellsTheTimeLeft) {
   EXPECT_THAT(told.lines, ElementsAre("1/4 a warm-up", "2/4 a measure", "3/4 a measure", "4/4 a measure"));
   EXPECT_THAT(told.left, ElementsAre(12, 8, 4, 0));
   EXPECT_EQ(steady.folders.front(), (folder / "of-a/w001").string());
-  const auto runs = measure::read_journal(folder.path()).runs;
+  const auto runs = record::read_journal(folder.path()).runs;
   ASSERT_EQ(runs.size(), 4u);
   EXPECT_EQ(runs[3].seconds, 4);
   EXPECT_EQ(runs[3].figure, 7);
@@ -261,10 +261,10 @@ TEST(RunSweep, WhatIsInvalidIsRepeatedWhenAskedFor) {
   Told told;
   Steady steady;
   run_sweep(sweep, folder.path(), steady, told);
-  EXPECT_EQ(measure::read_journal(folder.path()).runs.size(), 4u);
+  EXPECT_EQ(record::read_journal(folder.path()).runs.size(), 4u);
   EXPECT_EQ(run_sweep(sweep, folder.path(), steady, told).made, 0u);
   EXPECT_EQ(run_sweep(sweep, folder.path(), steady, told, {.again_failed = true, .before_run = {}}).made, 2u);
-  for (const SweepRun& run : measure::read_journal(folder.path()).runs) {
+  for (const SweepRun& run : record::read_journal(folder.path()).runs) {
     EXPECT_EQ(run.reason, run.cell == "bad" ? "others used 40 %" : "");
     EXPECT_EQ(run.end, run.cell == "bad" ? RunEnd::kInvalid : RunEnd::kDone);
   }
@@ -276,13 +276,13 @@ TEST(RunSweep, IsAskedBeforeEachRunAndLeavesNoTraceOfARefusedOne) {
   Told told;
   Steady steady;
   int asked = 0;
-  const SweepOptions options{.again_failed = false, .before_run = [&](const measure::SweepCell& cell) {
+  const SweepOptions options{.again_failed = false, .before_run = [&](const record::SweepCell& cell) {
                                EXPECT_EQ(cell.key, "a");
                                if (++asked == 2) throw Error("the data has changed");
                              }};
   EXPECT_THROW(run_sweep(sweep, folder.path(), steady, told, options), Error);
   EXPECT_EQ(steady.folders.size(), 1u);
-  EXPECT_EQ(measure::read_journal(folder.path()).runs.size(), 1u);
+  EXPECT_EQ(record::read_journal(folder.path()).runs.size(), 1u);
 }
 
 TEST(RunSweep, ATimeLimitThatIsFarLetsAllRun) {

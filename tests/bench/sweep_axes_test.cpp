@@ -46,9 +46,9 @@ TEST(SweepAxes, RangesWithoutAnEndAreRefused) {
   EXPECT_THAT(refusal("10^0..10^99"), HasSubstr("more than 1000 values"));
 }
 
-const std::vector<measure::SweepAxis>& axes() {
-  static const std::vector<measure::SweepAxis> all = {{{"on"}, {{"cpu/t1"}, {"cpu/t2"}}},
-                                                      {{"precision", "lr"}, {{"fp32", "0.1"}, {"bf16", "0.2"}}}};
+const std::vector<record::SweepAxis>& axes() {
+  static const std::vector<record::SweepAxis> all = {{{"on"}, {{"cpu/t1"}, {"cpu/t2"}}},
+                                                     {{"precision", "lr"}, {{"fp32", "0.1"}, {"bf16", "0.2"}}}};
   return all;
 }
 

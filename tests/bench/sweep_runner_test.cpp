@@ -16,8 +16,8 @@
 namespace evener::bench {
 namespace {
 
-using measure::RunEnd;
-using measure::SweepRun;
+using record::RunEnd;
+using record::SweepRun;
 using test::TestFolder;
 
 struct Cut : std::runtime_error {
@@ -26,14 +26,14 @@ struct Cut : std::runtime_error {
 
 class Silent : public SweepObserver {
  public:
-  void on_begin(const SweepRun&, const measure::SweepCell&, std::size_t, std::size_t) override {}
-  void on_end(const SweepRun&, const measure::SweepCell&, std::optional<double>) override {}
+  void on_begin(const SweepRun&, const record::SweepCell&, std::size_t, std::size_t) override {}
+  void on_end(const SweepRun&, const record::SweepCell&, std::optional<double>) override {}
 };
 
 /// Makes runs that take no time; the `cut_at`-th ends in the middle, or after its record and before the journal knows.
 class MadeUp : public Executor {
  public:
-  ExecutedRun execute(const measure::SweepCell& cell, const std::filesystem::path& folder) override {
+  ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) override {
     const bool is_cut = ++made == cut_at;
     if (is_cut && !cut_after_the_record) throw Cut();
     ++ended[folder.string()];
@@ -59,15 +59,15 @@ class MadeUp : public Executor {
   std::vector<std::string> order;
 };
 
-measure::SweepRecord sweep_with(std::vector<std::string> keys, int repeats) {
-  measure::SweepRecord sweep;
+record::SweepRecord sweep_with(std::vector<std::string> keys, int repeats) {
+  record::SweepRecord sweep;
   sweep.command = "train";
   sweep.repeats = repeats;
   sweep.series = {{}};
   sweep.axes.emplace_back().names = {"on"};
   for (const std::string& key : keys) {
     sweep.axes.front().steps.push_back({key});
-    measure::SweepCell& cell = sweep.cells.emplace_back();
+    record::SweepCell& cell = sweep.cells.emplace_back();
     cell.key = cell.folder = key;
     cell.values = {{"on", key}};
   }
@@ -76,7 +76,7 @@ measure::SweepRecord sweep_with(std::vector<std::string> keys, int repeats) {
 
 std::map<std::string, int> runs_by_cell(const std::filesystem::path& folder) {
   std::map<std::string, int> runs;
-  for (const SweepRun& run : measure::read_journal(folder).runs) runs[run.cell] += measure::has_figures(run.end);
+  for (const SweepRun& run : record::read_journal(folder).runs) runs[run.cell] += record::has_figures(run.end);
   return runs;
 }
 
@@ -108,7 +108,7 @@ TEST(SweepRunner, GoesOnAfterACutAtAnyRun) {
       runs.cut_at = cut;
       runs.cut_after_the_record = after_the_record;
       EXPECT_THROW(run_sweep(sweep, folder.path(), runs, silent), Cut);
-      std::ofstream(folder / measure::kJournalFile, std::ios::app) << "{\"event\":\"beg";  // a torn line
+      std::ofstream(folder / record::kJournalFile, std::ios::app) << "{\"event\":\"beg";  // a torn line
       runs.cut_at = -1;
       run_sweep(sweep, folder.path(), runs, silent);
       EXPECT_EQ(runs.ended.size(), 9U) << cut;
@@ -127,7 +127,7 @@ TEST(SweepRunner, ANewValueOnlyAddsRuns) {
   EXPECT_THAT(second.order, testing::ElementsAre("c", "c", "c"));
   // They were not made side by side with the others, and so stand in other blocks.
   std::set<int> of_a, of_c;
-  for (const SweepRun& run : measure::read_journal(folder.path()).runs)
+  for (const SweepRun& run : record::read_journal(folder.path()).runs)
     (run.cell == "c" ? of_c : of_a).insert(run.block);
   for (const int block : of_c) EXPECT_FALSE(of_a.contains(block));
 }
@@ -141,7 +141,7 @@ TEST(SweepRunner, WhatFailsIsToldAndRepeatedOnlyWhenAskedFor) {
   run_sweep(sweep, folder.path(), runs, silent);
   EXPECT_EQ(std::ranges::count(runs.order, "b"), 1);
   EXPECT_EQ(std::ranges::count(runs.order, "a"), 3);
-  const auto journal = measure::read_journal(folder.path());
+  const auto journal = record::read_journal(folder.path());
   const auto failed = std::ranges::find(journal.runs, RunEnd::kFailed, &SweepRun::end);
   ASSERT_NE(failed, journal.runs.end());
   EXPECT_EQ(failed->reason, "no luck");
@@ -175,7 +175,7 @@ TEST(SweepRunner, WarmUpsComeFirstAndEnergyLast) {
   Silent silent;
   run_sweep(sweep, folder.path(), runs, silent);
   std::vector<std::string> parts;
-  for (const SweepRun& run : measure::read_journal(folder.path()).runs) parts.push_back(run.part);
+  for (const SweepRun& run : record::read_journal(folder.path()).runs) parts.push_back(run.part);
   EXPECT_THAT(parts, testing::ElementsAre("warm-up", "warm-up", "measure", "measure", "measure", "measure", "energy",
                                           "energy"));
 }
@@ -196,10 +196,10 @@ TEST(SweepRunner, ABrokenLineOfTheJournalIsLeftOutAndTold) {
   MadeUp runs;
   Silent silent;
   run_sweep(sweep_with({"a"}, 2), folder.path(), runs, silent);
-  std::ofstream(folder / measure::kJournalFile, std::ios::app)
+  std::ofstream(folder / record::kJournalFile, std::ios::app)
       << "not json\n{\"event\":\"end\",\"cell\":\"a\",\"status\":\"wonderful\"}\n{\"event\":7}\n"
       << "{\"event\":\"end\",\"cell\":\"a\",\"folder\":\"../../etc\",\"status\":\"done\"}\n";
-  const auto journal = measure::read_journal(folder.path());
+  const auto journal = record::read_journal(folder.path());
   EXPECT_EQ(journal.runs.size(), 2U);
   EXPECT_EQ(journal.warnings.size(), 4U);
 }

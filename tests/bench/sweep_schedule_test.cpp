@@ -8,17 +8,17 @@
 namespace evener::bench {
 namespace {
 
-using measure::RunEnd;
-using measure::SweepJournal;
-using measure::SweepRecord;
-using measure::SweepRun;
+using record::RunEnd;
+using record::SweepJournal;
+using record::SweepRecord;
+using record::SweepRun;
 
 SweepRecord cells_named(const std::vector<std::string>& keys, int repeats) {
   SweepRecord sweep;
   sweep.repeats = repeats;
   sweep.series = {{}};
   for (const std::string& key : keys) {
-    measure::SweepCell& cell = sweep.cells.emplace_back();
+    record::SweepCell& cell = sweep.cells.emplace_back();
     cell.key = cell.folder = key;
   }
   return sweep;
@@ -42,12 +42,12 @@ SweepRun with_figure(int block, double figure, RunEnd end = RunEnd::kDone) {
 // A machine that becomes slower by the same amount with each run favours the first of each block.
 TEST(SweepSchedule, TheSecondBlockTurnsTheFirstOneRound) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
-    const auto first = block_order(6, seed, measure::kMeasurePart, 1), second = block_order(6, seed, "measure", 2);
+    const auto first = block_order(6, seed, record::kMeasurePart, 1), second = block_order(6, seed, "measure", 2);
     EXPECT_TRUE(std::equal(first.begin(), first.end(), second.rbegin()));
     EXPECT_THAT(first, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5));
     EXPECT_NE(block_order(6, seed, "measure", 3), first);
     EXPECT_NE(block_order(6, seed, "measure", 4), block_order(6, seed, "measure", 3));
-    EXPECT_NE(block_order(6, seed, measure::kEnergyPart, 1), first);
+    EXPECT_NE(block_order(6, seed, record::kEnergyPart, 1), first);
   }
   EXPECT_NE(block_order(6, 1, "measure", 1), block_order(6, 2, "measure", 1));
 }
@@ -59,8 +59,8 @@ TEST(SweepSchedule, TheTimeLeftIsByTheMedianOfACellsRuns) {
   journal.runs = {run_of("a", 1, 10), run_of("a", 2, 11, RunEnd::kInvalid), run_of("a", 3, 90), run_of("b", 1, 40)};
   EXPECT_EQ(expected_seconds(sweep, Schedule(sweep, journal)), 2 * 11 + 4 * 40 + 5 * 25.5)
       << "of c nothing is known but the median of all: 10, 11, 40, 90";
-  sweep.cells[2].predicted = measure::CellPrediction{.images_per_s = 1, .run_s = 7};
-  sweep.cells[0].predicted = measure::CellPrediction{.images_per_s = 1, .run_s = 1000};
+  sweep.cells[2].predicted = record::CellPrediction{.images_per_s = 1, .run_s = 7};
+  sweep.cells[0].predicted = record::CellPrediction{.images_per_s = 1, .run_s = 1000};
   EXPECT_EQ(expected_seconds(sweep, Schedule(sweep, journal)), 2 * 11 + 4 * 40 + 5 * 7);
   // How long it takes to fail says nothing, and a cell that failed has no runs left.
   journal.runs.push_back(run_of("b", 2, 1, RunEnd::kFailed));

@@ -113,7 +113,7 @@ TEST(PublishedFigures, OfEnergyFollowFromStatedPowersWithinAPercent) {
   EXPECT_EQ(energies, 4U);
   EXPECT_EQ(products, 4U);
   EXPECT_EQ(contradictions, (std::vector<std::string>{"GPU", "2 GPUs"}));
-  for (const report::PublishedWay& way : ways) EXPECT_EQ(way.energy.kind, measure::EnergyClass::kEstimated) << way.name;
+  for (const report::PublishedWay& way : ways) EXPECT_EQ(way.energy.kind, record::EnergyClass::kEstimated) << way.name;
 
   const ProgramResult result = run_in_process({"report", file, "--assume-power", powers});
   EXPECT_EQ(result.exit_code, 0) << result.err;

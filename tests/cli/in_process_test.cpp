@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "cli/in_process_helpers.h"
 #include "cli/trained_once_helpers.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::test {
 namespace {
@@ -67,12 +67,12 @@ TEST(RealProgram, AnswersAsInProcess) {
 TEST(RealProgram, ReportsAndComparesAsInProcess) {
   const TemporaryFolder folder;
   for (const std::string name : {"a", "b"}) {
-    measure::Record record;
+    record::Record record;
     record.model.name = "resnet34";
     record.placement.text = "cpu/t1";
-    record.images_per_s = measure::throughput_of(std::vector<double>(12, name == "a" ? 10 : 20), "steps");
+    record.images_per_s = record::throughput_of(std::vector<double>(12, name == "a" ? 10 : 20), "steps");
     fs::create_directories(folder / name);
-    measure::write_record(folder / name, record);
+    record::write_record(folder / name, record);
   }
   const std::string a = (folder / "a").string(), b = (folder / "b").string();
   EXPECT_THAT(said_by_both({"report", a, b, "--no-html"}).out, HasSubstr("2.00x"));

@@ -9,9 +9,9 @@
 #include "base/tensor.h"
 #include "base/tiny_onnx.h"
 #include "cli/in_process_helpers.h"
-#include "measure/record.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "record/record.h"
 #include "weights/safetensors.h"
 
 namespace evener {
@@ -122,13 +122,13 @@ void write_resnet20(const std::filesystem::path& path, bool told) {
 TEST(InfoCommand, ARunTellsItsNetworkClassesPreprocessingAndAccuracy) {
   const test::TemporaryFolder folder;
   write_resnet20(folder / "best.safetensors", true);
-  measure::Record record;
+  record::Record record;
   record.model.name = "resnet20";
   record.data.location = "photos";
   record.data.val = 50;
   record.training.accuracy.val = 0.92;
   record.training.accuracy.val_epoch = 1;
-  measure::write_record(folder.path(), record);
+  record::write_record(folder.path(), record);
   const ProgramResult result = run_in_process({"info", folder.path().string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("resnet20, "), HasSubstr("3x32x32"),

@@ -111,7 +111,7 @@ json handed_to_sweep(const Words& given) {
   job::SweepFlags flags;
   give_all({&flags}, given);
   job::complete(flags);
-  const measure::SweepRecord sweep = job::asked_for(flags);
+  const record::SweepRecord sweep = job::asked_for(flags);
   json told = {{"repeats", sweep.repeats},
                {"warmup", sweep.warmup},
                {"until_width", or_null(sweep.until_width)},
@@ -125,7 +125,7 @@ json handed_to_sweep(const Words& given) {
                {"energy_repeats", sweep.energy_repeats},
                {"order_seed", sweep.order_seed},
                {"command", sweep.command}};
-  for (const measure::SweepCell& cell : sweep.cells) told["cells"].push_back(cell.words);
+  for (const record::SweepCell& cell : sweep.cells) told["cells"].push_back(cell.words);
   return told;
 }
 

@@ -15,7 +15,7 @@
 #include "cli/option_rows_helpers.h"
 #include "cli/program.h"
 #include "cli/trained_once_helpers.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::test {
 namespace {
@@ -124,12 +124,12 @@ json what_a_run_leaves(const std::string& command, const Words& given) {
                  {"train", "mlp:784-4-10", "--data", "synth:digits:100", "--on", "cpu/t1", "--engine", "native",
                   "--epochs", "1"},
                  root / "run");
-    measure::Record record;
+    record::Record record;
     record.model.name = "resnet34";
     record.placement.text = "cpu/t1";
-    record.images_per_s = measure::throughput_of(std::vector<double>(12, 10), "steps");
+    record.images_per_s = record::throughput_of(std::vector<double>(12, 10), "steps");
     fs::create_directories(root / "other");
-    measure::write_record(root / "other", record);
+    record::write_record(root / "other", record);
   }
   std::ofstream(root / "blank.pgm", std::ios::binary) << "P5\n28 28\n255\n" << std::string(784, '\x50');
   std::ofstream(root / "old.safetensors") << "old";

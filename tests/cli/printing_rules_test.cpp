@@ -9,9 +9,9 @@
 #include "base/files.h"
 #include "cli/in_process_helpers.h"
 #include "cli/progress.h"
-#include "measure/record.h"
-#include "measure/sweep_file.h"
 #include "network/zoo.h"
+#include "record/record.h"
+#include "record/sweep_file.h"
 #include "task/limits.h"
 
 namespace evener::cli {
@@ -102,26 +102,26 @@ class ReportRules : public testing::Test {
   std::string sweep(const std::string& name) {
     const fs::path folder = folder_ / name;
     fs::create_directories(folder);
-    measure::SweepRecord record;
+    record::SweepRecord record;
     record.command = "train";
     record.series = {{}};
     record.axes = {{{"on"}, {{"one"}, {"two"}}}};
-    measure::JournalWriter journal(folder);
+    record::JournalWriter journal(folder);
     for (const std::string cell : {"one", "two"}) {
       record.cells.push_back(
           {.key = cell, .folder = cell, .values = {{"on", cell}}, .words = {"train"}, .environment = {}, .data = ""});
-      measure::SweepRun run;
+      record::SweepRun run;
       run.cell = cell;
       run.folder = cell + "/b1";
-      run.end = measure::RunEnd::kDone;
-      measure::Record made;
+      run.end = record::RunEnd::kDone;
+      record::Record made;
       made.model.name = "resnet34";
-      made.images_per_s = measure::throughput_of(std::vector<double>(12, cell == "one" ? 10 : 20), "steps");
+      made.images_per_s = record::throughput_of(std::vector<double>(12, cell == "one" ? 10 : 20), "steps");
       fs::create_directories(folder / run.folder);
-      measure::write_record(folder / run.folder, made);
+      record::write_record(folder / run.folder, made);
       journal.end(run);
     }
-    measure::write_sweep(folder, record);
+    record::write_sweep(folder, record);
     return folder.string();
   }
   TemporaryFolder folder_;

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "cli/in_process_helpers.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener {
 namespace {
@@ -22,14 +22,14 @@ class ReportCommand : public ::testing::Test {
  protected:
   /// A run folder with a small record; returns its path.
   std::string run(const std::string& name, const std::string& placement, double images_per_s) {
-    measure::Record record;
+    record::Record record;
     record.model.name = "resnet34";
     record.data.location = "synth:masks";
     record.placement.text = placement;
-    record.images_per_s = measure::throughput_of(std::vector<double>(12, images_per_s), "steps after the first epoch");
+    record.images_per_s = record::throughput_of(std::vector<double>(12, images_per_s), "steps after the first epoch");
     record.validity = {false, {{"swap", "1 GB were swapped out", "use a smaller --batch"}}};
     std::filesystem::create_directories(folder_ / name);
-    measure::write_record(folder_ / name, record);
+    record::write_record(folder_ / name, record);
     return (folder_ / name).string();
   }
   bool exists(const std::string& name) { return std::filesystem::exists(folder_ / name); }

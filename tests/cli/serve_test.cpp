@@ -11,7 +11,7 @@
 #include "base/http_client.h"
 #include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::test {
 namespace {
@@ -138,11 +138,11 @@ class ReportServe : public testing::Test {
   }
 
   void write_run(const std::string& placement) {
-    measure::Record record;
+    record::Record record;
     record.model.name = "resnet34";
     record.placement.text = placement;
     std::filesystem::create_directories(folder_ / "run");
-    measure::write_record(folder_ / "run", record);
+    record::write_record(folder_ / "run", record);
   }
   TemporaryFolder folder_;
 };

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 
 namespace evener::test {
 namespace {
@@ -56,7 +56,7 @@ class SweepCommand : public testing::Test {
   }
   std::string refused_file(const std::string& text) const { return refusal({experiment(text), "--dry-run"}); }
   ProgramOptions options() const { return {.environment = {}, .cwd = folder_.path()}; }
-  measure::SweepJournal journal() const { return measure::read_journal(out()); }
+  record::SweepJournal journal() const { return record::read_journal(out()); }
 
   TemporaryFolder folder_;
 };
@@ -102,8 +102,8 @@ TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("batch"), HasSubstr("speedup"), HasSubstr("16"), HasSubstr("32")));
   EXPECT_TRUE(fs::exists(folder_ / "sweep" / "report.html"));
   std::set<std::pair<std::string, int>> made;
-  for (const measure::SweepRun& run : journal().runs) {
-    EXPECT_TRUE(measure::has_figures(run.end)) << run.reason;
+  for (const record::SweepRun& run : journal().runs) {
+    EXPECT_TRUE(record::has_figures(run.end)) << run.reason;
     EXPECT_TRUE(fs::exists(folder_ / "sweep" / run.folder / "record.json"));
     made.emplace(run.cell, run.block);
   }
@@ -175,7 +175,7 @@ lr = 0.2
   const ProgramResult run = run_program({"sweep", path, "--out", out(), "--repeats", "1"}, options());
   EXPECT_THAT(run.exit_code, testing::AnyOf(0, 3)) << run.err;
   EXPECT_EQ(journal().runs.size(), 6U);
-  const measure::SweepRecord record = measure::read_sweep(out());
+  const record::SweepRecord record = record::read_sweep(out());
   EXPECT_EQ(record.title, "Batches");
   for (const auto& cell : record.cells) EXPECT_EQ(cell.environment.at("OMP_WAIT_POLICY"), "passive");
 }
@@ -279,7 +279,7 @@ TEST_F(SweepCommand, KeepsWhatFailedAsARowAndRepeatsItWhenAsked) {
   EXPECT_THAT(failed.out, AllOf(HasSubstr("failed"), HasSubstr("a.safetensors")));
   EXPECT_EQ(journal().runs.size(), 2U);  // each once: it would fail again
   run_program(joined(words, {"--again", "failed"}));
-  for (const measure::SweepRun& run : journal().runs) EXPECT_EQ(run.block, 2);
+  for (const record::SweepRun& run : journal().runs) EXPECT_EQ(run.block, 2);
 }
 
 TEST_F(SweepCommand, TellsThatACommandBeforeRunsFailedAndThatRunsTookTooLong) {
@@ -289,7 +289,7 @@ TEST_F(SweepCommand, TellsThatACommandBeforeRunsFailedAndThatRunsTookTooLong) {
   fs::remove_all(out());
   EXPECT_EQ(run_program(small_sweep({"--epochs", "100000", "--run-limit", "0.3", "--repeats", "1"})).exit_code, 1);
   ASSERT_EQ(journal().runs.size(), 1U);
-  EXPECT_EQ(journal().runs[0].end, measure::RunEnd::kOutOfTime);
+  EXPECT_EQ(journal().runs[0].end, record::RunEnd::kOutOfTime);
 }
 
 TEST_F(SweepCommand, ChangedDataBeginsAnew) {
@@ -340,7 +340,7 @@ TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
   }
   sweep({"--batch", "16,32", "--repeats", "6"});
   std::map<std::pair<std::string, int>, int> ended;
-  std::ifstream file(folder_ / "sweep" / measure::kJournalFile);
+  std::ifstream file(folder_ / "sweep" / record::kJournalFile);
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json["event"] == "end") ++ended[{json["cell"], json["block"]}];
@@ -356,7 +356,7 @@ TEST_F(SweepCommand, GoesOnAfterKillsAtAnyMoment) {
 TEST_F(SweepCommand, StopsInGoodOrderAndGoesOn) {
   const Words words = small_sweep({"--batch", "16,32", "--epochs", "2000", "--repeats", "2"});
   RunningProgram program(program_path(), words);
-  for (int look = 0; look < 4000 && !fs::exists(folder_ / "sweep" / measure::kJournalFile); ++look) {
+  for (int look = 0; look < 4000 && !fs::exists(folder_ / "sweep" / record::kJournalFile); ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   program.send(SIGINT);

@@ -12,7 +12,7 @@
 #include "base/test_folder.h"
 #include "job/infer/labelled_data.h"
 #include "job/infer/record.h"
-#include "measure/record_kind.h"
+#include "record/record_kind.h"
 #include "report/answers.h"
 #include "weights/weights_file.h"
 
@@ -204,7 +204,7 @@ TEST_F(AnswersTest, LabelledAnswersAreCounted) {
   EXPECT_EQ(std::ranges::count(shown, true, &report::AnsweredImage::is_sure_right), 1);
   EXPECT_EQ(shown.size(), 6u + 4 + 1) << "and one in so many, here each";
 
-  measure::Record record;
+  record::Record record;
   record.kind = "infer";
   record.data.skipped = 2;
   task::InferResult result;
@@ -217,7 +217,7 @@ TEST_F(AnswersTest, LabelledAnswersAreCounted) {
   EXPECT_DOUBLE_EQ(record.metrics.at("top5_accuracy").value.value(), 0.8);
   EXPECT_EQ(record.metrics.at("accuracy").of_images, 5);
   EXPECT_DOUBLE_EQ(record.metrics.at("answering_s").value.value(), 1.5);
-  EXPECT_DOUBLE_EQ(record.metrics.at(measure::kOverallSpeed).value.value(), 4);
+  EXPECT_DOUBLE_EQ(record.metrics.at(record::kOverallSpeed).value.value(), 4);
   EXPECT_DOUBLE_EQ(record.metrics.at("network_images_per_s").value.value(), 120);
   EXPECT_EQ(record.confusion.part, "validation");
   EXPECT_EQ(record.confusion.counts, scores.confusion);
@@ -301,18 +301,18 @@ TEST_F(AnswersTest, FeaturesOfEachImageStandInItsRow) {
 }
 
 TEST(InferRecord, SpeedsOfNothingHaveAReason) {
-  measure::Record record;
+  record::Record record;
   record.kind = "infer";
   fill_inference_speeds(record, {}, {}, {});
   EXPECT_FALSE(record.images_per_s.median);
   EXPECT_EQ(record.images_per_s.reason, "no image was answered");
-  EXPECT_FALSE(record.metrics.at(measure::kOverallSpeed).value);
-  EXPECT_EQ(record.metrics.at(measure::kOverallSpeed).reason, "no image was answered");
+  EXPECT_FALSE(record.metrics.at(record::kOverallSpeed).value);
+  EXPECT_EQ(record.metrics.at(record::kOverallSpeed).reason, "no image was answered");
   EXPECT_EQ(record.metrics.at("network_images_per_s").reason, "it was not measured");
 }
 
 TEST(InferRecord, StagesAreBusyEachForItself) {
-  measure::Record record;
+  record::Record record;
   record.kind = "infer";
   record.placement.replicas.resize(2);
   for (auto& replica : record.placement.replicas) replica.stages.resize(2);
@@ -325,7 +325,7 @@ TEST(InferRecord, StagesAreBusyEachForItself) {
       record.notes,
       ElementsAre(AllOf(HasSubstr("of the first replica were busy 90.0 % (" + duration_text(0.01) + " a call), 50.0 %"),
                         Not(HasSubstr("80.0 %")))));
-  measure::Record plain;
+  record::Record plain;
   fill_stage_uses(plain, {});
   EXPECT_THAT(plain.metrics, IsEmpty());
 }

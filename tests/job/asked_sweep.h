@@ -19,7 +19,7 @@ struct AskedSweep {
     complete(flags);
   }
   const job::SweepPlan& plan() const { return flags.plan; }
-  std::vector<measure::SweepCell> cells() const { return job::cells_of(flags.plan); }
+  std::vector<record::SweepCell> cells() const { return job::cells_of(flags.plan); }
 
   job::SweepFlags flags;
 };

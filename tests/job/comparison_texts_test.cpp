@@ -67,7 +67,7 @@ TEST(ComparisonOfQuantized, TellsWhatIsLostAndBothSpeeds) {
   comparison.after.rates = {200};
   EXPECT_THAT(comparison_text(comparison),
               ContainsRegex("accuracy +90\\.00 % +88\\.00 % +-2\\.00 points of 1000 images"));
-  measure::Record record;
+  record::Record record;
   fill_quantize_metrics(comparison, record);
   EXPECT_EQ(record.metrics.at("network_images_per_s").value, 200);
   EXPECT_EQ(record.metrics.at("float_network_images_per_s").value, 50);

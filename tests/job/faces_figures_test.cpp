@@ -26,7 +26,7 @@ using testing::StartsWith;
 namespace fs = std::filesystem;
 
 TEST(FacesRecord, PersonsAreNoneOfRandomWeights) {
-  measure::Record record, random;
+  record::Record record, random;
   record.kind = random.kind = "faces";
   add_comparison(record, 7, 3);
   EXPECT_EQ(record.metrics.at("faces").value, 7);
@@ -47,7 +47,7 @@ WorkerScaling three_workers() {
 }
 
 TEST(FacesCosts, SpeedupsAreOfMediansOfAllWorkersAgainstOne) {
-  measure::Record record;
+  record::Record record;
   record.kind = "faces";
   add_scaling(record, three_workers());
   EXPECT_DOUBLE_EQ(record.metrics.at("workers_speedup").value.value(), 11.0 / 5);
@@ -82,7 +82,7 @@ TEST(FacesCosts, ChunksAreToldByPhotoAndByTheirOwnTime) {
   second.cpu_s = 3;
   second.rss_bytes = 300;
   none.seconds = 0;
-  measure::Record record, empty;
+  record::Record record, empty;
   record.kind = empty.kind = "faces";
   add_chunks(record, {first, second});
   EXPECT_THAT(record.metrics.at("chunk_s_per_photo").samples, ElementsAre(0.5, 0.8));

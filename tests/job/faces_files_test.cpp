@@ -15,7 +15,7 @@
 #include "job/faces/sort.h"
 #include "job/infer/labelled_data.h"
 #include "job/infer/sort.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "weights/safetensors.h"
 
 namespace evener::job {
@@ -204,9 +204,9 @@ std::string opened_parts(const LabelledDataRequest& request, const RunConfig& ru
 
 TEST(LabelledData, IsOfTheNetworksSizeAndDividedAsItsTrainingWas) {
   const TestFolder folder;
-  measure::Record record;
+  record::Record record;
   record.config = {{"seed", "7"}, {"split", "[50.0,20.0,30.0]"}, {"data", "\"synth:digits:100\""}};
-  measure::write_record(folder.path(), record);
+  record::write_record(folder.path(), record);
   const RunConfig run(folder.path()), none(fs::path{});
   const auto request = [](const std::string& location, const std::string& split) {
     LabelledDataRequest request;
@@ -225,7 +225,7 @@ TEST(LabelledData, IsOfTheNetworksSizeAndDividedAsItsTrainingWas) {
 
 TEST(LabelledData, TellsThatItHasOtherCountsThanItsTrainingHad) {
   const TestFolder folder;
-  measure::Record record;
+  record::Record record;
   record.config = {{"seed", "7"}, {"split", "[50.0,20.0,30.0]"}, {"data", "\"synth:digits:100\""}};
   data::Preprocessing steps;
   steps.shape = {1, 20, 24};
@@ -233,7 +233,7 @@ TEST(LabelledData, TellsThatItHasOtherCountsThanItsTrainingHad) {
     record.data.train = train;
     record.data.val = 20;
     record.data.test = 30;
-    measure::write_record(folder.path(), record);
+    record::write_record(folder.path(), record);
     LabelledDataRequest request;
     request.location = location;
     request.split = split;

@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/test_folder.h"
 #include "job/progress.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::job {
 namespace {
@@ -26,9 +26,9 @@ HttpRequest asking_for(const std::string& path) {
 
 TEST(Follower, AnswersItsThreeAddresses) {
   const test::TestFolder folder;
-  measure::Record record;
-  record.status = measure::Status::kRunning;
-  measure::write_record(folder.path(), record);
+  record::Record record;
+  record.status = record::Status::kRunning;
+  record::write_record(folder.path(), record);
   FollowedPage page({folder.path()});
   const HttpResponse frame = answer_follower(page, "my run", asking_for("/"));
   EXPECT_EQ(frame.status, 200);
@@ -47,16 +47,16 @@ TEST(Follower, AnswersItsThreeAddresses) {
 
 TEST(Follower, HasAnotherVersionOnceTheFolderSaysSomethingElse) {
   const test::TestFolder folder;
-  measure::Record record;
+  record::Record record;
   record.times.total = 1;
-  measure::write_record(folder.path(), record);
+  record::write_record(folder.path(), record);
   FollowedPage page({folder.path()});
   const std::string before = page.version(), shown = page.page();
   EXPECT_EQ(page.version(), before);
   EXPECT_EQ(FollowedPage({folder.path()}).version(), before) << "of what is there, not of who looks";
   record.times.total = 2222;
   record.engine = "another-engine";
-  measure::write_record(folder.path(), record);
+  record::write_record(folder.path(), record);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (page.version() == before && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

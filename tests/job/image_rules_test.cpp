@@ -18,7 +18,7 @@
 #include "job/infer/run_config.h"
 #include "job/infer/small_picture.h"
 #include "job/quantize/images.h"
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::job {
 namespace {
@@ -134,7 +134,7 @@ TEST(RunConfigTest, TellsValuesOfItsOptionsAndItsData) {
   const TestFolder folder;
   fs::create_directories(folder / "photos");
   fs::create_directories(folder / "run");
-  measure::Record record;
+  record::Record record;
   record.config = {{"seed", "7"},
                    {"split", "[70.0,10.0,20.0]"},
                    {"data", "\"not/there\""},
@@ -142,7 +142,7 @@ TEST(RunConfigTest, TellsValuesOfItsOptionsAndItsData) {
                    {"text", "\"a\""},
                    {"none", "null"}};
   record.data.train = 5;
-  measure::write_record(folder / "run", record);
+  record::write_record(folder / "run", record);
   const RunConfig run(folder / "run");
   EXPECT_EQ(run.get<int>("seed"), 7);
   EXPECT_THAT(run.get<std::vector<double>>("split").value(), ElementsAre(70, 10, 20));

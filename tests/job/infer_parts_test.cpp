@@ -50,7 +50,7 @@ TEST(SortedPhotos, OnlyAnEqualFileIsThereAlready) {
 
 TEST(Accuracies, AmongFiveClassesAreNoFigureWhereThereAreNoMore) {
   for (const std::int64_t classes : {4, 5, 6}) {
-    measure::Record record;
+    record::Record record;
     Scores scores;
     scores.images = 8;
     scores.correct = 3;
@@ -58,7 +58,7 @@ TEST(Accuracies, AmongFiveClassesAreNoFigureWhereThereAreNoMore) {
     scores.classes = classes;
     add_accuracies(record, scores);
     EXPECT_EQ(record.metrics.at("accuracy").value, 0.375);
-    const measure::Metric* five = &record.metrics.at("top5_accuracy");
+    const record::Metric* five = &record.metrics.at("top5_accuracy");
     if (classes > 5) {
       EXPECT_EQ(five->value, 0.875);
       EXPECT_TRUE(five->interval);

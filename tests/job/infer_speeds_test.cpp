@@ -7,7 +7,7 @@ namespace evener::job {
 namespace {
 
 TEST(InferSpeeds, EachBlockOfAnswersHasItsOwnTime) {
-  measure::Record record;
+  record::Record record;
   record.kind = "infer";
   task::InferResult result;
   result.answered = 80;

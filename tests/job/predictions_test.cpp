@@ -18,8 +18,8 @@ const nlohmann::json kPlan = {{"placements",
                                 {{"placement", "cpu/t2"}, {"images_per_s", 70.0}, {"epoch_s", 3.0}},
                                 {{"placement", "cuda:0"}, {"refused", "there is none"}}}}};
 
-std::optional<measure::CellPrediction> predicted(const std::vector<std::string>& words) {
-  measure::SweepCell cell;
+std::optional<record::CellPrediction> predicted(const std::vector<std::string>& words) {
+  record::SweepCell cell;
   cell.words = words;
   take_prediction(kPlan, measured_command("train").options, cell);
   return cell.predicted;
@@ -47,7 +47,7 @@ TEST(Prediction, APlacementThatThePlanRefusedOrDoesntNameHasNone) {
 }
 
 TEST(Prediction, APlanIsAskedForWithTheWorkAloneAndNotWithItsPlacement) {
-  measure::SweepCell cell;
+  record::SweepCell cell;
   cell.words = {"train",      "mlp:4-2",  "--data=synth:digits", "--on=cpu/t2", "--epochs=7",
                 "--batch=32", "--lr=0.3", "--precision=bf16",    "--idle=3",    "--seed=5"};
   EXPECT_THAT(

@@ -164,7 +164,7 @@ TEST(SweepCells, AreTheSameForTheSameWordsVariablesAndData) {
     words.insert(words.end(), more.begin(), more.end());
     return Asked(words).cells().front();
   };
-  const measure::SweepCell first = cell({"A=1"}, {"--batch=16"});
+  const record::SweepCell first = cell({"A=1"}, {"--batch=16"});
   EXPECT_EQ(first.key, cell({"A=1"}, {"--batch=16"}).key);
   EXPECT_NE(first.key, cell({"A=2"}, {"--batch=16"}).key);
   EXPECT_NE(first.key, cell({"B=1"}, {"--batch=16"}).key);
@@ -173,7 +173,7 @@ TEST(SweepCells, AreTheSameForTheSameWordsVariablesAndData) {
   EXPECT_FALSE(first.data.empty());
   EXPECT_EQ(first.folder, "cell-" + first.key.substr(0, 8));
   test::write_text(folder / "images" / "b.jpg", "22");
-  const measure::SweepCell grown = cell({"A=1"}, {"--batch=16"});
+  const record::SweepCell grown = cell({"A=1"}, {"--batch=16"});
   EXPECT_NE(grown.data, first.data);
   EXPECT_NE(grown.key, first.key);
   EXPECT_EQ(Asked(sweep_of_training({})).cells().front().data, "") << "data that is made up is no file";
@@ -218,7 +218,7 @@ TEST(SweepFlagsTest, FillWhatARecordSays) {
                      "--prepare",   "p",  "--cleanup",    "c",  "--setup",          "s",       "--cool-down",  "3",
                      "--run-limit", "11", "--time-limit", "12", "--energy-repeats", "4",       "--order-seed", "13",
                      "matmul"});
-  measure::SweepRecord sweep;
+  record::SweepRecord sweep;
   asked.flags.fill(sweep);
   EXPECT_EQ(sweep.repeats, 6);
   EXPECT_EQ(sweep.warmup, 2);
@@ -229,7 +229,7 @@ TEST(SweepFlagsTest, FillWhatARecordSays) {
   EXPECT_EQ(sweep.time_limit_s, 12);
   EXPECT_EQ(sweep.energy_repeats, 4);
   EXPECT_EQ(sweep.order_seed, 13u);
-  measure::SweepRecord plain;
+  record::SweepRecord plain;
   Asked({"--runs", "9", "matmul"}).flags.fill(plain);
   EXPECT_EQ(plain.repeats, 9);
   EXPECT_FALSE(plain.until_width);

@@ -28,8 +28,8 @@ class Notes : public Observer {
   std::vector<std::string> texts;
 };
 
-measure::SweepCell cell_with(const std::vector<std::string>& words) {
-  measure::SweepCell cell;
+record::SweepCell cell_with(const std::vector<std::string>& words) {
+  record::SweepCell cell;
   cell.words = {"train", "mlp:4-2"};
   cell.words.insert(cell.words.end(), words.begin(), words.end());
   return cell;
@@ -61,7 +61,7 @@ constexpr const char* kAnswer =
 
 TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
   const Planner planner(kAnswer);
-  measure::SweepRecord sweep;
+  record::SweepRecord sweep;
   sweep.command = "train";
   sweep.cells = {cell_with({"--on=cpu/t1", "--epochs=2", "--batch=8"}),
                  cell_with({"--on=cpu/t2", "--epochs=4", "--batch=8"}),
@@ -70,7 +70,7 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
                  cell_with({"--on=cpu/t2", "--batch=8"}),
                  cell_with({"--on=cpu/t2", "--batch=32"})};
   sweep.cells[4].environment = {{"POLICY", "passive"}};
-  sweep.cells[5].predicted = measure::CellPrediction{.images_per_s = 1, .run_s = 2};
+  sweep.cells[5].predicted = record::CellPrediction{.images_per_s = 1, .run_s = 2};
   Notes notes;
   predict(sweep, notes, planner.program());
   const std::vector<std::string> calls = planner.calls();
@@ -89,7 +89,7 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
 }
 
 TEST(SweepPredictions, WhatCannotBePlannedIsToldAndStaysWithout) {
-  measure::SweepRecord sweep;
+  record::SweepRecord sweep;
   sweep.command = "train";
   sweep.cells = {cell_with({"--on=cpu/t1"})};
   Notes failed, silent, garbled;
@@ -103,8 +103,8 @@ TEST(SweepPredictions, WhatCannotBePlannedIsToldAndStaysWithout) {
   EXPECT_THROW(predict(sweep, silent, "/bin/false"), UsageError);
 }
 
-measure::SweepRecord with_series(const std::vector<std::pair<std::string, std::string>>& programs_and_machines) {
-  measure::SweepRecord sweep;
+record::SweepRecord with_series(const std::vector<std::pair<std::string, std::string>>& programs_and_machines) {
+  record::SweepRecord sweep;
   for (const auto& [program, machine] : programs_and_machines) {
     sweep.series.push_back({static_cast<int>(sweep.series.size()) + 1, "", program, machine});
   }
@@ -112,14 +112,14 @@ measure::SweepRecord with_series(const std::vector<std::pair<std::string, std::s
 }
 
 TEST(SweepSeriesTest, IsThatOfTheProgramAndTheMachine) {
-  measure::SweepRecord first;
+  record::SweepRecord first;
   EXPECT_EQ(choose_series(first, std::nullopt, "p", "m"), "");
   EXPECT_EQ(first.series_now, 1);
   ASSERT_EQ(first.series.size(), 1u);
   EXPECT_EQ(first.series[0].program + first.series[0].machine, "pm");
-  const measure::SweepRecord earlier = with_series({{"p", "m"}, {"q", "m"}, {"p", "n"}});
+  const record::SweepRecord earlier = with_series({{"p", "m"}, {"q", "m"}, {"p", "n"}});
   const auto chosen = [&](const std::string& program, const std::string& machine) {
-    measure::SweepRecord sweep;
+    record::SweepRecord sweep;
     const std::string news = choose_series(sweep, earlier, program, machine);
     return std::to_string(sweep.series_now) + " of " + std::to_string(sweep.series.size()) + news;
   };
@@ -131,10 +131,10 @@ TEST(SweepSeriesTest, IsThatOfTheProgramAndTheMachine) {
 }
 
 TEST(SweepSeriesTest, PredictionsAreKeptWithinOne) {
-  measure::SweepRecord earlier = with_series({{"p", "m"}}), sweep = with_series({{"p", "m"}});
+  record::SweepRecord earlier = with_series({{"p", "m"}}), sweep = with_series({{"p", "m"}});
   earlier.cells = {cell_with({}), cell_with({})};
   earlier.cells[0].key = "a", earlier.cells[1].key = "b";
-  earlier.cells[0].predicted = measure::CellPrediction{.images_per_s = 3, .run_s = 4};
+  earlier.cells[0].predicted = record::CellPrediction{.images_per_s = 3, .run_s = 4};
   sweep.cells = {cell_with({}), cell_with({}), cell_with({})};
   sweep.cells[0].key = "c", sweep.cells[1].key = "a", sweep.cells[2].key = "b";
   keep_predictions(earlier, sweep);
@@ -142,7 +142,7 @@ TEST(SweepSeriesTest, PredictionsAreKeptWithinOne) {
   ASSERT_TRUE(sweep.cells[1].predicted);
   EXPECT_EQ(sweep.cells[1].predicted->run_s, 4);
   EXPECT_FALSE(sweep.cells[2].predicted);
-  measure::SweepRecord next = with_series({{"p", "m"}, {"q", "m"}});
+  record::SweepRecord next = with_series({{"p", "m"}, {"q", "m"}});
   next.cells = {cell_with({})};
   next.cells[0].key = "a";
   keep_predictions(earlier, next);
@@ -186,16 +186,16 @@ TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
   EXPECT_THAT(before,
               AllOf(HasSubstr("3 cells of 'evener matmul'"), HasSubstr("n=64: 5 runs to come: evener matmul 64 "),
                     HasSubstr("0 runs done, 15 to come; how long")));
-  measure::SweepRecord sweep = asked_for(flags);
+  record::SweepRecord sweep = asked_for(flags);
   choose_series(sweep, std::nullopt, program, bench::machine_identity());
-  measure::write_sweep(folder.path(), sweep);
-  measure::JournalWriter journal(folder.path());
+  record::write_sweep(folder.path(), sweep);
+  record::JournalWriter journal(folder.path());
   for (int block = 1; block <= 2; ++block) {
-    measure::SweepRun run;
+    record::SweepRun run;
     run.cell = sweep.cells[1].key;
     run.block = block;
     run.folder = "x/b00" + std::to_string(block);
-    run.end = measure::RunEnd::kDone;
+    run.end = record::RunEnd::kDone;
     run.seconds = 10.0 * block;
     journal.end(run);
   }
@@ -203,7 +203,7 @@ TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
               AllOf(HasSubstr("n=128: 3 runs to come"), HasSubstr("n=256: 5 runs to come"),
                     HasSubstr("2 runs done, 13 to come, about " + duration_text(13 * 15)), Not(HasSubstr("series"))));
   sweep.series.front().program = "another";
-  measure::write_sweep(folder.path(), sweep);
+  record::write_sweep(folder.path(), sweep);
   EXPECT_THAT(sweep_dry_run_text(flags, notes),
               AllOf(HasSubstr("a new series begins: the program is another"), HasSubstr("0 runs done, 15 to come")));
 }

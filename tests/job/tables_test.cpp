@@ -127,7 +127,7 @@ DeviceProducts products(const std::string& name) {
 }
 
 TEST(MatmulRecord, SpeedsAreFlopsOverSeconds) {
-  measure::Record record;
+  record::Record record;
   record.kind = "matmul";
   fill_products(record, products("cpu"), false);
   const auto value = [&](const std::string& name) { return record.metrics.at(name).value.value(); };
@@ -145,7 +145,7 @@ TEST(MatmulRecord, SpeedsAreFlopsOverSeconds) {
 }
 
 TEST(MatmulRecord, SeveralDevicesHaveNamesOfTheirOwn) {
-  measure::Record record;
+  record::Record record;
   record.kind = "matmul";
   fill_products(record, products("cpu"), true);
   DeviceProducts second = products("cuda:1");

@@ -7,8 +7,8 @@
 namespace evener::job {
 namespace {
 
-measure::Accuracy accuracy_of(const task::TrainResult& result, const char* epochs) {
-  measure::Record record;
+record::Accuracy accuracy_of(const task::TrainResult& result, const char* epochs) {
+  record::Record record;
   record.config["epochs"] = epochs;
   record.sessions.emplace_back();
   fill_results(record, result);
@@ -26,7 +26,7 @@ TEST(TrainRecord, SaysWhichWeightsWereTested) {
   result.epochs[1].epoch = 2;
   result.epochs[1].val_accuracy = 0.5;
   result.best_epoch = 1;
-  const measure::Accuracy best = accuracy_of(result, "2");
+  const record::Accuracy best = accuracy_of(result, "2");
   EXPECT_EQ(best.test_weights, "best");
   EXPECT_EQ(best.val, 0.75);
   EXPECT_EQ(best.val_epoch, 1);
@@ -45,7 +45,7 @@ TEST(TrainRecord, FiguresOfGpusAreThoseOfTheirStages) {
   options.plan.replicas.resize(2);
   options.plan.replicas[0].stages = {cpu, second};
   options.plan.replicas[1].stages = {first, cpu};
-  measure::Record record;
+  record::Record record;
   record.sessions.emplace_back();
   task::TrainSetup setup(network::build("mlp:4-2", {.input = network::Shape{1, 2, 2}}));
   setup.engine = "native";

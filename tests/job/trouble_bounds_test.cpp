@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "job/train/trouble.h"
-#include "measure/share_interval.h"
 #include "network/zoo.h"
+#include "record/share_interval.h"
 #include "task/detect/blank_images.h"
 
 namespace evener::job {
@@ -102,7 +102,7 @@ TEST(TroubleBounds, GuessingIsToldInPlaceOfKnowingByHeartAndNamesTheLargestClass
 
 TEST(TroubleBounds, ByHeartIsATenthAboveTheValidationsInterval) {
   Classes training;
-  const double most = measure::share_interval(0.75, 400).high;
+  const double most = record::share_interval(0.75, 400).high;
   training.losses({{0.5, 0.5}, {0.4, most + 0.1 + 1e-9}, {0.3, 0.5}});
   for (auto& epoch : training.result.epochs) epoch.val_accuracy = 0.75;
   EXPECT_THAT(training.trouble(), ElementsAre(HasSubstr("were right in epoch 2")));
@@ -193,9 +193,9 @@ TEST(TroubleBounds, TheSameBoxIsThatOfNineOfTenImages) {
 TEST(TroubleBounds, ATestIsFarWhereTheIntervalsAreApart) {
   Classes training;
   training.setup.test_images = 300;
-  const double below = measure::share_interval(0.9, 400).low;
+  const double below = record::share_interval(0.9, 400).low;
   double touching = 0.9;
-  while (measure::share_interval(touching, 300).high > below) touching -= 0.001;
+  while (record::share_interval(touching, 300).high > below) touching -= 0.001;
   training.result.test_accuracy = touching + 0.002;
   EXPECT_THAT(training.trouble(), IsEmpty());
   training.result.test_accuracy = touching - 0.002;

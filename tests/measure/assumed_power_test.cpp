@@ -29,9 +29,9 @@ TEST(AssumedPower, FollowsTheUseOfTheProcessor) {
   clock.turn(10);
   cpus(1000, 3000);  // idle
   meter.poll();
-  const Energy energy = meter.energy(20);
+  const record::Energy energy = meter.energy(20);
   EXPECT_NEAR(*energy.joules, 10 * (20 + 22.5) + 10 * 20, 625 * kThousandth);
-  EXPECT_EQ(energy.kind, EnergyClass::kEstimated);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kEstimated);
 }
 
 TEST(AssumedPower, TimeThatTheHostKeptIsNotBusy) {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "measure/energy_meter.h"
-#include "measure/record.h"
 #include "measure/sensors_helpers.h"
-#include "measure/validity.h"
+#include "record/record.h"
+#include "record/validity.h"
 
 namespace evener::measure {
 namespace {
@@ -35,7 +35,7 @@ class CountingMeter final : public EnergySensor {
                 double joules_per_count = 1e-3)
       : now_s_(std::move(now_s)), joules_(std::move(joules)), flaws_(flaws), begin_s_(now_s_()) {
     channels_.push_back(
-        {.name = "wall", .covers = Covers::kMachine, .joules_per_count = joules_per_count, .step_s = 1});
+        {.name = "wall", .covers = record::Covers::kMachine, .joules_per_count = joules_per_count, .step_s = 1});
   }
   std::string name() const override { return "--meter"; }
   std::vector<Reading> read(double wait_s) override {
@@ -58,8 +58,8 @@ class CountingMeter final : public EnergySensor {
 };
 
 /// Follows the meter for so long, with a look each half second and one that waits at the end, as the sampler does it.
-Energy followed(const std::function<double(double)>& joules, const Flaws& flaws, double seconds,
-                double wait_at_end_s = 2) {
+record::Energy followed(const std::function<double(double)>& joules, const Flaws& flaws, double seconds,
+                        double wait_at_end_s = 2) {
   TurnedClock clock;
   EnergyMeter meter(test::only(std::make_unique<CountingMeter>(clock.reader(), joules, flaws)), clock.reader());
   const double begin_s = clock.now();
@@ -77,41 +77,41 @@ double hundred_watts(double t) {
 
 TEST(CountingMeter, OneThatStopsHalfWayLeavesNoEnergyAndAnInvalidRun) {
   // 3758 J, of which it saw 350.
-  const Energy energy = followed(hundred_watts, {.silent_from_s = 3.6}, 37.58);
+  const record::Energy energy = followed(hundred_watts, {.silent_from_s = 3.6}, 37.58);
   EXPECT_EQ(energy.joules, std::nullopt);
-  EXPECT_EQ(energy.kind, EnergyClass::kAbsent);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kAbsent);
   EXPECT_THAT(energy.reason, AllOf(HasSubstr("INVALID"), HasSubstr("said nothing for 34.1 of 37.6 s"),
                                    HasSubstr("it did not answer")));
   ASSERT_EQ(energy.lost.size(), 1u);
   EXPECT_THAT(energy.lost[0], HasSubstr("wall (--meter)"));
-  Record record;
+  record::Record record;
   record.energy = energy;
-  const Validity validity = judge(record, {});
+  const record::Validity validity = judge(record, {});
   EXPECT_TRUE(std::ranges::any_of(validity.reasons, [](const auto& reason) { return reason.rule == "energy"; }));
 }
 
 TEST(CountingMeter, OneThatGoesOnAnsweringTheSameLeavesNoEnergy) {
-  const Energy energy = followed(hundred_watts, {.still_from_s = 13.5}, 37.58);
+  const record::Energy energy = followed(hundred_watts, {.still_from_s = 13.5}, 37.58);
   EXPECT_EQ(energy.joules, std::nullopt);
   EXPECT_THAT(energy.reason, AllOf(HasSubstr("INVALID"), HasSubstr("stood still in the last 24.1 s")));
   EXPECT_EQ(energy.lost.size(), 1u);
 }
 
 TEST(CountingMeter, OneThatAnswersLateAtTheStartLeavesNoEnergy) {
-  const Energy energy = followed(hundred_watts, {.silent_from_s = 0, .silent_to_s = 12}, 30);
+  const record::Energy energy = followed(hundred_watts, {.silent_from_s = 0, .silent_to_s = 12}, 30);
   EXPECT_EQ(energy.joules, std::nullopt);
   EXPECT_THAT(energy.reason, HasSubstr("said nothing for 12.0 of 30.0 s"));
   EXPECT_EQ(energy.lost.size(), 1u);
 }
 
 TEST(CountingMeter, OneThatWasSilentInTheMiddleHasCountedMeanwhile) {
-  const Energy energy = followed(hundred_watts, {.silent_from_s = 8, .silent_to_s = 25}, 30);
+  const record::Energy energy = followed(hundred_watts, {.silent_from_s = 8, .silent_to_s = 25}, 30);
   EXPECT_NEAR(energy.joules.value_or(0), 3000, 0.01) << energy.reason;
   EXPECT_TRUE(energy.lost.empty());
 }
 
 TEST(CountingMeter, OneThatNeverAnswersAfterTheStartIsLost) {
-  const Energy energy = followed(hundred_watts, {.silent_from_s = 0.1}, 20);
+  const record::Energy energy = followed(hundred_watts, {.silent_from_s = 0.1}, 20);
   EXPECT_THAT(energy.reason, HasSubstr("INVALID"));
   EXPECT_EQ(energy.lost.size(), 1u);
   EXPECT_TRUE(followed(hundred_watts, {.silent_from_s = 0}, 20).lost.size() == 1) << "not even once";
@@ -119,11 +119,11 @@ TEST(CountingMeter, OneThatNeverAnswersAfterTheStartIsLost) {
 
 TEST(CountingMeter, ThousandthsOfAKilowattHourAreTooCoarseForAShortRun) {
   // 444 J, within which the display went on by one: 3600 J.
-  const Energy moved = followed(hundred_watts, {.step_j = 3600, .offset_j = 100 * 3600 - 200}, 4.44);
+  const record::Energy moved = followed(hundred_watts, {.step_j = 3600, .offset_j = 100 * 3600 - 200}, 4.44);
   EXPECT_EQ(moved.joules, std::nullopt);
   EXPECT_THAT(moved.reason, AllOf(HasSubstr("INVALID"), HasSubstr("moves by 3600 J at a time")));
   EXPECT_EQ(moved.lost.size(), 1u);
-  const Energy still = followed(hundred_watts, {.step_j = 3600, .offset_j = 99 * 3600 + 20}, 4.44);
+  const record::Energy still = followed(hundred_watts, {.step_j = 3600, .offset_j = 99 * 3600 + 20}, 4.44);
   EXPECT_EQ(still.joules, std::nullopt);
   EXPECT_THAT(still.reason, AllOf(HasSubstr("INVALID"), HasSubstr("did not move in 4.4 s")));
 }
@@ -135,7 +135,7 @@ TEST(CountingMeter, ItsStepsAreToldAsAnUncertaintyThatHoldsTheTruth) {
     double worst_j = 0;
     for (int n = 0; n < 12; ++n) {
       const double seconds = 555.3, truth_j = busy(seconds);
-      const Energy energy = followed(busy, {.step_j = step_j, .offset_j = step_j * (70 + n / 12.0)}, seconds);
+      const record::Energy energy = followed(busy, {.step_j = step_j, .offset_j = step_j * (70 + n / 12.0)}, seconds);
       ASSERT_TRUE(energy.joules.has_value()) << energy.reason;
       EXPECT_LE(std::abs(*energy.joules - truth_j), energy.uncertainty_joules.value_or(0));
       EXPECT_NEAR(*energy.uncertainty_joules, step_j, 1) << "and no more than that";
@@ -150,7 +150,8 @@ TEST(CountingMeter, ItsStepsAreToldAsAnUncertaintyThatHoldsTheTruth) {
 }
 
 TEST(CountingMeter, AFineOneIsExact) {
-  const Energy energy = followed([](double t) { return 60 * t + t * t; }, {.step_j = 0.01, .offset_j = 12345.67}, 20);
+  const record::Energy energy =
+      followed([](double t) { return 60 * t + t * t; }, {.step_j = 0.01, .offset_j = 12345.67}, 20);
   EXPECT_NEAR(energy.joules.value_or(0), 1600, 0.02) << energy.reason;
   EXPECT_NEAR(energy.uncertainty_joules.value_or(0), 0.01, 1e-6);
   EXPECT_EQ(energy.devices[0].note, "");
@@ -159,13 +160,13 @@ TEST(CountingMeter, AFineOneIsExact) {
 /// Joules end with the last answer, seconds later: what is missing is drawn out with the mean, and uncertain.
 TEST(CountingMeter, JoulesAndSecondsAreOfTheSameSpan) {
   for (const double every_s : {0.0, 0.9, 1.9, 2.9, 3.9}) {
-    const Energy energy = followed(hundred_watts, {.offset_j = 1.234, .answers_every_s = every_s}, 10.4, 0);
+    const record::Energy energy = followed(hundred_watts, {.offset_j = 1.234, .answers_every_s = every_s}, 10.4, 0);
     ASSERT_TRUE(energy.joules.has_value()) << energy.reason;
     EXPECT_NEAR(*energy.joules, 1040, 0.1) << every_s;
     EXPECT_NEAR(energy.devices[0].mean_watts.value_or(0), 100, 0.01) << every_s;
   }
   // Answers at 0, 4 and 8 s: 2.4 s at 100 W are not seen.
-  const Energy energy = followed(hundred_watts, {.answers_every_s = 3.9}, 10.4, 0);
+  const record::Energy energy = followed(hundred_watts, {.answers_every_s = 3.9}, 10.4, 0);
   EXPECT_NEAR(energy.uncertainty_joules.value_or(0), 240, 1);
 }
 
@@ -209,13 +210,14 @@ TEST(PowerMeter, WhatIsHeardTooLateIsInvalidAndLost) {
   const auto heard_from = [](double from_s) {
     TurnedClock clock;
     const double begin_s = clock.now();
-    EnergyMeter meter(test::only(std::make_unique<test::MadeUpSensor>(
-                          "meter", std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .step_s = 1}},
-                          [&, begin_s, from_s]() -> std::vector<Reading> {
-                            if (clock.now() - begin_s < from_s) return {Reading{}};
-                            return {{.watts = 100}};
-                          })),
-                      clock.reader());
+    EnergyMeter meter(
+        test::only(std::make_unique<test::MadeUpSensor>(
+            "meter", std::vector<Channel>{{.name = "wall", .covers = record::Covers::kMachine, .step_s = 1}},
+            [&, begin_s, from_s]() -> std::vector<Reading> {
+              if (clock.now() - begin_s < from_s) return {Reading{}};
+              return {{.watts = 100}};
+            })),
+        clock.reader());
     for (int n = 0; n <= 40; ++n) {
       meter.poll();
       if (n < 40) clock.turn(kLook_s);

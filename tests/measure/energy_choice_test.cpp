@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/energy_meter.h"
-#include "measure/metric.h"
-#include "measure/record.h"
-#include "measure/record_json.h"
 #include "measure/sensors_helpers.h"
-#include "measure/sessions.h"
+#include "record/metric.h"
+#include "record/record.h"
+#include "record/record_json.h"
+#include "record/sessions.h"
 
 namespace evener::measure {
 namespace {
@@ -17,21 +17,23 @@ namespace {
 using test::TurnedClock;
 using testing::HasSubstr;
 
-constexpr EnergyClass kStated = EnergyClass::kEstimated, kMeasured = EnergyClass::kMeasured;
+constexpr record::EnergyClass kStated = record::EnergyClass::kEstimated, kMeasured = record::EnergyClass::kMeasured;
 
 /// A channel with a power that never changes.
 struct Device {
   std::string name;
-  Covers covers;
-  EnergyClass kind;
+  record::Covers covers;
+  record::EnergyClass kind;
   double watts;
 };
-const Device kPackage0{"package-0", Covers::kPackage, kMeasured, 40}, kDram0{"dram", Covers::kDram, kMeasured, 3},
-    kGpu0{"gpu 0", Covers::kGpu, kMeasured, 200}, kWall{"wall", Covers::kMachine, kMeasured, 290},
-    kStatedCpu{"cpu (stated)", Covers::kPackage, kStated, 65}, kStatedGpu{"gpu 0 (stated)", Covers::kGpu, kStated, 150};
+const Device kPackage0{"package-0", record::Covers::kPackage, kMeasured, 40},
+    kDram0{"dram", record::Covers::kDram, kMeasured, 3}, kGpu0{"gpu 0", record::Covers::kGpu, kMeasured, 200},
+    kWall{"wall", record::Covers::kMachine, kMeasured, 290},
+    kStatedCpu{"cpu (stated)", record::Covers::kPackage, kStated, 65},
+    kStatedGpu{"gpu 0 (stated)", record::Covers::kGpu, kStated, 150};
 
 /// The energy of 10 s, of whose busy CPU time half is this program's.
-Energy of(const std::vector<Device>& devices) {
+record::Energy of(const std::vector<Device>& devices) {
   TurnedClock clock;
   const double begin_s = clock.now();
   Sensors sensors;
@@ -54,7 +56,7 @@ Energy of(const std::vector<Device>& devices) {
 }
 
 TEST(EnergyChoice, AStatedPowerNeverReplacesWhatAMeterMeasured) {
-  const Energy energy = of({kWall, kStatedCpu});
+  const record::Energy energy = of({kWall, kStatedCpu});
   EXPECT_NEAR(energy.joules.value_or(0), 2900, 1e-3);
   EXPECT_EQ(energy.kind, kMeasured);
   EXPECT_NEAR(energy.devices[1].joules.value_or(0), 650, 1e-3) << "told, but not added";
@@ -71,22 +73,22 @@ TEST(EnergyChoice, PartsAddUpWhereTheProcessorsAreMeasured) {
   EXPECT_NEAR(of({kGpu0, kWall}).joules.value_or(0), 2900, 1e-3) << "a card alone is not the machine";
   EXPECT_NEAR(of({kGpu0}).joules.value_or(0), 2000, 1e-3);
   EXPECT_NEAR(of({kGpu0, kStatedCpu}).joules.value_or(0), 2650, 1e-3);
-  EXPECT_EQ(of({kGpu0, kStatedCpu}).kind, EnergyClass::kMixed);
+  EXPECT_EQ(of({kGpu0, kStatedCpu}).kind, record::EnergyClass::kMixed);
 }
 
 TEST(EnergyChoice, ThisProgramsShareIsOfTheProcessorsAlone) {
   EXPECT_NEAR(of({kPackage0, kDram0, kGpu0}).process_joules.value_or(0), 200, 1e-3);
   EXPECT_EQ(of({kPackage0}).process_reason, "");
   for (const std::vector<Device>& devices : {std::vector{kWall}, {kGpu0}, {kWall, kStatedCpu}}) {
-    const Energy energy = of(devices);
+    const record::Energy energy = of(devices);
     EXPECT_EQ(energy.process_joules, std::nullopt) << "0 would be a figure";
     EXPECT_THAT(energy.process_reason, HasSubstr("no sensor tells the processors' energy"));
   }
 }
 
 /// The record of a run on `device` whose energy is that.
-Record run_on(const std::string& device, const Energy& energy) {
-  Record record;
+record::Record run_on(const std::string& device, const record::Energy& energy) {
+  record::Record record;
   record.sessions.emplace_back();
   record.placement.replicas.emplace_back().stages.emplace_back().device = device;
   SamplerSummary summary;
@@ -96,12 +98,12 @@ Record run_on(const std::string& device, const Energy& energy) {
 }
 
 TEST(EnergyChoice, TheEnergyOfTheUsedDevicesIsAbsentWhereNoneIsSeen) {
-  const Record on_cpu = run_on("cpu", of({kGpu0}));
+  const record::Record on_cpu = run_on("cpu", of({kGpu0}));
   EXPECT_NEAR(on_cpu.energy.joules.value_or(0), 2000, 1e-3);
   EXPECT_EQ(on_cpu.energy.used_joules, std::nullopt);
   EXPECT_EQ(on_cpu.energy.used_edp_js, std::nullopt);
   EXPECT_THAT(on_cpu.energy.used_reason, HasSubstr("no sensor sees the devices that the run computed on"));
-  const Record on_gpu = run_on("cuda:0", of({kGpu0}));
+  const record::Record on_gpu = run_on("cuda:0", of({kGpu0}));
   EXPECT_NEAR(on_gpu.energy.used_joules.value_or(0), 2000, 1e-3);
   EXPECT_NEAR(on_gpu.energy.used_edp_js.value_or(0), 20'000, 1e-2);
   EXPECT_EQ(on_gpu.energy.used_reason, "");
@@ -110,13 +112,13 @@ TEST(EnergyChoice, TheEnergyOfTheUsedDevicesIsAbsentWhereNoneIsSeen) {
 }
 
 TEST(EnergyChoice, StatedIdleCardsAreNoUsedDevices) {
-  const Device idle{"idle gpu 0 (stated)", Covers::kGpu, kStated, 25};
+  const Device idle{"idle gpu 0 (stated)", record::Covers::kGpu, kStated, 25};
   EXPECT_NEAR(run_on("cuda:0", of({kPackage0, kStatedGpu, idle})).energy.used_joules.value_or(0), 1900, 1e-3);
   EXPECT_NEAR(run_on("cuda:0", of({kPackage0, kStatedGpu, idle})).energy.joules.value_or(0), 2150, 1e-3);
 }
 
 TEST(EnergyChoice, WhatIsAbsentIsNullWithItsReasonInTheRecordAndAmongTheFigures) {
-  const Record record = run_on("cpu", of({kGpu0}));
+  const record::Record record = run_on("cpu", of({kGpu0}));
   const auto json = to_json(record)["energy"];
   EXPECT_TRUE(json["process_joules"].is_null());
   EXPECT_TRUE(json["used_devices_joules"].is_null());
@@ -124,12 +126,12 @@ TEST(EnergyChoice, WhatIsAbsentIsNullWithItsReasonInTheRecordAndAmongTheFigures)
   EXPECT_THAT(json["used_devices_reason"].get<std::string>(), HasSubstr("no sensor"));
   const auto metrics = metrics_of(record);
   for (const char* name : {"process_joules", "used_devices_joules", "used_devices_edp_joule_seconds"}) {
-    const Metric* metric = find_metric(metrics, name);
+    const record::Metric* metric = find_metric(metrics, name);
     ASSERT_NE(metric, nullptr);
     EXPECT_EQ(metric->value, std::nullopt) << name;
     EXPECT_THAT(metric->reason, HasSubstr("no sensor")) << name;
   }
-  const Record back = measure::from_json(nlohmann::json::parse(to_json(record).dump()), "record.json");
+  const record::Record back = record::from_json(nlohmann::json::parse(to_json(record).dump()), "record.json");
   EXPECT_EQ(back.energy.process_reason, record.energy.process_reason);
   EXPECT_EQ(back.energy.used_reason, record.energy.used_reason);
   EXPECT_EQ(back.energy.uncertainty_joules, record.energy.uncertainty_joules);
@@ -138,12 +140,12 @@ TEST(EnergyChoice, WhatIsAbsentIsNullWithItsReasonInTheRecordAndAmongTheFigures)
 
 TEST(EnergyChoice, ASumOverSessionsIsAbsentWhereOneDoesNotKnowItsPart) {
   const auto session = [](const std::string& device, const std::vector<Device>& devices) {
-    Record record = run_on(device, of(devices));
+    record::Record record = run_on(device, of(devices));
     record.sessions.back().started = "2026-11-24T10:00:00Z";
     record.sessions.back().seconds = 10;
     return record;
   };
-  Record both = session("cpu", {kPackage0, kGpu0});
+  record::Record both = session("cpu", {kPackage0, kGpu0});
   add_earlier_samples(both, session("cpu", {kPackage0, kGpu0}));
   EXPECT_NEAR(both.energy.process_joules.value_or(0), 400, 1e-3);
   EXPECT_NEAR(both.energy.used_joules.value_or(0), 800, 1e-3);
@@ -151,7 +153,7 @@ TEST(EnergyChoice, ASumOverSessionsIsAbsentWhereOneDoesNotKnowItsPart) {
   EXPECT_NEAR(both.energy.ed2p_js2.value_or(0), 4800 * 400, 1);
   EXPECT_NEAR(both.energy.devices[0].mean_watts.value_or(0), 40, 1e-3);
   EXPECT_GT(both.energy.uncertainty_joules.value_or(0), of({kPackage0, kGpu0}).uncertainty_joules.value_or(1));
-  Record one = session("cpu", {kPackage0, kGpu0});
+  record::Record one = session("cpu", {kPackage0, kGpu0});
   add_earlier_samples(one, session("cpu", {kGpu0}));
   EXPECT_EQ(one.energy.process_joules, std::nullopt);
   EXPECT_EQ(one.energy.used_joules, std::nullopt);
@@ -162,7 +164,7 @@ TEST(EnergyChoice, ASumOverSessionsIsAbsentWhereOneDoesNotKnowItsPart) {
 }
 
 TEST(EnergyChoice, WhatAnEarlierSessionLostStaysLost) {
-  Record earlier = run_on("cpu", of({kPackage0})), record = earlier;
+  record::Record earlier = run_on("cpu", of({kPackage0})), record = earlier;
   earlier.energy = {.reason = "package-0: it could not be read any more", .lost = {"package-0 (powercap): gone"}};
   add_earlier_samples(record, earlier);
   EXPECT_EQ(record.energy.joules, std::nullopt);

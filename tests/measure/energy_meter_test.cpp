@@ -47,12 +47,12 @@ TEST_F(PowercapMeter, AddsTwoSocketsAndTheirDramButNotPsys) {
   tree_.count("intel-rapl:2", 49'000'000);
   tree_.count("intel-rapl-mmio:0", 900'000'000);
   meter.poll();
-  const Energy energy = meter.energy(2.0);
+  const record::Energy energy = meter.energy(2.0);
   ASSERT_TRUE(energy.joules.has_value()) << energy.reason;
   EXPECT_DOUBLE_EQ(*energy.joules, 10 + 1 + 7 + 0.5);
   EXPECT_DOUBLE_EQ(*energy.edp_js, 2 * 18.5);
   EXPECT_DOUBLE_EQ(*energy.ed2p_js2, 4 * 18.5);
-  EXPECT_EQ(energy.kind, EnergyClass::kMeasured);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kMeasured);
   ASSERT_EQ(energy.domains.size(), 4u);
   EXPECT_EQ(energy.domains[3].name, "package-1 dram");
   ASSERT_EQ(energy.devices.size(), 5u);
@@ -92,7 +92,7 @@ TEST_F(PowercapMeter, ACounterThatMayHaveGoneRoundTwiceIsInvalid) {
   clock_.turn(70);  // the machine slept; 65 kJ at 1 kW take 65 s
   tree_.count("intel-rapl:0", 10'000'000);
   meter.poll();
-  const Energy energy = meter.energy(70);
+  const record::Energy energy = meter.energy(70);
   EXPECT_EQ(energy.joules, std::nullopt);
   EXPECT_THAT(energy.reason, HasSubstr("INVALID"));
   EXPECT_THAT(energy.reason, HasSubstr("more than once"));
@@ -130,7 +130,7 @@ TEST_F(PowercapMeter, ADomainThatVanishesIsAbsentAndNamed) {
   clock_.turn(5);
   tree_.vanish("intel-rapl:1");
   meter.poll();
-  const Energy energy = meter.energy(5);
+  const record::Energy energy = meter.energy(5);
   EXPECT_EQ(energy.joules, std::nullopt);
   EXPECT_THAT(energy.reason, HasSubstr("package-1 (powercap)"));
   EXPECT_THAT(energy.reason, HasSubstr("any more"));
@@ -155,8 +155,9 @@ TEST(EnergyMeter, WithoutSensorsSaysWhyAndWhoKnowsMore) {
 
 /// A sensor of one channel that tells the integral, or the value, of a power over time.
 std::unique_ptr<MadeUpSensor> curve(TurnedClock& clock, double joules_per_count, std::function<double(double)> value,
-                                    Covers covers = Covers::kPackage, const std::string& name = "device",
-                                    EnergyClass kind = EnergyClass::kMeasured) {
+                                    record::Covers covers = record::Covers::kPackage,
+                                    const std::string& name = "device",
+                                    record::EnergyClass kind = record::EnergyClass::kMeasured) {
   const double begin = clock.now();
   return std::make_unique<MadeUpSensor>(
       "made up",
@@ -189,13 +190,14 @@ TEST(EnergyMeter, PowersAreSummedOverTime) {
 TEST(EnergyMeter, APowerThatFallsSilentIsInvalidNotExtrapolated) {
   TurnedClock clock;
   bool silent = false;
-  EnergyMeter meter(test::only(std::make_unique<MadeUpSensor>(
-                        "meter", std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .step_s = 1}},
-                        [&]() -> std::vector<Reading> {
-                          if (silent) return {Reading{}};
-                          return {{.watts = 100}};
-                        })),
-                    clock.reader());
+  EnergyMeter meter(
+      test::only(std::make_unique<MadeUpSensor>(
+          "meter", std::vector<Channel>{{.name = "wall", .covers = record::Covers::kMachine, .step_s = 1}},
+          [&]() -> std::vector<Reading> {
+            if (silent) return {Reading{}};
+            return {{.watts = 100}};
+          })),
+      clock.reader());
   for (int n = 0; n < 40; ++n) {
     meter.poll();
     silent = n >= 20;
@@ -210,15 +212,16 @@ TEST(EnergyMeter, ClassesAreToldApartInASum) {
   TurnedClock clock;
   Sensors sensors;
   sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 200 * t; }, Covers::kGpu, "gpu 0"));
+      clock, 1e-6, [](double t) { return 200 * t; }, record::Covers::kGpu, "gpu 0"));
   sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 50 * t; }, Covers::kPackage, "cpu (stated)", EnergyClass::kEstimated));
+      clock, 1e-6, [](double t) { return 50 * t; }, record::Covers::kPackage, "cpu (stated)",
+      record::EnergyClass::kEstimated));
   EnergyMeter meter(std::move(sensors), clock.reader());
   meter.poll();
   clock.turn(10);
   meter.poll();
-  const Energy energy = meter.energy(10);
-  EXPECT_EQ(energy.kind, EnergyClass::kMixed);
+  const record::Energy energy = meter.energy(10);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kMixed);
   EXPECT_NEAR(*energy.joules, 2500, 1e-3);
   EXPECT_NEAR(energy.by_class.at("measured"), 2000, 1e-3);
   EXPECT_NEAR(energy.by_class.at("estimated"), 500, 1e-3);
@@ -229,15 +232,16 @@ TEST(EnergyMeter, WhatIsMeasuredIsNotEstimatedToo) {
   TurnedClock clock;
   Sensors sensors;
   sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 80 * t; }, Covers::kPackage, "package-0"));
+      clock, 1e-6, [](double t) { return 80 * t; }, record::Covers::kPackage, "package-0"));
   sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 65 * t; }, Covers::kPackage, "cpu (stated)", EnergyClass::kEstimated));
+      clock, 1e-6, [](double t) { return 65 * t; }, record::Covers::kPackage, "cpu (stated)",
+      record::EnergyClass::kEstimated));
   EnergyMeter meter(std::move(sensors), clock.reader());
   meter.poll();
   clock.turn(10);
   meter.poll();
-  const Energy energy = meter.energy(10);
-  EXPECT_EQ(energy.kind, EnergyClass::kMeasured);
+  const record::Energy energy = meter.energy(10);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kMeasured);
   EXPECT_NEAR(*energy.joules, 800, 1e-3);
   EXPECT_NEAR(*energy.devices[1].joules, 650, 1e-3) << "told, but not added";
 }
@@ -275,7 +279,7 @@ TEST(IdlePower, IsMeasuredWithAnIntervalAndTakenOff) {
   run.poll();
   clock.turn(40);
   run.poll();
-  const Energy energy = run.energy(clock.now() - begin, idle);
+  const record::Energy energy = run.energy(clock.now() - begin, idle);
   EXPECT_NEAR(*energy.joules, 3000, 3);
   EXPECT_NEAR(*energy.net_joules, 3000 - *idle.watts * 40, 3);
   EXPECT_NEAR(energy.net_interval->high - energy.net_interval->low, 40 * (idle.interval->high - idle.interval->low),
@@ -294,7 +298,7 @@ TEST(IdlePower, ANegativeNetIsToldNotClamped) {
   EXPECT_THAT(meter.energy(10).net_reason, HasSubstr("--idle"));
 }
 
-TEST(PhaseEnergy, GoesToThePhasesByTheirTime) {
+TEST(record::PhaseEnergy, GoesToThePhasesByTheirTime) {
   TurnedClock clock;
   // 100 W in the first 10 s, in which 6 s forward ended; 40 W in the next 10 s, all read.
   EnergyMeter meter(
@@ -315,9 +319,9 @@ TEST(PhaseEnergy, GoesToThePhasesByTheirTime) {
     if (n == 9) spend(Phase::kRead, 10, 1);
     meter.poll(0, {}, &totals);
   }
-  const Energy energy = meter.energy(20);
+  const record::Energy energy = meter.energy(20);
   std::map<std::string, double> joules;
-  for (const PhaseEnergy& phase : energy.phases) joules[phase.phase] = phase.joules;
+  for (const record::PhaseEnergy& phase : energy.phases) joules[phase.phase] = phase.joules;
   EXPECT_NEAR(joules["forward"], 600, 600 * kTenth_percent);
   EXPECT_NEAR(joules["read"], 400, 400 * kTenth_percent);
   EXPECT_NEAR(joules["other"], 400, 400 * kTenth_percent);
@@ -328,7 +332,7 @@ TEST(EnergyMeter, KeepsNoMoreMemoryInTenHours) {
   TurnedClock clock;
   Sensors sensors = test::only(curve(clock, 1e-6, [](double t) { return 100 * t; }));
   sensors.push_back(curve(
-      clock, 0, [](double) { return 30; }, Covers::kGpu, "gpu 0"));
+      clock, 0, [](double) { return 30; }, record::Covers::kGpu, "gpu 0"));
   EnergyMeter meter(std::move(sensors), clock.reader());
   PhaseTotals totals;
   const auto hours = [&](int count) {
@@ -351,10 +355,11 @@ TEST(EnergyMeter, KeepsNoMoreMemoryInTenHours) {
 TEST(EnergyMeter, APowerHoldsUntilTheNextIsKnown) {
   TurnedClock clock;
   bool silent = false;
-  EnergyMeter meter(test::only(std::make_unique<MadeUpSensor>(
-                        "meter", std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .step_s = 1}},
-                        [&]() -> std::vector<Reading> { return {silent ? Reading{} : Reading{.watts = 100}}; })),
-                    clock.reader());
+  EnergyMeter meter(
+      test::only(std::make_unique<MadeUpSensor>(
+          "meter", std::vector<Channel>{{.name = "wall", .covers = record::Covers::kMachine, .step_s = 1}},
+          [&]() -> std::vector<Reading> { return {silent ? Reading{} : Reading{.watts = 100}}; })),
+      clock.reader());
   EXPECT_EQ(meter.joules_so_far(), std::nullopt) << "it was not read yet";
   meter.poll();
   EXPECT_EQ(meter.joules_so_far(), 0);

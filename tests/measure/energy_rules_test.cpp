@@ -35,13 +35,14 @@ TEST(EnergyRules, APowerThatIsNotNewerIsNothingNew) {
   std::vector<Reading::Power> said = {{0, 100}, {4, 100}, {4, 900}, {3, 500}, {10, 100}};
   const double begin_s = clock.now();
   std::size_t n = 0;
-  EnergyMeter meter(test::only(std::make_unique<MadeUpSensor>(
-                        "meter", std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .step_s = 2}},
-                        [&]() -> std::vector<Reading> {
-                          const auto& power = said[std::min(n++, said.size() - 1)];
-                          return {{.watts = power.watts, .at_s = begin_s + power.at_s}};
-                        })),
-                    clock.reader());
+  EnergyMeter meter(
+      test::only(std::make_unique<MadeUpSensor>(
+          "meter", std::vector<Channel>{{.name = "wall", .covers = record::Covers::kMachine, .step_s = 2}},
+          [&]() -> std::vector<Reading> {
+            const auto& power = said[std::min(n++, said.size() - 1)];
+            return {{.watts = power.watts, .at_s = begin_s + power.at_s}};
+          })),
+      clock.reader());
   for (const double turn : {0.0, 4.0, 0.5, 0.5, 5.0}) {
     clock.turn(turn);
     meter.poll();
@@ -51,10 +52,11 @@ TEST(EnergyRules, APowerThatIsNotNewerIsNothingNew) {
 
 TEST(EnergyRules, AnAnswerFromTheFutureIsOfNow) {
   TurnedClock clock;
-  EnergyMeter meter(test::only(std::make_unique<MadeUpSensor>(
-                        "meter", std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .step_s = 1}},
-                        [&]() -> std::vector<Reading> { return {{.watts = 100, .at_s = clock.now() + 50}}; })),
-                    clock.reader());
+  EnergyMeter meter(
+      test::only(std::make_unique<MadeUpSensor>(
+          "meter", std::vector<Channel>{{.name = "wall", .covers = record::Covers::kMachine, .step_s = 1}},
+          [&]() -> std::vector<Reading> { return {{.watts = 100, .at_s = clock.now() + 50}}; })),
+      clock.reader());
   for (int n = 0; n <= 10; ++n) {
     meter.poll();
     clock.turn(1);
@@ -70,7 +72,7 @@ TEST(EnergyRules, ALookThatWaitsDoesNotMoveTheEnds) {
   Sensors sensors = test::only(drawing(clock, {.name = "package-0", .step_j = 1e-3}, 40));
   sensors.push_back(std::make_unique<MadeUpSensor>(
       "--meter",
-      std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .joules_per_count = 1e-3, .step_s = 1}},
+      std::vector<Channel>{{.name = "wall", .covers = record::Covers::kMachine, .joules_per_count = 1e-3, .step_s = 1}},
       [&]() -> std::vector<Reading> {
         clock.turn(2);
         Reading reading = counted(100.123 * (clock.now() - begin_s));
@@ -85,7 +87,7 @@ TEST(EnergyRules, ALookThatWaitsDoesNotMoveTheEnds) {
   }
   const double window_s = 6 * 3.37;
   EXPECT_NEAR(meter.seconds(), window_s, 1e-9);
-  const Energy energy = meter.energy(window_s);
+  const record::Energy energy = meter.energy(window_s);
   EXPECT_NEAR(energy.joules.value_or(0), 40 * window_s, 0.01);
   EXPECT_NEAR(energy.devices[1].joules.value_or(0), 100.123 * window_s, 0.01) << energy.devices[1].reason;
   EXPECT_NEAR(energy.devices[1].uncertainty_joules.value_or(0), 2 * 2 * 100.123, 1)
@@ -95,8 +97,8 @@ TEST(EnergyRules, ALookThatWaitsDoesNotMoveTheEnds) {
 TEST(EnergyRules, ASumIsAsUncertainAsItsPartsTogether) {
   TurnedClock clock;
   Sensors sensors = test::only(drawing(clock, {.name = "package-0", .step_j = 0.25}, 40));
-  sensors.push_back(drawing(clock, {.name = "gpu 0", .covers = Covers::kGpu, .step_j = 0.5}, 200));
-  sensors.push_back(drawing(clock, {.name = "wall", .covers = Covers::kMachine, .step_j = 7}, 300));
+  sensors.push_back(drawing(clock, {.name = "gpu 0", .covers = record::Covers::kGpu, .step_j = 0.5}, 200));
+  sensors.push_back(drawing(clock, {.name = "wall", .covers = record::Covers::kMachine, .step_j = 7}, 300));
   EnergyMeter meter(std::move(sensors), clock.reader());
   meter.poll();
   clock.turn(10);
@@ -111,7 +113,8 @@ TEST(EnergyRules, AMeterThatTellsItsCountSeldomIsCoarse) {
   EnergyMeter meter(
       test::only(std::make_unique<MadeUpSensor>(
           "--meter",
-          std::vector<Channel>{{.name = "wall", .covers = Covers::kMachine, .joules_per_count = 1e-3, .step_s = 1}},
+          std::vector<Channel>{
+              {.name = "wall", .covers = record::Covers::kMachine, .joules_per_count = 1e-3, .step_s = 1}},
           [&]() -> std::vector<Reading> {
             const double told_s = 10 * std::floor((clock.now() - begin_s) / 10 + 1e-9);
             return {counted(1.017 + 60 * told_s + 0.05 * told_s * told_s)};
@@ -121,7 +124,7 @@ TEST(EnergyRules, AMeterThatTellsItsCountSeldomIsCoarse) {
     meter.poll();
     if (n < 230) clock.turn(1);
   }
-  const Energy energy = meter.energy(230);
+  const record::Energy energy = meter.energy(230);
   ASSERT_TRUE(energy.joules.has_value()) << energy.reason;
   // The largest is the last one, from 220 to 230 s.
   EXPECT_NEAR(energy.uncertainty_joules.value_or(0), 600 + 0.05 * (230 * 230 - 220 * 220), 1);
@@ -130,8 +133,10 @@ TEST(EnergyRules, AMeterThatTellsItsCountSeldomIsCoarse) {
 TEST(EnergyRules, PhasesDivideWhatIsAddedAndNoMore) {
   TurnedClock clock;
   Sensors sensors = test::only(drawing(clock, {.name = "package-0", .step_j = 1e-3, .step_s = 0.001}, 40));
-  sensors.push_back(drawing(clock, {.name = "gpu 0", .covers = Covers::kGpu, .step_j = 1e-3, .step_s = 0.1}, 200));
-  sensors.push_back(drawing(clock, {.name = "wall", .covers = Covers::kMachine, .step_j = 1e-3, .step_s = 2}, 300));
+  sensors.push_back(
+      drawing(clock, {.name = "gpu 0", .covers = record::Covers::kGpu, .step_j = 1e-3, .step_s = 0.1}, 200));
+  sensors.push_back(
+      drawing(clock, {.name = "wall", .covers = record::Covers::kMachine, .step_j = 1e-3, .step_s = 2}, 300));
   EnergyMeter meter(std::move(sensors), clock.reader());
   PhaseTotals totals;
   meter.poll(0, {}, &totals);
@@ -139,26 +144,26 @@ TEST(EnergyRules, PhasesDivideWhatIsAddedAndNoMore) {
   totals.critical[static_cast<std::size_t>(Phase::kForward)] = {6'000'000'000, 10};  // 0.6 s each
   totals.critical[static_cast<std::size_t>(Phase::kRead)] = {4'000'000'000, 2};      // 2 s
   meter.poll(0, {}, &totals);
-  std::map<std::string, PhaseEnergy> phases;
-  for (const PhaseEnergy& phase : meter.energy(10).phases) phases[phase.phase] = phase;
+  std::map<std::string, record::PhaseEnergy> phases;
+  for (const record::PhaseEnergy& phase : meter.energy(10).phases) phases[phase.phase] = phase;
   EXPECT_NEAR(phases["forward"].joules, 6 * 240, 0.01);
   EXPECT_NEAR(phases["read"].joules, 4 * 240, 0.01);
   EXPECT_TRUE(phases["forward"].short_marks) << "ten steps of the slower counter are a second";
   EXPECT_FALSE(phases["read"].short_marks);
-  EXPECT_EQ(phases["forward"].kind, EnergyClass::kDerived);
+  EXPECT_EQ(phases["forward"].kind, record::EnergyClass::kDerived);
 }
 
 TEST(EnergyRules, PhasesOfAnEstimateAreEstimates) {
   TurnedClock clock;
-  EnergyMeter meter(test::only(drawing(clock, {.name = "cpu (stated)", .kind = EnergyClass::kEstimated}, 65)),
+  EnergyMeter meter(test::only(drawing(clock, {.name = "cpu (stated)", .kind = record::EnergyClass::kEstimated}, 65)),
                     clock.reader());
   PhaseTotals totals;
   meter.poll(0, {}, &totals);
   clock.turn(10);
   totals.critical[static_cast<std::size_t>(Phase::kForward)] = {6'000'000'000, 10};
   meter.poll(0, {}, &totals);
-  const Energy energy = meter.energy(10);
-  for (const PhaseEnergy& phase : energy.phases) EXPECT_EQ(phase.kind, EnergyClass::kEstimated);
+  const record::Energy energy = meter.energy(10);
+  for (const record::PhaseEnergy& phase : energy.phases) EXPECT_EQ(phase.kind, record::EnergyClass::kEstimated);
   EXPECT_EQ(energy.uncertainty_joules, std::nullopt) << "an estimate has no counter";
 }
 
@@ -213,15 +218,18 @@ TEST(EnergyRules, APeakIsNotSeenInALookThatFollowsSoon) {
 
 TEST(IdlePower, BelongsToTheChannelOfItsSensor) {
   TurnedClock clock;
-  Sensors sensors = test::only(drawing(clock, {.name = "meter", .covers = Covers::kGpu, .step_j = 1e-3}, 50, "a"));
-  sensors.push_back(drawing(clock, {.name = "meter", .covers = Covers::kGpu, .step_j = 1e-3}, 80, "b"));
+  Sensors sensors =
+      test::only(drawing(clock, {.name = "meter", .covers = record::Covers::kGpu, .step_j = 1e-3}, 50, "a"));
+  sensors.push_back(drawing(clock, {.name = "meter", .covers = record::Covers::kGpu, .step_j = 1e-3}, 80, "b"));
   EnergyMeter meter(std::move(sensors), clock.reader());
   meter.poll();
   clock.turn(10);
   meter.poll();
-  const IdlePower idle{
-      .channels = {{"a", "meter", 12}, {"b", "meter", 31}}, .watts = 43, .interval = Interval{40, 47}, .seconds = 20};
-  const Energy energy = meter.energy(10, idle);
+  const IdlePower idle{.channels = {{"a", "meter", 12}, {"b", "meter", 31}},
+                       .watts = 43,
+                       .interval = record::Interval{40, 47},
+                       .seconds = 20};
+  const record::Energy energy = meter.energy(10, idle);
   EXPECT_NEAR(energy.devices[0].net_joules.value_or(0), 380, 0.01);
   EXPECT_NEAR(energy.devices[1].net_joules.value_or(0), 490, 0.01);
   EXPECT_EQ(energy.devices[1].idle_watts, 31);
@@ -229,7 +237,7 @@ TEST(IdlePower, BelongsToTheChannelOfItsSensor) {
   EXPECT_NEAR(energy.net_interval->low, 1300 - 470, 0.01);
   EXPECT_NEAR(energy.net_interval->high, 1300 - 400, 0.01);
   EXPECT_EQ(energy.idle.watts, 43);
-  EXPECT_EQ(energy.idle.interval, (Interval{40, 47}));
+  EXPECT_EQ(energy.idle.interval, (record::Interval{40, 47}));
   EXPECT_EQ(energy.idle.seconds, 20);
 }
 

@@ -41,7 +41,7 @@ TEST(PowercapSensor, HasPackagesDramAndPsysOnceAndNoPartsOfThem) {
   Powercap sensor(tree.path());
   EXPECT_EQ(sensor.refusal(), "");
   EXPECT_THAT(channel_names(sensor), ElementsAre("package-0", "package-0 dram", "package-1", "package-1 dram", "psys"));
-  EXPECT_EQ(sensor.channels()[4].covers, Covers::kMachine);
+  EXPECT_EQ(sensor.channels()[4].covers, record::Covers::kMachine);
   const auto readings = sensor.read(0);
   EXPECT_EQ(readings[1].count, 2'000'000u);
 }
@@ -131,7 +131,7 @@ TEST(PerfPowerSensor, ReadsTheNumbersOfEvents) {
   });
   EXPECT_THAT(configs, ElementsAre(31, 31, 10, 10));
   EXPECT_DOUBLE_EQ(sensor.channels()[2].joules_per_count, 1e-9);
-  EXPECT_EQ(sensor.channels()[2].covers, Covers::kDram);
+  EXPECT_EQ(sensor.channels()[2].covers, record::Covers::kDram);
 }
 
 TEST(PerfPowerSensor, WithoutTheRightSaysWhichSettingGivesIt) {

@@ -16,7 +16,7 @@ TEST(EpochEnergy, IsWhatWasUsedBetweenItsEnds) {
     rows += std::to_string(101.5 + t) + ",1," + std::to_string(joules) + ",\n";
   }
   test::write_text(folder / "samples.csv", rows);
-  Record record;
+  record::Record record;
   record.training.epochs.resize(5);
   const auto put = [&](std::size_t n, std::optional<double> from_s, std::optional<double> to_s) {
     record.training.epochs[n].from_s = from_s;
@@ -41,7 +41,7 @@ TEST(EpochEnergy, IsWhatWasUsedBetweenItsEnds) {
 std::optional<double> joules_in(const std::string& rows, double from_s, double to_s) {
   const test::TestFolder folder;
   test::write_text(folder / "samples.csv", "time_s,energy_joules\n" + rows);
-  Record record;
+  record::Record record;
   record.training.epochs.resize(1);
   record.training.epochs[0].from_s = from_s;
   record.training.epochs[0].to_s = to_s;
@@ -64,7 +64,7 @@ TEST(EpochEnergy, WhatWasHeldAndTakenBackIsNoEnergy) {
 TEST(EpochEnergy, WithoutSamplesOfEnergyThereIsNone) {
   const test::TestFolder folder;
   test::write_text(folder / "samples.csv", "time_s,process_cpu_percent\n0,1\n5,1\n");
-  Record record;
+  record::Record record;
   record.training.epochs.resize(1);
   record.training.epochs[0].from_s = 0;
   record.training.epochs[0].to_s = 5;

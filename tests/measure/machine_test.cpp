@@ -16,7 +16,7 @@ TEST(Machine, ReadsTheKernelsFiles) {
   test::write_text(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
   test::write_text(root / "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
   test::write_text(root / "sys/class/dmi/id/product_name", "KVM\n");
-  const MachineRecord machine = read_machine(root.path());
+  const record::MachineRecord machine = read_machine(root.path());
   EXPECT_EQ(machine.memory_bytes, 16000u * 1024);
   EXPECT_EQ(machine.online_cpus, 3);
   EXPECT_EQ(machine.load_1min, 0.75);
@@ -27,7 +27,7 @@ TEST(Machine, ReadsTheKernelsFiles) {
 
 TEST(Machine, UnknownThingsAreAbsent) {
   const test::TestFolder root;
-  const MachineRecord machine = read_machine(root.path());
+  const record::MachineRecord machine = read_machine(root.path());
   EXPECT_EQ(machine.governor, std::nullopt);
   EXPECT_EQ(machine.load_1min, std::nullopt);
   EXPECT_EQ(machine.virtualization, std::nullopt);
@@ -44,7 +44,7 @@ TEST(Machine, KnowsContainersAndWsl) {
 }
 
 TEST(Machine, DescribesThisOne) {
-  const MachineRecord machine = read_machine();
+  const record::MachineRecord machine = read_machine();
   EXPECT_GE(machine.cores, 1);
   EXPECT_GE(machine.logical_cpus, machine.cores);
   EXPECT_NE(machine.kernel.find("Linux"), std::string::npos);

@@ -135,7 +135,7 @@ TEST_F(AskedMeterRules, AChannelIsAsFineAsTheMeterIsAsked) {
   EXPECT_EQ(meter({says("1")}, "run:x", 2)->channels().at(0).step_s, 2);
   EXPECT_EQ(meter({says("1")}, "run:x", 0.45)->channels().at(0).step_s, 1) << "as fine as such meters are";
   EXPECT_EQ(meter({says("1")}, "run:x")->channels()[0].name, "wall");
-  EXPECT_EQ(meter({says("1")}, "run:x")->channels()[0].covers, Covers::kMachine);
+  EXPECT_EQ(meter({says("1")}, "run:x")->channels()[0].covers, record::Covers::kMachine);
 }
 
 /// The seconds by which a note says that a clock goes ahead.

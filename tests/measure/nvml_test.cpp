@@ -44,7 +44,7 @@ TEST_F(Nvml, TotalEnergyWhereTheCardHasItElsePower) {
     meter.poll();
     if (n < 20) clock_.turn(1);
   }
-  const Energy energy = meter.energy(20);
+  const record::Energy energy = meter.energy(20);
   ASSERT_EQ(energy.devices.size(), 2u) << energy.reason;
   EXPECT_NEAR(*energy.devices[0].joules, 3000, 3);
   EXPECT_NEAR(*energy.devices[1].joules, 1000, 1);
@@ -63,7 +63,7 @@ TEST_F(Nvml, ACardThatVanishesIsAbsentAndNamed) {
   put("gpu0/total_energy_mj", 500'001);
   put("gpu1/lost", 1);
   meter.poll();
-  const Energy energy = meter.energy(10);
+  const record::Energy energy = meter.energy(10);
   EXPECT_EQ(energy.joules, std::nullopt);
   EXPECT_THAT(energy.reason, HasSubstr("gpu 1"));
   EXPECT_THAT(energy.reason, HasSubstr("GPU is lost"));

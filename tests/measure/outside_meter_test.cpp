@@ -149,7 +149,7 @@ TEST(HttpMeter, TellsPowerOrEnergyAndWhereItsClockIs) {
   EXPECT_THAT(power->channels()[0].note, HasSubstr("its clock is"));
   const auto energy = open_meter(meter.url("/#aenergy.total=Wh"), boot_now_s);
   EXPECT_EQ(next_reading(*energy).count, 11'500u * 3600);
-  EXPECT_EQ(energy->channels()[0].covers, Covers::kMachine);
+  EXPECT_EQ(energy->channels()[0].covers, record::Covers::kMachine);
   meter.answers(
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"app\r\na\r\nower\": 7.5\r\n1\r\n}\r\n0\r\n\r\n");
   EXPECT_THAT(next_reading(*power).trouble, HasSubstr("no 'apower'")) << "the answer says 'appower'";
@@ -263,7 +263,7 @@ TEST(CsvMeter, FollowsAFileWhateverItsClockSays) {
     if (second % 2 == 0) meter.poll();
     if (second < 100) clock.turn(1);
   }
-  const Energy energy = meter.energy(100);
+  const record::Energy energy = meter.energy(100);
   ASSERT_TRUE(energy.joules.has_value()) << energy.reason;
   EXPECT_NEAR(*energy.joules, 20'000, 20);
   EXPECT_THAT(energy.devices[0].note, HasSubstr("its clock is -"));
@@ -305,7 +305,7 @@ double joules_of_late_rows(const std::function<double(int)>& late_s, bool counts
     clock.turn(begin_s + second + late_s(second) - clock.now());
     meter.poll();
   }
-  const Energy energy = meter.energy(20);
+  const record::Energy energy = meter.energy(20);
   return energy.joules.value_or(-1);
 }
 

@@ -6,7 +6,7 @@
 namespace evener::measure {
 namespace {
 
-TEST(PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
+TEST(record::PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
   PhaseEnergyDivider divider;
   PhaseTotals totals;
   totals.critical[static_cast<std::size_t>(Phase::kForward)] = {500'000'000, 1};
@@ -14,13 +14,13 @@ TEST(PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
   divider.add(10, 1, totals);
   const auto phases = divider.phases(0.001);
   ASSERT_EQ(phases.size(), 3u);
-  for (const PhaseEnergy& phase : phases) {
+  for (const record::PhaseEnergy& phase : phases) {
     EXPECT_EQ(phase.short_marks, phase.phase == "update") << phase.phase;
     EXPECT_NEAR(phase.joules, phase.phase == "other" ? 0 : 5, 1e-9);
   }
 }
 
-TEST(PhaseEnergy, APhaseOfManyLooksGetsAllThatWasUsedInIt) {
+TEST(record::PhaseEnergy, APhaseOfManyLooksGetsAllThatWasUsedInIt) {
   constexpr int kLooks = 1000;  // the oldest of which are kept as one
   PhaseEnergyDivider divider;
   PhaseTotals totals;

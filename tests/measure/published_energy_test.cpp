@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "measure/energy_meter.h"
-#include "measure/record.h"
 #include "measure/sensors/open_sensors.h"
 #include "measure/sensors_helpers.h"
+#include "record/record.h"
 
 namespace evener::measure {
 namespace {
@@ -31,7 +31,7 @@ double seconds_of(const Environment& environment) {
   return kCardRun_s * environment.edp / (environment.joules / kOneCardJoules);
 }
 
-Energy energy_of(const Environment& environment, double idle_card_w) {
+record::Energy energy_of(const Environment& environment, double idle_card_w) {
   const test::TestFolder nothing;
   test::TurnedClock clock;
   const double seconds = seconds_of(environment), watts = environment.joules / seconds;
@@ -51,7 +51,7 @@ Energy energy_of(const Environment& environment, double idle_card_w) {
     clock.turn(seconds / kLooks);
     meter.poll();
   }
-  Record record;
+  record::Record record;
   SamplerSummary summary;
   summary.energy = meter.energy(seconds);
   take_samples(record, summary);
@@ -61,8 +61,8 @@ Energy energy_of(const Environment& environment, double idle_card_w) {
 TEST(PublishedEnergy, IsReproducedWithinAPercentFromStatedPowers) {
   const double one_card_edp = *energy_of(kEnvironments[1], 0).used_edp_js;
   for (const Environment& environment : kEnvironments) {
-    const Energy energy = energy_of(environment, 0);
-    EXPECT_EQ(energy.kind, EnergyClass::kEstimated) << environment.name;
+    const record::Energy energy = energy_of(environment, 0);
+    EXPECT_EQ(energy.kind, record::EnergyClass::kEstimated) << environment.name;
     EXPECT_NEAR(*energy.joules, environment.joules, 0.01 * environment.joules) << environment.name;
     EXPECT_NEAR(*energy.used_edp_js / one_card_edp, environment.edp, 0.01 * environment.edp) << environment.name;
     // Its own speed-ups, from more invocations, are 1.3 % and 2 % away from what its products say.
@@ -72,7 +72,7 @@ TEST(PublishedEnergy, IsReproducedWithinAPercentFromStatedPowers) {
 
 TEST(PublishedEnergy, WithTheIdleCardTheSecondOneIsWorthMore) {
   constexpr double kIdleCard_w = 22.9;
-  const Energy one = energy_of(kEnvironments[1], kIdleCard_w), two = energy_of(kEnvironments[3], kIdleCard_w);
+  const record::Energy one = energy_of(kEnvironments[1], kIdleCard_w), two = energy_of(kEnvironments[3], kIdleCard_w);
   EXPECT_NEAR(*two.used_edp_js / *one.used_edp_js, 0.56, 0.0056);
   EXPECT_NEAR(*two.edp_js / *one.edp_js, 0.51, 0.0051);
   EXPECT_NEAR(*one.joules - *one.used_joules, kIdleCard_w * kCardRun_s, 0.01 * kIdleCard_w * kCardRun_s);

@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "base/test_folder.h"
-#include "measure/metric.h"
-#include "measure/record.h"
-#include "measure/record_kind.h"
 #include "measure/sampler_readings.h"
+#include "record/metric.h"
+#include "record/record.h"
+#include "record/record_kind.h"
 
 namespace evener::measure {
 namespace {
@@ -27,28 +27,29 @@ class VisibleCards {
 DeviceUse use_of(const std::string& name, double percent, std::int64_t throttled) {
   DeviceUse use;
   use.name = name;
-  use.utilisation_percent = Spread{percent - 5, percent, percent + 9};
+  use.utilisation_percent = record::Spread{percent - 5, percent, percent + 9};
   use.samples = 8;
   use.throttled_samples = throttled;
   use.throttle_reasons = name + " is hot";
-  use.temperature_c = Spread{40, 60 + percent, 90};
-  use.clock_mhz = Spread{900, 1200 + percent, 1500};
+  use.temperature_c = record::Spread{40, 60 + percent, 90};
+  use.clock_mhz = record::Spread{900, 1200 + percent, 1500};
   return use;
 }
 
-DeviceEnergy energy_of_device(const std::string& name, double joules, Covers covers, bool added = true) {
-  DeviceEnergy device;
+record::DeviceEnergy energy_of_device(const std::string& name, double joules, record::Covers covers,
+                                      bool added = true) {
+  record::DeviceEnergy device;
   device.name = name;
   device.covers = covers;
-  device.kind = EnergyClass::kMeasured;
+  device.kind = record::EnergyClass::kMeasured;
   device.added = added;
   device.joules = joules;
   return device;
 }
 
 /// Three cards, of which the second computed.
-Record sampled(const std::string& device = "cuda:1", int index = 1) {
-  Record record;
+record::Record sampled(const std::string& device = "cuda:1", int index = 1) {
+  record::Record record;
   record.gpus.resize(1);
   record.gpus[0].index = index;
   record.placement.replicas.resize(1);
@@ -58,18 +59,19 @@ Record sampled(const std::string& device = "cuda:1", int index = 1) {
   summary.devices = {use_of("gpu 0", 10, 1), use_of("gpu 1", 20, 2), use_of("gpu 2", 30, 4)};
   summary.energy.joules = 1000 + 10 + 200 + 30;
   summary.energy.seconds = 4;
-  summary.energy.kind = EnergyClass::kMeasured;
-  summary.energy.devices = {energy_of_device("package-0", 1000, Covers::kPackage),
-                            energy_of_device("gpu 0", 10, Covers::kGpu), energy_of_device("gpu 1", 200, Covers::kGpu),
-                            energy_of_device("gpu 2", 30, Covers::kGpu),
-                            energy_of_device("meter", 5000, Covers::kMachine, false)};
+  summary.energy.kind = record::EnergyClass::kMeasured;
+  summary.energy.devices = {energy_of_device("package-0", 1000, record::Covers::kPackage),
+                            energy_of_device("gpu 0", 10, record::Covers::kGpu),
+                            energy_of_device("gpu 1", 200, record::Covers::kGpu),
+                            energy_of_device("gpu 2", 30, record::Covers::kGpu),
+                            energy_of_device("meter", 5000, record::Covers::kMachine, false)};
   take_samples(record, summary);
   return record;
 }
 
 TEST(RecordSamples, ACardIsKnownByItsUuidWhateverItsNumber) {
   // What CUDA calls cuda:1 is the third card by the PCI bus; the others belong to someone else.
-  Record record;
+  record::Record record;
   record.gpus.resize(1);
   record.gpus[0].index = 1;
   record.gpus[0].uuid = "GPU-c";
@@ -80,13 +82,14 @@ TEST(RecordSamples, ACardIsKnownByItsUuidWhateverItsNumber) {
   SamplerSummary summary;
   summary.energy.joules = 1240;
   summary.energy.seconds = 4;
-  summary.energy.devices = {energy_of_device("package-0", 1000, Covers::kPackage),
-                            energy_of_device("gpu 0", 10, Covers::kGpu), energy_of_device("gpu 1", 200, Covers::kGpu),
-                            energy_of_device("gpu 2", 30, Covers::kGpu)};
+  summary.energy.devices = {energy_of_device("package-0", 1000, record::Covers::kPackage),
+                            energy_of_device("gpu 0", 10, record::Covers::kGpu),
+                            energy_of_device("gpu 1", 200, record::Covers::kGpu),
+                            energy_of_device("gpu 2", 30, record::Covers::kGpu)};
   summary.devices = {use_of("gpu 0", 10, 1), use_of("gpu 1", 20, 2), use_of("gpu 2", 30, 4)};
   const char* const uuids[] = {"GPU-a", "GPU-b", "GPU-c"};
   for (std::size_t n = 0; n < 3; ++n) summary.devices[n].uuid = summary.energy.devices[n + 1].uuid = uuids[n];
-  Record by_uuid = record;
+  record::Record by_uuid = record;
   take_samples(by_uuid, summary);
   EXPECT_EQ(by_uuid.gpus[0].joules, 30);
   EXPECT_EQ(by_uuid.gpus[0].utilisation_percent_mean, 30);
@@ -102,7 +105,7 @@ TEST(RecordSamples, ACardIsKnownByItsUuidWhateverItsNumber) {
 
 TEST(RecordSamples, JoulesOfAGpuAreNoPhasesOfTheProgram) {
   for (const char* device : {"cuda:0", "opencl:0", "cpu"}) {
-    Record record;
+    record::Record record;
     record.placement.replicas.resize(1);
     record.placement.replicas[0].stages.resize(2);
     record.placement.replicas[0].stages[0].device = "cpu";
@@ -117,8 +120,8 @@ TEST(RecordSamples, JoulesOfAGpuAreNoPhasesOfTheProgram) {
 }
 
 TEST(RecordSamples, ACardHasTheFiguresOfItsNumber) {
-  const Record record = sampled();
-  const GpuUse& gpu = record.gpus[0];
+  const record::Record record = sampled();
+  const record::GpuUse& gpu = record.gpus[0];
   EXPECT_EQ(gpu.utilisation_percent_mean, 20);
   EXPECT_EQ(gpu.throttled_share, 0.25);
   EXPECT_EQ(gpu.throttle_reasons, "gpu 1 is hot");
@@ -127,7 +130,7 @@ TEST(RecordSamples, ACardHasTheFiguresOfItsNumber) {
   EXPECT_EQ(gpu.joules, 200);
   EXPECT_FALSE(record.missing.contains("gpus.joules"));
   EXPECT_FALSE(record.missing.contains("gpus"));
-  const Record unknown = sampled("cuda:5", 5);
+  const record::Record unknown = sampled("cuda:5", 5);
   EXPECT_EQ(unknown.gpus[0].joules, std::nullopt);
   EXPECT_THAT(unknown.missing.at("gpus.joules"), HasSubstr("no sensor of this GPU"));
   EXPECT_THAT(unknown.missing.at("gpus.utilisation_percent_mean"), HasSubstr("no sensor of this GPU"));
@@ -155,26 +158,26 @@ TEST(RecordSamples, CardsThatCudaIsShownAreTheMachinesByTheirNumbers) {
 }
 
 TEST(RecordSamples, CardsThatWereLeftIdleArentUsed) {
-  const Record record = sampled();
+  const record::Record record = sampled();
   EXPECT_EQ(record.energy.used_joules, 1200) << "the processor and the card; what covers all adds nothing";
   EXPECT_EQ(record.energy.used_edp_js, 4800);
   EXPECT_EQ(record.energy.edp_js, 4960);
   std::vector<bool> used;
-  for (const DeviceEnergy& device : record.energy.devices) used.push_back(device.used);
+  for (const record::DeviceEnergy& device : record.energy.devices) used.push_back(device.used);
   EXPECT_THAT(used, ElementsAre(true, false, true, false, true));
   EXPECT_EQ(sampled("cpu", 1).energy.used_joules, 1000);
 }
 
 TEST(RecordSamples, StatedCardsAreUsedUnlessTheyAreStatedToIdle) {
-  Record record;
+  record::Record record;
   record.placement.replicas.resize(1);
   record.placement.replicas[0].stages.resize(1);
   record.placement.replicas[0].stages[0].device = "cuda:1";
   SamplerSummary summary;
   summary.energy.joules = 37;
-  summary.energy.devices = {energy_of_device("gpu 0 (stated)", 30, Covers::kGpu),
-                            energy_of_device("idle gpu 0 (stated)", 7, Covers::kGpu)};
-  for (DeviceEnergy& device : summary.energy.devices) device.kind = EnergyClass::kEstimated;
+  summary.energy.devices = {energy_of_device("gpu 0 (stated)", 30, record::Covers::kGpu),
+                            energy_of_device("idle gpu 0 (stated)", 7, record::Covers::kGpu)};
+  for (record::DeviceEnergy& device : summary.energy.devices) device.kind = record::EnergyClass::kEstimated;
   take_samples(record, summary);
   EXPECT_EQ(record.energy.used_joules, 30);
   summary.energy.joules.reset();
@@ -183,12 +186,12 @@ TEST(RecordSamples, StatedCardsAreUsedUnlessTheyAreStatedToIdle) {
 }
 
 TEST(RecordSamples, ReasonsStandWhereTheValueIsAbsent) {
-  Record record;
+  record::Record record;
   SamplerSummary summary;
-  summary.process_percent = Spread{1, 2, 3};
+  summary.process_percent = record::Spread{1, 2, 3};
   summary.process_cpu_s = 12.5;
   summary.peak_rss_bytes = 100;
-  summary.pss_bytes = Spread{4, 5, 6};
+  summary.pss_bytes = record::Spread{4, 5, 6};
   summary.throttle_events = 0;
   summary.samples = 17;
   summary.steal_percent_mean = 3.5;
@@ -205,14 +208,14 @@ TEST(RecordSamples, ReasonsStandWhereTheValueIsAbsent) {
 }
 
 TEST(RecordSamples, HostsOfOneNameAreToldToBeOneMachine) {
-  Record record = sampled();
+  record::Record record = sampled();
   record.placement.replicas.resize(3);
   record.placement.replicas[0].host = record.placement.replicas[1].host = "a";
   record.placement.replicas[2].host = "b";
   const auto take = [&](std::size_t energies) {
-    Record one = record;
+    record::Record one = record;
     one.host_energies.resize(energies);
-    for (Energy& energy : one.host_energies) energy.joules = 50;
+    for (record::Energy& energy : one.host_energies) energy.joules = 50;
     SamplerSummary summary;
     summary.energy.joules = 100;
     take_samples(one, summary);
@@ -225,7 +228,7 @@ TEST(RecordSamples, HostsOfOneNameAreToldToBeOneMachine) {
 }
 
 TEST(EpochsCsv, HasJoulesWhereAnEpochHasSome) {
-  Record record;
+  record::Record record;
   record.training.epochs.resize(2);
   record.training.epochs[0].epoch = 1;
   record.training.epochs[0].val_loss = 0.5;
@@ -239,18 +242,18 @@ TEST(EpochsCsv, HasJoulesWhereAnEpochHasSome) {
               testing::EndsWith(",validate_seconds,map,joules\n1,,,,,,0.5,,,0.25,\n2,7,,,,,,,3,,45.5\n"));
 }
 
-std::optional<double> metric_value(const Record& record, const std::string& name) {
+std::optional<double> metric_value(const record::Record& record, const std::string& name) {
   const auto metrics = metrics_of(record);
   return find_metric(metrics, name)->value;
 }
 
-std::string metric_reason(const Record& record, const std::string& name) {
+std::string metric_reason(const record::Record& record, const std::string& name) {
   const auto metrics = metrics_of(record);
   return find_metric(metrics, name)->reason;
 }
 
 TEST(Costs, EachIsItsOwnFigure) {
-  Record record;
+  record::Record record;
   record.times.total = 11;
   record.times.train = 7;
   record.memory.peak_rss_bytes = 2000;
@@ -260,8 +263,8 @@ TEST(Costs, EachIsItsOwnFigure) {
   record.energy.used_joules = 300;
   record.energy.net_joules = 250;
   record.energy.process_joules = 90;
-  record.energy.kind = EnergyClass::kDerived;
-  set_products(record.energy);
+  record.energy.kind = record::EnergyClass::kDerived;
+  record::set_products(record.energy);
   record.sessions.resize(2);
   record.sessions[0].images = 300;
   record.sessions[1].images = 500;
@@ -281,7 +284,7 @@ TEST(Costs, EachIsItsOwnFigure) {
   for (const auto& [name, value] : rows) EXPECT_EQ(metric_value(record, name), value) << name;
   const auto metrics = metrics_of(record);
   EXPECT_EQ(find_metric(metrics, "energy_joules")->label, "energy (derived)");
-  EXPECT_EQ(find_metric(metrics, "images_per_joule")->better, Better::kHigher);
+  EXPECT_EQ(find_metric(metrics, "images_per_joule")->better, record::Better::kHigher);
   EXPECT_EQ(find_metric(metrics, "net_energy_joules")->title, "net energy");
   record.kind = "infer";
   record.data.images = 100;
@@ -292,7 +295,7 @@ TEST(Costs, EachIsItsOwnFigure) {
 }
 
 TEST(Costs, WithoutEnergySayWhy) {
-  Record record;
+  record::Record record;
   record.energy.reason = "no sensor";
   record.energy.net_reason = "not asked for";
   record.missing["memory.peak_rss_bytes"] = "no /proc";
@@ -313,15 +316,15 @@ TEST(Costs, WithoutEnergySayWhy) {
 }
 
 TEST(SpeedRatios, TurnRoundWhereLowerIsBetter) {
-  Metric slow, fast;
+  record::Metric slow, fast;
   slow.value = 4;
   fast.value = 10;
   EXPECT_EQ(speed_ratio(slow, fast), 2.5);
-  slow.better = fast.better = Better::kLower;
+  slow.better = fast.better = record::Better::kLower;
   EXPECT_EQ(speed_ratio(slow, fast), 0.4);
   fast.value = 0;
   EXPECT_EQ(speed_ratio(slow, fast), std::nullopt);
-  fast.better = Better::kHigher;
+  fast.better = record::Better::kHigher;
   EXPECT_EQ(speed_ratio(slow, fast), 0);
   slow.value = 0;
   fast.value = 1;
@@ -331,7 +334,7 @@ TEST(SpeedRatios, TurnRoundWhereLowerIsBetter) {
 }
 
 TEST(TrainingFigures, TheOverallSpeedIsAllImagesOverAllSeconds) {
-  Record record;
+  record::Record record;
   record.training.epochs.resize(3);
   record.training.epochs[0].images_per_s = 10;
   record.training.epochs[0].seconds = 30;

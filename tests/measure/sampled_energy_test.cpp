@@ -9,12 +9,12 @@
 #include "base/files.h"
 #include "measure/energy_columns.h"
 #include "measure/process_sampler.h"
-#include "measure/record.h"
 #include "measure/sensors/nvml.h"
 #include "measure/sensors/powercap.h"
 #include "measure/sensors_helpers.h"
-#include "measure/sessions.h"
-#include "measure/validity.h"
+#include "record/record.h"
+#include "record/sessions.h"
+#include "record/validity.h"
 
 namespace evener::measure {
 namespace {
@@ -61,25 +61,25 @@ TEST(SampledEnergy, ARunThatGoesOnWritesTheColumnsThatTheFileHas) {
 }
 
 TEST(SampledEnergy, ACounterThatWasLostMakesTheRunInvalid) {
-  Record record;
+  record::Record record;
   record.energy.lost = {"package-0 (powercap): it could not be read any more"};
-  const Validity validity = judge(record, {});
+  const record::Validity validity = judge(record, {});
   ASSERT_FALSE(validity.valid.value_or(true));
   EXPECT_TRUE(std::ranges::any_of(validity.reasons, [](const auto& reason) { return reason.rule == "energy"; }));
 }
 
 TEST(SampledEnergy, SessionsAddUpDeviceByDevice) {
-  const auto session = [](double joules, EnergyClass kind) {
-    Record record;
+  const auto session = [](double joules, record::EnergyClass kind) {
+    record::Record record;
     record.sessions.emplace_back();
     record.sessions.back().started = "2026-11-24T10:00:00Z";
     record.sessions.back().seconds = 10;
-    Energy& energy = record.energy;
+    record::Energy& energy = record.energy;
     energy.joules = joules;
     energy.seconds = 10;
     energy.kind = kind;
-    energy.by_class[energy_class_name(kind)] = joules;
-    DeviceEnergy device{.name = "package-0", .sensor = "made up"};
+    energy.by_class[record::energy_class_name(kind)] = joules;
+    record::DeviceEnergy device{.name = "package-0", .sensor = "made up"};
     device.kind = kind;
     device.joules = joules;
     device.net_joules = joules - 5;
@@ -87,10 +87,10 @@ TEST(SampledEnergy, SessionsAddUpDeviceByDevice) {
     energy.net_joules = joules - 5;
     return record;
   };
-  Record whole = session(100, EnergyClass::kMeasured);
-  add_earlier_samples(whole, session(40, EnergyClass::kEstimated));
+  record::Record whole = session(100, record::EnergyClass::kMeasured);
+  add_earlier_samples(whole, session(40, record::EnergyClass::kEstimated));
   EXPECT_EQ(whole.energy.joules, 140);
-  EXPECT_EQ(whole.energy.kind, EnergyClass::kMixed);
+  EXPECT_EQ(whole.energy.kind, record::EnergyClass::kMixed);
   EXPECT_EQ(whole.energy.by_class.at("estimated"), 40);
   EXPECT_EQ(whole.energy.devices[0].joules, 140);
   EXPECT_EQ(whole.energy.net_joules, 130);
@@ -99,7 +99,7 @@ TEST(SampledEnergy, SessionsAddUpDeviceByDevice) {
 
 TEST(SampledEnergy, SessionsAddTheirCounts) {
   const auto session = [](std::int64_t samples, std::int64_t throttled, std::uint64_t swap_bytes) {
-    Record record;
+    record::Record record;
     record.sessions.emplace_back();
     record.cpu.samples = samples;
     record.cpu.throttle_events = throttled;
@@ -107,7 +107,7 @@ TEST(SampledEnergy, SessionsAddTheirCounts) {
     return record;
   };
   for (const std::uint64_t before_bytes : {3, 900}) {
-    Record whole = session(40, 5, 70);
+    record::Record whole = session(40, 5, 70);
     add_earlier_samples(whole, session(13, 2, before_bytes));
     EXPECT_EQ(whole.cpu.samples, 53);
     EXPECT_EQ(whole.cpu.throttle_events, 7);
@@ -117,14 +117,14 @@ TEST(SampledEnergy, SessionsAddTheirCounts) {
 
 TEST(SampledEnergy, SessionsKeepDevicesOfHostsApart) {
   const auto session = [](double on_a, double on_b, double peak) {
-    Record record;
+    record::Record record;
     record.sessions.emplace_back();
     record.energy.joules = on_a + on_b;
     record.energy.seconds = 10;
     record.energy.net_joules = 1;
-    record.energy.net_interval = Interval{0, 2};
+    record.energy.net_interval = record::Interval{0, 2};
     for (const auto& [host, joules] : {std::pair{"a", on_a}, {"b", on_b}}) {
-      DeviceEnergy& device = record.energy.devices.emplace_back();
+      record::DeviceEnergy& device = record.energy.devices.emplace_back();
       device.name = "package-0";
       device.host = host;
       device.joules = joules;
@@ -133,7 +133,7 @@ TEST(SampledEnergy, SessionsKeepDevicesOfHostsApart) {
     return record;
   };
   for (const double peak : {90.0, 40.0}) {
-    Record whole = session(100, 30, peak);
+    record::Record whole = session(100, 30, peak);
     add_earlier_samples(whole, session(7, 500, 60));
     EXPECT_EQ(whole.energy.devices[0].joules, 107);
     EXPECT_EQ(whole.energy.devices[1].joules, 530);

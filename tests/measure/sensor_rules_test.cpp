@@ -37,7 +37,7 @@ TEST(BatteryRules, TwoBatteriesAreSummed) {
   put_battery(tree, kBattery1, "4250000");
   Battery sensor(tree.path());
   EXPECT_THAT(names_of(sensor), ElementsAre("battery"));
-  EXPECT_EQ(sensor.channels()[0].covers, Covers::kMachine);
+  EXPECT_EQ(sensor.channels()[0].covers, record::Covers::kMachine);
   EXPECT_EQ(sensor.channels()[0].joules_per_count, 0);
   EXPECT_DOUBLE_EQ(*sensor.read(0).at(0).watts, 11.75);
   // One by its power, the other by current and voltage: 2 A times 11.5 V.
@@ -110,8 +110,8 @@ TEST(HwmonRules, CardsAreGpusAndAMeterIsTheMachine) {
   test::write_text(tree / (hwmon + "2/power1_average"), "75000000\n");
   const Hwmon sensor(tree.path());
   EXPECT_THAT(names_of(sensor), ElementsAre("power meter (ACPI)", "amdgpu 0"));
-  EXPECT_EQ(sensor.channels()[0].covers, Covers::kMachine);
-  EXPECT_EQ(sensor.channels()[1].covers, Covers::kGpu);
+  EXPECT_EQ(sensor.channels()[0].covers, record::Covers::kMachine);
+  EXPECT_EQ(sensor.channels()[1].covers, record::Covers::kGpu);
   test::write_text(tree / (hwmon + "0/power1_average"), "");
   test::write_text(tree / (hwmon + "2/power1_average"), "");
   EXPECT_THAT(Hwmon(tree.path()).refusal(), AllOf(HasSubstr("no right to read"), HasSubstr("hwmon0/power1_average")));
@@ -130,7 +130,7 @@ TEST(AmdEnergyRules, SocketsCountInMicrojoulesAndAnUnreadableOneIsLeftOut) {
   AmdEnergy sensor(tree.path());
   EXPECT_THAT(names_of(sensor), ElementsAre("package-0", "package-1"));
   EXPECT_DOUBLE_EQ(sensor.channels()[1].joules_per_count, 1e-6);
-  EXPECT_EQ(sensor.channels()[0].covers, Covers::kPackage);
+  EXPECT_EQ(sensor.channels()[0].covers, record::Covers::kPackage);
   EXPECT_EQ(sensor.channels()[0].range, 0U);
   test::write_text(tree / (hwmon + "energy1_input"), "");
   EXPECT_THAT(sensor.read(0)[0].problem, HasSubstr("energy1_input could not be read any more"));
@@ -150,8 +150,8 @@ TEST(PowercapRules, AChannelHasItsRangeUnitAndCover) {
   EXPECT_DOUBLE_EQ(sensor.channels()[0].joules_per_count, 1e-6);
   EXPECT_EQ(sensor.channels()[0].range, 1'000'000'000U);
   EXPECT_EQ(sensor.channels()[1].range, 2'000'000'000U);
-  EXPECT_EQ(sensor.channels()[0].covers, Covers::kPackage);
-  EXPECT_EQ(sensor.channels()[1].covers, Covers::kDram);
+  EXPECT_EQ(sensor.channels()[0].covers, record::Covers::kPackage);
+  EXPECT_EQ(sensor.channels()[1].covers, record::Covers::kDram);
   EXPECT_EQ(sensor.read(0)[0].count, 5'000'000U) << "of the two that are the same, the first";
   tree.vanish("intel-rapl:0:2");
   EXPECT_EQ(sensor.read(0)[0].problem, "");
@@ -182,8 +182,8 @@ TEST(AssumedPowerRules, AProcessorDrawsByTheShareOfTheTimeThatItIsBusy) {
   test::TurnedClock clock;
   put_stat(tree, "100 0 50 1000 0 0 0 0");
   AssumedCpu cpu({.cpu = 60, .idle = 20}, tree.path(), clock.reader());
-  EXPECT_EQ(cpu.channels().at(0).kind, EnergyClass::kEstimated);
-  EXPECT_EQ(cpu.channels()[0].covers, Covers::kPackage);
+  EXPECT_EQ(cpu.channels().at(0).kind, record::EnergyClass::kEstimated);
+  EXPECT_EQ(cpu.channels()[0].covers, record::Covers::kPackage);
   EXPECT_DOUBLE_EQ(cpu.channels()[0].step_s, 0.01);
   EXPECT_THAT(cpu.channels()[0].note, HasSubstr("20 W idle to 60 W busy"));
   EXPECT_EQ(cpu.read(0)[0].count, 0U);
@@ -218,8 +218,8 @@ TEST(AssumedPowerRules, WithoutIdleItDrawsItsPowerAllTheTime) {
 TEST(AssumedPowerRules, CardsThatComputeAndIdleOnesDrawTheirOwn) {
   AssumedGpus gpus({.gpu = 150, .gpu_idle = 25.5}, 1, 2);
   EXPECT_THAT(names_of(gpus), ElementsAre("gpu 0 (stated)", "idle gpu 0 (stated)", "idle gpu 1 (stated)"));
-  EXPECT_EQ(gpus.channels()[0].kind, EnergyClass::kEstimated);
-  EXPECT_EQ(gpus.channels()[2].covers, Covers::kGpu);
+  EXPECT_EQ(gpus.channels()[0].kind, record::EnergyClass::kEstimated);
+  EXPECT_EQ(gpus.channels()[2].covers, record::Covers::kGpu);
   std::vector<double> watts;
   for (const Reading& reading : gpus.read(0)) watts.push_back(*reading.watts);
   EXPECT_THAT(watts, ElementsAre(150, 25.5, 25.5));

@@ -21,8 +21,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// Two ways at two sizes of the batch: 0 and 1 with 16, 2 and 3 with 32.
-measure::SweepRecord two_by_two() {
-  measure::SweepRecord record = test::simulated_record(4, 4);
+record::SweepRecord two_by_two() {
+  record::SweepRecord record = test::simulated_record(4, 4);
   record.axes = {{{"on"}, {{"a"}, {"b"}}}, {{"batch"}, {{"16"}, {"32"}}}};
   for (std::size_t n = 0; n < 4; ++n) {
     record.cells[n].values = {{"on", n % 2 == 0 ? "a" : "b"}, {"batch", n < 2 ? "16" : "32"}};
@@ -54,13 +54,13 @@ TEST_F(Compare, CellsOfASweepByTheirBlocksCorrectedForTheirNumber) {
   const ComparisonOfTwo of = compare_two(made + ":on=a", made + ":on=b");
   ASSERT_EQ(of.pairs.size(), 2U);
   EXPECT_EQ(of.pairs[0].cell, "batch=16");
-  EXPECT_EQ(of.pairs[0].verdict, measure::Verdict::kFaster);
+  EXPECT_EQ(of.pairs[0].verdict, record::Verdict::kFaster);
   EXPECT_DOUBLE_EQ(*of.pairs[0].p, 2 * *of.pairs[0].comparison.p);
   EXPECT_FALSE(of.pairs[0].to_decide.has_value());
-  EXPECT_EQ(of.pairs[1].verdict, measure::Verdict::kUndecided);
+  EXPECT_EQ(of.pairs[1].verdict, record::Verdict::kUndecided);
   EXPECT_EQ(of.pairs[1].reason, "the interval contains 1");
-  EXPECT_EQ(of.pairs[1].to_decide, measure::runs_to_decide(of.pairs[1].comparison, 2));
-  EXPECT_GT(of.pairs[1].to_decide, measure::runs_to_decide(of.pairs[1].comparison, 1));
+  EXPECT_EQ(of.pairs[1].to_decide, record::runs_to_decide(of.pairs[1].comparison, 2));
+  EXPECT_GT(of.pairs[1].to_decide, record::runs_to_decide(of.pairs[1].comparison, 1));
   EXPECT_THAT(
       comparison_sentences(of),
       ElementsAre(AllOf(HasSubstr("is faster than"), HasSubstr("batch=16: "), HasSubstr("by the ratio in 4 blocks")),
@@ -76,7 +76,7 @@ TEST_F(Compare, OfTwoSweepsNothingIsClaimed) {
                     after = sweep("after", of_four({{150, 151, 149, 150}, {160, 161, 159, 160}}));
   const ComparisonOfTwo of = compare_two(before + ":on=a,batch=16", after + ":on=a,batch=16");
   ASSERT_EQ(of.pairs.size(), 1U);
-  EXPECT_EQ(of.pairs[0].verdict, measure::Verdict::kUndecided);
+  EXPECT_EQ(of.pairs[0].verdict, record::Verdict::kUndecided);
   EXPECT_NEAR(*of.pairs[0].comparison.ratio, 1.5, 1e-3);
   EXPECT_FALSE(of.pairs[0].p || of.pairs[0].comparison.interval || of.pairs[0].to_decide);
   EXPECT_THAT(comparison_sentences(of),
@@ -91,10 +91,10 @@ TEST_F(Compare, OfTwoSweepsNothingIsClaimed) {
 
 TEST_F(Compare, OfInvalidRunsNothingIsClaimedEither) {
   std::vector<MadeRun> runs = of_four({{100, 101, 99, 100}, {150, 151, 148, 150}});
-  runs[6].end = measure::RunEnd::kInvalid;
+  runs[6].end = record::RunEnd::kInvalid;
   const std::string made = sweep("made", runs);
   const ComparisonOfTwo of = compare_two(made + ":on=a,batch=16", made + ":on=b,batch=16");
-  EXPECT_EQ(of.pairs[0].verdict, measure::Verdict::kUndecided);
+  EXPECT_EQ(of.pairs[0].verdict, record::Verdict::kUndecided);
   EXPECT_FALSE(of.pairs[0].p || of.pairs[0].to_decide);
   EXPECT_THAT(comparison_sentences(of)[0], AllOf(HasSubstr("the measurements are INVALID"),
                                                  Not(HasSubstr("would show")), Not(HasSubstr("repeats"))));
@@ -103,7 +103,7 @@ TEST_F(Compare, OfInvalidRunsNothingIsClaimedEither) {
 TEST_F(Compare, TwoRunsAreToldAsTwoRuns) {
   for (const auto& [name, speed] : {std::pair{"a", 100.0}, {"b", 200.0}}) {
     std::filesystem::create_directories(folder_ / name);
-    measure::write_record(folder_ / name, test::record_of({.speed = speed}));
+    record::write_record(folder_ / name, test::record_of({.speed = speed}));
   }
   const ComparisonOfTwo of = compare_two((folder_ / "a").string(), (folder_ / "b").string());
   EXPECT_TRUE(of.pairs.empty());

@@ -8,7 +8,7 @@
 namespace evener::report {
 namespace {
 
-using measure::Record;
+using record::Record;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -35,10 +35,10 @@ std::string concluded(const std::vector<Record>& records) {
   return terminal_conclusion(named(records));
 }
 /// Twenty samples around `rate` that differ by up to `noise`.
-measure::Throughput speed_of(double rate, double noise) {
+record::Throughput speed_of(double rate, double noise) {
   std::vector<double> rates;
   for (int n = 0; n < 20; ++n) rates.push_back(rate * (1 + noise * (n * 7 % 20 - 9.5) / 9.5));
-  return measure::throughput_of(rates, "steps after the first epoch");
+  return record::throughput_of(rates, "steps after the first epoch");
 }
 Record run_at(const char* placement, double rate, double noise) {
   Record record = run(placement, rate);
@@ -73,7 +73,7 @@ TEST(Conclusion, OverlappingIntervalsAreUndecided) {
 
 TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {
   const Record a = run_at("cpu/t1", 20, 0.001), b = run_at("cpu/t2", 20.6, 0.001);
-  ASSERT_EQ(measure::compare_rates(a.images_per_s.samples, b.images_per_s.samples).verdict, measure::Verdict::kFaster);
+  ASSERT_EQ(record::compare_rates(a.images_per_s.samples, b.images_per_s.samples).verdict, record::Verdict::kFaster);
   EXPECT_THAT(concluded({a, b}), HasSubstr("trained about as fast on cpu/t2 as on cpu/t1 in one run of each ("));
 }
 
@@ -88,8 +88,8 @@ TEST(Conclusion, SpeedsOfSingleRunsCountFromFivePercentOn) {
 
 TEST(Conclusion, TooFewSamplesStayUndecided) {
   Record a = run("cpu/t1", 20), b = run("cpu/t2", 40);
-  a.images_per_s = measure::throughput_of({20, 20.1, 19.9}, "steps after the first epoch");
-  b.images_per_s = measure::throughput_of({40, 40.1, 39.9}, "steps after the first epoch");
+  a.images_per_s = record::throughput_of({20, 20.1, 19.9}, "steps after the first epoch");
+  b.images_per_s = record::throughput_of({40, 40.1, 39.9}, "steps after the first epoch");
   EXPECT_THAT(concluded({a, b}), HasSubstr("trained 2.00x as fast as on cpu/t1"));
   EXPECT_THAT(concluded({a, b}), HasSubstr("images/s; undecided, with too few samples)"));
   EXPECT_THAT(concluded({a, b, b}), HasSubstr("Where resnet34 trains fastest stays undecided, with too few samples: "
@@ -170,7 +170,7 @@ TEST(Conclusion, InvalidMeasurementsNameNoWinner) {
 
 TEST(Conclusion, OfManyRunsOneWithTooFewSamplesIsLeftOut) {
   Record few = run("cpu/t4", 99);
-  few.images_per_s = measure::throughput_of({99, 98}, "steps after the first epoch");
+  few.images_per_s = record::throughput_of({99, 98}, "steps after the first epoch");
   EXPECT_THAT(sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), few}),
               AllOf(Contains(HasSubstr("In one run of each, resnet34 trained fastest on cpu/t2, with 20.0 images/s")),
                     Contains("Not compared, with too few samples: cpu/t4 (98.5 images/s).")));
@@ -216,21 +216,21 @@ TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
     record->model.name = "resnet34";
     record->placement.text = record == &a ? "cpu/t1" : "cpu/t2";
     const double scale = record == &a ? 1 : 0.5;
-    measure::add_metric(*record, {.name = "latency_s",
-                                  .unit = "s",
-                                  .title = "latency",
-                                  .label = "latency",
-                                  .better = measure::Better::kLower,
-                                  .role = measure::MetricRole::kSpeed,
-                                  .value = 0.2 * scale,
-                                  .samples = std::vector<double>(12, 0.2 * scale)});
-    measure::add_metric(*record, {.name = "recall",
-                                  .unit = "share",
-                                  .title = "recall",
-                                  .label = "recall",
-                                  .role = measure::MetricRole::kQuality,
-                                  .value = 0.9,
-                                  .of_images = 100});
+    record::add_metric(*record, {.name = "latency_s",
+                                 .unit = "s",
+                                 .title = "latency",
+                                 .label = "latency",
+                                 .better = record::Better::kLower,
+                                 .role = record::MetricRole::kSpeed,
+                                 .value = 0.2 * scale,
+                                 .samples = std::vector<double>(12, 0.2 * scale)});
+    record::add_metric(*record, {.name = "recall",
+                                 .unit = "share",
+                                 .title = "recall",
+                                 .label = "recall",
+                                 .role = record::MetricRole::kQuality,
+                                 .value = 0.9,
+                                 .of_images = 100});
   }
   EXPECT_EQ(concluded({a, b}),
             "resnet34 on cpu/t2 ran 2.00x as fast as on cpu/t1 in one run of each (0.100 against 0.200 s), at equal "
@@ -244,7 +244,7 @@ TEST(Conclusion, OneRun) {
       MatchesRegex("resnet34 trained 8 epochs of synth:masks on cpu/t2 in 4 min .* at 2[67]\\.. images/s and reached "
                    "97\\.2 % test accuracy\\."));
   Record stopped = run("cpu/t2", 26.9);
-  stopped.status = measure::Status::kInterrupted;
+  stopped.status = record::Status::kInterrupted;
   EXPECT_THAT(concluded({stopped}), HasSubstr("was interrupted after 8 epochs"));
   EXPECT_EQ(concluded({}), "");
 }

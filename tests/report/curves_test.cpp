@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 report::Run run_of(const std::vector<double>& losses) {
   report::Run run;
   for (const double loss : losses) {
-    measure::EpochRecord& epoch = run.record.training.epochs.emplace_back();
+    record::EpochRecord& epoch = run.record.training.epochs.emplace_back();
     epoch.epoch = static_cast<std::int64_t>(run.record.training.epochs.size());
     epoch.val_loss = loss;
     epoch.val_accuracy = 1 - loss / 4;

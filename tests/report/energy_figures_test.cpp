@@ -15,12 +15,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-void put_energy(Run& run, double joules, double seconds, double idle_device_j, measure::EnergyClass kind) {
-  measure::Energy& energy = run.record.energy;
+void put_energy(Run& run, double joules, double seconds, double idle_device_j, record::EnergyClass kind) {
+  record::Energy& energy = run.record.energy;
   energy = {.joules = joules, .seconds = seconds};
   energy.kind = kind;
   energy.used_joules = joules - idle_device_j;
-  measure::set_products(energy);
+  record::set_products(energy);
 }
 
 std::string energy_cell(const Table& table, std::size_t row, const std::string& title) {
@@ -32,8 +32,8 @@ std::string energy_cell(const Table& table, std::size_t row, const std::string& 
 
 std::vector<report::Run> one_card_and_two() {
   std::vector<report::Run> runs{test::sample_run("one"), test::sample_run("two"), test::sample_run("unknown")};
-  put_energy(runs[0], 1000, 10, 100, measure::EnergyClass::kMeasured);
-  put_energy(runs[1], 900, 5, 0, measure::EnergyClass::kEstimated);
+  put_energy(runs[0], 1000, 10, 100, record::EnergyClass::kMeasured);
+  put_energy(runs[1], 900, 5, 0, record::EnergyClass::kEstimated);
   return runs;
 }
 
@@ -61,7 +61,7 @@ TEST(EnergyFigures, PowerIsDrawnWhereItIsKnown) {
   EXPECT_THAT(html_page(runs, "/* Plotly */"), Not(HasSubstr("id=\"plot-power-0\"")));
   std::vector<std::optional<double>> watts(runs[0].samples.time_s.size(), 65.5);
   runs[0].samples.watts = {{"package-0", watts}};
-  put_energy(runs[0], 1000, 10, 0, measure::EnergyClass::kEstimated);
+  put_energy(runs[0], 1000, 10, 0, record::EnergyClass::kEstimated);
   const std::string page = html_page(runs, "/* Plotly */");
   EXPECT_THAT(page, HasSubstr("id=\"plot-power-0\""));
   EXPECT_THAT(page, HasSubstr("Energy: estimated."));

@@ -6,9 +6,9 @@ namespace evener::report {
 namespace {
 
 std::optional<std::int64_t> overfits_from(const std::vector<double>& train, const std::vector<double>& val) {
-  measure::Record record;
+  record::Record record;
   for (std::size_t i = 0; i < train.size(); ++i) {
-    measure::EpochRecord epoch;
+    record::EpochRecord epoch;
     epoch.epoch = static_cast<std::int64_t>(i) + 1;
     epoch.train_loss = train[i];
     if (val[i] >= 0) epoch.val_loss = val[i];
@@ -36,7 +36,7 @@ TEST(OverfittingEpoch, EpochsThatWereNotValidatedDoNotCount) {
 }
 
 TEST(OtherTime, IsWhatNoPhaseCovers) {
-  measure::Record record;
+  record::Record record;
   EXPECT_EQ(other_s(record), std::nullopt);
   record.times.total = 10;
   EXPECT_EQ(other_s(record), std::nullopt) << "no phases are known";

@@ -56,7 +56,7 @@ TEST(Html, TellsWhatEachLayerTook) {
 TEST(Html, TellsWhatEachReplicaDid) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   EXPECT_EQ(html_page(runs, "", "").find("<h2>Replicas"), std::string::npos) << "there was one";
-  measure::ReplicaRecord fast, slow;
+  record::ReplicaRecord fast, slow;
   fast.stages = {{"cpu", 1, {0}, std::nullopt}};
   fast.samples = 750;
   fast.share = 0.75;

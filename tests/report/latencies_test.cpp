@@ -26,7 +26,7 @@ using ::testing::Not;
 /// A run of inference measured as a server, which answered a thousand queries in 1 to 1000 ms.
 report::Run server_run(const std::string& name) {
   report::Run run = test::sample_run(name, {.data = "photos", .placement = "cpu/t1"});
-  measure::Record& record = run.record;
+  record::Record& record = run.record;
   record.kind = "infer";
   record.training = {};
   record.images_per_s = {};
@@ -40,7 +40,7 @@ report::Run server_run(const std::string& name) {
                       .unit = "queries/s",
                       .title = "queries/s",
                       .label = "rate of arriving queries",
-                      .role = measure::MetricRole::kSpeed,
+                      .role = record::MetricRole::kSpeed,
                       .value = 40});
   for (int n = 1; n <= 1000; ++n) run.latencies_s.push_back(0.001 * n);
   return run;
@@ -90,7 +90,7 @@ TEST(Latencies, TheCurveReachesAsFarAsThereAreQueries) {
 TEST(Latencies, OfARunAreLoadedWithIt) {
   const test::TestFolder folder;
   const report::Run made = server_run("run");
-  measure::write_record(folder.path(), made.record);
+  record::write_record(folder.path(), made.record);
   std::ofstream(folder / "samples.csv") << "";
   EXPECT_THAT(load_run(folder.path()).warnings, Contains(HasSubstr("no plots of latency")));
   std::ofstream(folder / "latencies.csv") << "latency_s\n0.5\n0.25\n";
@@ -120,8 +120,8 @@ TEST(LatencyPage, LatencyAsTheMainFigureHasItsUnit) {
                           .unit = "s",
                           .title = "p90 estimate s",
                           .label = "p90 latency",
-                          .better = measure::Better::kLower,
-                          .role = measure::MetricRole::kSpeed,
+                          .better = record::Better::kLower,
+                          .role = record::MetricRole::kSpeed,
                           .value = 0.0179});
   EXPECT_THAT(html_page(std::vector<report::Run>{run}, ""), HasSubstr("<p class=\"big\">17.9 <small> ms</small>"));
   EXPECT_THAT(conclusion(std::vector<report::Run>{run}), Contains(HasSubstr("at a p90 latency of 17.9 ms")));

@@ -3,16 +3,16 @@
 namespace evener::test {
 namespace {
 
-measure::Record record_of_run(const CellRun& run) {
-  measure::Record record;
+record::Record record_of_run(const CellRun& run) {
+  record::Record record;
   record.model.name = "model";
   record.images_per_s.median = run.speed;
   record.images_per_s.reason = run.speed ? "" : "not measured";
   record.times.total = run.seconds;
   record.energy.joules = run.joules;
   record.energy.seconds = run.seconds;
-  record.energy.kind = run.joules ? measure::EnergyClass::kMeasured : measure::EnergyClass::kAbsent;
-  measure::set_products(record.energy);
+  record.energy.kind = run.joules ? record::EnergyClass::kMeasured : record::EnergyClass::kAbsent;
+  record::set_products(record.energy);
   record.data.images = 1000;
   record.sessions.resize(1);
   record.sessions[0].images = 1000;
@@ -21,11 +21,11 @@ measure::Record record_of_run(const CellRun& run) {
 
 }  // namespace
 
-report::Sweep sweep_of_runs(const std::vector<CellRun>& made, const measure::SweepRecord& record,
-                            const std::function<void(const CellRun&, measure::Record&)>& change) {
-  measure::SweepJournal journal;
+report::Sweep sweep_of_runs(const std::vector<CellRun>& made, const record::SweepRecord& record,
+                            const std::function<void(const CellRun&, record::Record&)>& change) {
+  record::SweepJournal journal;
   for (const CellRun& one : made) {
-    measure::SweepRun& run = journal.runs.emplace_back();
+    record::SweepRun& run = journal.runs.emplace_back();
     run.series = one.series;
     run.cell = one.cell;
     run.part = one.part;
@@ -36,9 +36,9 @@ report::Sweep sweep_of_runs(const std::vector<CellRun>& made, const measure::Swe
     run.began = "day-" + std::to_string(one.block);
     run.seconds = 7.5;
   }
-  return report::sweep_of(record, journal, [&](const measure::SweepRun& run) {
+  return report::sweep_of(record, journal, [&](const record::SweepRun& run) {
     const CellRun& one = made.at(std::stoul(run.folder.substr(run.folder.find('/') + 1)));
-    measure::Record filled = record_of_run(one);
+    record::Record filled = record_of_run(one);
     if (change) change(one, filled);
     return filled;
   });

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
-#include "measure/sweep_file.h"
+#include "record/record.h"
+#include "record/sweep_file.h"
 #include "report/sweep.h"
 #include "report/sweep_simulation_helpers.h"
 
@@ -18,15 +18,15 @@ struct CellRun {
   std::string cell;
   int block = 1;
   std::optional<double> speed = {}, joules = {}, seconds = {};
-  std::string part = measure::kMeasurePart;
-  measure::RunEnd end = measure::RunEnd::kDone;
+  std::string part = record::kMeasurePart;
+  record::RunEnd end = record::RunEnd::kDone;
   int series = 1;
   std::string reason = {};
 };
 
 /// `change` has the last word on a run's record, and may throw.
 report::Sweep sweep_of_runs(const std::vector<CellRun>& made,
-                            const measure::SweepRecord& record = simulated_record(2, 3),
-                            const std::function<void(const CellRun&, measure::Record&)>& change = {});
+                            const record::SweepRecord& record = simulated_record(2, 3),
+                            const std::function<void(const CellRun&, record::Record&)>& change = {});
 
 }  // namespace evener::test

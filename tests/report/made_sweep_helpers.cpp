@@ -5,8 +5,8 @@
 namespace evener::test {
 namespace {
 
-measure::SweepRun journal_line(const measure::SweepRecord& record, const MadeRun& run, std::size_t number) {
-  measure::SweepRun line;
+record::SweepRun journal_line(const record::SweepRecord& record, const MadeRun& run, std::size_t number) {
+  record::SweepRun line;
   line.series = run.series;
   line.cell = record.cells[run.cell].key;
   line.part = run.part;
@@ -20,32 +20,32 @@ measure::SweepRun journal_line(const measure::SweepRecord& record, const MadeRun
 
 }  // namespace
 
-measure::Record record_of(const MadeRun& run) {
-  measure::Record record = sample_record({.model = run.model, .placement = "cpu/t1", .images_per_s = run.speed});
+record::Record record_of(const MadeRun& run) {
+  record::Record record = sample_record({.model = run.model, .placement = "cpu/t1", .images_per_s = run.speed});
   record.images_per_s.median = run.speed;
   record.energy = {};
   record.energy.joules = run.joules;
-  if (run.joules) record.energy.kind = measure::EnergyClass::kMeasured;
+  if (run.joules) record.energy.kind = record::EnergyClass::kMeasured;
   return record;
 }
 
-report::Sweep made_sweep(const measure::SweepRecord& record, const std::vector<MadeRun>& runs) {
-  measure::SweepJournal journal;
+report::Sweep made_sweep(const record::SweepRecord& record, const std::vector<MadeRun>& runs) {
+  record::SweepJournal journal;
   for (std::size_t n = 0; n < runs.size(); ++n) journal.runs.push_back(journal_line(record, runs[n], n));
-  return report::sweep_of(record, journal, [&](const measure::SweepRun& run) {
+  return report::sweep_of(record, journal, [&](const record::SweepRun& run) {
     return record_of(runs[static_cast<std::size_t>(std::stoi(run.folder.substr(4)))]);
   });
 }
 
-void write_made_sweep(const std::filesystem::path& folder, const measure::SweepRecord& record,
+void write_made_sweep(const std::filesystem::path& folder, const record::SweepRecord& record,
                       const std::vector<MadeRun>& runs) {
   std::filesystem::create_directories(folder);
-  measure::write_sweep(folder, record);
-  measure::JournalWriter journal(folder);
+  record::write_sweep(folder, record);
+  record::JournalWriter journal(folder);
   for (std::size_t n = 0; n < runs.size(); ++n) {
-    const measure::SweepRun line = journal_line(record, runs[n], n);
+    const record::SweepRun line = journal_line(record, runs[n], n);
     std::filesystem::create_directories(folder / line.folder);
-    measure::write_record(folder / line.folder, record_of(runs[n]));
+    record::write_record(folder / line.folder, record_of(runs[n]));
     journal.begin(line);
     journal.end(line);
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
+#include "record/record.h"
 #include "report/sweep.h"
 
 namespace evener::test {
@@ -14,20 +14,20 @@ struct MadeRun {
   std::size_t cell = 0;
   int block = 1;
   double speed = 0;
-  measure::RunEnd end = measure::RunEnd::kDone;
-  std::string part = measure::kMeasurePart;
+  record::RunEnd end = record::RunEnd::kDone;
+  std::string part = record::kMeasurePart;
   std::optional<double> joules = {};
   int series = 1;
   std::string model = "resnet34";
 };
 
-measure::Record record_of(const MadeRun& run);
+record::Record record_of(const MadeRun& run);
 
 /// The sweep of simulated_record() with these runs.
-report::Sweep made_sweep(const measure::SweepRecord& record, const std::vector<MadeRun>& runs);
+report::Sweep made_sweep(const record::SweepRecord& record, const std::vector<MadeRun>& runs);
 
 /// The same as a folder.
-void write_made_sweep(const std::filesystem::path& folder, const measure::SweepRecord& record,
+void write_made_sweep(const std::filesystem::path& folder, const record::SweepRecord& record,
                       const std::vector<MadeRun>& runs);
 
 /// A run in each of the blocks 1, 2, ...

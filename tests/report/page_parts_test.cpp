@@ -25,15 +25,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-report::Run run_with(const std::function<void(measure::Record&)>& change, const std::string& name = "run") {
+report::Run run_with(const std::function<void(record::Record&)>& change, const std::string& name = "run") {
   report::Run run = test::sample_run(name);
   change(run.record);
   return run;
 }
 
 TEST(LayersPart, HasSpeedsSharesAndRoofs) {
-  const report::Run run = run_with([](measure::Record& record) {
-    measure::LayerRecord first, second, third;
+  const report::Run run = run_with([](record::Record& record) {
+    record::LayerRecord first, second, third;
     first.name = "conv<1>";
     first.what = "Conv2d";
     first.joined = {"bn", "relu"};
@@ -58,19 +58,19 @@ TEST(LayersPart, HasSpeedsSharesAndRoofs) {
   EXPECT_THAT(page, HasSubstr("--share:0.4000\">40.0 %"));
   EXPECT_THAT(page, HasSubstr("--share:1.0000\">170.0 %")) << "a bar is no longer than its cell";
   EXPECT_THAT(page, AllOf(HasSubstr("(reorders)"), Not(HasSubstr(">reorders<"))));
-  EXPECT_EQ(profile_part(std::vector{run_with([](measure::Record&) {})}), "");
+  EXPECT_EQ(profile_part(std::vector{run_with([](record::Record&) {})}), "");
 }
 
 TEST(StagesPart, TellsWhatIsKnownOfEachStage) {
-  const report::Run run = run_with([](measure::Record& record) {
-    measure::StageRecord first, second;
+  const report::Run run = run_with([](record::Record& record) {
+    record::StageRecord first, second;
     first.device = "cpu";
     first.threads = 3;
     first.emulated_speed = 0.25;
     first.busy_share = 0.75;
     second.device = "cuda:1";
     second.memory_bytes = 3'000'000;
-    measure::ReplicaRecord replica;
+    record::ReplicaRecord replica;
     replica.stages = {first, second};
     record.placement.replicas = {replica};
   });
@@ -153,8 +153,8 @@ TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
 
 TEST(JobsPart, ASpeedStandsWithWhatIsKnownOfItsSpread) {
   const auto part = [](std::vector<double> samples) {
-    return jobs_part(std::vector{run_with([&](measure::Record& record) {
-      record.images_per_s = measure::throughput_of(std::move(samples), "steps of a kind");
+    return jobs_part(std::vector{run_with([&](record::Record& record) {
+      record.images_per_s = record::throughput_of(std::move(samples), "steps of a kind");
     })});
   };
   EXPECT_THAT(part({100}), AllOf(HasSubstr("100 <small>"), HasSubstr("a single sample"), Not(HasSubstr("range"))));
@@ -163,7 +163,7 @@ TEST(JobsPart, ASpeedStandsWithWhatIsKnownOfItsSpread) {
 }
 
 TEST(TroublePart, NamesTheRunWhereThereAreSeveral) {
-  std::vector<report::Run> runs{run_with([](measure::Record& record) { record.trouble = {"nothing <learnt>"}; }, "a"),
+  std::vector<report::Run> runs{run_with([](record::Record& record) { record.trouble = {"nothing <learnt>"}; }, "a"),
                                 test::sample_run("b")};
   EXPECT_THAT(trouble_part(runs), HasSubstr(">a: nothing &lt;learnt&gt;<"));
   runs.pop_back();
@@ -172,14 +172,14 @@ TEST(TroublePart, NamesTheRunWhereThereAreSeveral) {
 
 TEST(RunWarnings, ABrokenTimelineIsTold) {
   const test::TestFolder folder;
-  measure::write_record(folder.path(), test::sample_record({}));
+  record::write_record(folder.path(), test::sample_record({}));
   std::ofstream(folder / kTimeline) << "{";
   EXPECT_THAT(load_run(folder.path()).warnings, testing::Contains(HasSubstr(kTimeline)));
 }
 
 TEST(RunSamples, PowersAndPhasesAreReadByTheirTitles) {
   const test::TestFolder folder;
-  measure::write_record(folder.path(), test::sample_record({}));
+  record::write_record(folder.path(), test::sample_record({}));
   std::ofstream(folder / "samples.csv") << "time_s,process_cpu_percent,others_cpu_percent,rss_bytes,pss_bytes,gpu "
                                            "0_watts,phase_forward_percent,_watts,meter_watts\n"
                                         << "0.5,150,2,1000,900,61.5,40,1,\n1.0,160,3,2000,,62.5,,1,230\n";
@@ -199,16 +199,15 @@ TEST(RunSamples, PowersAndPhasesAreReadByTheirTitles) {
   EXPECT_THAT(samples.phases[0].second, ElementsAre(40, std::nullopt));
 }
 
-report::Run with_energy(const std::string& name, double joules, double used, double seconds,
-                        measure::EnergyClass kind) {
+report::Run with_energy(const std::string& name, double joules, double used, double seconds, record::EnergyClass kind) {
   return run_with(
-      [&](measure::Record& record) {
+      [&](record::Record& record) {
         record.energy.joules = joules;
         record.energy.used_joules = used;
         record.energy.seconds = seconds;
         record.energy.kind = kind;
         record.energy.reason = "";
-        measure::set_products(record.energy);
+        record::set_products(record.energy);
       },
       name);
 }
@@ -221,7 +220,7 @@ std::string cell_of(const Table& table, std::size_t row, const std::string& titl
 }
 
 TEST(EnergyColumns, ProductsStandAgainstTheFirstRunOfTheSameWork) {
-  using measure::EnergyClass;
+  using record::EnergyClass;
   report::Run other = with_energy("c", 4, 4, 5, EnergyClass::kMeasured);
   other.record.model.name = "another";
   const std::vector<report::Run> runs{with_energy("a", 100, 80, 10, EnergyClass::kMeasured),

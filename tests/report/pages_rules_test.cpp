@@ -46,13 +46,13 @@ TEST(FolderPage, IsThatOfRunsOfOneSweepOrOfSeveral) {
   const test::TestFolder folder;
   EXPECT_THAT(folder_page({folder.path()}), HasSubstr("Nothing to be shown yet"));
   std::filesystem::create_directories(folder / "run");
-  measure::write_record(folder / "run", test::sample_record({}));
+  record::write_record(folder / "run", test::sample_record({}));
   EXPECT_THAT(folder_page({folder / "run"}), HasSubstr("resnet34"));
   for (const char* name : {"sweeps/a", "sweeps/b"}) {
     std::filesystem::create_directories(folder / name);
-    measure::SweepRecord record = test::simulated_record(2, 3);
+    record::SweepRecord record = test::simulated_record(2, 3);
     record.title = std::string("Sweep ") + name;
-    measure::write_sweep(folder / name, record);
+    record::write_sweep(folder / name, record);
   }
   EXPECT_THAT(folder_page({folder / "sweeps/a"}),
               AllOf(HasSubstr("<h1>Sweep sweeps/a</h1>"), Not(HasSubstr("sweeps/b"))));
@@ -173,21 +173,21 @@ TEST(SharePage, SaysWhatItTellsApartHowWellAndFromWhat) {
   shared.training.record.model.name = "resnet18";
   shared.folder = "runs/a b";
   shared.weight_bytes = 45'000'000;
-  measure::Record& judging = shared.judging.record;
+  record::Record& judging = shared.judging.record;
   judging.kind = "infer";
   judging.machine.cpu = "Zen";
   judging.confusion.part = "test";
-  measure::Metric accuracy;
+  record::Metric accuracy;
   accuracy.name = "accuracy";
   accuracy.unit = "share";
   accuracy.value = 0.9;
   accuracy.of_images = 1000;
-  measure::add_metric(judging, accuracy);
-  measure::Metric speed;
+  record::add_metric(judging, accuracy);
+  record::Metric speed;
   speed.name = "network_images_per_s";
   speed.unit = "images/s";
   speed.value = 123;
-  measure::add_metric(judging, speed);
+  record::add_metric(judging, speed);
   std::string page = share_page(shared);
   EXPECT_THAT(page, AllOf(HasSubstr("Tells bream, red &lt;fish&gt; and shrimp apart"), HasSubstr("A resnet18"),
                           HasSubstr("3 classes")));

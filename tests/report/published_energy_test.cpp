@@ -47,7 +47,7 @@ const measure::AssumedPower kPower = {.cpu = 50, .idle = 20, .gpu = 100, .gpu_id
 TEST(PublishedWays, HaveTheEnergyOfStatedPowers) {
   const auto ways = published_ways(kTimes, kPower);
   ASSERT_EQ(ways.size(), 3U);
-  EXPECT_EQ(ways[0].energy.kind, measure::EnergyClass::kEstimated);
+  EXPECT_EQ(ways[0].energy.kind, record::EnergyClass::kEstimated);
   EXPECT_DOUBLE_EQ(*ways[0].energy.used_joules, 50 * 36000.0);
   EXPECT_DOUBLE_EQ(*ways[0].energy.joules, 70 * 36000.0);
   EXPECT_DOUBLE_EQ(*ways[1].energy.used_joules, 120 * 3600.0);

@@ -81,7 +81,7 @@ TEST(ReferenceRules, WhatIsMeasuredHereIsDividedByItsOwnBase) {
 TEST(ReferenceRules, AQuotientOfCostsIsTurnedRoundWithItsInterval) {
   Sweep sweep = three_ways();
   for (SweepCellRuns& cell : sweep.cells) {
-    for (SweepFigure& figure : cell.figures) figure.metric.better = measure::Better::kLower;
+    for (SweepFigure& figure : cell.figures) figure.metric.better = record::Better::kLower;
   }
   const ReferenceFigure base = line("way-0", "EDP", 40, "");
   const auto rows =
@@ -148,7 +148,7 @@ TEST(ReferenceRules, ACellWithoutTheFigureSaysWhy) {
   figure.metric = "unheard_of";
   const ReferenceFigure base = line("way-0", "time", 40, "s");
   EXPECT_THAT(hold_against({base, figure}, sweep)[1].verdict, HasSubstr("on=way-1 has no such figure"));
-  sweep.cells[1].runs.back().end = measure::RunEnd::kOutOfMemory;
+  sweep.cells[1].runs.back().end = record::RunEnd::kOutOfMemory;
   EXPECT_EQ(hold_against({base, figure}, sweep)[1].verdict, "out of memory here");
   figure.measured = {{"on", "way-1"}, {"batch", "8"}};
   EXPECT_EQ(hold_against({base, figure}, sweep)[1].verdict, "no cell here is like it") << "all values have to agree";

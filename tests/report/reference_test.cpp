@@ -95,7 +95,7 @@ TEST(Reference, SaysNothingOfFewRunsAndOfCellsThatAreNotThere) {
 TEST(Reference, OtherRatiosAreQuotientsWhateverIsBetter) {
   Sweep sweep = twice_as_fast();
   for (SweepCellRuns& cell : sweep.cells) {
-    for (SweepFigure& figure : cell.figures) figure.metric.better = measure::Better::kLower;
+    for (SweepFigure& figure : cell.figures) figure.metric.better = record::Better::kLower;
   }
   ReferenceFigure cost = published("two", 2, "", "way-1");
   cost.figure = "EDP";

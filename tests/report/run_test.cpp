@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/folder_lock.h"
 #include "base/test_folder.h"
-#include "measure/validity.h"
+#include "record/validity.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {
@@ -98,10 +98,10 @@ TEST(LoadRuns, AFolderOfRunsStandsForThemInTheOrderOfTheirStart) {
 /// A run that wrote its record while it went on.
 void write_running(const std::filesystem::path& dir) {
   test::write_sample_run(dir);
-  measure::Record record = measure::read_record(dir);
-  record.status = measure::Status::kRunning;
-  record.validity = measure::judge(record);
-  measure::write_record(dir, record);
+  record::Record record = record::read_record(dir);
+  record.status = record::Status::kRunning;
+  record.validity = record::judge(record);
+  record::write_record(dir, record);
 }
 
 TEST(LoadRun, ARunIsKilledWhereNobodyHoldsItsFolderAnyMore) {
@@ -110,11 +110,11 @@ TEST(LoadRun, ARunIsKilledWhereNobodyHoldsItsFolderAnyMore) {
   {
     const FolderLock lock(folder / "run");
     const report::Run run = load_run(folder / "run");
-    EXPECT_EQ(run.record.status, measure::Status::kRunning);
+    EXPECT_EQ(run.record.status, record::Status::kRunning);
     EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("has not ended"));
   }
   const report::Run run = load_run(folder / "run");
-  EXPECT_EQ(run.record.status, measure::Status::kKilled);
+  EXPECT_EQ(run.record.status, record::Status::kKilled);
   EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("ended without finishing"));
 }
 

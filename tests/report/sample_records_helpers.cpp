@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/random.h"
-#include "measure/validity.h"
+#include "record/validity.h"
 
 namespace evener::test {
 namespace {
@@ -18,11 +18,11 @@ double wobble(const SampleRun& sample, int n, double spread) {
   return 1 + random.uniform(-spread, spread);
 }
 
-void fill_epochs(const SampleRun& sample, measure::Record& record) {
+void fill_epochs(const SampleRun& sample, record::Record& record) {
   for (int n = 1; n <= sample.epochs; ++n) {
     const double rate = sample.images_per_s * wobble(sample, n, 0.02) * (n == 1 ? 0.9 : 1);
     const double progress = 1 - std::exp(-n / 2.5);
-    measure::EpochRecord epoch;
+    record::EpochRecord epoch;
     epoch.epoch = n;
     epoch.images_per_s = rate;
     epoch.seconds = kTrainImages / rate;
@@ -34,12 +34,12 @@ void fill_epochs(const SampleRun& sample, measure::Record& record) {
     epoch.val_accuracy = std::min(1.0, 0.25 + 0.75 * progress * wobble(sample, 200 + n, 0.03));
     record.training.epochs.push_back(epoch);
   }
-  measure::BlockRates later{{}, 4};
+  record::BlockRates later{{}, 4};
   for (int n = 0; n < 24; ++n) later.rates.push_back(sample.images_per_s * wobble(sample, 300 + n, 0.02));
-  record.images_per_s = measure::training_throughput({}, later);
+  record.images_per_s = record::training_throughput({}, later);
 }
 
-void fill_times(measure::Record& record) {
+void fill_times(record::Record& record) {
   double train_s = 0, validate_s = 0;
   for (const auto& epoch : record.training.epochs) {
     train_s += *epoch.seconds;
@@ -51,7 +51,7 @@ void fill_times(measure::Record& record) {
   record.hidden_s = {{"decode", 0.04 * train_s}, {"augment", 0.02 * train_s}};
 }
 
-void fill_use(const SampleRun& sample, measure::Record& record) {
+void fill_use(const SampleRun& sample, record::Record& record) {
   const double busy = 100.0 * sample.threads;
   const double most = sample.model.starts_with("mlp") ? 2.1e8 : 1.74e9;
   measure::SamplerSummary summary;
@@ -71,7 +71,7 @@ void fill_use(const SampleRun& sample, measure::Record& record) {
   measure::take_samples(record, summary);
 }
 
-report::Samples sample_samples(const measure::Record& record) {
+report::Samples sample_samples(const record::Record& record) {
   report::Samples samples;
   const double total = *record.times.total;
   for (int n = 0; n * 0.5 < total; ++n) {
@@ -90,8 +90,8 @@ report::Samples sample_samples(const measure::Record& record) {
 
 }  // namespace
 
-measure::Record sample_record(const SampleRun& sample) {
-  measure::Record record;
+record::Record sample_record(const SampleRun& sample) {
+  record::Record record;
   record.started = sample.started;
   record.command = {"evener", "train",          sample.model, "--data", sample.data,
                     "--on",   sample.placement, "--size",     "197x148"};
@@ -129,7 +129,7 @@ measure::Record sample_record(const SampleRun& sample) {
                  kValImages,
                  kTestImages,
                  0};
-  measure::StageRecord stage;
+  record::StageRecord stage;
   stage.device = "cpu";
   stage.threads = sample.threads;
   for (int cpu = 0; cpu < sample.threads; ++cpu) stage.cpus.push_back(cpu);
@@ -148,7 +148,7 @@ measure::Record sample_record(const SampleRun& sample) {
       record.training.accuracy.val_epoch = epoch.epoch;
     }
   }
-  record.validity = measure::judge(record);
+  record.validity = record::judge(record);
   return record;
 }
 
@@ -163,7 +163,7 @@ report::Run sample_run(const std::string& name, const SampleRun& sample) {
 void write_sample_run(const std::filesystem::path& dir, const SampleRun& sample) {
   std::filesystem::create_directories(dir);
   const report::Run run = sample_run("", sample);
-  measure::write_record(dir, run.record);
+  record::write_record(dir, run.record);
   std::ofstream csv(dir / "samples.csv");
   csv << "time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,swap_bytes\n";
   for (std::size_t n = 0; n < run.samples.time_s.size(); ++n) {

@@ -20,7 +20,7 @@ struct SampleRun {
 };
 
 /// A run that trained well on a machine without energy counters and judged itself VALID.
-measure::Record sample_record(const SampleRun& sample = {});
+record::Record sample_record(const SampleRun& sample = {});
 
 /// The same with samples of CPU and memory, as load_run would give it.
 report::Run sample_run(const std::string& name, const SampleRun& sample = {});

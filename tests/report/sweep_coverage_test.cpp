@@ -10,15 +10,15 @@
 #include <cstdlib>
 
 #include "bench/sweep/schedule.h"
-#include "measure/repeats.h"
-#include "measure/scaling_law.h"
+#include "record/repeats.h"
+#include "record/scaling_law.h"
 #include "report/disturbances_helpers.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {
 namespace {
 
-using measure::BlockValue;
+using record::BlockValue;
 using test::Disturbance;
 
 bool is_long() {
@@ -41,14 +41,14 @@ std::vector<std::vector<BlockValue>> runs_of(const std::vector<double>& speeds, 
   const auto next = disturbance.begin(static_cast<double>(speeds.size()) * blocks);
   std::vector<std::vector<BlockValue>> runs(speeds.size());
   for (int block = 1; block <= blocks; ++block) {
-    for (const std::size_t cell : bench::block_order(speeds.size(), trial, measure::kMeasurePart, block)) {
+    for (const std::size_t cell : bench::block_order(speeds.size(), trial, record::kMeasurePart, block)) {
       runs[cell].push_back({block, speeds[cell] * std::exp(next(random))});
     }
   }
   return runs;
 }
 
-bool holds(const std::optional<measure::Interval>& interval, double truth) {
+bool holds(const std::optional<record::Interval>& interval, double truth) {
   return interval && interval->low <= truth && truth <= interval->high;
 }
 
@@ -66,7 +66,7 @@ TEST(SweepCoverage, IntervalsOfRatiosHold) {
         int held = 0;
         for (int trial = 0; trial < trials; ++trial) {
           const auto runs = runs_of(speeds, blocks, disturbance, static_cast<std::uint64_t>(trial));
-          held += holds(measure::compare_runs(runs[0], runs[1]).interval, 1.6);
+          held += holds(record::compare_runs(runs[0], runs[1]).interval, 1.6);
         }
         tell(cells == 2 ? "ratio, 2 cells" : "ratio, 6 cells", disturbance, blocks, held, trials);
         EXPECT_GE(held, 0.93 * trials) << disturbance.name << ", " << cells << " cells, " << blocks << " blocks";
@@ -86,12 +86,12 @@ TEST(SweepCoverage, IntervalsOfSerialSharesHold) {
       int held = 0, held_efficiency = 0;
       for (int trial = 0; trial < trials; ++trial) {
         const auto runs = runs_of(speeds, blocks, disturbance, static_cast<std::uint64_t>(trial));
-        std::vector<measure::WorkersRuns> seconds;
+        std::vector<record::WorkersRuns> seconds;
         for (std::size_t n = 0; n < workers.size(); ++n) {
           seconds.push_back({workers[n], runs[n]});
           for (BlockValue& run : seconds.back().seconds) run.value = 1 / run.value;
         }
-        const measure::Scaling scaling = measure::scaling_of(std::move(seconds));
+        const record::Scaling scaling = record::scaling_of(std::move(seconds));
         held += holds(scaling.share_interval, kSerial);
         held_efficiency += holds(scaling.workers[3].efficiency->interval, speeds[3] / speeds[0] / 8);
       }
@@ -130,7 +130,7 @@ TEST(SweepCoverage, OfSweepsOneAfterTheOtherNothingIsClaimed) {
       const auto before = runs_of({100}, 10, disturbance, trial);
       auto after = runs_of({120}, 10, disturbance, trial + 1000);
       for (BlockValue& run : after[0]) run.block += 10;
-      const measure::RunComparison comparison = measure::compare_runs(before[0], after[0]);
+      const record::RunComparison comparison = record::compare_runs(before[0], after[0]);
       EXPECT_FALSE(comparison.interval || comparison.p) << disturbance.name;
       EXPECT_TRUE(comparison.ratio.has_value());
     }
@@ -138,7 +138,7 @@ TEST(SweepCoverage, OfSweepsOneAfterTheOtherNothingIsClaimed) {
 }
 
 /// A comparison that saw just what is true.
-measure::RunComparison seen(double ratio, double noise) {
+record::RunComparison seen(double ratio, double noise) {
   return {.ratio = ratio, .interval = {}, .p = {}, .deviation = noise * std::sqrt(2), .pairs = 5, .reason = {}};
 }
 
@@ -154,7 +154,7 @@ TEST(SweepCoverage, AboutSoManyRunsNameTheBestInFourOfFiveSweeps) {
   for (const Case& one : {Case{{100, 102}, 100, 1, 1}, Case{{100, 100, 100, 102, 100, 100}, 100, 12, 5},
                           Case{{100, 97, 98, 102, 96, 99.5}, 100, 12, 2}}) {
     const std::size_t best = one.speeds.size() == 2 ? 1 : 3;
-    const auto runs = measure::runs_to_decide(seen(102 / one.second, 0.01), one.claims, one.at_once).value();
+    const auto runs = record::runs_to_decide(seen(102 / one.second, 0.01), one.claims, one.at_once).value();
     int named = 0;
     for (int trial = 0; trial < trials; ++trial) {
       const Sweep sweep = test::simulate(test::simulated_record(one.speeds.size(), static_cast<int>(runs)),
@@ -177,10 +177,10 @@ TEST(SweepCoverage, TheNumberOfRunsIsCorrectedForAllClaims) {
   for (const std::size_t other : {job.leaders[1], job.leaders[2]}) {
     const auto comparison = compare_figures(figure(other), figure(job.leaders[0]), 0);
     // Two cells against the first and the best against all, of two kinds of claims; from two others at once.
-    most = std::max(most, measure::runs_to_decide(comparison, 3 * 2, 2).value());
+    most = std::max(most, record::runs_to_decide(comparison, 3 * 2, 2).value());
   }
   EXPECT_EQ(job.to_decide, most);
-  EXPECT_EQ(sweep.cells[2].claim.to_decide, measure::runs_to_decide(compare_figures(figure(0), figure(2), 0), 3 * 2));
+  EXPECT_EQ(sweep.cells[2].claim.to_decide, record::runs_to_decide(compare_figures(figure(0), figure(2), 0), 3 * 2));
   const std::string said = sweep_conclusion(sweep)[0];
   EXPECT_NE(said.find("about " + std::to_string(most) + " runs of each would show it"), std::string::npos) << said;
 }

@@ -13,7 +13,7 @@
 namespace evener::report {
 namespace {
 
-using measure::EnergyClass;
+using record::EnergyClass;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -28,8 +28,8 @@ using RunsOfCell = std::vector<OneRun>;
 
 constexpr double kImages = 600;
 
-measure::Record record_of(const OneRun& run) {
-  measure::Record record;
+record::Record record_of(const OneRun& run) {
+  record::Record record;
   record.model.name = "model";
   record.kind = "infer";
   record.data.images = static_cast<std::int64_t>(kImages);
@@ -45,32 +45,32 @@ measure::Record record_of(const OneRun& run) {
   record.energy.seconds = run.seconds;
   record.energy.kind = run.kind;
   record.energy.process_joules = record.energy.used_joules = *record.energy.joules / 2;
-  measure::set_products(record.energy);
+  record::set_products(record.energy);
   return record;
 }
 
 /// A sweep of these cells; the runs of `energy` are its part for energy alone.
 Sweep made(const std::vector<RunsOfCell>& measured, const std::vector<RunsOfCell>& energy = {}) {
-  measure::SweepRecord record = test::simulated_record(measured.size(), static_cast<int>(measured[0].size()));
+  record::SweepRecord record = test::simulated_record(measured.size(), static_cast<int>(measured[0].size()));
   record.energy_repeats = energy.empty() ? 0 : static_cast<int>(energy[0].size());
-  measure::SweepJournal journal;
+  record::SweepJournal journal;
   std::map<std::string, OneRun> runs;
   const auto add = [&](const std::vector<RunsOfCell>& of, const char* part) {
     for (std::size_t cell = 0; cell < of.size(); ++cell) {
       for (std::size_t n = 0; n < of[cell].size(); ++n) {
-        measure::SweepRun& run = journal.runs.emplace_back();
+        record::SweepRun& run = journal.runs.emplace_back();
         run.cell = record.cells[cell].key;
         run.part = part;
         run.block = static_cast<int>(n) + 1;
         run.folder = run.cell + part + std::to_string(n);
-        run.end = measure::RunEnd::kDone;
+        run.end = record::RunEnd::kDone;
         runs[run.folder] = of[cell][n];
       }
     }
   };
-  add(measured, measure::kMeasurePart);
-  add(energy, measure::kEnergyPart);
-  return sweep_of(record, journal, [&](const measure::SweepRun& run) { return record_of(runs.at(run.folder)); });
+  add(measured, record::kMeasurePart);
+  add(energy, record::kEnergyPart);
+  return sweep_of(record, journal, [&](const record::SweepRun& run) { return record_of(runs.at(run.folder)); });
 }
 
 double mean_of(const Sweep& sweep, std::size_t cell, const char* name) {
@@ -154,7 +154,7 @@ TEST(SweepEnergy, RunsForEnergyAloneGiveAllFiguresOfEnergyAndNoOther) {
   const auto rows = csv_rows(sweep);
   ASSERT_EQ(rows.size(), 5u);
   for (const auto& row : rows) {
-    const bool is_metered = row.at("part") == measure::kEnergyPart;
+    const bool is_metered = row.at("part") == record::kEnergyPart;
     for (const char* name : {"energy_joules", "energy_class", "edp_joule_seconds", "ed2p_joule_square_seconds",
                              "images_per_joule", "process_joules"}) {
       EXPECT_EQ(row.at(name).empty(), !is_metered) << name << " in " << row.at("part");
@@ -196,7 +196,7 @@ TEST(SweepEnergy, KeepsTheClassOfEachCellInTablesFilesAndPlots) {
                                    "measured", "measured", "estimated"));
   EXPECT_EQ(sweep.cells[0].figure("energy_joules")->metric.label, "energy (estimated)");
   EXPECT_EQ(sweep.cells[1].figure("energy_joules")->metric.label, "energy (measured)");
-  for (const measure::Metric& metric : sweep_metrics(sweep)) {
+  for (const record::Metric& metric : sweep_metrics(sweep)) {
     if (metric.name == "energy_joules") {
       EXPECT_EQ(metric.label, "energy (of several classes)") << "the plot is of all cells";
     }

@@ -11,7 +11,7 @@
 namespace evener::report {
 namespace {
 
-using measure::RunEnd;
+using record::RunEnd;
 using test::CellRun;
 using test::sweep_of_runs;
 using testing::AllOf;
@@ -25,7 +25,7 @@ std::vector<double> values_of(const Sweep& sweep, std::size_t cell, const std::s
   std::vector<double> values;
   const SweepFigure* figure = sweep.cells.at(cell).figure(name);
   if (figure == nullptr) return values;
-  for (const measure::BlockValue& one : figure->values) values.push_back(one.value);
+  for (const record::BlockValue& one : figure->values) values.push_back(one.value);
   return values;
 }
 
@@ -33,9 +33,9 @@ TEST(SweepFigures, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
   const std::vector<CellRun> runs{
       {.cell = "way-0", .block = 1, .speed = 100, .joules = 900, .seconds = 10},
       {.cell = "way-0", .block = 2, .speed = 104, .joules = 800, .seconds = 11},
-      {.cell = "way-0", .block = 1, .speed = 50, .joules = 500, .seconds = 20, .part = measure::kEnergyPart},
-      {.cell = "way-0", .block = 2, .speed = 40, .joules = 400, .seconds = 25, .part = measure::kEnergyPart}};
-  measure::SweepRecord record = test::simulated_record(2, 3);
+      {.cell = "way-0", .block = 1, .speed = 50, .joules = 500, .seconds = 20, .part = record::kEnergyPart},
+      {.cell = "way-0", .block = 2, .speed = 40, .joules = 400, .seconds = 25, .part = record::kEnergyPart}};
+  record::SweepRecord record = test::simulated_record(2, 3);
   record.energy_repeats = 2;
   const Sweep apart = sweep_of_runs(runs, record);
   EXPECT_THAT(values_of(apart, 0, "images_per_s"), ElementsAre(100, 104));
@@ -64,14 +64,14 @@ TEST(SweepFigures, EnergyComesFromItsOwnRunsAndSpeedsFromTheOthers) {
 
 TEST(SweepFigures, RunsThatDontCountAreLeftOutAndTold) {
   const std::vector<CellRun> runs{
-      {.cell = "way-0", .block = 1, .speed = 1, .part = measure::kWarmupPart},
+      {.cell = "way-0", .block = 1, .speed = 1, .part = record::kWarmupPart},
       {.cell = "way-0", .block = 1, .speed = 100},
       {.cell = "way-0", .block = 2, .speed = 200, .end = RunEnd::kInvalid},
       {.cell = "way-0", .block = 3, .end = RunEnd::kOutOfTime, .reason = "longer than 5 s"},
       {.cell = "way-0", .block = 4, .speed = 7, .end = RunEnd::kBegun},
       {.cell = "way-0", .block = 1, .speed = 8, .series = 2},
       {.cell = "gone", .block = 1, .speed = 9},
-      {.cell = "way-1", .block = 1, .part = measure::kWarmupPart, .end = RunEnd::kFailed, .reason = "no such file"},
+      {.cell = "way-1", .block = 1, .part = record::kWarmupPart, .end = RunEnd::kFailed, .reason = "no such file"},
   };
   Sweep sweep = sweep_of_runs(runs);
   EXPECT_THAT(values_of(sweep, 0, "images_per_s"), ElementsAre(100, 200));
@@ -102,7 +102,7 @@ TEST(SweepFigures, RunsThatDontCountAreLeftOutAndTold) {
 TEST(SweepFigures, ABrokenRecordIsARunThatFailed) {
   const Sweep sweep =
       sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 5}, {.cell = "way-1", .block = 1, .speed = 6}},
-                    test::simulated_record(2, 3), [](const CellRun& run, measure::Record&) {
+                    test::simulated_record(2, 3), [](const CellRun& run, record::Record&) {
                       if (run.cell == "way-0") throw Error("record.json is broken");
                     });
   EXPECT_EQ(sweep.cells[0].failed, 1U);
@@ -153,9 +153,9 @@ TEST(SweepFigures, AFigureOfTwoRunsHasItsRangeAndOneOfARunItself) {
 }
 
 TEST(SweepFigures, ACellIsNamedByTheAxesThatDiffer) {
-  measure::SweepRecord record = test::simulated_record(2, 3);
+  record::SweepRecord record = test::simulated_record(2, 3);
   record.axes.push_back({{"batch"}, {{"8"}}});
-  for (measure::SweepCell& cell : record.cells) cell.values["batch"] = "8";
+  for (record::SweepCell& cell : record.cells) cell.values["batch"] = "8";
   EXPECT_EQ(sweep_of_runs({}, record).cells[1].name, "on=way-1");
   record.axes[0].steps.resize(1);  // one cell of single values
   record.cells.resize(1);
@@ -178,7 +178,7 @@ TEST(SweepFigures, FoldersOfSweepsAreFoundAndNotMixedWithOthers) {
 }
 
 TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
-  measure::SweepRecord record = test::simulated_record(2, 3);
+  record::SweepRecord record = test::simulated_record(2, 3);
   record.order_seed = 77;
   const std::string plain = sweep_method_part(sweep_of_runs({}, record));
   EXPECT_THAT(plain, AllOf(HasSubstr("order-seed 77"), Not(HasSubstr("warm-up")), Not(HasSubstr("energy alone")),
@@ -209,7 +209,7 @@ TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
 }
 
 TEST(SweepSentences, ACellAloneIsToldWithItsRuns) {
-  measure::SweepRecord one = test::simulated_record(1, 3);
+  record::SweepRecord one = test::simulated_record(1, 3);
   EXPECT_THAT(sweep_conclusion(sweep_of_runs({}, one)), ElementsAre("No run has left figures yet."));
   const Sweep sweep =
       sweep_of_runs({{.cell = "way-0", .block = 1, .speed = 50}, {.cell = "way-0", .block = 2, .speed = 50}}, one);
@@ -243,12 +243,12 @@ TEST(SweepSentences, TroublesNameTheirCells) {
 }
 
 TEST(SweepSentences, TheHeaderHasWhatWasMeasuredAndWhen) {
-  measure::SweepRecord record = test::simulated_record(2, 3);
+  record::SweepRecord record = test::simulated_record(2, 3);
   record.started = "2026-11-24T10:00:00Z";
   record.title = "A <title>";
   const std::vector<CellRun> runs{{.cell = "way-0", .block = 1, .speed = 100},
                                   {.cell = "way-1", .block = 1, .end = RunEnd::kFailed}};
-  const std::string header = sweep_header_part(sweep_of_runs(runs, record, [](const CellRun&, measure::Record& made) {
+  const std::string header = sweep_header_part(sweep_of_runs(runs, record, [](const CellRun&, record::Record& made) {
     made.machine.cpu = "Zen";
     made.machine.cores = 6;
     made.machine.memory_bytes = 16'000'000'000;

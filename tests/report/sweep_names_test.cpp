@@ -41,7 +41,7 @@ TEST(NameAmong, LeavesOutWhatIsTheSame) {
 }
 
 TEST(ShownValue, LeavesOutTheFolderThatAllValuesAreIn) {
-  const std::vector<measure::SweepAxis> axes = {
+  const std::vector<record::SweepAxis> axes = {
       {.names = {"model", "precision"}, .steps = {{"runs/a", "fp32"}, {"runs/b", "bf16"}}},
       {.names = {"data"}, .steps = {{"photos/"}, {"more/photos"}}},
       {.names = {"on"}, .steps = {{"cpu/t1"}, {"cpu/t2"}}},
@@ -58,11 +58,11 @@ TEST(ScalingSentence, SaysNothingOfAShareThatCouldBeAny) {
   scaling.name = "threads";
   scaling.scaling.workers.resize(2);
   scaling.scaling.workers.back().workers = 2;
-  scaling.scaling.fit = measure::AmdahlFit{};
+  scaling.scaling.fit = record::AmdahlFit{};
   scaling.scaling.fit->serial_share = 0.4;
-  scaling.scaling.share_interval = measure::Interval{0, 1};
+  scaling.scaling.share_interval = record::Interval{0, 1};
   EXPECT_EQ(scaling_sentence(scaling), "");
-  scaling.scaling.share_interval = measure::Interval{0.2, 1};
+  scaling.scaling.share_interval = record::Interval{0.2, 1};
   EXPECT_THAT(scaling_sentence(scaling), HasSubstr("40.0 % of the work stays serial"));
 }
 

@@ -27,8 +27,8 @@ constexpr int kThreads[] = {1, 2, 4, 8};
 constexpr int kBatches[] = {16, 32, 64, 128, 256};
 constexpr int kRepeats = 10;
 
-measure::SweepRecord two_axes() {
-  measure::SweepRecord record;
+record::SweepRecord two_axes() {
+  record::SweepRecord record;
   record.title = "Threads and <b>batches</b>";
   record.command = "train";
   record.repeats = kRepeats;
@@ -38,7 +38,7 @@ measure::SweepRecord two_axes() {
   for (const int batch : kBatches) record.axes[1].steps.push_back({std::to_string(batch)});
   for (const auto& on : record.axes[0].steps) {
     for (const auto& batch : record.axes[1].steps) {
-      measure::SweepCell& cell = record.cells.emplace_back();
+      record::SweepCell& cell = record.cells.emplace_back();
       cell.values = {{"on", on[0]}, {"batch", batch[0]}};
       cell.key = on[0] + batch[0];
       cell.folder = "cell-" + std::to_string(record.cells.size());
@@ -53,13 +53,13 @@ double true_speed(int threads, int batch) {
   return 20 / (0.1 + 0.9 / threads) * (1 + 0.02 * std::log2(batch));
 }
 
-measure::Record record_of_cell(std::size_t cell, double speed, double joules) {
+record::Record record_of_cell(std::size_t cell, double speed, double joules) {
   const int threads = kThreads[cell / std::size(kBatches)];
-  measure::Record record =
+  record::Record record =
       test::sample_record({.placement = "cpu/t" + std::to_string(threads), .images_per_s = speed, .threads = threads});
   record.images_per_s.median = speed;
   record.energy.joules = joules;
-  record.energy.kind = cell == 0 ? measure::EnergyClass::kEstimated : measure::EnergyClass::kMeasured;
+  record.energy.kind = cell == 0 ? record::EnergyClass::kEstimated : record::EnergyClass::kMeasured;
   record.energy.edp_js = joules * record.times.total.value_or(1);
   record.placement.replicas = {{.stages = {{.device = "cpu", .threads = threads, .cpus = {}, .emulated_speed = {}}}}};
   return record;
@@ -67,9 +67,9 @@ measure::Record record_of_cell(std::size_t cell, double speed, double joules) {
 
 /// Writes the sweep with all of its runs into `folder`.
 void write_two_axes(const std::filesystem::path& folder) {
-  const measure::SweepRecord record = two_axes();
-  measure::write_sweep(folder, record);
-  std::ofstream journal(folder / measure::kJournalFile);
+  const record::SweepRecord record = two_axes();
+  record::write_sweep(folder, record);
+  std::ofstream journal(folder / record::kJournalFile);
   for (int block = 1; block <= kRepeats; ++block) {
     for (std::size_t cell = 0; cell < record.cells.size(); ++cell) {
       Random random(3, Purpose::kSynthetic, cell, static_cast<std::uint64_t>(block));
@@ -77,8 +77,8 @@ void write_two_axes(const std::filesystem::path& folder) {
       const double speed = true_speed(threads, batch) * std::exp(0.01 * random.normal());
       const std::string run = record.cells[cell].folder + "/b" + std::to_string(block);
       std::filesystem::create_directories(folder / run);
-      measure::write_record(folder / run,
-                            record_of_cell(cell, speed, 500 + 40.0 * threads * std::exp(0.01 * random.normal())));
+      record::write_record(folder / run,
+                           record_of_cell(cell, speed, 500 + 40.0 * threads * std::exp(0.01 * random.normal())));
       journal << R"({"event":"end","series":1,"part":"measure","status":"done","seconds":12,"cell":")"
               << record.cells[cell].key << R"(","block":)" << block << R"(,"folder":")" << run << "\"}\n";
     }
@@ -232,19 +232,19 @@ INSTANTIATE_TEST_SUITE_P(Widths, SweepsInBrowser, testing::Values(1200, 400));
 
 /// Three runs of each of two cells; how long an accuracy took is made up.
 Table table_to_accuracy(const std::string& asked) {
-  measure::SweepRecord record = test::simulated_record(2, 3);
-  record.cells[1].predicted = measure::CellPrediction{.images_per_s = 110, .run_s = 1};
-  measure::SweepJournal journal;
-  for (const measure::SweepCell& cell : record.cells) {
+  record::SweepRecord record = test::simulated_record(2, 3);
+  record.cells[1].predicted = record::CellPrediction{.images_per_s = 110, .run_s = 1};
+  record::SweepJournal journal;
+  for (const record::SweepCell& cell : record.cells) {
     for (int block = 1; block <= 3; ++block) {
-      measure::SweepRun& run = journal.runs.emplace_back();
+      record::SweepRun& run = journal.runs.emplace_back();
       run.cell = cell.key;
       run.block = block;
-      run.end = measure::RunEnd::kDone;
+      run.end = record::RunEnd::kDone;
     }
   }
-  return sweep_table(sweep_of(record, journal, [&](const measure::SweepRun& run) {
-    measure::Record made;
+  return sweep_table(sweep_of(record, journal, [&](const record::SweepRun& run) {
+    record::Record made;
     made.images_per_s.median = 100;
     made.config["until-accuracy"] = asked;
     if (run.cell == "way-0" || run.block == 1) made.times.to_accuracy = 10.0 * run.block;

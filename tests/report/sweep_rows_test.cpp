@@ -30,13 +30,13 @@ Runs joined(const std::vector<Runs>& parts) {
 }
 
 Runs invalid(Runs runs, std::size_t which) {
-  runs[which].end = measure::RunEnd::kInvalid;
+  runs[which].end = record::RunEnd::kInvalid;
   return runs;
 }
 
 std::vector<double> values_of(const SweepCellRuns& cell, const std::string& name) {
   std::vector<double> values;
-  for (const measure::BlockValue& one : cell.figure(name)->values) values.push_back(one.value);
+  for (const record::BlockValue& one : cell.figure(name)->values) values.push_back(one.value);
   return values;
 }
 
@@ -58,9 +58,9 @@ TEST(SweepRows, RunsForEnergyGiveNothingElseAndTheOthersNoEnergy) {
   record.energy_repeats = 2;
   Runs runs = runs_in_blocks(0, {100, 110, 120});
   for (MadeRun& run : runs) run.joules = 7;
-  runs.push_back({.block = 1, .speed = 55, .part = measure::kEnergyPart, .joules = 30});
-  runs.push_back({.block = 2, .speed = 56, .part = measure::kEnergyPart, .joules = 40});
-  runs.push_back({.block = 1, .speed = 1, .part = measure::kWarmupPart, .joules = 1});
+  runs.push_back({.block = 1, .speed = 55, .part = record::kEnergyPart, .joules = 30});
+  runs.push_back({.block = 2, .speed = 56, .part = record::kEnergyPart, .joules = 40});
+  runs.push_back({.block = 1, .speed = 1, .part = record::kWarmupPart, .joules = 1});
   runs.push_back({.block = 4, .speed = 2, .joules = 2, .series = 2});
   const Sweep sweep = made_sweep(record, runs);
   EXPECT_THAT(values_of(sweep.cells[0], "images_per_s"), ElementsAre(100, 110, 120));
@@ -87,7 +87,7 @@ TEST(SweepRows, WithoutTroubleTheBestIsNamed) {
   EXPECT_EQ(sweep.jobs[0].winner, 2U);
   EXPECT_THAT(sweep.jobs[0].leaders, ElementsAre(2));
   EXPECT_EQ(sweep.claims, 3U);
-  EXPECT_EQ(sweep.cells[1].claim.verdict, measure::Verdict::kSlower);
+  EXPECT_EQ(sweep.cells[1].claim.verdict, record::Verdict::kSlower);
   EXPECT_FALSE(sweep.cells[1].claim.to_decide.has_value()) << "nothing is left to decide";
   EXPECT_THAT(
       sweep_conclusion(sweep),
@@ -102,9 +102,9 @@ TEST(SweepRows, ACellWithAnInvalidRunIsNeitherBeatenNorCompared) {
   EXPECT_THAT(sweep.jobs[0].leaders, ElementsAre(2, 1)) << "the first cell is beaten";
   EXPECT_EQ(sweep.claims, 1U);
   EXPECT_FALSE(sweep.cells[1].claim.p.has_value());
-  EXPECT_EQ(sweep.cells[1].claim.verdict, measure::Verdict::kUndecided);
+  EXPECT_EQ(sweep.cells[1].claim.verdict, record::Verdict::kUndecided);
   EXPECT_EQ(sweep.cells[1].claim.reason, "the measurements are INVALID");
-  EXPECT_EQ(sweep.cells[2].claim.verdict, measure::Verdict::kFaster);
+  EXPECT_EQ(sweep.cells[2].claim.verdict, record::Verdict::kFaster);
   EXPECT_THAT(sweep_conclusion(sweep)[0], HasSubstr("of INVALID measurements nothing is claimed"));
 }
 
@@ -112,8 +112,8 @@ TEST(SweepRows, AnInvalidBestCellBeatsNone) {
   const Sweep sweep = made_sweep(simulated_record(3, 4), joined({kFirst, kSlower, invalid(kFaster, 0)}));
   EXPECT_FALSE(sweep.jobs[0].winner.has_value());
   EXPECT_THAT(sweep.jobs[0].leaders, ElementsAre(2, 0, 1));
-  EXPECT_EQ(sweep.cells[1].claim.verdict, measure::Verdict::kSlower);
-  EXPECT_EQ(sweep.cells[2].claim.verdict, measure::Verdict::kUndecided);
+  EXPECT_EQ(sweep.cells[1].claim.verdict, record::Verdict::kSlower);
+  EXPECT_EQ(sweep.cells[2].claim.verdict, record::Verdict::kUndecided);
 }
 
 TEST(SweepRows, NothingIsComparedWithAnInvalidFirstCell) {

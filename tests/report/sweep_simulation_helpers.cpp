@@ -8,8 +8,8 @@
 
 namespace evener::test {
 
-measure::SweepRecord simulated_record(std::size_t cells, int repeats) {
-  measure::SweepRecord record;
+record::SweepRecord simulated_record(std::size_t cells, int repeats) {
+  record::SweepRecord record;
   record.command = "train";
   record.repeats = repeats;
   record.series = {{}};
@@ -17,7 +17,7 @@ measure::SweepRecord simulated_record(std::size_t cells, int repeats) {
   for (std::size_t n = 0; n < cells; ++n) {
     const std::string name = "way-" + std::to_string(n);
     record.axes.front().steps.push_back({name});
-    measure::SweepCell& cell = record.cells.emplace_back();
+    record::SweepCell& cell = record.cells.emplace_back();
     cell.key = name;
     cell.folder = name;
     cell.values = {{"on", name}};
@@ -25,8 +25,8 @@ measure::SweepRecord simulated_record(std::size_t cells, int repeats) {
   return record;
 }
 
-report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial) {
-  measure::SweepRecord of_trial = record;
+report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial) {
+  record::SweepRecord of_trial = record;
   of_trial.order_seed = trial;
   bench::Schedule schedule(of_trial, {});
   Random random(11, Purpose::kSynthetic, trial);
@@ -34,23 +34,23 @@ report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep&
                              ? std::function<double(Random&)>()
                              : sweep.disturbance->begin(static_cast<double>(record.cells.size()) * record.repeats);
   for (double made = 0; auto run = schedule.next(); ++made) {
-    const auto cell = std::ranges::find(of_trial.cells, run->cell, &measure::SweepCell::key) - of_trial.cells.begin();
+    const auto cell = std::ranges::find(of_trial.cells, run->cell, &record::SweepCell::key) - of_trial.cells.begin();
     const double slower = 1 - sweep.drift * made / sweep.drift_runs;
     const double factor = disturbed ? std::exp(disturbed(random)) : slower * std::exp(sweep.noise * random.normal());
-    run->end = measure::RunEnd::kDone;
+    run->end = record::RunEnd::kDone;
     run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor;
     schedule.ended(*run);
   }
-  measure::SweepJournal journal;
+  record::SweepJournal journal;
   journal.runs = schedule.runs();
-  return report::sweep_of(of_trial, journal, [&](const measure::SweepRun& run) {
-    const auto cell = std::ranges::find(of_trial.cells, run.cell, &measure::SweepCell::key) - of_trial.cells.begin();
-    measure::Record made;
+  return report::sweep_of(of_trial, journal, [&](const record::SweepRun& run) {
+    const auto cell = std::ranges::find(of_trial.cells, run.cell, &record::SweepCell::key) - of_trial.cells.begin();
+    record::Record made;
     made.model.name = "model";
     if (sweep.cpus > 0) made.config = {{"seed", "1"}};
     made.machine.logical_cpus = sweep.cpus;
     made.images_per_s.median = run.figure;
-    measure::ReplicaRecord& replica = made.placement.replicas.emplace_back();
+    record::ReplicaRecord& replica = made.placement.replicas.emplace_back();
     replica.stages.push_back(
         {.device = "cpu", .threads = sweep.threads(static_cast<std::size_t>(cell)), .cpus = {}, .emulated_speed = {}});
     return made;
@@ -62,7 +62,7 @@ bool claims_anything(const report::Sweep& sweep) {
              sweep.jobs,
              [](const auto& job) { return job.winner.has_value() || job.leaders.size() < job.cells.size(); }) ||
          std::ranges::any_of(sweep.cells,
-                             [](const auto& cell) { return cell.claim.verdict != measure::Verdict::kUndecided; });
+                             [](const auto& cell) { return cell.claim.verdict != record::Verdict::kUndecided; });
 }
 
 }  // namespace evener::test

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 #include "report/disturbances_helpers.h"
 #include "report/sweep.h"
 
@@ -22,10 +22,10 @@ struct SimulatedSweep {
 };
 
 /// A sweep of so many cells, "on" being its axis.
-measure::SweepRecord simulated_record(std::size_t cells, int repeats);
+record::SweepRecord simulated_record(std::size_t cells, int repeats);
 
 /// Runs it to its end, with noise that belongs to `trial`.
-report::Sweep simulate(const measure::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial);
+report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial);
 
 /// Whether it names a winner, a cell that the best one is told apart from, or one that differs from the first.
 bool claims_anything(const report::Sweep& sweep);

@@ -12,7 +12,7 @@
 namespace evener::report {
 namespace {
 
-using measure::RunEnd;
+using record::RunEnd;
 using test::CellRun;
 using test::sweep_of_runs;
 using testing::AllOf;
@@ -23,23 +23,23 @@ using testing::Not;
 using testing::UnorderedElementsAre;
 
 /// A cell for each placement, of one run each; more cells than CPUs are told.
-Sweep scaling_sweep(const std::vector<std::vector<measure::StageRecord>>& replicas_of_cells,
-                    const std::function<void(std::size_t, measure::Record&)>& change = {}) {
+Sweep scaling_sweep(const std::vector<std::vector<record::StageRecord>>& replicas_of_cells,
+                    const std::function<void(std::size_t, record::Record&)>& change = {}) {
   std::vector<CellRun> runs;
   for (std::size_t n = 0; n < replicas_of_cells.size(); ++n) {
     runs.push_back({.cell = "way-" + std::to_string(n), .block = 1, .speed = 100.0 * static_cast<double>(n + 1)});
   }
-  return sweep_of_runs(runs, test::simulated_record(runs.size(), 1), [&](const CellRun& run, measure::Record& record) {
+  return sweep_of_runs(runs, test::simulated_record(runs.size(), 1), [&](const CellRun& run, record::Record& record) {
     const std::size_t cell = std::stoul(run.cell.substr(4));
-    for (const measure::StageRecord& stage : replicas_of_cells[cell]) {
+    for (const record::StageRecord& stage : replicas_of_cells[cell]) {
       record.placement.replicas.emplace_back().stages.push_back(stage);
     }
     if (change) change(cell, record);
   });
 }
 
-measure::StageRecord cpu(int threads) {
-  measure::StageRecord stage;
+record::StageRecord cpu(int threads) {
+  record::StageRecord stage;
   stage.device = "cpu";
   stage.threads = threads;
   return stage;
@@ -50,7 +50,7 @@ std::vector<std::string> scaling_texts(const Sweep& sweep) {
   std::vector<std::string> texts;
   for (const SweepScaling& scaling : sweep.scalings) {
     std::string text = scaling.name + ":";
-    for (const measure::WorkersScaling& one : scaling.scaling.workers) text += " " + std::to_string(one.workers);
+    for (const record::WorkersScaling& one : scaling.scaling.workers) text += " " + std::to_string(one.workers);
     texts.push_back(text);
   }
   return texts;
@@ -62,7 +62,7 @@ TEST(SweepScalingRules, WorkersAreThreadsOfOneReplicaOrReplicasOfOneThread) {
               ElementsAre("processes of one thread: 1 3"))
       << "two of two threads are neither";
   EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}, {cpu(1), cpu(2)}})), IsEmpty()) << "unlike replicas";
-  measure::StageRecord slowed = cpu(2), gpu = cpu(2);
+  record::StageRecord slowed = cpu(2), gpu = cpu(2);
   slowed.emulated_speed = 0.5;
   gpu.device = "cuda:0";
   EXPECT_THAT(scaling_texts(scaling_sweep({{cpu(1)}, {slowed}})), IsEmpty());
@@ -72,9 +72,9 @@ TEST(SweepScalingRules, WorkersAreThreadsOfOneReplicaOrReplicasOfOneThread) {
 }
 
 TEST(SweepScalingRules, MoreThreadsThanCpusAreNoMoreWorkers) {
-  const auto cells = std::vector<std::vector<measure::StageRecord>>{{cpu(1)}, {cpu(2)}, {cpu(3)}};
+  const auto cells = std::vector<std::vector<record::StageRecord>>{{cpu(1)}, {cpu(2)}, {cpu(3)}};
   const auto with = [&](int logical, std::optional<double> quota) {
-    return scaling_sweep(cells, [=](std::size_t, measure::Record& record) {
+    return scaling_sweep(cells, [=](std::size_t, record::Record& record) {
       record.machine.logical_cpus = logical;
       record.machine.quota_cpus = quota;
     });
@@ -114,7 +114,7 @@ TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
   SweepScaling of;
   of.name = "threads";
   of.scaling.workers.resize(2);
-  measure::WorkersScaling& most = of.scaling.workers.back();
+  record::WorkersScaling& most = of.scaling.workers.back();
   most.workers = 4;
   EXPECT_EQ(scaling_sentence(of), "") << "nothing was fitted";
   of.scaling.fit.emplace();
@@ -123,27 +123,27 @@ TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
       scaling_sentence(of),
       "With more threads, 25.0 % of the work stays serial by Amdahl's law; no number of workers would be more than "
       "4.00x as fast as one.");
-  of.scaling.share_interval = measure::Interval{0.2, 0.3};
+  of.scaling.share_interval = record::Interval{0.2, 0.3};
   EXPECT_THAT(scaling_sentence(of), HasSubstr("Amdahl's law (95 %: 20.0 % to 30.0 %); no number"));
   most.speedup.emplace();
   most.speedup->mean = 0.5;
-  most.speedup->interval = measure::Interval{0.3, 0.9};
+  most.speedup->interval = record::Interval{0.3, 0.9};
   EXPECT_EQ(scaling_sentence(of), "More threads are slower: 4 do the work 0.500x as fast as 1.");
-  most.speedup->interval = measure::Interval{0.3, 1};
+  most.speedup->interval = record::Interval{0.3, 1};
   EXPECT_THAT(scaling_sentence(of), HasSubstr("stays serial")) << "it may be as fast";
   of.scaling.fit->serial_share = 0;
   EXPECT_THAT(scaling_sentence(of), Not(HasSubstr("no number of workers")));
 }
 
 TEST(SweepScalingRules, CellsThatDifferInMoreScaleApart) {
-  measure::SweepRecord record = test::simulated_record(4, 1);
+  record::SweepRecord record = test::simulated_record(4, 1);
   record.axes.push_back({{"batch"}, {{"8"}, {"16"}}});
   std::vector<CellRun> runs;
   for (std::size_t n = 0; n < 4; ++n) {
     record.cells[n].values["batch"] = n < 2 ? "8" : "16";
     runs.push_back({.cell = "way-" + std::to_string(n), .block = 1, .speed = 100.0 + static_cast<double>(n)});
   }
-  const Sweep sweep = sweep_of_runs(runs, record, [](const CellRun& run, measure::Record& made) {
+  const Sweep sweep = sweep_of_runs(runs, record, [](const CellRun& run, record::Record& made) {
     const bool is_odd = run.cell == "way-1" || run.cell == "way-3";
     made.placement.replicas.emplace_back().stages.push_back(cpu(is_odd ? 2 : 1));
   });
@@ -151,37 +151,37 @@ TEST(SweepScalingRules, CellsThatDifferInMoreScaleApart) {
 }
 
 TEST(SweepAlike, CellsThatComputedTheSameAreNoted) {
-  const auto notes = [](const std::function<void(std::size_t, measure::Record&)>& change) {
-    return alike_notes(scaling_sweep({{cpu(2)}, {cpu(2)}, {cpu(2)}}, [&](std::size_t cell, measure::Record& record) {
+  const auto notes = [](const std::function<void(std::size_t, record::Record&)>& change) {
+    return alike_notes(scaling_sweep({{cpu(2)}, {cpu(2)}, {cpu(2)}}, [&](std::size_t cell, record::Record& record) {
       record.config = {{"seed", "1"}, {"on", std::to_string(cell)}};
       change(cell, record);
     }));
   };
-  EXPECT_THAT(notes([](std::size_t, measure::Record&) {}),
+  EXPECT_THAT(notes([](std::size_t, record::Record&) {}),
               ElementsAre(HasSubstr("on=way-1 and on=way-2 ran as on=way-0:")));
-  EXPECT_THAT(notes([](std::size_t cell, measure::Record& record) {
+  EXPECT_THAT(notes([](std::size_t cell, record::Record& record) {
                 if (cell == 0) record.config["seed"] = "2";
               }),
               ElementsAre(HasSubstr("on=way-2 ran as on=way-1:")));
-  EXPECT_THAT(notes([](std::size_t cell, measure::Record& record) {
+  EXPECT_THAT(notes([](std::size_t cell, record::Record& record) {
                 record.placement.replicas[0].stages[0].threads = static_cast<int>(cell) + 1;
               }),
               IsEmpty());
-  EXPECT_THAT(notes([](std::size_t cell, measure::Record& record) {
+  EXPECT_THAT(notes([](std::size_t cell, record::Record& record) {
                 record.placement.replicas[0].stages[0].emulated_speed = 0.5 + 0.1 * static_cast<double>(cell);
               }),
               IsEmpty());
-  EXPECT_THAT(notes([](std::size_t, measure::Record& record) { record.config.clear(); }), IsEmpty())
+  EXPECT_THAT(notes([](std::size_t, record::Record& record) { record.config.clear(); }), IsEmpty())
       << "nothing is known of them";
 }
 
 TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
   std::vector<CellRun> runs{{.cell = "way-0", .block = 1, .speed = 100, .joules = 5, .seconds = 2},
                             {.cell = "way-0", .block = 4, .speed = 110, .joules = 6, .seconds = 3}};
-  measure::SweepRecord record = test::simulated_record(2, 3);
+  record::SweepRecord record = test::simulated_record(2, 3);
   record.axes.push_back({{"batch", "lr"}, {{"8", "0.1"}, {"8", "0.2"}, {"16", "0.1"}}});
   record.axes.push_back({{"seed"}, {{"1"}}});
-  record.cells[0].predicted = measure::CellPrediction{.images_per_s = 90, .run_s = 1};
+  record.cells[0].predicted = record::CellPrediction{.images_per_s = 90, .run_s = 1};
   const auto json = nlohmann::json::parse(sweep_plot_data(sweep_of_runs(runs, record)));
   EXPECT_EQ(json["main"], "images_per_s");
   ASSERT_EQ(json["axes"].size(), 3U) << "of each name, where there is a choice";
@@ -233,12 +233,12 @@ TEST(SweepParts, TablesSortByTheNumberThatLeads) {
 }
 
 TEST(SweepParts, RunsAreListedWithWhatTheyWereAndCameTo) {
-  measure::SweepRecord record = test::simulated_record(2, 3);
+  record::SweepRecord record = test::simulated_record(2, 3);
   record.cells[0].environment = {{"OMP", "1"}};
   record.cells[0].words = {"train", "--x"};
   record.energy_repeats = 1;
   Sweep sweep = sweep_of_runs({{.cell = "way-0", .block = 3, .speed = 5},
-                               {.cell = "way-0", .block = 2, .joules = 5, .part = measure::kEnergyPart},
+                               {.cell = "way-0", .block = 2, .joules = 5, .part = record::kEnergyPart},
                                {.cell = "way-0", .block = 4, .end = RunEnd::kFailed, .reason = "why <so>"}},
                               record);
   const std::string html = sweep_runs_part(sweep);

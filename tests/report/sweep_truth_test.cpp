@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "measure/scaling_law.h"
+#include "record/scaling_law.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {
@@ -20,7 +20,7 @@ using test::SimulatedSweep;
 
 constexpr int kTrials = 400;
 
-int trials_with_a_claim(const measure::SweepRecord& record, const SimulatedSweep& simulated, int trials) {
+int trials_with_a_claim(const record::SweepRecord& record, const SimulatedSweep& simulated, int trials) {
   int claims = 0;
   for (int trial = 0; trial < trials; ++trial) {
     claims += claims_anything(simulate(record, simulated, static_cast<std::uint64_t>(trial)));
@@ -28,7 +28,7 @@ int trials_with_a_claim(const measure::SweepRecord& record, const SimulatedSweep
   return claims;
 }
 
-measure::SweepRecord until(measure::SweepRecord record, double width) {
+record::SweepRecord until(record::SweepRecord record, double width) {
   record.until_width = width;
   return record;
 }
@@ -52,7 +52,7 @@ TEST(SweepTruth, FivePercentAreFoundAtOnePercentOfNoise) {
     for (std::uint64_t trial = 0; trial < 100; ++trial) {
       const Sweep sweep =
           simulate(simulated_record(2, 5), {.speeds = {100, 105}, .drift = drift, .drift_runs = 10}, trial);
-      found += sweep.cells[1].claim.verdict == measure::Verdict::kFaster && sweep.jobs[0].winner == 1U;
+      found += sweep.cells[1].claim.verdict == record::Verdict::kFaster && sweep.jobs[0].winner == 1U;
     }
     EXPECT_GE(found, 95) << drift;
   }
@@ -92,7 +92,7 @@ TEST(SweepTruth, IntervalsOfSpeedupsCoverUnderADrift) {
       const auto interval = sweep.cells[1].claim.interval.value();
       held += interval.low <= 1.6 && 1.6 <= interval.high;
     }
-    EXPECT_GE(held, 0.93 * kTrials) << measure::stopping_rule_text(record);
+    EXPECT_GE(held, 0.93 * kTrials) << record::stopping_rule_text(record);
   }
 }
 
@@ -141,9 +141,9 @@ TEST(SweepTruth, AmdahlsLawIsFoundAgain) {
     for (std::uint64_t trial = 0; trial < 100; ++trial) {
       const Sweep sweep = simulate(simulated_record(4, 10), simulated, trial);
       ASSERT_EQ(sweep.scalings.size(), 1U);
-      const measure::AmdahlFit& fit = sweep.scalings[0].scaling.fit.value();
+      const record::AmdahlFit& fit = sweep.scalings[0].scaling.fit.value();
       EXPECT_NEAR(fit.serial_share, serial, 0.02) << trial;
-      const measure::Interval interval = sweep.scalings[0].scaling.share_interval.value();
+      const record::Interval interval = sweep.scalings[0].scaling.share_interval.value();
       held += interval.low <= serial && serial <= interval.high;
       const auto karp_flatt = sweep.scalings[0].scaling.workers[3].karp_flatt.value();
       EXPECT_NEAR(karp_flatt.mean, serial, 0.02);

@@ -72,17 +72,17 @@ TEST(Table, MissingValuesAreDashesNeverZero) {
 
 TEST(Table, AFigureThatATaskAddsStandsInTheTableAndTheCsv) {
   std::vector<report::Run> runs = three_runs();
-  measure::add_metric(runs[1].record, {.name = "top5_accuracy",
-                                       .unit = "share",
-                                       .title = "top 5",
-                                       .label = "top-5 accuracy",
-                                       .role = measure::MetricRole::kQuality,
-                                       .value = 0.5});
-  measure::add_metric(runs[0].record, {.name = "top5_accuracy",
-                                       .unit = "share",
-                                       .title = "top 5",
-                                       .label = "top-5 accuracy",
-                                       .reason = "there are five classes"});
+  record::add_metric(runs[1].record, {.name = "top5_accuracy",
+                                      .unit = "share",
+                                      .title = "top 5",
+                                      .label = "top-5 accuracy",
+                                      .role = record::MetricRole::kQuality,
+                                      .value = 0.5});
+  record::add_metric(runs[0].record, {.name = "top5_accuracy",
+                                      .unit = "share",
+                                      .title = "top 5",
+                                      .label = "top-5 accuracy",
+                                      .reason = "there are five classes"});
   const Table table = summary_table(runs);
   EXPECT_THAT(table.notes, Contains("Absent: top5_accuracy (a): there are five classes"));
   EXPECT_EQ(cell(table, 0, "top 5"), "-");
@@ -96,13 +96,13 @@ TEST(Table, ATaskOfItsOwnIsComparedByItsOwnSpeed) {
   for (const double seconds : {0.4, 0.1}) {
     report::Run run;
     run.record.kind = "answer";
-    measure::add_metric(run.record, {.name = "latency_s",
-                                     .unit = "s",
-                                     .title = "latency",
-                                     .label = "latency",
-                                     .better = measure::Better::kLower,
-                                     .role = measure::MetricRole::kSpeed,
-                                     .value = seconds});
+    record::add_metric(run.record, {.name = "latency_s",
+                                    .unit = "s",
+                                    .title = "latency",
+                                    .label = "latency",
+                                    .better = record::Better::kLower,
+                                    .role = record::MetricRole::kSpeed,
+                                    .value = seconds});
     runs.push_back(run);
   }
   const Table table = summary_table(runs);

@@ -151,14 +151,14 @@ TEST(TimelineRules, TheBubbleIsThatOfTheWholeTraining) {
   std::vector<report::Run> runs = {test::sample_run("masks")};
   runs[0].timeline = {task(0, 0, 0, 0, 0, 1)};
   EXPECT_THAT(timeline_part(runs), Not(HasSubstr("the bubble")));
-  measure::Metric bubble;
+  record::Metric bubble;
   bubble.unit = "share";
   bubble.name = "pipeline_bubble";
   bubble.value = 0.25;
-  measure::add_metric(runs[0].record, bubble);
+  record::add_metric(runs[0].record, bubble);
   bubble.name = "pipeline_bubble_simulated";
   bubble.value = 0.125;
-  measure::add_metric(runs[0].record, bubble);
+  record::add_metric(runs[0].record, bubble);
   EXPECT_THAT(timeline_part(runs), AllOf(HasSubstr("waited 25.0 % of their time"), HasSubstr("makes it 12.5 %")));
   runs[0].timeline = {task(0, 0, 0, 0, 0, 0)};
   EXPECT_EQ(timeline_part(runs), "") << "nothing took any time";

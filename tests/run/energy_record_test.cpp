@@ -61,10 +61,10 @@ void train(const std::filesystem::path& folder, int from_epoch, int epochs, bool
     mark_critical_thread();
     const auto sleep = [](int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
     sleep(130);
-    measure::Record record = run.record();
+    record::Record record = run.record();
     record.times.train = 0;
     for (int n = 0; n < epochs; ++n) {
-      measure::EpochRecord& epoch = record.training.epochs.emplace_back();
+      record::EpochRecord& epoch = record.training.epochs.emplace_back();
       epoch.epoch = from_epoch + n;
       epoch.from_s = run.session_s();
       {
@@ -95,12 +95,12 @@ double joules_at(const std::vector<std::map<std::string, double>>& rows, double 
   return NAN;
 }
 
-void expect_sums(const measure::Energy& energy) {
+void expect_sums(const record::Energy& energy) {
   ASSERT_TRUE(energy.joules && energy.seconds) << energy.reason;
   EXPECT_NEAR(*energy.joules, kWatts * *energy.seconds, 0.02 * *energy.joules) << "watts by seconds";
   EXPECT_DOUBLE_EQ(energy.edp_js.value_or(0), *energy.joules * *energy.seconds);
   EXPECT_DOUBLE_EQ(energy.ed2p_js2.value_or(0), *energy.joules * *energy.seconds * *energy.seconds);
-  EXPECT_EQ(energy.kind, measure::EnergyClass::kEstimated);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kEstimated);
   double domains = 0, devices = 0, phases = 0, phase_s = 0, classes = 0;
   for (const auto& domain : energy.domains) domains += domain.joules;
   for (const auto& device : energy.devices) {
@@ -125,7 +125,7 @@ TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
   const test::TestFolder folder;
   const auto out = folder / "out";
   train(out, 1, 2, false);
-  const measure::Record first = measure::read_record(out);
+  const record::Record first = record::read_record(out);
   expect_sums(first.energy);
   const auto rows = table_of(out / "samples.csv");
   EXPECT_EQ(static_cast<std::size_t>(first.cpu.samples), rows.size());
@@ -150,7 +150,7 @@ TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
 
   test::write_text(out / "last.safetensors", "");  // a checkpoint, so that it can go on
   train(out, 3, 1, true);
-  const measure::Record both = measure::read_record(out);
+  const record::Record both = record::read_record(out);
   ASSERT_EQ(both.sessions.size(), 2u);
   ASSERT_EQ(both.training.epochs.size(), 3u);
   expect_sums(both.energy);
@@ -168,7 +168,7 @@ TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
   const auto epochs = table_of(out / "epochs.csv");
   ASSERT_EQ(epochs.size(), 3u);
   for (std::size_t n = 0; n < 3; ++n) {
-    const measure::EpochRecord& epoch = both.training.epochs[n];
+    const record::EpochRecord& epoch = both.training.epochs[n];
     const auto& samples = own[n < 2 ? 0 : 1];
     const double begin_s = samples.front().at("time_s");
     ASSERT_TRUE(epoch.joules.has_value()) << n;

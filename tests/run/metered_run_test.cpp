@@ -32,16 +32,16 @@ class MeteredRunTest : public ::testing::Test {
   RunOptions options() { return {.kind = "count", .version = "1.2", .command = {"evener", "count"}, .out = out_}; }
 
   /// A made-up task: it counts images, with a phase, and gives a figure of its own.
-  static measure::Record count(MeteredRun& run) {
+  static record::Record count(MeteredRun& run) {
     run.begin();
     {
       mark_critical_thread();
       const PhaseMark mark(Phase::kForward);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    measure::Record record = run.record();
+    record::Record record = run.record();
     run.take_times(record);
-    measure::add_metric(record, {.name = "counted", .unit = "", .title = "counted", .label = "count", .value = 3});
+    record::add_metric(record, {.name = "counted", .unit = "", .title = "counted", .label = "count", .value = 3});
     return record;
   }
 
@@ -53,7 +53,7 @@ class MeteredRunTest : public ::testing::Test {
 TEST_F(MeteredRunTest, GivesATaskARecordWithTheCommonPart) {
   MeteredRun run(options(), shown_);
   run.measure([&] { return count(run); });
-  const measure::Record record = measure::read_record(out_);
+  const record::Record record = record::read_record(out_);
   EXPECT_EQ(record.kind, "count");
   EXPECT_THAT(record.command, ElementsAre("evener", "count"));
   EXPECT_EQ(record.versions.at("evener"), "1.2");
@@ -70,11 +70,11 @@ TEST_F(MeteredRunTest, GivesATaskARecordWithTheCommonPart) {
 TEST_F(MeteredRunTest, ATaskThatSaysWhyIsNotJudged) {
   MeteredRun run(options(), shown_);
   run.measure([&] {
-    measure::Record record = count(run);
+    record::Record record = count(run);
     record.missing["validity.valid"] = "there was nothing to judge";
     return record;
   });
-  EXPECT_EQ(measure::read_record(out_).validity.valid, std::nullopt);
+  EXPECT_EQ(record::read_record(out_).validity.valid, std::nullopt);
 }
 
 TEST_F(MeteredRunTest, TheLockRefusesASecondRun) {
@@ -98,7 +98,7 @@ TEST_F(MeteredRunTest, TheLockRefusesASecondRun) {
 TEST_F(MeteredRunTest, AnErrorBeforeTheWorkTakesTheFolderAway) {
   {
     MeteredRun run(options(), shown_);
-    EXPECT_THROW(run.measure([]() -> measure::Record { throw Error("no data"); }), Error);
+    EXPECT_THROW(run.measure([]() -> record::Record { throw Error("no data"); }), Error);
   }
   EXPECT_FALSE(std::filesystem::exists(out_));
   EXPECT_EQ(shown_.failures, 1);
@@ -107,7 +107,7 @@ TEST_F(MeteredRunTest, AnErrorBeforeTheWorkTakesTheFolderAway) {
 TEST_F(MeteredRunTest, AnErrorInTheWorkLeavesNoRecord) {
   {
     MeteredRun run(options(), shown_);
-    EXPECT_THROW(run.measure([&]() -> measure::Record {
+    EXPECT_THROW(run.measure([&]() -> record::Record {
       run.begin();
       throw Error("the disk is full");
     }),
@@ -120,15 +120,15 @@ TEST_F(MeteredRunTest, AnErrorInTheWorkLeavesNoRecord) {
 TEST_F(MeteredRunTest, InterruptedWorkLeavesARecord) {
   {
     MeteredRun run(options(), shown_);
-    EXPECT_THROW(run.measure([&]() -> measure::Record {
+    EXPECT_THROW(run.measure([&]() -> record::Record {
       run.begin();
       run.note("half of it");
       throw Interrupted("Ctrl-C");
     }),
                  Interrupted);
   }
-  const measure::Record record = measure::read_record(out_);
-  EXPECT_EQ(record.status, measure::Status::kInterrupted);
+  const record::Record record = record::read_record(out_);
+  EXPECT_EQ(record.status, record::Status::kInterrupted);
   EXPECT_EQ(record.validity.valid, false);
   EXPECT_THAT(record.notes, ElementsAre("half of it"));
   EXPECT_THAT(shown_.notes, ElementsAre("half of it"));
@@ -141,7 +141,7 @@ TEST_F(MeteredRunTest, WhatNobodyTimedIsNullAndNotZero) {
     chosen.overwrite = true;
     {
       MeteredRun run(chosen, shown_);
-      EXPECT_THROW(run.measure([&]() -> measure::Record {
+      EXPECT_THROW(run.measure([&]() -> record::Record {
         run.begin();
         run.record().times.train = images > 0 ? 2.5 : 0;
         run.record().sessions.back().images = images;
@@ -149,12 +149,12 @@ TEST_F(MeteredRunTest, WhatNobodyTimedIsNullAndNotZero) {
       }),
                    Interrupted);
     }
-    return measure::read_record(out_);
+    return record::read_record(out_);
   };
   EXPECT_EQ(interrupted("train", 0).times.train, std::nullopt);
   EXPECT_THAT(interrupted("train", 0).missing.at("times_s.train"), HasSubstr("before its first step"));
   EXPECT_EQ(interrupted("train", 32).times.train, 2.5) << "what was timed stays, also where no record was saved";
-  const measure::Record other = interrupted("count", 0);
+  const record::Record other = interrupted("count", 0);
   EXPECT_EQ(other.times.validate, std::nullopt);
   EXPECT_EQ(other.times.test, std::nullopt);
 }
@@ -171,13 +171,13 @@ TEST_F(MeteredRunTest, ASessionWithoutAStepLeavesTheSumsOfTheOthers) {
       run.record().times.train = train_s;
       run.record().times.validate = 0.5;
       run.record().sessions.back().images = 64;
-      measure::Record record = run.record();
+      record::Record record = run.record();
       run.take_times(record);
       return record;
     });
-    return measure::read_record(out_);
+    return record::read_record(out_);
   };
-  const measure::Record first = trained(3);
+  const record::Record first = trained(3);
   EXPECT_EQ(first.sessions.size(), 2u);
   EXPECT_EQ(first.times.train, 3);
   EXPECT_FALSE(first.missing.contains("times_s.train"));
@@ -185,14 +185,14 @@ TEST_F(MeteredRunTest, ASessionWithoutAStepLeavesTheSumsOfTheOthers) {
   chosen.resume = true;
   {
     MeteredRun run(chosen, shown_);
-    EXPECT_THROW(run.measure([&]() -> measure::Record {
+    EXPECT_THROW(run.measure([&]() -> record::Record {
       run.begin();
       throw Interrupted("Ctrl-C");
     }),
                  Interrupted);
   }
-  EXPECT_EQ(measure::read_record(out_).times.train, 3) << "what is known of the other sessions";
-  const measure::Record last = trained(4);
+  EXPECT_EQ(record::read_record(out_).times.train, 3) << "what is known of the other sessions";
+  const record::Record last = trained(4);
   EXPECT_EQ(last.sessions.size(), 5u);
   EXPECT_EQ(last.times.train, 7);
   EXPECT_EQ(last.times.validate, 1);
@@ -201,7 +201,7 @@ TEST_F(MeteredRunTest, ASessionWithoutAStepLeavesTheSumsOfTheOthers) {
 TEST_F(MeteredRunTest, WhatIsInterruptedBeforeItBeginsLeavesNothing) {
   {
     MeteredRun run(options(), shown_);
-    EXPECT_THROW(run.measure([]() -> measure::Record { throw Interrupted("Ctrl-C"); }), Interrupted);
+    EXPECT_THROW(run.measure([]() -> record::Record { throw Interrupted("Ctrl-C"); }), Interrupted);
   }
   EXPECT_FALSE(std::filesystem::exists(out_));
 }
@@ -259,7 +259,7 @@ TEST_F(MeteredRunTest, WithoutAFolderItWritesNothing) {
   RunOptions nowhere = options();
   nowhere.out.clear();
   MeteredRun run(nowhere, shown_);
-  const measure::Record record = run.measure([&] { return count(run); });
+  const record::Record record = run.measure([&] { return count(run); });
   EXPECT_GT(record.phases_s.at("forward"), 0);
   EXPECT_TRUE(run.folder().empty());
   EXPECT_FALSE(std::filesystem::exists(out_));
@@ -269,27 +269,27 @@ TEST_F(MeteredRunTest, ARunUnderWayLeavesWhatIsKnown) {
   MeteredRun run(options(), shown_);
   run.begin();
   run.save_so_far(run.record());
-  const measure::Record record = measure::read_record(out_);
-  EXPECT_EQ(record.status, measure::Status::kRunning);
+  const record::Record record = record::read_record(out_);
+  EXPECT_EQ(record.status, record::Status::kRunning);
   EXPECT_THAT(record.validity.reasons.front().what, HasSubstr("has not ended"));
   EXPECT_EQ(record.missing.at("cpu.seconds"), "the run has not ended");
   run.measure([&] { return run.record(); });
-  EXPECT_EQ(measure::read_record(out_).status, measure::Status::kDone);
-  EXPECT_FALSE(measure::read_record(out_).missing.contains("cpu.seconds"));
+  EXPECT_EQ(record::read_record(out_).status, record::Status::kDone);
+  EXPECT_FALSE(record::read_record(out_).missing.contains("cpu.seconds"));
 }
 
 TEST_F(MeteredRunTest, AFailureAfterThatIsRecorded) {
   {
     MeteredRun run(options(), shown_);
-    EXPECT_THROW(run.measure([&]() -> measure::Record {
+    EXPECT_THROW(run.measure([&]() -> record::Record {
       run.begin();
       run.save_so_far(run.record());
       throw Error("the disk is full");
     }),
                  Error);
   }
-  const measure::Record record = measure::read_record(out_);
-  EXPECT_EQ(record.status, measure::Status::kFailed);
+  const record::Record record = record::read_record(out_);
+  EXPECT_EQ(record.status, record::Status::kFailed);
   EXPECT_THAT(record.notes, ElementsAre("the disk is full"));
   EXPECT_GT(record.memory.peak_rss_bytes.value(), 0u);
 }
@@ -304,14 +304,14 @@ TEST_F(MeteredRunTest, RanksThatStartAgainAreAnotherSession) {
     run.start_again();
     run.record().times.train = 3;
     std::this_thread::sleep_for(kLongEnoughForCpuTime);
-    measure::Record record = run.record();
+    record::Record record = run.record();
     run.take_times(record);
     return record;
   });
-  const measure::Record record = measure::read_record(out_);
+  const record::Record record = record::read_record(out_);
   ASSERT_EQ(record.sessions.size(), 2u);
-  EXPECT_EQ(record.sessions[0].status, measure::Status::kKilled);
-  EXPECT_EQ(record.sessions[1].status, measure::Status::kDone);
+  EXPECT_EQ(record.sessions[0].status, record::Status::kKilled);
+  EXPECT_EQ(record.sessions[1].status, record::Status::kDone);
   EXPECT_EQ(record.times.train, 5);
   EXPECT_DOUBLE_EQ(*record.times.total, *record.sessions[0].seconds + *record.sessions[1].seconds);
   ASSERT_TRUE(record.cpu.seconds.has_value());

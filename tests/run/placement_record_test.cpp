@@ -24,12 +24,12 @@ placement::Plan mixed_plan() {
 }
 
 TEST(PlacementRecord, HasEachStageWithWhatIsKnownOfIt) {
-  const measure::PlacementRecord record = placement_record(mixed_plan());
+  const record::PlacementRecord record = placement_record(mixed_plan());
   EXPECT_EQ(record.text, "cpu/t6@0.5..cuda:1 + cpu/t2..cpu/t9");
   ASSERT_EQ(record.replicas.size(), 2U);
   EXPECT_EQ(record.replicas[0].share, 0.25);
   EXPECT_FALSE(record.replicas[1].share);
-  const measure::StageRecord &slow = record.replicas[0].stages.at(0), &gpu = record.replicas[0].stages.at(1);
+  const record::StageRecord &slow = record.replicas[0].stages.at(0), &gpu = record.replicas[0].stages.at(1);
   EXPECT_EQ(slow.device, "cpu");
   EXPECT_EQ(slow.threads, 6);
   EXPECT_THAT(slow.cpus, ElementsAre(4, 5, 6));
@@ -41,7 +41,7 @@ TEST(PlacementRecord, HasEachStageWithWhatIsKnownOfIt) {
 }
 
 TEST(PlacementRecord, HasNoMoreThreadsThanAnEngineTakes) {
-  measure::PlacementRecord record = placement_record(mixed_plan());
+  record::PlacementRecord record = placement_record(mixed_plan());
   limit_threads(record, 5);
   EXPECT_EQ(record.replicas[0].stages[0].threads, 5);
   EXPECT_FALSE(record.replicas[0].stages[1].threads);

@@ -85,9 +85,9 @@ bool is_excluded(const std::map<std::string, std::string>& values, const std::ve
 }
 
 /// The values of each name, and that each name stands on one axis that has some.
-std::map<std::string, std::vector<std::string>> checked_values(const std::vector<measure::SweepAxis>& axes) {
+std::map<std::string, std::vector<std::string>> checked_values(const std::vector<record::SweepAxis>& axes) {
   std::map<std::string, std::vector<std::string>> values;
-  for (const measure::SweepAxis& axis : axes) {
+  for (const record::SweepAxis& axis : axes) {
     for (std::size_t n = 0; n < axis.names.size(); ++n) {
       const std::string& name = axis.names[n];
       if (values.contains(name)) throw UsageError(fmt::format("'{}' stands on two axes", name));
@@ -144,11 +144,11 @@ std::vector<std::string> expanded(const std::string& text) {
   return {text};
 }
 
-std::vector<std::map<std::string, std::string>> combinations(const std::vector<measure::SweepAxis>& axes,
+std::vector<std::map<std::string, std::string>> combinations(const std::vector<record::SweepAxis>& axes,
                                                              const std::vector<Exclusion>& exclusions) {
   check_exclusions(exclusions, checked_values(axes));
   std::vector<std::map<std::string, std::string>> cells = {{}};
-  for (const measure::SweepAxis& axis : axes) {
+  for (const record::SweepAxis& axis : axes) {
     if (cells.size() * axis.steps.size() > kMostCells) {
       throw UsageError(fmt::format("the axes make more than {} cells; leave values out", kMostCells));
     }
@@ -166,10 +166,10 @@ std::vector<std::map<std::string, std::string>> combinations(const std::vector<m
   return cells;
 }
 
-std::string cell_name(const std::vector<measure::SweepAxis>& axes, const std::map<std::string, std::string>& values) {
+std::string cell_name(const std::vector<record::SweepAxis>& axes, const std::map<std::string, std::string>& values) {
   const bool all_single = std::ranges::all_of(axes, [](const auto& axis) { return axis.steps.size() < 2; });
   std::string name;
-  for (const measure::SweepAxis& axis : axes) {
+  for (const record::SweepAxis& axis : axes) {
     if (axis.steps.size() < 2 && !all_single) continue;
     for (const std::string& part : axis.names) {
       const auto value = values.find(part);
@@ -179,10 +179,10 @@ std::string cell_name(const std::vector<measure::SweepAxis>& axes, const std::ma
   return name;
 }
 
-std::string cell_folder(const std::vector<measure::SweepAxis>& axes, const std::map<std::string, std::string>& values,
+std::string cell_folder(const std::vector<record::SweepAxis>& axes, const std::map<std::string, std::string>& values,
                         const std::string& key) {
   std::string name;
-  for (const measure::SweepAxis& axis : axes) {
+  for (const record::SweepAxis& axis : axes) {
     for (const std::string& part : axis.names) {
       if (axis.steps.size() > 1) name += (name.empty() ? "" : "_") + values.at(part);
     }

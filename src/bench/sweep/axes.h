@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 
 namespace evener::bench {
 
@@ -20,16 +20,16 @@ using Exclusion = std::map<std::string, std::vector<std::string>>;
 /// The values of each cell, by the names of the axes; the last axis changes first. Throws UsageError where an axis has
 /// no values or a name stands on two axes, where an exclusion names what is no axis or has no such value, where nothing
 /// is left, and for more than ten thousand cells.
-std::vector<std::map<std::string, std::string>> combinations(const std::vector<measure::SweepAxis>& axes,
+std::vector<std::map<std::string, std::string>> combinations(const std::vector<record::SweepAxis>& axes,
                                                              const std::vector<Exclusion>& exclusions);
 
 /// "on=cpu/t2, batch=32": the values of a cell, in the order of the axes; those of axes with one step are left out
 /// unless all have but one.
-std::string cell_name(const std::vector<measure::SweepAxis>& axes, const std::map<std::string, std::string>& values);
+std::string cell_name(const std::vector<record::SweepAxis>& axes, const std::map<std::string, std::string>& values);
 
 /// A name for the folder of the cell: its values with what a file name can't have replaced, and the beginning of its
 /// key.
-std::string cell_folder(const std::vector<measure::SweepAxis>& axes, const std::map<std::string, std::string>& values,
+std::string cell_folder(const std::vector<record::SweepAxis>& axes, const std::map<std::string, std::string>& values,
                         const std::string& key);
 
 }  // namespace evener::bench

@@ -13,15 +13,15 @@
 #include "base/names.h"
 #include "base/own_program.h"
 #include "base/stop.h"
-#include "measure/metric.h"
-#include "measure/record.h"
+#include "record/metric.h"
+#include "record/record.h"
 
 namespace evener::bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-using measure::RunEnd;
+using record::RunEnd;
 
 constexpr int kDoneButInvalid = 3;  // the program's exit code
 constexpr const char* kOurMessage = "evener: ";
@@ -37,13 +37,13 @@ long long oom_kills() {
 }
 
 /// The speed that runs are compared by, or else the total time.
-std::optional<double> figure_of(const measure::Record& record) {
-  const auto metrics = measure::metrics_of(record);
-  const measure::Metric* speed = measure::main_speed(metrics);
+std::optional<double> figure_of(const record::Record& record) {
+  const auto metrics = record::metrics_of(record);
+  const record::Metric* speed = record::main_speed(metrics);
   return speed != nullptr ? speed->value : record.times.total;
 }
 
-ExecutedRun from_record(const measure::Record& record, double seconds) {
+ExecutedRun from_record(const record::Record& record, double seconds) {
   ExecutedRun run{.end = RunEnd::kDone, .reason = {}, .seconds = seconds, .figure = figure_of(record)};
   if (record.validity.valid == false) {
     run.end = RunEnd::kInvalid;
@@ -59,7 +59,7 @@ ExecutedRun failed(RunEnd end, std::string reason, double seconds) {
 /// Of a finished process, its record.
 ExecutedRun read_result(const fs::path& folder, double seconds) {
   try {
-    return from_record(measure::read_record(folder), seconds);
+    return from_record(record::read_record(folder), seconds);
   } catch (const Error& error) {
     return failed(RunEnd::kFailed, fmt::format("the record of the run can't be read: {}", error.what()), seconds);
   }
@@ -67,7 +67,7 @@ ExecutedRun read_result(const fs::path& folder, double seconds) {
 
 class RunProcess {
  public:
-  RunProcess(const measure::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options)
+  RunProcess(const record::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options)
       : cell_(cell),
         folder_(std::move(folder)),
         limit_s_(options.run_limit_s),
@@ -115,7 +115,7 @@ class RunProcess {
         seconds);
   }
 
-  const measure::SweepCell& cell_;
+  const record::SweepCell& cell_;
   const fs::path folder_;
   const std::optional<double> limit_s_;
   const fs::path program_;
@@ -136,7 +136,7 @@ std::string shell_trouble(const char* option, const std::string& command) {
 
 ChildExecutor::ChildExecutor(const ChildExecutorOptions& options) : options_(options), cool_down_(options.cool_down) {}
 
-ExecutedRun ChildExecutor::execute(const measure::SweepCell& cell, const fs::path& folder) {
+ExecutedRun ChildExecutor::execute(const record::SweepCell& cell, const fs::path& folder) {
   std::error_code error;
   fs::remove_all(folder, error);  // of a run that was cut short
   require_writable_directory(folder.parent_path());
@@ -146,7 +146,7 @@ ExecutedRun ChildExecutor::execute(const measure::SweepCell& cell, const fs::pat
   if (!no_start.empty()) return failed(RunEnd::kFailed, no_start + ", so nothing was run", 0);
   ExecutedRun run = RunProcess(cell, folder, options_).run();
   const std::string no_end = shell_trouble("--cleanup", options_.cleanup);
-  if (!no_end.empty() && measure::has_figures(run.end)) {
+  if (!no_end.empty() && record::has_figures(run.end)) {
     run.end = RunEnd::kFailed;
     run.reason = no_end + "; what the run measured is in its folder, and not used";
   }
@@ -156,8 +156,8 @@ ExecutedRun ChildExecutor::execute(const measure::SweepCell& cell, const fs::pat
 std::optional<ExecutedRun> ChildExecutor::left_in(const fs::path& folder) {
   try {
     if (folder_lock_state(folder) == LockState::kHeld) return std::nullopt;
-    const measure::Record record = measure::read_record(folder);
-    if (record.status != measure::Status::kDone) return std::nullopt;
+    const record::Record record = record::read_record(folder);
+    if (record.status != record::Status::kDone) return std::nullopt;
     return from_record(record, record.times.total.value_or(0));
   } catch (const Error&) {
     return std::nullopt;

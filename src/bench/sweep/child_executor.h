@@ -27,7 +27,7 @@ class ChildExecutor final : public Executor {
   explicit ChildExecutor(const ChildExecutorOptions& options);
 
   /// What the run says on stderr goes to `folder`.log.
-  ExecutedRun execute(const measure::SweepCell& cell, const std::filesystem::path& folder) override;
+  ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) override;
   std::optional<ExecutedRun> left_in(const std::filesystem::path& folder) override;
 
  private:

@@ -100,7 +100,7 @@ bool ProgramWatch::has_changed() const {
 }
 
 std::string machine_identity() {
-  const measure::MachineRecord machine = measure::read_machine();
+  const record::MachineRecord machine = measure::read_machine();
   return fmt::format("{}, {} cores, {} logical CPUs{}, {} bytes of memory, {}", machine.cpu, machine.cores,
                      machine.logical_cpus, machine.quota_cpus ? fmt::format(" (quota {:g})", *machine.quota_cpus) : "",
                      machine.memory_bytes, machine.kernel);

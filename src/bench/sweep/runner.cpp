@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using measure::SweepCell;
-using measure::SweepRun;
+using record::SweepCell;
+using record::SweepRun;
 
 void take(SweepRun& run, const ExecutedRun& executed) {
   run.end = executed.end;
@@ -28,10 +28,10 @@ void take(SweepRun& run, const ExecutedRun& executed) {
 }
 
 /// Runs that had begun, and of which the journal knows no end, may have come to it all the same.
-void take_left_runs(Schedule& schedule, measure::JournalWriter& journal, Executor& executor, const fs::path& folder) {
+void take_left_runs(Schedule& schedule, record::JournalWriter& journal, Executor& executor, const fs::path& folder) {
   const std::vector<SweepRun> runs = schedule.runs();
   for (SweepRun run : runs) {
-    if (run.end != measure::RunEnd::kBegun) continue;
+    if (run.end != record::RunEnd::kBegun) continue;
     const auto left = executor.left_in(folder / run.folder);
     if (!left) continue;
     take(run, *left);
@@ -40,17 +40,17 @@ void take_left_runs(Schedule& schedule, measure::JournalWriter& journal, Executo
   }
 }
 
-const SweepCell& cell_of(const measure::SweepRecord& sweep, const std::string& key) {
+const SweepCell& cell_of(const record::SweepRecord& sweep, const std::string& key) {
   return *std::ranges::find(sweep.cells, key, &SweepCell::key);
 }
 
 }  // namespace
 
-std::optional<double> expected_seconds(const measure::SweepRecord& sweep, const Schedule& schedule) {
+std::optional<double> expected_seconds(const record::SweepRecord& sweep, const Schedule& schedule) {
   std::map<std::string, std::vector<double>> of_cell;
   std::vector<double> all;
   for (const SweepRun& run : schedule.runs()) {
-    if (!run.seconds || !measure::has_figures(run.end)) continue;
+    if (!run.seconds || !record::has_figures(run.end)) continue;
     of_cell[run.cell].push_back(*run.seconds);
     all.push_back(*run.seconds);
   }
@@ -71,11 +71,11 @@ std::optional<double> expected_seconds(const measure::SweepRecord& sweep, const 
   return seconds;
 }
 
-SweepOutcome run_sweep(const measure::SweepRecord& sweep, const fs::path& folder, Executor& executor,
+SweepOutcome run_sweep(const record::SweepRecord& sweep, const fs::path& folder, Executor& executor,
                        SweepObserver& observer, const SweepOptions& options) {
   const Stopwatch clock;
-  Schedule schedule(sweep, measure::read_journal(folder));
-  measure::JournalWriter journal(folder);
+  Schedule schedule(sweep, record::read_journal(folder));
+  record::JournalWriter journal(folder);
   take_left_runs(schedule, journal, executor, folder);
   if (options.again_failed) {
     for (const std::string& cell : schedule.bad_cells()) {

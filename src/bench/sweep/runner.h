@@ -7,12 +7,12 @@
 #include <string>
 
 #include "bench/sweep/schedule.h"
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 
 namespace evener::bench {
 
 struct ExecutedRun {
-  measure::RunEnd end = measure::RunEnd::kDone;
+  record::RunEnd end = record::RunEnd::kDone;
   std::string reason;            // why it is not done
   double seconds = 0;            // of the process
   std::optional<double> figure;  // its speed; absent without one
@@ -24,7 +24,7 @@ class Executor {
   virtual ~Executor() = default;
   /// `folder`: where it leaves its record; not there yet, or what a run left that was cut short. Throws Interrupted
   /// after a stop request, and then the run doesn't count.
-  virtual ExecutedRun execute(const measure::SweepCell& cell, const std::filesystem::path& folder) = 0;
+  virtual ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) = 0;
   /// A run that had begun when the sweep was killed: what it left, if it had come to its end; absent otherwise.
   virtual std::optional<ExecutedRun> left_in(const std::filesystem::path& folder) = 0;
 };
@@ -33,15 +33,15 @@ class Executor {
 class SweepObserver {
  public:
   virtual ~SweepObserver() = default;
-  virtual void on_begin(const measure::SweepRun& run, const measure::SweepCell& cell, std::size_t number,
+  virtual void on_begin(const record::SweepRun& run, const record::SweepCell& cell, std::size_t number,
                         std::size_t all) = 0;
-  virtual void on_end(const measure::SweepRun& run, const measure::SweepCell& cell, std::optional<double> left_s) = 0;
+  virtual void on_end(const record::SweepRun& run, const record::SweepCell& cell, std::optional<double> left_s) = 0;
 };
 
 struct SweepOptions {
   bool again_failed = false;
   /// Asked before each run; throws where the sweep must not go on: the program or the data has changed.
-  std::function<void(const measure::SweepCell&)> before_run = {};
+  std::function<void(const record::SweepCell&)> before_run = {};
 };
 
 struct SweepOutcome {
@@ -51,11 +51,11 @@ struct SweepOutcome {
 
 /// Seconds that runs will take, by what runs of the same cell took, or else what was predicted of it, or else what runs
 /// of any cell took; absent where none has ended and nothing was predicted.
-std::optional<double> expected_seconds(const measure::SweepRecord& sweep, const Schedule& schedule);
+std::optional<double> expected_seconds(const record::SweepRecord& sweep, const Schedule& schedule);
 
 /// `folder` holds sweep.json, and is locked. Every run that ended is in the journal, on the disk, before the next one
 /// begins. Throws what the executor and `before_run` throw, and OutputError where the journal can't be written.
-SweepOutcome run_sweep(const measure::SweepRecord& sweep, const std::filesystem::path& folder, Executor& executor,
+SweepOutcome run_sweep(const record::SweepRecord& sweep, const std::filesystem::path& folder, Executor& executor,
                        SweepObserver& observer, const SweepOptions& options = {});
 
 }  // namespace evener::bench

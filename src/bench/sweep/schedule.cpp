@@ -10,18 +10,18 @@
 namespace evener::bench {
 namespace {
 
-using measure::SweepBlock;
-using measure::SweepRun;
+using record::SweepBlock;
+using record::SweepRun;
 
-constexpr const char* kParts[] = {measure::kWarmupPart, measure::kMeasurePart, measure::kEnergyPart};
+constexpr const char* kParts[] = {record::kWarmupPart, record::kMeasurePart, record::kEnergyPart};
 
 bool has_ended(const SweepRun& run) {
-  return run.end != measure::RunEnd::kBegun;
+  return run.end != record::RunEnd::kBegun;
 }
 
 /// "b003", "s2-b003" in a second series, "w001" for a warm-up.
 std::string run_folder(int series, const std::string& part, int block) {
-  const char letter = part == measure::kMeasurePart ? 'b' : part.front();
+  const char letter = part == record::kMeasurePart ? 'b' : part.front();
   return fmt::format("{}{}{:03}", series > 1 ? fmt::format("s{}-", series) : "", letter, block);
 }
 
@@ -37,7 +37,7 @@ std::vector<std::size_t> block_order(std::size_t cells, std::uint64_t seed, cons
   return {order.begin(), order.end()};
 }
 
-Schedule::Schedule(const measure::SweepRecord& sweep, measure::SweepJournal journal)
+Schedule::Schedule(const record::SweepRecord& sweep, record::SweepJournal journal)
     : sweep_(sweep), journal_(std::move(journal)) {
   const auto is_other = [&](int series) { return series != sweep_.series_now; };
   std::erase_if(journal_.runs, [&](const SweepRun& run) { return is_other(run.series); });
@@ -51,23 +51,23 @@ std::size_t Schedule::ended_runs(const std::string& part, const std::string& cel
 
 bool Schedule::has_failed(const std::string& cell) const {
   return std::ranges::any_of(journal_.runs, [&](const SweepRun& run) {
-    return run.cell == cell && has_ended(run) && !measure::has_figures(run.end);
+    return run.cell == cell && has_ended(run) && !record::has_figures(run.end);
   });
 }
 
 std::size_t Schedule::wanted(const std::string& part, std::size_t cell) const {
-  if (part == measure::kWarmupPart) return static_cast<std::size_t>(sweep_.warmup);
-  if (part == measure::kEnergyPart) return static_cast<std::size_t>(sweep_.energy_repeats);
+  if (part == record::kWarmupPart) return static_cast<std::size_t>(sweep_.warmup);
+  if (part == record::kEnergyPart) return static_cast<std::size_t>(sweep_.energy_repeats);
   const auto first = static_cast<std::size_t>(sweep_.repeats);
   if (!sweep_.until_width) return first;
-  std::vector<measure::BlockValue> figures;
+  std::vector<record::BlockValue> figures;
   for (const SweepRun& run : journal_.runs) {
     if (run.part != part || run.cell != sweep_.cells[cell].key || !has_ended(run)) continue;
     if (run.figure) figures.push_back({run.block, *run.figure});
   }
-  if (figures.size() < std::max(first, measure::kFewestRuns)) return std::max(first, measure::kFewestRuns);
+  if (figures.size() < std::max(first, record::kFewestRuns)) return std::max(first, record::kFewestRuns);
   const auto most = static_cast<std::size_t>(sweep_.max_runs);
-  return std::min(most, measure::runs_for_width(figures, first, *sweep_.until_width));
+  return std::min(most, record::runs_for_width(figures, first, *sweep_.until_width));
 }
 
 bool Schedule::wants_more(const std::string& part, std::size_t cell) const {
@@ -86,7 +86,7 @@ const SweepBlock* Schedule::last_block(const std::string& part) const {
 
 std::optional<SweepRun> Schedule::next_of(const SweepBlock& block) const {
   for (const std::string& key : block.cells) {
-    const auto cell = std::ranges::find(sweep_.cells, key, &measure::SweepCell::key);
+    const auto cell = std::ranges::find(sweep_.cells, key, &record::SweepCell::key);
     if (cell == sweep_.cells.end()) continue;  // the sweep has it no more
     const bool ran = std::ranges::any_of(journal_.runs, [&](const SweepRun& run) {
       return run.part == block.part && run.block == block.block && run.cell == key && has_ended(run);
@@ -135,16 +135,16 @@ void Schedule::ended(const SweepRun& run) {
 
 void Schedule::again(const std::string& cell) {
   std::erase_if(journal_.runs,
-                [&](const SweepRun& run) { return run.cell == cell && run.end != measure::RunEnd::kDone; });
+                [&](const SweepRun& run) { return run.cell == cell && run.end != record::RunEnd::kDone; });
   // A run that comes later was not made side by side with those of its block.
   for (SweepBlock& block : journal_.blocks) std::erase(block.cells, cell);
 }
 
 std::vector<std::string> Schedule::bad_cells() const {
   std::vector<std::string> bad;
-  for (const measure::SweepCell& cell : sweep_.cells) {
+  for (const record::SweepCell& cell : sweep_.cells) {
     const bool is_bad = std::ranges::any_of(journal_.runs, [&](const SweepRun& run) {
-      return run.cell == cell.key && has_ended(run) && run.end != measure::RunEnd::kDone;
+      return run.cell == cell.key && has_ended(run) && run.end != record::RunEnd::kDone;
     });
     if (is_bad) bad.push_back(cell.key);
   }
@@ -165,7 +165,7 @@ std::vector<std::size_t> Schedule::runs_left() const {
 
 std::size_t Schedule::done() const {
   return static_cast<std::size_t>(std::ranges::count_if(journal_.runs, [&](const SweepRun& run) {
-    return has_ended(run) && std::ranges::find(sweep_.cells, run.cell, &measure::SweepCell::key) != sweep_.cells.end();
+    return has_ended(run) && std::ranges::find(sweep_.cells, run.cell, &record::SweepCell::key) != sweep_.cells.end();
   }));
 }
 

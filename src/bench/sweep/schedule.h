@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "measure/repeats.h"
-#include "measure/sweep_file.h"
+#include "record/repeats.h"
+#include "record/sweep_file.h"
 
 namespace evener::bench {
 
@@ -19,14 +19,14 @@ std::vector<std::size_t> block_order(std::size_t cells, std::uint64_t seed, cons
 
 class Schedule {
  public:
-  Schedule(const measure::SweepRecord& sweep, measure::SweepJournal journal);
+  Schedule(const record::SweepRecord& sweep, record::SweepJournal journal);
 
   /// The next run, in a block that is under way or that it begins; absent where all is done. Its folder is set.
-  std::optional<measure::SweepRun> next();
+  std::optional<record::SweepRun> next();
   /// The block that next() has begun, to be written down before the run; absent where it went on with one.
-  std::optional<measure::SweepBlock> begun_block();
+  std::optional<record::SweepBlock> begun_block();
   /// The run has ended.
-  void ended(const measure::SweepRun& run);
+  void ended(const record::SweepRun& run);
   /// Forgets runs of a cell that are not good, so that they come again.
   void again(const std::string& cell);
 
@@ -35,7 +35,7 @@ class Schedule {
   /// Runs that are still to come, as far as is known; each with the cell's index. With a stopping rule there may be
   /// more.
   std::vector<std::size_t> runs_left() const;
-  const std::vector<measure::SweepRun>& runs() const { return journal_.runs; }
+  const std::vector<record::SweepRun>& runs() const { return journal_.runs; }
   /// Runs that ended, of this series and its cells.
   std::size_t done() const;
 
@@ -43,13 +43,13 @@ class Schedule {
   std::size_t wanted(const std::string& part, std::size_t cell) const;
   std::size_t ended_runs(const std::string& part, const std::string& cell) const;
   bool has_failed(const std::string& cell) const;
-  const measure::SweepBlock* last_block(const std::string& part) const;
-  std::optional<measure::SweepRun> next_of(const measure::SweepBlock& block) const;
+  const record::SweepBlock* last_block(const std::string& part) const;
+  std::optional<record::SweepRun> next_of(const record::SweepBlock& block) const;
   bool wants_more(const std::string& part, std::size_t cell) const;
 
-  const measure::SweepRecord& sweep_;
-  measure::SweepJournal journal_;
-  std::optional<measure::SweepBlock> begun_;
+  const record::SweepRecord& sweep_;
+  record::SweepJournal journal_;
+  std::optional<record::SweepBlock> begun_;
 };
 
 }  // namespace evener::bench

@@ -72,7 +72,7 @@ class Detection {
 
   DetectionRun run() {
     task::InferSetup setup;
-    measure::Record record = run_.measure([&] {
+    record::Record record = run_.measure([&] {
       task::InferJob job(network_, *images_.photos, infer_options(flags_, plan_, precision_, threads_));
       begin(job);
       look(job);

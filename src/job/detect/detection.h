@@ -10,14 +10,14 @@
 #include "base/this_work.h"
 #include "job/detect/detect_flags.h"
 #include "job/observer.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "run/metered_run.h"
 #include "task/detect/average_precision.h"
 
 namespace evener::job {
 
 struct DetectionRun {
-  measure::Record record;
+  record::Record record;
   std::optional<task::DetectionQuality> quality;  // where boxes are known
   std::vector<std::string> classes;
   std::filesystem::path folder;  // empty: none was asked for

@@ -39,23 +39,23 @@ std::array<Line, 12> coco_lines(const task::CocoSummary& coco) {
            {"coco_ar_large", "COCO's AR of large objects", coco.ar_large}}};
 }
 
-void add_count(measure::Record& record, const char* name, const char* title, const char* label, std::size_t value) {
-  measure::add_metric(record,
-                      {.name = name, .unit = "", .title = title, .label = label, .value = static_cast<double>(value)});
+void add_count(record::Record& record, const char* name, const char* title, const char* label, std::size_t value) {
+  record::add_metric(record,
+                     {.name = name, .unit = "", .title = title, .label = label, .value = static_cast<double>(value)});
 }
 
 /// `stands_in_for`: sentences tell this figure only where that one is absent.
-void add_quality(measure::Record& record, const Line& line, const char* title, std::int64_t images,
+void add_quality(record::Record& record, const Line& line, const char* title, std::int64_t images,
                  const char* stands_in_for = "") {
-  measure::add_metric(record, {.name = line.name,
-                               .unit = "share",
-                               .title = title,
-                               .label = line.label,
-                               .role = measure::MetricRole::kQuality,
-                               .value = line.value,
-                               .of_images = images,
-                               .stands_in_for = stands_in_for,
-                               .reason = line.value ? "" : "the data has no such box"});
+  record::add_metric(record, {.name = line.name,
+                              .unit = "share",
+                              .title = title,
+                              .label = line.label,
+                              .role = record::MetricRole::kQuality,
+                              .value = line.value,
+                              .of_images = images,
+                              .stands_in_for = stands_in_for,
+                              .reason = line.value ? "" : "the data has no such box"});
 }
 
 std::string value_text(const std::optional<double>& value) {
@@ -72,7 +72,7 @@ void thin(std::vector<double>& values) {
 
 }  // namespace
 
-void fill_detection(measure::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality) {
+void fill_detection(record::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality) {
   add_count(record, "boxes", "boxes", "boxes found", writer.boxes());
   add_count(record, "images_without_boxes", "without", "images without a box found", writer.without_boxes());
   if (quality == nullptr) return;

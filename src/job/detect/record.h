@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "job/detect/writer.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "report/detection.h"
 
 namespace evener::job {
 
 /// Adds how many boxes were found and, with `quality`, how well, as metrics.
-void fill_detection(measure::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality);
+void fill_detection(record::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality);
 
 /// "mAP@0.5 71.2 % (VOC 2007: 69.0 %), COCO 41.0 %" and so on, a line each, for people.
 std::string quality_text(const task::DetectionQuality& quality, const std::vector<std::string>& classes);

@@ -176,16 +176,16 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
   return request;
 }
 
-void add_comparison(measure::Record& record, std::size_t faces, std::optional<std::size_t> persons) {
-  measure::add_metric(
+void add_comparison(record::Record& record, std::size_t faces, std::optional<std::size_t> persons) {
+  record::add_metric(
       record,
       {.name = "faces", .unit = "", .title = "faces", .label = "faces found", .value = static_cast<double>(faces)});
-  measure::add_metric(record, {.name = "persons",
-                               .unit = "",
-                               .title = "persons",
-                               .label = "persons seen more than once",
-                               .value = persons ? std::optional(static_cast<double>(*persons)) : std::nullopt,
-                               .reason = persons ? "" : "the embedder's weights are random: --weights has others"});
+  record::add_metric(record, {.name = "persons",
+                              .unit = "",
+                              .title = "persons",
+                              .label = "persons seen more than once",
+                              .value = persons ? std::optional(static_cast<double>(*persons)) : std::nullopt,
+                              .reason = persons ? "" : "the embedder's weights are random: --weights has others"});
 }
 
 bool may_found(const task::FaceBox& box, int founder_size) {

@@ -12,7 +12,7 @@
 
 #include "job/faces/faces_flags.h"
 #include "job/observer.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "task/faces/compare.h"
 #include "task/faces/group.h"
 
@@ -45,7 +45,7 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
 
 /// The figures of a comparison: how many faces there are, how many persons were seen more than once; absent = the
 /// embedder's weights are random, so that groups of faces are no persons.
-void add_comparison(measure::Record& record, std::size_t faces, std::optional<std::size_t> persons);
+void add_comparison(record::Record& record, std::size_t faces, std::optional<std::size_t> persons);
 
 /// Whether a face is large and likely enough to found a group. `founder_size`: pixels of its shorter side.
 bool may_found(const task::FaceBox& box, int founder_size);

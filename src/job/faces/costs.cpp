@@ -31,14 +31,14 @@ std::vector<int> numbers_of_workers(int all) {
 
 double median_seconds(const WorkerScaling& scaling, int workers) {
   std::vector<double> seconds;
-  for (const measure::ScalingPoint& point : scaling.points) {
+  for (const record::ScalingPoint& point : scaling.points) {
     if (point.workers == workers) seconds.push_back(point.seconds);
   }
   return median(seconds).value_or(0);
 }
 
 int most_workers(const WorkerScaling& scaling) {
-  return std::ranges::max(scaling.points, {}, &measure::ScalingPoint::workers).workers;
+  return std::ranges::max(scaling.points, {}, &record::ScalingPoint::workers).workers;
 }
 
 double speedup_of(const WorkerScaling& scaling, int workers) {
@@ -48,7 +48,7 @@ double speedup_of(const WorkerScaling& scaling, int workers) {
 void write_scaling(const std::filesystem::path& path, const WorkerScaling& scaling) {
   write_file_atomically(path, [&](std::ostream& out) {
     out << "workers,photos,seconds,photos_per_s,amdahl_s\n";
-    for (const measure::ScalingPoint& point : scaling.points) {
+    for (const record::ScalingPoint& point : scaling.points) {
       out << fmt::format("{},{},{:.4f},{:.3f},{:.4f}\n", point.workers, scaling.photos, point.seconds,
                          static_cast<double>(scaling.photos) / point.seconds,
                          scaling.fit.one_worker_s / scaling.fit.speedup(point.workers));
@@ -58,17 +58,17 @@ void write_scaling(const std::filesystem::path& path, const WorkerScaling& scali
 
 }  // namespace
 
-void add_chunks(measure::Record& record, const std::vector<task::FacesChunk>& chunks) {
+void add_chunks(record::Record& record, const std::vector<task::FacesChunk>& chunks) {
   if (chunks.empty()) return;
-  const auto add = [&](const char* name, const char* unit, const char* label, measure::Better better,
+  const auto add = [&](const char* name, const char* unit, const char* label, record::Better better,
                        const auto& value_of) {
-    measure::Metric metric{.name = name, .unit = unit, .title = "", .label = label, .better = better};
+    record::Metric metric{.name = name, .unit = unit, .title = "", .label = label, .better = better};
     for (const task::FacesChunk& chunk : chunks) metric.samples.push_back(value_of(chunk));
     metric.value = median(metric.samples);
     metric.over = "chunks of a worker, in the order of chunks.csv";
-    measure::add_metric(record, std::move(metric));
+    record::add_metric(record, std::move(metric));
   };
-  using measure::Better;
+  using record::Better;
   add("chunk_s_per_photo", "s", "seconds of a worker for a photo", Better::kLower,
       [](const task::FacesChunk& chunk) { return chunk.seconds / static_cast<double>(chunk.photos); });
   add("chunk_cpu_percent", "%", "CPU of a worker's thread", Better::kHigher,
@@ -109,10 +109,10 @@ std::optional<WorkerScaling> measure_scaling(task::FacesJob& job, const data::Pi
         photos, some, [](const task::PhotoFaces&) {}, {}, workers);
   };
   look(numbers.back());  // what only the first look costs
-  std::vector<measure::WorkersRuns> runs;
+  std::vector<record::WorkersRuns> runs;
   for (const int workers : numbers) runs.push_back({workers, {}});
   for (int round = 0; round < kRounds; ++round) {
-    for (measure::WorkersRuns& of : runs) {
+    for (record::WorkersRuns& of : runs) {
       const int workers = of.workers;
       line.show(fmt::format("measuring how workers share the work: round {} of {}, {}", round + 1, kRounds,
                             counted(static_cast<std::size_t>(workers), "worker")));
@@ -122,10 +122,10 @@ std::optional<WorkerScaling> measure_scaling(task::FacesJob& job, const data::Pi
     std::ranges::reverse(runs);  // a machine that drifts favours none of them
   }
   line.finish();
-  const std::optional<measure::AmdahlFit> fit = measure::fit_amdahl(scaling.points);
+  const std::optional<record::AmdahlFit> fit = record::fit_amdahl(scaling.points);
   if (!fit) return std::nullopt;
   scaling.fit = *fit;
-  scaling.share_interval = measure::scaling_of(std::move(runs)).share_interval;
+  scaling.share_interval = record::scaling_of(std::move(runs)).share_interval;
   write_scaling(folder / kScaling, scaling);
   return scaling;
 }
@@ -145,36 +145,36 @@ std::string scaling_text(const WorkerScaling& scaling) {
   return text + ".";
 }
 
-void add_scaling(measure::Record& record, const WorkerScaling& scaling) {
+void add_scaling(record::Record& record, const WorkerScaling& scaling) {
   const int most = most_workers(scaling);
   const double speedup = speedup_of(scaling, most);
-  measure::add_metric(record, {.name = "workers_speedup",
-                               .unit = "",
-                               .title = "",
-                               .label = fmt::format("speed of {} workers against one", most),
-                               .value = speedup});
-  measure::add_metric(record, {.name = "serial_share",
-                               .unit = "share",
-                               .title = "",
-                               .label = "work that one worker does at a time, by Amdahl's law",
-                               .better = measure::Better::kLower,
-                               .value = scaling.fit.serial_share,
-                               .interval = scaling.share_interval});
-  measure::add_metric(record, {.name = "karp_flatt_share",
-                               .unit = "share",
-                               .title = "",
-                               .label = fmt::format("the same by Karp and Flatt, for {} workers", most),
-                               .better = measure::Better::kLower,
-                               .value = measure::karp_flatt(speedup, most)});
-  measure::Metric times{.name = "scaling_s",
-                        .unit = "s",
-                        .title = "",
-                        .label = "times of looks, in the order of scaling.csv",
-                        .better = measure::Better::kLower,
-                        .over = "looks by 1 to all workers"};
-  for (const measure::ScalingPoint& point : scaling.points) times.samples.push_back(point.seconds);
+  record::add_metric(record, {.name = "workers_speedup",
+                              .unit = "",
+                              .title = "",
+                              .label = fmt::format("speed of {} workers against one", most),
+                              .value = speedup});
+  record::add_metric(record, {.name = "serial_share",
+                              .unit = "share",
+                              .title = "",
+                              .label = "work that one worker does at a time, by Amdahl's law",
+                              .better = record::Better::kLower,
+                              .value = scaling.fit.serial_share,
+                              .interval = scaling.share_interval});
+  record::add_metric(record, {.name = "karp_flatt_share",
+                              .unit = "share",
+                              .title = "",
+                              .label = fmt::format("the same by Karp and Flatt, for {} workers", most),
+                              .better = record::Better::kLower,
+                              .value = record::karp_flatt(speedup, most)});
+  record::Metric times{.name = "scaling_s",
+                       .unit = "s",
+                       .title = "",
+                       .label = "times of looks, in the order of scaling.csv",
+                       .better = record::Better::kLower,
+                       .over = "looks by 1 to all workers"};
+  for (const record::ScalingPoint& point : scaling.points) times.samples.push_back(point.seconds);
   times.value = median(times.samples);
-  measure::add_metric(record, std::move(times));
+  record::add_metric(record, std::move(times));
 }
 
 report::ScalingOnPage scaling_on_page(const WorkerScaling& scaling) {

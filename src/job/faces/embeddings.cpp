@@ -16,7 +16,7 @@
 #include "base/version.h"
 #include "job/faces/comparison.h"
 #include "job/train/hosts.h"
-#include "measure/record_json.h"
+#include "record/record_json.h"
 #include "report/format.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
@@ -188,10 +188,10 @@ FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line) {
                        .json = *flags.output.json},
                       line);
   std::vector<std::string> summary;
-  measure::Record record = run.measure([&] {
+  record::Record record = run.measure([&] {
     const StoredFaces faces = read_embeddings(file);
-    measure::Record& record = run.record();
-    record.config = measure::config_from_json(flags.config());
+    record::Record& record = run.record();
+    record.config = record::config_from_json(flags.config());
     record.model.name = "embeddings";
     record.data.location = file.string();
     record.placement = run::placement_record(plan);

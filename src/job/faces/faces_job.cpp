@@ -29,8 +29,8 @@
 #include "job/infer/compile_cache.h"
 #include "job/progress.h"
 #include "job/train/hosts.h"
-#include "measure/record_json.h"
-#include "measure/record_kind.h"
+#include "record/record_json.h"
+#include "record/record_kind.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
 #include "task/faces/journal.h"
@@ -40,9 +40,9 @@ namespace {
 
 constexpr int kEasySize = 40;  // pixels of faces that are found at much less cost
 
-void fill_record(measure::Record& record, const FacesCommandFlags& flags, const task::FacesOptions& options,
+void fill_record(record::Record& record, const FacesCommandFlags& flags, const task::FacesOptions& options,
                  const data::Pictures& photos) {
-  record.config = measure::config_from_json(flags.config());
+  record.config = record::config_from_json(flags.config());
   record.model.name = *flags.networks.embedder;
   record.data.location = fmt::format("{}", fmt::join(*flags.photos.photos, " "));
   record.data.images = static_cast<std::int64_t>(photos.size());
@@ -55,16 +55,14 @@ void fill_record(measure::Record& record, const FacesCommandFlags& flags, const 
 
 /// The median over blocks of photos, as they had been looked at: embedding them goes on behind it. `lanes`: photos that
 /// are looked at at the same time.
-void fill_speed(measure::Record& record, const task::FacesResult& result, std::size_t lanes) {
-  record.images_per_s = measure::throughput_of(measure::block_rates(result.looked_at_s, lanes), "blocks of photos");
+void fill_speed(record::Record& record, const task::FacesResult& result, std::size_t lanes) {
+  record.images_per_s = record::throughput_of(record::block_rates(result.looked_at_s, lanes), "blocks of photos");
   if (!record.images_per_s.median) record.images_per_s.reason = "no photo was read";
-  measure::Metric overall{.name = measure::kOverallSpeed,
-                          .unit = "images/s",
-                          .title = "",
-                          .label = "photos over seconds of all their work"};
+  record::Metric overall{
+      .name = record::kOverallSpeed, .unit = "images/s", .title = "", .label = "photos over seconds of all their work"};
   if (result.seconds > 0 && result.photos > 0) overall.value = static_cast<double>(result.photos) / result.seconds;
   if (!overall.value) overall.reason = "no photo was read";
-  measure::add_metric(record, std::move(overall));
+  record::add_metric(record, std::move(overall));
 }
 
 /// What a face depends on: those that were found with something else are no use.
@@ -206,7 +204,7 @@ class FacesOnPhotos {
         run_(run_options(flags, options_.plan, resumes_), line) {}
 
   FacesRun run() {
-    measure::Record record = run_.measure([&] { return find_and_compare(); });
+    record::Record record = run_.measure([&] { return find_and_compare(); });
     std::vector<std::string> summary = tell(record);
     return {std::move(record), std::move(summary), run_.folder() / "faces.html"};
   }
@@ -215,7 +213,7 @@ class FacesOnPhotos {
   /// Random weights tell nobody apart.
   bool tells_persons() const { return !flags_.networks.weights->empty() || found_.faces.empty(); }
 
-  measure::Record find_and_compare() {
+  record::Record find_and_compare() {
     const nlohmann::json settings = face_settings(flags_.networks, flags_.placement, options_.embedder);
     const KnownFaces known = resumes_ ? KnownFaces(run_.folder(), settings) : KnownFaces();
     // Both as they are before this run writes anything.
@@ -287,7 +285,7 @@ class FacesOnPhotos {
   }
 
   void fill_results() {
-    measure::Record& record = run_.record();
+    record::Record& record = run_.record();
     run_.take_times(record);
     fill_speed(record, result_, lanes_);
     record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
@@ -301,7 +299,7 @@ class FacesOnPhotos {
   }
 
   /// Writes the tables and the page. The summary.
-  std::vector<std::string> tell(const measure::Record& record) {
+  std::vector<std::string> tell(const record::Record& record) {
     std::vector<std::string> summary = summary_of(result_, found_, counts_, *flags_.networks.min_size, tells_persons());
     FacesStory story{.title = record.data.location, .notes = record.notes, .tells_persons = tells_persons()};
     if (judged_ && judged_->result) {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::job {
 
 struct FacesRun {
-  measure::Record record;
+  record::Record record;
   std::vector<std::string> summary;  // sentences
   std::filesystem::path results;     // where to look first: a page, or a folder
 };

@@ -132,20 +132,20 @@ std::string judgement_text(const JudgedPhotos& judged) {
   return text + ".";
 }
 
-void add_judgement(measure::Record& record, const task::Verification& result) {
-  measure::add_metric(record, {.name = "pair_accuracy",
-                               .unit = "share",
-                               .title = "pairs told rightly",
-                               .label = "pairs told rightly",
-                               .role = measure::MetricRole::kQuality,
-                               .value = result.accuracy});
-  measure::add_metric(record, {.name = "equal_error_rate",
-                               .unit = "share",
-                               .title = "EER",
-                               .label = "equal error rate",
-                               .better = measure::Better::kLower,
-                               .role = measure::MetricRole::kQuality,
-                               .value = result.equal_error_rate});
+void add_judgement(record::Record& record, const task::Verification& result) {
+  record::add_metric(record, {.name = "pair_accuracy",
+                              .unit = "share",
+                              .title = "pairs told rightly",
+                              .label = "pairs told rightly",
+                              .role = record::MetricRole::kQuality,
+                              .value = result.accuracy});
+  record::add_metric(record, {.name = "equal_error_rate",
+                              .unit = "share",
+                              .title = "EER",
+                              .label = "equal error rate",
+                              .better = record::Better::kLower,
+                              .role = record::MetricRole::kQuality,
+                              .value = result.equal_error_rate});
 }
 
 }  // namespace evener::job

@@ -8,7 +8,7 @@
 
 #include "data/pictures.h"
 #include "job/faces/results.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "task/faces/verify.h"
 
 namespace evener::job {
@@ -37,6 +37,6 @@ JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& 
 /// Of photos whose `result` is there: "60 pairs of one person and 60 of two: 98.33 % told rightly, ...".
 std::string judgement_text(const JudgedPhotos& judged);
 /// The figures of it.
-void add_judgement(measure::Record& record, const task::Verification& result);
+void add_judgement(record::Record& record, const task::Verification& result);
 
 }  // namespace evener::job

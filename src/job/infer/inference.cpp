@@ -154,7 +154,7 @@ class Inference {
 
   InferenceRun run() {
     task::InferSetup setup;
-    measure::Record record = run_.measure([&] {
+    record::Record record = run_.measure([&] {
       task::InferJob job(network_, *images_.samples, infer_options(flags_, plan_, precision_, threads_));
       begin(job);
       flags_.scenario.wanted() ? measure_in_scenario(job) : answer(job);
@@ -229,13 +229,13 @@ class Inference {
     if (!run_.folder().empty()) bench::write_latencies(run_.folder() / bench::kLatencies, *scenario_);
   }
 
-  void end(const measure::Record& record) {
+  void end(const record::Record& record) {
     if (!run_.folder().empty()) {
       write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
     }
     tell_unread(result_.skipped, line_);
-    const std::vector<measure::Metric> metrics = measure::metrics_of(record);
-    const auto& network_rate = measure::find_metric(metrics, "network_images_per_s")->value;
+    const std::vector<record::Metric> metrics = record::metrics_of(record);
+    const auto& network_rate = record::find_metric(metrics, "network_images_per_s")->value;
     line_.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(result_.answered, "image"),
                            duration_text(result_.seconds),
                            si_text(static_cast<double>(result_.answered) / result_.seconds),

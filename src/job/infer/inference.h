@@ -15,7 +15,7 @@
 #include "job/observer.h"
 #include "job/options/energy_flags.h"
 #include "job/options/profile_option.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
@@ -44,7 +44,7 @@ struct InferCommandFlags : InferFlags {
 };
 
 struct InferenceRun {
-  measure::Record record = {};
+  record::Record record = {};
   bool scores_are_logits = false;          // of a mistake; otherwise probabilities
   Scores scores = {};                      // where classes are known
   std::string seen;                        // of each picture; see InferImages

@@ -36,7 +36,7 @@ void leave_out_trained(const data::RecalledSplit& recalled, const std::string& l
 
 /// Runs from before there were manifests only know how many images their parts had.
 void note_other_counts(const RunConfig& run, const std::string& location, data::OpenedData& opened) {
-  const measure::DataRecord& then = run.data();
+  const record::DataRecord& then = run.data();
   const data::Split& now = opened.split;
   if (!then.train || !then.val || !then.test) return;
   const auto count = [](const std::vector<std::uint32_t>& part) { return static_cast<std::int64_t>(part.size()); };

@@ -11,30 +11,30 @@
 #include "base/precision.h"
 #include "base/statistics.h"
 #include "base/tensor.h"
-#include "measure/record_json.h"
-#include "measure/record_kind.h"
-#include "measure/share_interval.h"
 #include "network/cost.h"
+#include "record/record_json.h"
+#include "record/record_kind.h"
+#include "record/share_interval.h"
 #include "run/placement_record.h"
 
 namespace evener::job {
 namespace {
 
-measure::Metric accuracy(const char* name, const char* title, const char* label, std::int64_t correct,
-                         std::int64_t images) {
+record::Metric accuracy(const char* name, const char* title, const char* label, std::int64_t correct,
+                        std::int64_t images) {
   return {.name = name,
           .unit = "share",
           .title = title,
           .label = label,
-          .role = measure::MetricRole::kQuality,
+          .role = record::MetricRole::kQuality,
           .value = static_cast<double>(correct) / static_cast<double>(images),
-          .interval = measure::share_interval(static_cast<double>(correct) / static_cast<double>(images), images),
+          .interval = record::share_interval(static_cast<double>(correct) / static_cast<double>(images), images),
           .of_images = images};
 }
 
 }  // namespace
 
-void fill_inference_setup(measure::Record& record, const std::vector<const OptionGroup*>& groups,
+void fill_inference_setup(record::Record& record, const std::vector<const OptionGroup*>& groups,
                           const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                           Precision precision, const task::InferSetup& setup) {
   nlohmann::json config = nlohmann::json::object();
@@ -47,7 +47,7 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
   nlohmann::json executed = nlohmann::json::object();
   for (const auto& [what, count] : setup.executed) executed[what] = count;
   config["executed"] = executed;
-  record.config = measure::config_from_json(config);
+  record.config = record::config_from_json(config);
   record.model.name = network.name();
   if (const network::Network* described = network.network()) {
     const auto cost = network::total_cost(*described);
@@ -83,7 +83,7 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
   if (!setup.reasons.front().empty()) record.notes.push_back(record.engine + " computed: " + setup.reasons.front());
   record.notes.insert(record.notes.end(), setup.call_notes.begin(), setup.call_notes.end());
   for (std::string& note : stage_notes(setup)) record.notes.push_back(std::move(note));
-  for (measure::ReplicaRecord& replica : record.placement.replicas) {
+  for (record::ReplicaRecord& replica : record.placement.replicas) {
     for (std::size_t s = 0; s < setup.stages.size(); ++s) {
       replica.stages[s].predicted_memory_bytes = setup.stages[s].memory_bytes;
     }
@@ -104,7 +104,7 @@ std::vector<std::string> stage_notes(const task::InferSetup& setup) {
   return notes;
 }
 
-void fill_stage_uses(measure::Record& record, const task::StageUses& uses) {
+void fill_stage_uses(record::Record& record, const task::StageUses& uses) {
   if (uses.empty()) return;
   double busy = 0, stages = 0;
   for (std::size_t r = 0; r < uses.size(); ++r) {
@@ -114,12 +114,12 @@ void fill_stage_uses(measure::Record& record, const task::StageUses& uses) {
       ++stages;
     }
   }
-  measure::add_metric(record, {.name = "pipeline_bubble",
-                               .unit = "share",
-                               .title = "bubble",
-                               .label = "the share of the stages' time that they waited",
-                               .better = measure::Better::kLower,
-                               .value = 1 - busy / stages});
+  record::add_metric(record, {.name = "pipeline_bubble",
+                              .unit = "share",
+                              .title = "bubble",
+                              .label = "the share of the stages' time that they waited",
+                              .better = record::Better::kLower,
+                              .value = 1 - busy / stages});
   std::string text;
   for (const task::StageUse& use : uses.front()) {
     text += fmt::format("{}{:.1f} % ({} a call)", text.empty() ? "" : ", ", 100 * use.busy_share,
@@ -129,48 +129,47 @@ void fill_stage_uses(measure::Record& record, const task::StageUses& uses) {
       fmt::format("stages{} were busy {} of the time", uses.size() > 1 ? " of the first replica" : "", text));
 }
 
-void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
+void fill_inference_speeds(record::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
                            const std::vector<double>& network_rates) {
   record.data.skipped += static_cast<std::int64_t>(result.skipped.size());
-  record.images_per_s =
-      measure::throughput_of(measure::block_rates(times_s, result.images_at_once), "blocks of images");
+  record.images_per_s = record::throughput_of(record::block_rates(times_s, result.images_at_once), "blocks of images");
   if (!record.images_per_s.median) record.images_per_s.reason = "no image was answered";
-  measure::add_metric(record, {.name = "answering_s",
-                               .unit = "s",
-                               .title = "",
-                               .label = "time of answering",
-                               .better = measure::Better::kLower,
-                               .value = result.seconds});
-  measure::Metric overall{
-      .name = measure::kOverallSpeed, .unit = "images/s", .title = "", .label = "images over seconds of answering"};
+  record::add_metric(record, {.name = "answering_s",
+                              .unit = "s",
+                              .title = "",
+                              .label = "time of answering",
+                              .better = record::Better::kLower,
+                              .value = result.seconds});
+  record::Metric overall{
+      .name = record::kOverallSpeed, .unit = "images/s", .title = "", .label = "images over seconds of answering"};
   if (result.seconds > 0) overall.value = static_cast<double>(result.answered) / result.seconds;
   if (!overall.value) overall.reason = "no image was answered";
-  measure::add_metric(record, std::move(overall));
-  measure::add_metric(record, {.name = "network_images_per_s",
-                               .unit = "images/s",
-                               .title = "network/s",
-                               .label = "speed of the network alone",
-                               .role = measure::MetricRole::kSpeed,
-                               .value = median(network_rates),
-                               .samples = network_rates,
-                               .interval = measure::median_interval(network_rates),
-                               .over = "blocks of calls",
-                               .reason = network_rates.empty() ? "it was not measured" : ""});
+  record::add_metric(record, std::move(overall));
+  record::add_metric(record, {.name = "network_images_per_s",
+                              .unit = "images/s",
+                              .title = "network/s",
+                              .label = "speed of the network alone",
+                              .role = record::MetricRole::kSpeed,
+                              .value = median(network_rates),
+                              .samples = network_rates,
+                              .interval = record::median_interval(network_rates),
+                              .over = "blocks of calls",
+                              .reason = network_rates.empty() ? "it was not measured" : ""});
 }
 
-void add_accuracies(measure::Record& record, const Scores& scores) {
-  measure::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));
-  measure::Metric of_five =
+void add_accuracies(record::Record& record, const Scores& scores) {
+  record::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));
+  record::Metric of_five =
       accuracy("top5_accuracy", "top 5", "accuracy among five", scores.correct_in_five, scores.images);
   if (scores.classes <= 5) {  // all of them are among the five
     of_five.value.reset();
     of_five.interval.reset();
     of_five.reason = fmt::format("there are {} classes, so that the true one is always among five", scores.classes);
   }
-  measure::add_metric(record, std::move(of_five));
+  record::add_metric(record, std::move(of_five));
 }
 
-void fill_inference_results(measure::Record& record, const std::string& part, const task::InferResult& result,
+void fill_inference_results(record::Record& record, const std::string& part, const task::InferResult& result,
                             const AnswerWriter& answers, const std::vector<double>& network_rates) {
   fill_inference_speeds(record, result, answers.times_s(), network_rates);
   const Scores& scores = answers.scores();

@@ -6,13 +6,13 @@
 
 #include "job/infer/answers.h"
 #include "job/infer/images.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "task/infer.h"
 
 namespace evener::job {
 
 /// Fills in what is known before the first answer. `groups`: the command's options.
-void fill_inference_setup(measure::Record& record, const std::vector<const OptionGroup*>& groups,
+void fill_inference_setup(record::Record& record, const std::vector<const OptionGroup*>& groups,
                           const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                           Precision precision, const task::InferSetup& setup);
 
@@ -20,19 +20,19 @@ void fill_inference_setup(measure::Record& record, const std::vector<const Optio
 std::vector<std::string> stage_notes(const task::InferSetup& setup);
 
 /// Fills in how busy each stage was; nothing where the network is not divided.
-void fill_stage_uses(measure::Record& record, const task::StageUses& uses);
+void fill_stage_uses(record::Record& record, const task::StageUses& uses);
 
 /// Fills in how fast it was. `times_s`: of each answer, since the first image was asked for.
-void fill_inference_speeds(measure::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
+void fill_inference_speeds(record::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
                            const std::vector<double>& network_rates);
 
 /// Of labelled images, of which there is one at least: the accuracy, and that among the five likeliest classes, which
 /// is absent where there are no more than five.
-void add_accuracies(measure::Record& record, const Scores& scores);
+void add_accuracies(record::Record& record, const Scores& scores);
 
 /// Fills in what came out of `part` of the data. `network_rates`: images per second of the network alone, in blocks of
 /// calls.
-void fill_inference_results(measure::Record& record, const std::string& part, const task::InferResult& result,
+void fill_inference_results(record::Record& record, const std::string& part, const task::InferResult& result,
                             const AnswerWriter& answers, const std::vector<double>& network_rates);
 
 }  // namespace evener::job

@@ -13,7 +13,7 @@ constexpr const char* kDataPath = "data-path";
 
 RunConfig::RunConfig(const std::filesystem::path& run) : folder_(run) {
   if (run.empty() || !std::filesystem::exists(run / "record.json")) return;
-  measure::Record record = measure::read_record(run);
+  record::Record record = record::read_record(run);
   config_ = std::move(record.config);
   data_ = std::move(record.data);
 }

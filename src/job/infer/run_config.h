@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "measure/record.h"
+#include "record/record.h"
 
 namespace evener::job {
 
@@ -36,11 +36,11 @@ class RunConfig {
   /// Empty = there is none.
   const std::filesystem::path& folder() const { return folder_; }
   /// How many images each part of the training's data had.
-  const measure::DataRecord& data() const { return data_; }
+  const record::DataRecord& data() const { return data_; }
 
  private:
   std::filesystem::path folder_;
-  measure::DataRecord data_;
+  record::DataRecord data_;
   std::map<std::string, std::string> config_;
 };
 

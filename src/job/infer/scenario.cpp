@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "measure/metric.h"
+#include "record/metric.h"
 
 namespace evener::job {
 namespace {
@@ -114,7 +114,7 @@ bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJo
   return result;
 }
 
-std::string scenario_text(const measure::Record& record) {
+std::string scenario_text(const record::Record& record) {
   std::size_t width = 0;
   for (const auto& [name, metric] : record.metrics) width = std::max(width, metric.label.size() + 2);
   std::string text;

@@ -19,6 +19,6 @@ bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJo
                                        const std::string& main_output, Observer& line);
 
 /// The result in sentences.
-std::string scenario_text(const measure::Record& record);
+std::string scenario_text(const record::Record& record);
 
 }  // namespace evener::job

@@ -14,8 +14,8 @@
 #include "base/plural.h"
 #include "base/tensor.h"
 #include "job/info/tensors_info.h"
-#include "measure/record_json.h"
 #include "network/cost.h"
+#include "record/record_json.h"
 #include "task/inference_model.h"
 #include "task/model_metadata.h"
 #include "weights/weights_file.h"
@@ -71,10 +71,10 @@ std::string share_text(const std::optional<double>& share, const std::optional<s
 /// What the record of a run's folder adds; nothing where there is none.
 void add_record(const fs::path& run, Description& info) {
   if (run.empty() || !fs::exists(run / "record.json")) return;
-  const measure::Record record = measure::read_record(run);
-  const measure::Accuracy& accuracy = record.training.accuracy;
+  const record::Record record = record::read_record(run);
+  const record::Accuracy& accuracy = record.training.accuracy;
   info.text += info_row("data", record.data.location);
-  info.text += info_row("made by", fmt::format("evener {}, {}", record.kind, measure::status_name(record.status)));
+  info.text += info_row("made by", fmt::format("evener {}, {}", record.kind, record::status_name(record.status)));
   if (!record.training.epochs.empty()) {
     info.text += info_row("epochs", std::to_string(record.training.epochs.size()));
   }
@@ -83,13 +83,13 @@ void add_record(const fs::path& run, Description& info) {
                                                   share_text(accuracy.test, record.data.test)));
   }
   for (const auto& [name, metric] : record.metrics) {
-    if (metric.role != measure::MetricRole::kQuality || !metric.value || metric.unit != "share") continue;
+    if (metric.role != record::MetricRole::kQuality || !metric.value || metric.unit != "share") continue;
     info.text += info_row(info.text.find("\nfigures") == std::string::npos ? "figures" : "",
                           fmt::format("{}: {:.2f} %", metric.label, 100 * *metric.value));
   }
   const auto value = [](const std::optional<double>& share) { return share ? ordered_json(*share) : ordered_json(); };
   info.json["run"] = {{"kind", record.kind},
-                      {"status", measure::status_name(record.status)},
+                      {"status", record::status_name(record.status)},
                       {"data", record.data.location},
                       {"epochs", record.training.epochs.size()},
                       {"validation_accuracy", value(accuracy.val)},
@@ -204,7 +204,7 @@ Description foreign_info(const FileInfoRequest& request) {
 
 /// A run that leaves no weights, as those of infer, or that has none yet.
 Description record_info(const fs::path& run) {
-  const measure::Record record = measure::read_record(run);
+  const record::Record record = record::read_record(run);
   Description info;
   info.text = info_row("network", record.model.name);
   info.text += info_row("weights", "none in this folder");

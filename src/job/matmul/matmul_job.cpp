@@ -11,9 +11,9 @@
 #include "base/plural.h"
 #include "base/version.h"
 #include "job/train/hosts.h"
-#include "measure/record_json.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
+#include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
 
@@ -82,13 +82,13 @@ class Products {
   }
 
   void begin(const DeviceProducts& first) {
-    measure::Record& record = run_.record();
+    record::Record& record = run_.record();
     nlohmann::json config = nlohmann::json::object();
     for (const OptionGroup* group :
          {static_cast<const OptionGroup*>(&flags_.product), static_cast<const OptionGroup*>(&flags_.repeats)}) {
       group->record(config);
     }
-    record.config = measure::config_from_json(config);
+    record.config = record::config_from_json(config);
     record.seeds = {{"seed", *flags_.product.seed}};
     record.model.name = fmt::format("{0} x {0}", *flags_.product.size);
     record.model.forward_flops = static_cast<std::int64_t>(first.flops);

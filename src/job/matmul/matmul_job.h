@@ -8,13 +8,13 @@
 #include "job/matmul/matmul_flags.h"
 #include "job/matmul/record.h"
 #include "job/observer.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
 
 struct MatmulRun {
-  measure::Record record;
+  record::Record record;
   std::vector<DeviceProducts> products;  // of each device, in the order of the placement
   std::filesystem::path folder;          // empty: none was asked for
 };

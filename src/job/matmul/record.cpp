@@ -7,13 +7,13 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
-#include "measure/metric.h"
-#include "measure/statistics.h"
+#include "record/metric.h"
+#include "record/statistics.h"
 
 namespace evener::job {
 namespace {
 
-using measure::Metric;
+using record::Metric;
 
 std::vector<double> rates_of(const DeviceProducts& products) {
   std::vector<double> rates;
@@ -28,10 +28,10 @@ Metric speed_of(const DeviceProducts& products) {
           .unit = "GFLOP/s",
           .title = "GFLOP/s",
           .label = "speed of products",
-          .role = measure::MetricRole::kSpeed,
+          .role = record::MetricRole::kSpeed,
           .value = median(rates),
           .samples = rates,
-          .interval = measure::median_interval(rates),
+          .interval = record::median_interval(rates),
           .over = each == 1 ? "products" : fmt::format("blocks of {} products", each)};
 }
 
@@ -40,7 +40,7 @@ Metric seconds_metric(const char* name, const char* title, const char* label, st
           .unit = "s",
           .title = title,
           .label = label,
-          .better = measure::Better::kLower,
+          .better = record::Better::kLower,
           .value = value,
           .reason = value ? "" : "the processor computes where the matrices lie"};
 }
@@ -63,7 +63,7 @@ std::string line(const char* title, const std::string& text) {
 
 }  // namespace
 
-void fill_products(measure::Record& record, const DeviceProducts& products, bool several) {
+void fill_products(record::Record& record, const DeviceProducts& products, bool several) {
   const task::MatmulResult& result = products.result;
   std::vector<Metric> metrics = {
       speed_of(products),
@@ -80,8 +80,8 @@ void fill_products(measure::Record& record, const DeviceProducts& products, bool
        .unit = "",
        .title = "",
        .label = "largest difference of a row from the true product, of what rounding explains",
-       .better = measure::Better::kLower,
-       .role = measure::MetricRole::kQuality,
+       .better = record::Better::kLower,
+       .role = record::MetricRole::kQuality,
        .value = result.check.difference / result.check.allowed}};
   for (Metric& metric : metrics) {
     if (several) {
@@ -91,7 +91,7 @@ void fill_products(measure::Record& record, const DeviceProducts& products, bool
       if (!metric.title.empty()) metric.title += " " + products.name;
       metric.label += " on " + products.name;
     }
-    measure::add_metric(record, std::move(metric));
+    record::add_metric(record, std::move(metric));
   }
 }
 
@@ -102,7 +102,7 @@ std::string products_text(const DeviceProducts& products) {
   std::string text = fmt::format("{} ({}{}), {}\n", products.name, stage.device_name,
                                  stage.device.kind == DeviceKind::kCpu ? ", " + counted(stage.threads, "thread") : "",
                                  products.method);
-  text += line("speed", fmt::format("{} ({})", gflops_text(*speed.value), measure::spread_text(speed)));
+  text += line("speed", fmt::format("{} ({})", gflops_text(*speed.value), record::spread_text(speed)));
   text += line("of the peak", share_text(products));
   text += line("a product", duration_text(*median(result.product_s)));
   if (result.h2d_s && result.d2h_s) {

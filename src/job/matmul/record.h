@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "job/peak_rate.h"
-#include "measure/record.h"
 #include "placement/plan.h"
+#include "record/record.h"
 #include "task/matmul.h"
 
 namespace evener::job {
@@ -22,7 +22,7 @@ struct DeviceProducts {
 };
 
 /// Adds its figures. Where there are `several` devices, their names have the device's behind them.
-void fill_products(measure::Record& record, const DeviceProducts& products, bool several);
+void fill_products(record::Record& record, const DeviceProducts& products, bool several);
 
 /// The lines that people read.
 std::string products_text(const DeviceProducts& products);

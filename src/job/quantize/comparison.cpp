@@ -9,18 +9,18 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
-#include "measure/metric.h"
-#include "measure/share_interval.h"
-#include "measure/statistics.h"
+#include "record/metric.h"
+#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "report/format.h"
 #include "task/limits.h"
 
 namespace evener::job {
 namespace {
 
-using measure::Better;
-using measure::Metric;
-using measure::MetricRole;
+using record::Better;
+using record::Metric;
+using record::MetricRole;
 
 constexpr std::size_t kWorstShown = 5;
 
@@ -93,7 +93,7 @@ constexpr auto kFew = static_cast<std::int64_t>(task::kFewJudged);
 std::string change_text(double before, double after, std::int64_t images) {
   if (images >= kFew) return fmt::format("{:+.2f} points of {} images", 100 * (after - before), images);
   return fmt::format("of {}, too few to tell a change: before {}, after {} (95 %)", counted(images, "image"),
-                     measure::share_interval_text(before, images), measure::share_interval_text(after, images));
+                     record::share_interval_text(before, images), record::share_interval_text(after, images));
 }
 
 std::string precision_row(const char* what, const std::optional<double>& before, const std::optional<double>& after,
@@ -116,59 +116,59 @@ Metric share(const char* name, const char* title, const char* label, const task:
 }
 
 void add_precision(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
-                   measure::Record& record) {
+                   record::Record& record) {
   const auto add = [&](const char* name, const char* title, const std::optional<double>& value) {
     if (!value) return;
-    measure::add_metric(record, {.name = prefix + name,
-                                 .unit = "share",
-                                 .title = prefix.empty() ? title : "",
-                                 .label = title + of,
-                                 .role = MetricRole::kQuality,
-                                 .value = value,
-                                 .of_images = figures.images});
+    record::add_metric(record, {.name = prefix + name,
+                                .unit = "share",
+                                .title = prefix.empty() ? title : "",
+                                .label = title + of,
+                                .role = MetricRole::kQuality,
+                                .value = value,
+                                .of_images = figures.images});
   };
   add("map_50", "mAP@0.5", figures.ap_50);
   add("map", "mAP@0.5:0.95", figures.ap);
 }
 
 void add_energy(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
-                const std::string& reason, measure::Record& record) {
+                const std::string& reason, record::Record& record) {
   const std::optional<double> joules = joules_per_image(figures);
-  measure::add_metric(record, {.name = prefix + "energy_per_image_j",
-                               .unit = "J",
-                               .title = prefix.empty() ? "energy" : "",
-                               .label = "energy of one image, whole machine" + of,
-                               .better = Better::kLower,
-                               .role = MetricRole::kCost,
-                               .value = joules,
-                               .reason = joules ? "" : reason});
+  record::add_metric(record, {.name = prefix + "energy_per_image_j",
+                              .unit = "J",
+                              .title = prefix.empty() ? "energy" : "",
+                              .label = "energy of one image, whole machine" + of,
+                              .better = Better::kLower,
+                              .role = MetricRole::kCost,
+                              .value = joules,
+                              .reason = joules ? "" : reason});
 }
 
 void add_run(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
-             measure::Record& record) {
+             record::Record& record) {
   const auto add = [&](const char* name, const char* unit, const std::string& label, Better better, MetricRole role,
                        const std::vector<double>& samples, const char* over) {
-    measure::add_metric(record, {.name = prefix + name,
-                                 .unit = unit,
-                                 .title = prefix.empty() ? label : "",
-                                 .label = label + of,
-                                 .better = better,
-                                 .role = role,
-                                 .value = median(samples),
-                                 .samples = samples,
-                                 .interval = measure::median_interval(samples),
-                                 .over = over,
-                                 .reason = samples.empty() ? "it was not measured" : ""});
+    record::add_metric(record, {.name = prefix + name,
+                                .unit = unit,
+                                .title = prefix.empty() ? label : "",
+                                .label = label + of,
+                                .better = better,
+                                .role = role,
+                                .value = median(samples),
+                                .samples = samples,
+                                .interval = record::median_interval(samples),
+                                .over = over,
+                                .reason = samples.empty() ? "it was not measured" : ""});
   };
   add("network_images_per_s", "images/s", "network/s", Better::kHigher, MetricRole::kSpeed, figures.rates,
       "blocks of calls");
   add("latency_s", "s", "latency", Better::kLower, MetricRole::kCost, figures.latencies_s, "calls with one image");
-  measure::add_metric(record, {.name = prefix + "memory_bytes",
-                               .unit = "bytes",
-                               .title = prefix.empty() ? "memory" : "",
-                               .label = "memory of the network" + of,
-                               .better = Better::kLower,
-                               .value = static_cast<double>(figures.memory_bytes)});
+  record::add_metric(record, {.name = prefix + "memory_bytes",
+                              .unit = "bytes",
+                              .title = prefix.empty() ? "memory" : "",
+                              .label = "memory of the network" + of,
+                              .better = Better::kLower,
+                              .value = static_cast<double>(figures.memory_bytes)});
 }
 
 }  // namespace
@@ -221,14 +221,14 @@ std::string layers_csv(const std::vector<task::LayerError>& layers) {
   return text;
 }
 
-void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record) {
+void fill_quantize_metrics(const QuantizeComparison& c, record::Record& record) {
   const auto bytes = [&](const char* name, const char* title, const char* label, std::uint64_t value) {
-    measure::add_metric(record, {.name = name,
-                                 .unit = "bytes",
-                                 .title = title,
-                                 .label = label,
-                                 .better = Better::kLower,
-                                 .value = static_cast<double>(value)});
+    record::add_metric(record, {.name = name,
+                                .unit = "bytes",
+                                .title = title,
+                                .label = label,
+                                .better = Better::kLower,
+                                .value = static_cast<double>(value)});
   };
   bytes("weights_bytes", "weights", "size of the weights", c.file_bytes);
   bytes("float_weights_bytes", "", "size of the weights in float32", c.float_bytes);
@@ -240,50 +240,50 @@ void fill_quantize_metrics(const QuantizeComparison& c, measure::Record& record)
     add_precision("", "", c.after, record);
     add_precision("float_", " in float", c.before, record);
     const task::Int8Layers layers = task::int8_layers(c.after.executed);
-    measure::add_metric(record, {.name = "int8_layers",
-                                 .unit = "",
-                                 .title = "int8 layers",
-                                 .label = "layers computed in int8",
-                                 .value = static_cast<double>(layers.int8)});
+    record::add_metric(record, {.name = "int8_layers",
+                                .unit = "",
+                                .title = "int8 layers",
+                                .label = "layers computed in int8",
+                                .value = static_cast<double>(layers.int8)});
     if (c.after.labelled > 0) {
-      measure::add_metric(record, share("accuracy", "accuracy", "accuracy", c.after));
-      measure::add_metric(record, share("float_accuracy", "float", "accuracy in float", c.before));
+      record::add_metric(record, share("accuracy", "accuracy", "accuracy", c.after));
+      record::add_metric(record, share("float_accuracy", "float", "accuracy in float", c.before));
     }
     if (const auto same = agreement(c)) {
-      measure::add_metric(record, {.name = "same_class",
-                                   .unit = "share",
-                                   .title = c.classes_known ? "same class" : "same output",
-                                   .label = c.classes_known ? "images of the same class as in float"
-                                                            : "images with the same largest output as in float",
-                                   .role = MetricRole::kQuality,
-                                   .value = same,
-                                   .of_images = c.after.images});
+      record::add_metric(record, {.name = "same_class",
+                                  .unit = "share",
+                                  .title = c.classes_known ? "same class" : "same output",
+                                  .label = c.classes_known ? "images of the same class as in float"
+                                                           : "images with the same largest output as in float",
+                                  .role = MetricRole::kQuality,
+                                  .value = same,
+                                  .of_images = c.after.images});
     }
   }
   if (c.engines && c.engines->images > 0) {
-    measure::add_metric(record, {.name = "same_class_as_in_training",
-                                 .unit = "share",
-                                 .title = "",
-                                 .label = "images of the same class with fake quantisation in LibTorch and in int8",
-                                 .role = MetricRole::kQuality,
-                                 .value = share_of_engines(*c.engines),
-                                 .of_images = static_cast<std::int64_t>(c.engines->images)});
+    record::add_metric(record, {.name = "same_class_as_in_training",
+                                .unit = "share",
+                                .title = "",
+                                .label = "images of the same class with fake quantisation in LibTorch and in int8",
+                                .role = MetricRole::kQuality,
+                                .value = share_of_engines(*c.engines),
+                                .of_images = static_cast<std::int64_t>(c.engines->images)});
     if (c.engines->widest_gap) {
-      measure::add_metric(record, {.name = "widest_tie_steps",
-                                   .unit = "steps",
-                                   .title = "",
-                                   .label = "widest gap of the two highest scores where these classes differ",
-                                   .better = Better::kLower,
-                                   .value = *c.engines->widest_gap});
+      record::add_metric(record, {.name = "widest_tie_steps",
+                                  .unit = "steps",
+                                  .title = "",
+                                  .label = "widest gap of the two highest scores where these classes differ",
+                                  .better = Better::kLower,
+                                  .value = *c.engines->widest_gap});
     }
   }
   if (!c.layers.empty() && std::isfinite(c.layers.back().sqnr_db)) {
-    measure::add_metric(record, {.name = "last_layer_sqnr_db",
-                                 .unit = "dB",
-                                 .title = "SQNR",
-                                 .label = "signal to quantisation noise of the last layer",
-                                 .role = MetricRole::kQuality,
-                                 .value = c.layers.back().sqnr_db});
+    record::add_metric(record, {.name = "last_layer_sqnr_db",
+                                .unit = "dB",
+                                .title = "SQNR",
+                                .label = "signal to quantisation noise of the last layer",
+                                .role = MetricRole::kQuality,
+                                .value = c.layers.back().sqnr_db});
   }
 }
 

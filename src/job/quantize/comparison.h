@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
+#include "record/record.h"
 #include "task/quantize/agreement.h"
 #include "task/quantize/figures.h"
 #include "task/quantize/quantize.h"
@@ -28,6 +28,6 @@ std::string comparison_text(const QuantizeComparison& comparison);
 std::string layers_csv(const std::vector<task::LayerError>& layers);
 
 /// The same figures for the record: each with its fellow of before, "float_...".
-void fill_quantize_metrics(const QuantizeComparison& comparison, measure::Record& record);
+void fill_quantize_metrics(const QuantizeComparison& comparison, record::Record& record);
 
 }  // namespace evener::job

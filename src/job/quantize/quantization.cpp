@@ -23,9 +23,9 @@
 #include "job/quantize/quantize_flags.h"
 #include "job/train/hosts.h"
 #include "measure/energy_meter.h"
-#include "measure/record_json.h"
 #include "measure/sensors/open_sensors.h"
 #include "network/cost.h"
+#include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
 
@@ -55,7 +55,7 @@ class Quantization {
   }
 
   QuantizedRun run() {
-    measure::Record record = run_->measure([&] {
+    record::Record record = run_->measure([&] {
       work();
       return run_->record();
     });
@@ -160,7 +160,7 @@ class Quantization {
   }
 
   void begin() {
-    measure::Record& record = run_->record();
+    record::Record& record = run_->record();
     nlohmann::json config = nlohmann::json::object();
     for (const OptionGroup* group : flags_.groups()) group->record(config);
     add_data_path(*flags_.data.data, config);
@@ -174,7 +174,7 @@ class Quantization {
       }
     }
     if (images_.evaluation.shown.part == "all" && flags_.data.split->empty()) config["split"] = {0, 0, 100};
-    record.config = measure::config_from_json(config);
+    record.config = record::config_from_json(config);
     record.model.name = model_.name();
     const auto cost = network::total_cost(*model_.network());
     record.model.parameters = cost.parameters;

@@ -12,7 +12,7 @@
 namespace evener::job {
 
 struct QuantizedRun {
-  measure::Record record;
+  record::Record record;
   QuantizeComparison comparison;  // before and after
   std::filesystem::path folder;   // of the quantised network
 };

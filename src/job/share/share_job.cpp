@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 /// The part of the training's data that it had not learnt from.
 std::string judging_part(const report::Run& training, const std::string& folder) {
-  const measure::Record& record = training.record;
+  const record::Record& record = training.record;
   if (record.kind != "train") throw UsageError("'" + folder + "' is not the folder of a training");
   if (!record.training.accuracy.val && !record.training.accuracy.test) {
     throw UsageError("'" + folder +

@@ -47,7 +47,7 @@ class PlanFile {
 };
 
 /// What the words say behind "NAME=", or else the option's default.
-std::string value_in_words(const measure::SweepCell& cell, const OptionSet& options, const std::string& name) {
+std::string value_in_words(const record::SweepCell& cell, const OptionSet& options, const std::string& name) {
   const auto found = std::ranges::find_if(cell.words, [&](const auto& word) { return word.starts_with(name + "="); });
   return found == cell.words.end() ? options.find(name)->default_text() : found->substr(name.size() + 1);
 }
@@ -72,7 +72,7 @@ nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> 
 
 }  // namespace
 
-std::vector<std::string> plan_words(const measure::SweepCell& cell, const OptionSet& options) {
+std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options) {
   std::vector<std::string> words = {"evener", "plan"};
   for (std::size_t n = 1; n < cell.words.size(); ++n) {
     const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
@@ -81,27 +81,27 @@ std::vector<std::string> plan_words(const measure::SweepCell& cell, const Option
   return words;
 }
 
-void take_prediction(const nlohmann::json& plan, const OptionSet& options, measure::SweepCell& cell) {
+void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell) {
   const std::string on = value_in_words(cell, options, "--on");
   const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
   for (const nlohmann::json& row : plan.value("placements", nlohmann::json::array())) {
     if (row.value("placement", "") != on || !row.contains("images_per_s")) continue;
-    cell.predicted = measure::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
-                                             .run_s = row.value("epoch_s", 0.0) * epochs};
+    cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
+                                            .run_s = row.value("epoch_s", 0.0) * epochs};
   }
 }
 
-void predict(measure::SweepRecord& sweep, Observer& observer, const fs::path& program) {
+void predict(record::SweepRecord& sweep, Observer& observer, const fs::path& program) {
   if (sweep.command != "train") throw UsageError("--predict: only trainings are planned, not '" + sweep.command + "'");
   const MeasuredCommand command = measured_command(sweep.command);
   using Work = std::pair<std::vector<std::string>, std::map<std::string, std::string>>;
-  std::map<Work, std::vector<measure::SweepCell*>> works;
-  for (measure::SweepCell& cell : sweep.cells) {
+  std::map<Work, std::vector<record::SweepCell*>> works;
+  for (record::SweepCell& cell : sweep.cells) {
     if (!cell.predicted) works[{plan_words(cell, command.options), cell.environment}].push_back(&cell);
   }
   for (const auto& [work, cells] : works) {
     std::vector<std::string> placements;
-    for (const measure::SweepCell* cell : cells) {
+    for (const record::SweepCell* cell : cells) {
       const std::string on = value_in_words(*cell, command.options, "--on");
       if (std::ranges::find(placements, on) == placements.end()) placements.push_back(on);
     }
@@ -110,7 +110,7 @@ void predict(measure::SweepRecord& sweep, Observer& observer, const fs::path& pr
     words.push_back(fmt::format("--on={}", fmt::join(placements, ",")));
     const nlohmann::json plan = run_plan_child(program, words, work.second, observer);
     if (!plan.is_object()) continue;
-    for (measure::SweepCell* cell : cells) take_prediction(plan, command.options, *cell);
+    for (record::SweepCell* cell : cells) take_prediction(plan, command.options, *cell);
   }
 }
 

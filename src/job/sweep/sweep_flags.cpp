@@ -30,7 +30,7 @@ double width_of(const std::string& text) {
 
 }  // namespace
 
-void SweepFlags::fill(measure::SweepRecord& sweep) const {
+void SweepFlags::fill(record::SweepRecord& sweep) const {
   sweep.repeats = runs->value_or(*repeats);
   sweep.warmup = *warmup;
   if (!until->empty()) sweep.until_width = width_of(*until);

@@ -3,7 +3,7 @@
 
 #include "job/options/option_set.h"
 #include "job/sweep/sweep_plan.h"
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 
 namespace evener::job {
 
@@ -71,7 +71,7 @@ struct SweepFlags : OptionGroup {
   SweepPlan plan;
 
   /// Fills in what these options say of a sweep.
-  void fill(measure::SweepRecord& sweep) const;
+  void fill(record::SweepRecord& sweep) const;
 
  private:
   void check_together() const override;

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string name_of(const measure::SweepRecord& sweep, const measure::SweepCell& cell) {
+std::string name_of(const record::SweepRecord& sweep, const record::SweepCell& cell) {
   const std::string name = bench::cell_name(sweep.axes, cell.values);
   return name.empty() ? "the cell" : name;
 }
@@ -41,24 +41,24 @@ std::string left_text(std::optional<double> left_s) {
 /// Tells runs as they begin and end.
 class SweepProgress : public bench::SweepObserver {
  public:
-  SweepProgress(const measure::SweepRecord& sweep, Observer& observer) : sweep_(sweep), observer_(observer) {}
+  SweepProgress(const record::SweepRecord& sweep, Observer& observer) : sweep_(sweep), observer_(observer) {}
 
-  void on_begin(const measure::SweepRun& run, const measure::SweepCell& cell, std::size_t number,
+  void on_begin(const record::SweepRun& run, const record::SweepCell& cell, std::size_t number,
                 std::size_t all) override {
     what_ = fmt::format("[{}/{}] {}, {} {}", number, all, name_of(sweep_, cell),
-                        run.part == measure::kMeasurePart ? "block" : run.part, run.block);
+                        run.part == record::kMeasurePart ? "block" : run.part, run.block);
     if (observer_.redraws()) observer_.show(what_ + " ...");
   }
-  void on_end(const measure::SweepRun& run, const measure::SweepCell&, std::optional<double> left_s) override {
-    std::string how = run.end == measure::RunEnd::kInvalid ? "INVALID" : measure::run_end_name(run.end);
-    if (run.end == measure::RunEnd::kDone) how = "";
+  void on_end(const record::SweepRun& run, const record::SweepCell&, std::optional<double> left_s) override {
+    std::string how = run.end == record::RunEnd::kInvalid ? "INVALID" : record::run_end_name(run.end);
+    if (run.end == record::RunEnd::kDone) how = "";
     if (!run.reason.empty()) how += (how.empty() ? "" : ": ") + run.reason;
     observer_.note(fmt::format("{}: {}{}{}", what_, duration_text(run.seconds.value_or(0)),
                                how.empty() ? "" : ", " + how, left_text(left_s)));
   }
 
  private:
-  const measure::SweepRecord& sweep_;
+  const record::SweepRecord& sweep_;
   Observer& observer_;
   std::string what_;
 };
@@ -66,7 +66,7 @@ class SweepProgress : public bench::SweepObserver {
 /// Stops a sweep whose program or data has changed since it began: results would be mixed.
 class UnchangedGuard {
  public:
-  void operator()(const measure::SweepCell& cell) {
+  void operator()(const record::SweepCell& cell) {
     if (program_.has_changed()) {
       throw Error(
           "the program was built again while the sweep ran; what is done stays, and the same command begins a new "
@@ -93,9 +93,9 @@ class UnchangedGuard {
 
 /// The earlier state of the sweep in the folder; absent where there is none. Throws UsageError where the folder holds
 /// something else.
-std::optional<measure::SweepRecord> earlier_sweep(const fs::path& folder) {
+std::optional<record::SweepRecord> earlier_sweep(const fs::path& folder) {
   std::error_code none;
-  if (fs::exists(folder / measure::kSweepFile, none)) return measure::read_sweep(folder);
+  if (fs::exists(folder / record::kSweepFile, none)) return record::read_sweep(folder);
   if (fs::exists(folder, none) && !fs::is_directory(folder, none)) {
     throw UsageError(folder.string() + " is no folder; give another --out");
   }
@@ -139,19 +139,18 @@ void keep_reference(const SweepFlags& flags, const fs::path& folder) {
   if (flags.reference->empty()) return;
   report::read_reference(*flags.reference);
   constexpr std::uint64_t kLargest = 10'000'000;
-  write_file_atomically(folder / measure::kReferenceFile, read_file(*flags.reference, kLargest));
+  write_file_atomically(folder / record::kReferenceFile, read_file(*flags.reference, kLargest));
 }
 
 /// Predictions that were asked for, now or earlier.
-void take_predictions(const SweepFlags& flags, const std::optional<measure::SweepRecord>& earlier,
-                      measure::SweepRecord& sweep, Observer& observer) {
+void take_predictions(const SweepFlags& flags, const std::optional<record::SweepRecord>& earlier,
+                      record::SweepRecord& sweep, Observer& observer) {
   if (earlier) keep_predictions(*earlier, sweep);
   if (*flags.predict) predict(sweep, observer, program_to_start());
 }
 
 /// Makes the runs that are still to come. Returns why it ended before all were made; "" = it didn't.
-std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, const fs::path& folder,
-                      Observer& observer) {
+std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const fs::path& folder, Observer& observer) {
   const auto earlier = earlier_sweep(folder);
   bench::ChildExecutor executor({.prepare = sweep.prepare,
                                  .cleanup = sweep.cleanup,
@@ -166,13 +165,13 @@ std::string make_runs(const SweepFlags& flags, measure::SweepRecord& sweep, cons
   UnchangedGuard guard;
   if (!news.empty()) observer.note(news);
   take_predictions(flags, earlier, sweep, observer);
-  measure::write_sweep(folder, sweep);
+  record::write_sweep(folder, sweep);
   keep_reference(flags, folder);
   SweepProgress progress(sweep, observer);
   try {
     return bench::run_sweep(sweep, folder, executor, progress,
                             {.again_failed = *flags.again == "failed",
-                             .before_run = [&](const measure::SweepCell& cell) { guard(cell); }})
+                             .before_run = [&](const record::SweepCell& cell) { guard(cell); }})
         .stopped;
   } catch (...) {
     observer.finish();
@@ -195,10 +194,10 @@ std::size_t SweepOutcome::invalid_cells() const {
   return cells_with(sweep, &report::SweepCellRuns::invalid);
 }
 
-std::string choose_series(measure::SweepRecord& sweep, const std::optional<measure::SweepRecord>& earlier,
+std::string choose_series(record::SweepRecord& sweep, const std::optional<record::SweepRecord>& earlier,
                           const std::string& program, const std::string& machine) {
   if (earlier) sweep.series = earlier->series;
-  for (const measure::SweepSeries& series : sweep.series) {
+  for (const record::SweepSeries& series : sweep.series) {
     if (series.program != program || series.machine != machine) continue;
     sweep.series_now = series.number;
     return "";
@@ -232,16 +231,16 @@ std::vector<std::string> named_places(const SweepPlan& plan) {
   return places;
 }
 
-void keep_predictions(const measure::SweepRecord& earlier, measure::SweepRecord& sweep) {
+void keep_predictions(const record::SweepRecord& earlier, record::SweepRecord& sweep) {
   if (earlier.series.size() != sweep.series.size()) return;  // another program may be faster
-  for (measure::SweepCell& cell : sweep.cells) {
-    const auto known = std::ranges::find(earlier.cells, cell.key, &measure::SweepCell::key);
+  for (record::SweepCell& cell : sweep.cells) {
+    const auto known = std::ranges::find(earlier.cells, cell.key, &record::SweepCell::key);
     if (known != earlier.cells.end()) cell.predicted = known->predicted;
   }
 }
 
-measure::SweepRecord asked_for(const SweepFlags& flags) {
-  measure::SweepRecord sweep;
+record::SweepRecord asked_for(const SweepFlags& flags) {
+  record::SweepRecord sweep;
   sweep.title = flags.plan.title;
   sweep.command = flags.plan.command;
   sweep.version = program_version();
@@ -257,7 +256,7 @@ SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* 
   set_up(flags);
   if (flags.prepare->empty()) require_places(flags.plan);  // which may make them
   const fs::path folder = folder_of(flags);
-  measure::SweepRecord sweep = asked_for(flags);
+  record::SweepRecord sweep = asked_for(flags);
   const std::string stopped = make_runs(flags, sweep, folder, observer);
   if (!stopped.empty()) observer.note(stopped + "; the same command goes on with the sweep");
   SweepOutcome outcome{.sweep = report::load_sweep(folder), .stopped = stopped, .page = {}};
@@ -267,12 +266,12 @@ SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* 
 }
 
 std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer) {
-  measure::SweepRecord sweep = asked_for(flags);
+  record::SweepRecord sweep = asked_for(flags);
   const fs::path folder = folder_of(flags);
   const auto earlier = earlier_sweep(folder);
   const std::string news = choose_series(sweep, earlier, bench::program_identity(), bench::machine_identity());
   take_predictions(flags, earlier, sweep, observer);
-  bench::Schedule schedule(sweep, measure::read_journal(folder));
+  bench::Schedule schedule(sweep, record::read_journal(folder));
   std::string text = fmt::format("{} of 'evener {}', {}\n", counted(sweep.cells.size(), "cell"), sweep.command,
                                  stopping_rule_text(sweep));
   if (!news.empty()) text += news + "\n";

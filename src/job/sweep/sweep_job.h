@@ -28,14 +28,14 @@ struct SweepOutcome {
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 /// What completed options ask for, before it is known what there is of it.
-measure::SweepRecord asked_for(const SweepFlags& flags);
+record::SweepRecord asked_for(const SweepFlags& flags);
 
 /// The series that this program on this machine goes on with, or begins. Returns why a new one begins; "" = none does.
-std::string choose_series(measure::SweepRecord& sweep, const std::optional<measure::SweepRecord>& earlier,
+std::string choose_series(record::SweepRecord& sweep, const std::optional<record::SweepRecord>& earlier,
                           const std::string& program, const std::string& machine);
 
 /// Takes over what was predicted of the same cells earlier, unless a series has begun since.
-void keep_predictions(const measure::SweepRecord& earlier, measure::SweepRecord& sweep);
+void keep_predictions(const record::SweepRecord& earlier, record::SweepRecord& sweep);
 
 /// Relative names of files and folders that runs read.
 std::vector<std::string> named_places(const SweepPlan& plan);

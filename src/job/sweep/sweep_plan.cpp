@@ -42,9 +42,9 @@ std::map<std::string, SweepValue> settings_of(const SweepPlan& plan, const std::
   return settings;
 }
 
-measure::SweepCell cell_of(const SweepPlan& plan, const MeasuredCommand& command,
-                           const std::map<std::string, std::string>& values) {
-  measure::SweepCell cell;
+record::SweepCell cell_of(const SweepPlan& plan, const MeasuredCommand& command,
+                          const std::map<std::string, std::string>& values) {
+  record::SweepCell cell;
   cell.values = values;
   cell.words = {command.name};
   const std::map<std::string, SweepValue> settings = settings_of(plan, values);
@@ -119,13 +119,13 @@ const OptionBase* option_of_key(const MeasuredCommand& command, const std::strin
   throw UsageError(unknown_name_message("option of '" + command.name + "'", key, known));
 }
 
-std::vector<measure::SweepCell> cells_of(const SweepPlan& plan) {
+std::vector<record::SweepCell> cells_of(const SweepPlan& plan) {
   const MeasuredCommand command = measured_command(plan.command);
-  std::vector<measure::SweepCell> cells;
+  std::vector<record::SweepCell> cells;
   for (const auto& values : bench::combinations(plan.axes, plan.exclusions)) {
     cells.push_back(cell_of(plan, command, values));
   }
-  for (const measure::SweepCell& cell : cells) {
+  for (const record::SweepCell& cell : cells) {
     try {
       check_settings(plan.command, settings_of(plan, cell.values));
     } catch (const UsageError& error) {

@@ -7,7 +7,7 @@
 
 #include "bench/sweep/axes.h"
 #include "job/sweep/measured_command.h"
-#include "measure/sweep_file.h"
+#include "record/sweep_file.h"
 
 namespace evener::job {
 
@@ -18,7 +18,7 @@ struct SweepPlan {
   std::string title, command, default_out;
   std::string file;                         // of the experiment; empty: words were typed
   std::map<std::string, SweepValue> fixed;  // by key: "batch", "$OMP_WAIT_POLICY"
-  std::vector<measure::SweepAxis> axes;
+  std::vector<record::SweepAxis> axes;
   std::map<std::string, std::map<std::string, SweepValue>> values;  // of an axis' name: what its texts stand for
   std::vector<bench::Exclusion> exclusions;
 };
@@ -31,6 +31,6 @@ const OptionBase* option_of_key(const MeasuredCommand& command, const std::strin
 
 /// The cells with their words, and with what identifies them and their data. Each is checked as the measured command
 /// would check it, as far as that can be known beforehand. Throws UsageError naming the cell.
-std::vector<measure::SweepCell> cells_of(const SweepPlan& plan);
+std::vector<record::SweepCell> cells_of(const SweepPlan& plan);
 
 }  // namespace evener::job

@@ -228,7 +228,7 @@ class ExperimentReader {
     };
     std::ranges::sort(in_order, {}, place);
     for (const auto& [key, values] : in_order) {
-      measure::SweepAxis axis;
+      record::SweepAxis axis;
       axis.names = {key};
       for (std::string& text : texts_of(key, axis_values(key, *values))) axis.steps.push_back({std::move(text)});
       plan_.axes.push_back(std::move(axis));
@@ -250,7 +250,7 @@ class ExperimentReader {
 
   void read_together() {
     each_table("together", [&](const toml::table& table) {
-      measure::SweepAxis axis;
+      record::SweepAxis axis;
       for (const auto& [name, node] : table) {
         const std::string key(name.str());
         const std::vector<std::string> texts = texts_of(key, axis_values(key, node));
@@ -272,7 +272,7 @@ class ExperimentReader {
       bench::Exclusion& exclusion = plan_.exclusions.emplace_back();
       for (const auto& [name, node] : table) {
         const std::string key(name.str());
-        const bool is_axis = std::ranges::any_of(plan_.axes, [&](const measure::SweepAxis& axis) {
+        const bool is_axis = std::ranges::any_of(plan_.axes, [&](const record::SweepAxis& axis) {
           return std::ranges::find(axis.names, key) != axis.names.end();
         });
         if (!is_axis) fail(line_of(node), fmt::format("[[exclude]] names '{}', which is no axis", key));

@@ -165,13 +165,13 @@ class WordReader {
 
   /// Of an option given twice the last one counts.
   void add(const std::string& key, std::vector<SweepValue> values) {
-    std::erase_if(plan_.axes, [&](const measure::SweepAxis& axis) { return axis.names.front() == key; });
+    std::erase_if(plan_.axes, [&](const record::SweepAxis& axis) { return axis.names.front() == key; });
     plan_.fixed.erase(key);
     if (values.size() == 1) {
       plan_.fixed[key] = values.front();
       return;
     }
-    measure::SweepAxis& axis = plan_.axes.emplace_back();
+    record::SweepAxis& axis = plan_.axes.emplace_back();
     axis.names = {key};
     for (SweepValue& value : values) {
       const std::string text = fmt::format("{}", fmt::join(value, " "));

@@ -9,13 +9,13 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/version.h"
-#include "measure/host_energy.h"
 #include "measure/process_sampler.h"
-#include "measure/sessions.h"
 #include "parallel/host_launch.h"
 #include "parallel/host_list.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
+#include "record/host_energy.h"
+#include "record/sessions.h"
 #include "run/out_folder.h"
 #include "task/checkpoint.h"
 
@@ -137,7 +137,7 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
   task::TrainOptions own = options;
   if (!own.resume) own.out.clear();  // the first host writes
   task::TrainJob job(own, silent);
-  if (own.resume && has_ended(job, measure::earlier_sessions(own.out))) return;  // the first host says so
+  if (own.resume && has_ended(job, record::earlier_sessions(own.out))) return;  // the first host says so
   parallel::LaunchOptions launch;
   launch.hosts = hosts_options(position, job);
   measure::EnergyOptions energy = flags.energy.options(own.plan);
@@ -152,16 +152,16 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
         // Its sensors see the whole host, however many of its ranks there are.
         measure::ProcessSampler sampler({.interval_ms = *flags.measuring.sample_interval_ms, .energy = energy});
         job.run(seat);
-        measure::Energy used = sampler.stop().energy;
+        record::Energy used = sampler.stop().energy;
         used.process_joules.reset();  // of this rank alone
-        seat.link->gather(measure::energy_message(used));
+        seat.link->gather(record::energy_message(used));
         return std::string();
       },
       launch);
 }
 
-bool has_ended(const task::TrainJob& job, const measure::Record& record) {
-  return job.is_complete() && record.status == measure::Status::kDone;
+bool has_ended(const task::TrainJob& job, const record::Record& record) {
+  return job.is_complete() && record.status == record::Status::kDone;
 }
 
 TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work) {
@@ -177,7 +177,7 @@ TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work) {
   }
 }
 
-void fill_hosts(measure::Record& record, const std::vector<std::string>& names) {
+void fill_hosts(record::Record& record, const std::vector<std::string>& names) {
   auto& replicas = record.placement.replicas;
   const std::size_t per_host = replicas.size() / names.size();
   for (std::size_t r = 0; r < replicas.size(); ++r) {

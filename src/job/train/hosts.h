@@ -34,12 +34,12 @@ parallel::HostsOptions hosts_options(const comm::HostPosition& position, const t
 void follow(const TrainFlags& flags, const task::TrainOptions& options, const comm::HostPosition& position);
 
 /// Whether a run that is to be gone on with has nothing to do any more. `record`: of its sessions so far.
-bool has_ended(const task::TrainJob& job, const measure::Record& record);
+bool has_ended(const task::TrainJob& job, const record::Record& record);
 
 /// Does `work`; what goes wrong says on which host.
 TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work);
 
 /// Writes into the record which host each replica was on.
-void fill_hosts(measure::Record& record, const std::vector<std::string>& names);
+void fill_hosts(record::Record& record, const std::vector<std::string>& names);
 
 }  // namespace evener::job

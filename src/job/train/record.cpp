@@ -12,9 +12,9 @@
 #include "base/plural.h"
 #include "base/precision.h"
 #include "job/infer/run_config.h"
-#include "measure/record_json.h"
-#include "measure/record_kind.h"
 #include "network/cost.h"
+#include "record/record_json.h"
+#include "record/record_kind.h"
 #include "run/placement_record.h"
 #include "task/stage_memory.h"
 
@@ -40,12 +40,12 @@ json full_config(const TrainFlags& flags, const task::TrainOptions& options, con
 }
 
 /// Whether the run trains, or evaluates only.
-bool trains(const measure::Record& record) {
+bool trains(const record::Record& record) {
   const auto epochs = record.config.find("epochs");
   return epochs == record.config.end() || epochs->second != "0";
 }
 
-void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
+void fill_accuracy(record::Record& record, const task::TrainResult& result) {
   if (!result.epochs.empty()) record.training.accuracy.train = result.epochs.back().train_accuracy;
   const auto best = std::find_if(result.epochs.begin(), result.epochs.end(),
                                  [&](const auto& epoch) { return epoch.epoch == result.best_epoch; });
@@ -71,24 +71,24 @@ void fill_accuracy(measure::Record& record, const task::TrainResult& result) {
 }
 
 /// The best validation's figures and the test's, which a detector has in place of accuracies.
-void fill_precision(measure::Record& record, const task::TrainResult& result) {
+void fill_precision(record::Record& record, const task::TrainResult& result) {
   std::map<std::string, double> figures = result.figures;
   for (const auto& epoch : result.epochs) {
     if (epoch.epoch == result.best_epoch) figures.insert(epoch.figures.begin(), epoch.figures.end());
   }
   const auto add = [&](const char* name, const char* title, const char* label, std::optional<std::int64_t> images) {
-    measure::Metric metric{.name = name,
-                           .unit = "share",
-                           .title = title,
-                           .label = label,
-                           .role = measure::MetricRole::kQuality,
-                           .of_images = images};
+    record::Metric metric{.name = name,
+                          .unit = "share",
+                          .title = title,
+                          .label = label,
+                          .role = record::MetricRole::kQuality,
+                          .of_images = images};
     if (const auto found = figures.find(name); found != figures.end()) {
       metric.value = found->second;
     } else {
       metric.reason = images == 0 ? "the data has no such images" : "the run did not come to it, or no box was there";
     }
-    measure::add_metric(record, std::move(metric));
+    record::add_metric(record, std::move(metric));
   };
   add("val_map_50", "val mAP@.5", "validation mAP@0.5", record.data.val);
   add("val_map", "", "validation mAP@0.5:0.95", record.data.val);
@@ -99,22 +99,22 @@ void fill_precision(measure::Record& record, const task::TrainResult& result) {
   }
 }
 
-void fill_throughput(measure::Record& record, const task::TrainResult& result) {
+void fill_throughput(record::Record& record, const task::TrainResult& result) {
   const auto blocks = [](const task::StepBlocks& steps) {
-    return measure::BlockRates{steps.rates(), steps.steps_per_block()};
+    return record::BlockRates{steps.rates(), steps.steps_per_block()};
   };
-  measure::Throughput& speed = record.images_per_s;
-  speed = measure::training_throughput(blocks(result.first_epoch), blocks(result.later_epochs));
+  record::Throughput& speed = record.images_per_s;
+  speed = record::training_throughput(blocks(result.first_epoch), blocks(result.later_epochs));
   if (speed.median && !speed.interval) {
     record.missing["images_per_s_details.interval_95"] =
         fmt::format("{} samples ({}) are too few for an interval of 95 % (at least {}); their range is told instead",
-                    speed.samples.size(), speed.over, measure::kFewestSamples);
+                    speed.samples.size(), speed.over, record::kFewestSamples);
   }
-  if (const std::string note = measure::speed_note(record); !note.empty()) record.notes.push_back(note);
+  if (const std::string note = record::speed_note(record); !note.empty()) record.notes.push_back(note);
 }
 
 /// What each replica came to do.
-void fill_replicas(measure::Record& record, const task::TrainResult& result) {
+void fill_replicas(record::Record& record, const task::TrainResult& result) {
   std::int64_t all = 0;
   for (const auto& work : result.replicas) all += work.samples;
   for (std::size_t r = 0; r < std::min(result.replicas.size(), record.placement.replicas.size()); ++r) {
@@ -135,7 +135,7 @@ bool is_gpu(const std::string& device) {
 
 /// What devices computed. The record lists GPUs in the order of the ranks that use them: by replica, and in it by
 /// stage.
-void fill_devices(measure::Record& record, const task::TrainResult& result) {
+void fill_devices(record::Record& record, const task::TrainResult& result) {
   for (const auto& device : result.devices) {
     record.notes.insert(record.notes.end(), device.notes.begin(), device.notes.end());
     if (!device.executed.empty()) record.config["executed"] = json(device.executed).dump();
@@ -158,7 +158,7 @@ void fill_devices(measure::Record& record, const task::TrainResult& result) {
 }
 
 /// How well the stages of a pipeline were filled.
-void fill_pipeline(measure::Record& record, const task::TrainResult& result) {
+void fill_pipeline(record::Record& record, const task::TrainResult& result) {
   for (std::size_t rank = 0; rank < result.stages.size(); ++rank) {
     const std::size_t stages = record.placement.replicas.at(0).stages.size(), replica = rank / stages;
     if (replica >= record.placement.replicas.size()) break;
@@ -167,18 +167,18 @@ void fill_pipeline(measure::Record& record, const task::TrainResult& result) {
   if (!result.pipeline) return;
   const parallel::PipelineFigures& pipeline = *result.pipeline;
   const auto share = [](std::string name, std::string title, std::string label, double value) {
-    return measure::Metric{.name = std::move(name),
-                           .unit = "share",
-                           .title = std::move(title),
-                           .label = std::move(label),
-                           .better = measure::Better::kLower,
-                           .value = value};
+    return record::Metric{.name = std::move(name),
+                          .unit = "share",
+                          .title = std::move(title),
+                          .label = std::move(label),
+                          .better = record::Better::kLower,
+                          .value = value};
   };
-  measure::add_metric(
+  record::add_metric(
       record, share("pipeline_bubble", "bubble", "the share of the stages' time that they waited", pipeline.bubble));
-  measure::add_metric(record, share("pipeline_bubble_simulated", "",
-                                    "the share that they would wait if each micro-batch took its mean time",
-                                    pipeline.simulated_bubble));
+  record::add_metric(record, share("pipeline_bubble_simulated", "",
+                                   "the share that they would wait if each micro-batch took its mean time",
+                                   pipeline.simulated_bubble));
   std::string text;
   for (const parallel::StageTimes& stage : pipeline.stages) {
     text += fmt::format("{}{} + {}", text.empty() ? "" : ", ", duration_text(stage.forward_s),
@@ -194,9 +194,9 @@ void fill_pipeline(measure::Record& record, const task::TrainResult& result) {
 
 }  // namespace
 
-void fill_setup(measure::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
+void fill_setup(record::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
                 const task::TrainSetup& setup) {
-  record.config = measure::config_from_json(full_config(flags, options, setup));
+  record.config = record::config_from_json(full_config(flags, options, setup));
   record.options = words_of(flags);
   record.times.train = record.times.validate = record.times.test = 0;  // so far
   record.seeds = {{"seed", options.trainer.seed}};
@@ -257,9 +257,9 @@ void fill_setup(measure::Record& record, const TrainFlags& flags, const task::Tr
   }
 }
 
-measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
-                                  std::map<std::string, double> phases_s) {
-  measure::EpochRecord record;
+record::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
+                                 std::map<std::string, double> phases_s) {
+  record::EpochRecord record;
   record.epoch = epoch.epoch;
   record.seconds = epoch.seconds;
   if (epoch.val_loss) record.validate_seconds = epoch.validate_seconds;
@@ -276,23 +276,23 @@ measure::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t tr
   return record;
 }
 
-void fill_results(measure::Record& record, const task::TrainResult& result) {
+void fill_results(record::Record& record, const task::TrainResult& result) {
   switch (result.status) {
     case task::TrainStatus::kDone:
-      record.status = measure::Status::kDone;
+      record.status = record::Status::kDone;
       break;
     case task::TrainStatus::kInterrupted:
-      record.status = measure::Status::kInterrupted;
+      record.status = record::Status::kInterrupted;
       break;
     case task::TrainStatus::kDiverged:
-      record.status = measure::Status::kDiverged;
+      record.status = record::Status::kDiverged;
       break;
   }
   record.notes.insert(record.notes.end(), result.notes.begin(), result.notes.end());
   if (!result.end_note.empty()) record.notes.push_back(result.end_note);
   if (!result.status_reason.empty()) record.notes.push_back(result.status_reason);
   // Epochs of an earlier run that this one resumed are known to the checkpoint only.
-  std::vector<measure::EpochRecord> all;
+  std::vector<record::EpochRecord> all;
   for (const auto& epoch : result.epochs) {
     if (!record.training.epochs.empty() && epoch.epoch >= record.training.epochs.front().epoch) break;
     all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
@@ -300,7 +300,7 @@ void fill_results(measure::Record& record, const task::TrainResult& result) {
   const std::size_t before = all.size();
   all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
   record.training.epochs = std::move(all);
-  measure::SessionRecord& session = record.sessions.back();
+  record::SessionRecord& session = record.sessions.back();
   session.epochs = static_cast<std::int64_t>(record.training.epochs.size() - before);
   session.images = 0;
   for (const auto& work : result.replicas) session.images += work.samples;

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "job/train/hosts.h"
-#include "measure/record.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
+#include "record/record.h"
 
 namespace evener::job {
 namespace {
@@ -90,9 +90,9 @@ GivenWords words_of(const TrainFlags& flags) {
 void take_over_options(TrainFlags& flags) {
   if (!flags.output.resumes() || (*flags.output.resume)->empty()) return;
   const std::string& run = **flags.output.resume;
-  measure::Record record;
+  record::Record record;
   try {
-    record = measure::read_record(run);
+    record = record::read_record(run);
   } catch (const Error& error) {
     throw UsageError(std::string("nothing to resume: ") + error.what() +
                      ". The word after --resume is the folder of a run; MODEL comes before it");

@@ -23,8 +23,8 @@
 #include "job/train/record.h"
 #include "job/train/stage_trace.h"
 #include "job/train/trouble.h"
-#include "measure/host_energy.h"
-#include "measure/record_json.h"
+#include "record/host_energy.h"
+#include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/out_folder.h"
 #include "run/ranks.h"
@@ -36,19 +36,19 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The record with the speed of its epochs so far; blocks of steps are known at the end.
-measure::Record with_speed(measure::Record record) {
+record::Record with_speed(record::Record record) {
   std::vector<double> rates;
   for (const auto& epoch : record.training.epochs) {
     if (epoch.images_per_s) rates.push_back(*epoch.images_per_s);
   }
   if (rates.size() > 1) rates.erase(rates.begin());  // it warms up
-  record.images_per_s = measure::throughput_of(std::move(rates), "epochs so far");
+  record.images_per_s = record::throughput_of(std::move(rates), "epochs so far");
   if (!record.images_per_s.median) record.images_per_s.reason = "no epoch has ended";
   return record;
 }
 
 /// What a schedule that ends with the run becomes where the run is given another end than it had; "" = nothing.
-std::string schedule_change(const measure::Record& earlier, const task::TrainOptions& options,
+std::string schedule_change(const record::Record& earlier, const task::TrainOptions& options,
                             const task::TrainSetup& setup) {
   const auto epochs = earlier.config.find("epochs");
   if (epochs == earlier.config.end()) return "";
@@ -94,7 +94,7 @@ class TrainingObserver : public task::TrainObserver {
   }
   void on_step(const task::StepProgress& progress) override {
     const std::int64_t of_epoch = progress.epoch == epoch_ ? images_ : 0;
-    measure::Record& record = run_.record();
+    record::Record& record = run_.record();
     *record.times.train += progress.step_seconds;
     record.sessions.back().images += progress.images - of_epoch;
     const bool first = epoch_ == 0;
@@ -112,7 +112,7 @@ class TrainingObserver : public task::TrainObserver {
     const auto now = run_.phases();
     *run_.record().times.validate += epoch.validate_seconds;
     ++run_.record().sessions.back().epochs;
-    measure::EpochRecord told = epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s());
+    record::EpochRecord told = epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s());
     told.from_s = epoch_begin_s_;
     told.to_s = epoch_begin_s_ = run_.session_s();
     run_.record().training.epochs.push_back(std::move(told));
@@ -151,14 +151,14 @@ class TrainingObserver : public task::TrainObserver {
 /// What rank 0's process tells this one: the text of its record.json, how the training ended, and why.
 using OutcomeMessage = std::tuple<std::string, task::TrainStatus, std::string>;
 
-std::string to_message(const measure::Record& record, const task::TrainResult& result) {
-  const std::string text = measure::to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string to_message(const record::Record& record, const task::TrainResult& result) {
+  const std::string text = record::to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return pack_message(OutcomeMessage(text, result.status, result.status_reason));
 }
 
 TrainingOutcome from_message(const std::string& message) {
   const auto [record, status, reason] = unpack_message<OutcomeMessage>(message, "the result of rank 0");
-  return {measure::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
+  return {record::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
 /// Seconds that are left of --minutes, where it is given.
@@ -252,7 +252,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     const task::TrainResult result = job.run(seat);
     if (seat.rank != 0) return std::string();
     progress.finish();
-    measure::Record& record = run.record();
+    record::Record& record = run.record();
     run.take_times(record);
     fill_results(record, result);
     if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages, seat.hosts);
@@ -260,8 +260,8 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
     if (const task::TrainSetup* setup = observer.setup()) record.trouble = trouble_of(*setup, result);
     if (seat.link != nullptr) {
       fill_hosts(record, seat.link->names());
-      for (const std::string& told : seat.link->gather(measure::energy_message({}))) {
-        record.host_energies.push_back(measure::energy_of_message(told));
+      for (const std::string& told : seat.link->gather(record::energy_message({}))) {
+        record.host_energies.push_back(record::energy_of_message(told));
       }
     }
     return to_message(record, result);

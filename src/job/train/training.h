@@ -7,7 +7,7 @@
 #include "base/this_work.h"
 #include "job/observer.h"
 #include "job/train/train_flags.h"
-#include "measure/record.h"
+#include "record/record.h"
 #include "run/metered_run.h"
 #include "run/ranks.h"
 #include "task/train.h"
@@ -15,7 +15,7 @@
 namespace evener::job {
 
 struct TrainingOutcome {
-  measure::Record record;
+  record::Record record;
   task::TrainStatus status = task::TrainStatus::kDone;
   std::string status_reason;
   std::filesystem::path out;

@@ -8,8 +8,8 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "job/copies_table.h"
-#include "measure/share_interval.h"
-#include "measure/statistics.h"
+#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "task/detect/blank_images.h"
 
 namespace evener::job {
@@ -66,7 +66,7 @@ bool wavered_by_chance(const task::TrainSetup& setup, const task::EpochResult& l
   if (!least.train_accuracy || !last.train_accuracy || !(last.train_loss <= of_guessing)) return false;
   const auto images = static_cast<std::int64_t>(setup.train_images);
   return *last.train_accuracy >= *least.train_accuracy ||
-         !measure::shares_differ(*last.train_accuracy, images, *least.train_accuracy, images);
+         !record::shares_differ(*last.train_accuracy, images, *least.train_accuracy, images);
 }
 
 std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& result) {
@@ -96,15 +96,15 @@ std::string no_better_than_guessing(const task::TrainSetup& setup, const task::E
   const auto largest = std::ranges::max_element(setup.val_counts);
   const double share = static_cast<double>(*largest) / static_cast<double>(images), learnt = (1 + share) / 2;
   const std::int64_t right = std::llround(*best.val_accuracy * static_cast<double>(images));
-  const bool may_be_guessed = measure::chance_of_at_least(right, images, share) > kUnlikely;
-  const bool may_be_learnt = 1 - measure::chance_of_at_least(right + 1, images, learnt) > kUnlikely;
+  const bool may_be_guessed = record::chance_of_at_least(right, images, share) > kUnlikely;
+  const bool may_be_learnt = 1 - record::chance_of_at_least(right + 1, images, learnt) > kUnlikely;
   if (!may_be_guessed || may_be_learnt) return "";
   const std::string name = class_text(setup, static_cast<std::size_t>(largest - setup.val_counts.begin()));
   return fmt::format(
       "the validation accuracy, {} of {} (95 %: {}), is no surer than to say {} of every image ({}): nothing, or too "
       "little, was learnt. Look whether the images lie in the folders of their classes and show what tells these "
       "apart; more --epochs, --weights of a trained network, or another --lr may help",
-      percent(*best.val_accuracy), counted(images, "image"), measure::share_interval_text(*best.val_accuracy, images),
+      percent(*best.val_accuracy), counted(images, "image"), record::share_interval_text(*best.val_accuracy, images),
       name, percent(share));
 }
 
@@ -143,8 +143,8 @@ std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& 
   const auto val_images = static_cast<std::int64_t>(setup.val_images);
   const auto test_images = static_cast<std::int64_t>(setup.test_images);
   if (!val || !test || val_images == 0 || test_images == 0) return "";
-  const measure::Interval of_val = measure::share_interval(*val, val_images);
-  const measure::Interval of_test = measure::share_interval(*test, test_images);
+  const record::Interval of_val = record::share_interval(*val, val_images);
+  const record::Interval of_test = record::share_interval(*test, test_images);
   if (of_val.low <= of_test.high && of_test.low <= of_val.high) return "";
   const char* const what = result.is_detector ? "mAP@0.5" : "accuracy";
   return fmt::format(
@@ -152,22 +152,22 @@ std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& 
       "explain: "
       "the parts show different things, or one of them is like the images to train on. Look how the data was divided: "
       "images of one series (a place, a day, a person) belong into one part",
-      what, percent(*test), counted(test_images, "image"), measure::share_interval_text(*test, test_images),
+      what, percent(*test), counted(test_images, "image"), record::share_interval_text(*test, test_images),
       *test < *val ? "below" : "above", percent(*val), counted(val_images, "image"),
-      measure::share_interval_text(*val, val_images));
+      record::share_interval_text(*val, val_images));
 }
 
 std::string learnt_by_heart(const task::TrainSetup& setup, const task::EpochResult& best) {
   const auto images = static_cast<std::int64_t>(setup.val_images);
   if (!best.train_accuracy || images < kLeastJudged) return "";
-  const double most = measure::share_interval(*best.val_accuracy, images).high;
+  const double most = record::share_interval(*best.val_accuracy, images).high;
   if (*best.train_accuracy < most + kFarAbove) return "";
   return fmt::format(
       "{} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}): the network knows "
       "its images by heart. More images help most; then --augment flip,resized-crop:0.5, --weights of a trained "
       "network, --weight-decay",
       percent(*best.train_accuracy), best.epoch, percent(*best.val_accuracy),
-      measure::share_interval_text(*best.val_accuracy, images));
+      record::share_interval_text(*best.val_accuracy, images));
 }
 
 std::string few_images(const task::TrainSetup& setup) {

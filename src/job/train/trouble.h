@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/record.h"
+#include "record/record.h"
 #include "task/train.h"
 
 namespace evener::job {

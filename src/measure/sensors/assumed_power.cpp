@@ -60,8 +60,8 @@ AssumedCpu::AssumedCpu(const AssumedPower& power, const std::filesystem::path& r
     : power_(power), stat_(root / "proc/stat"), now_s_(std::move(now_s)) {
   if (!power_.cpu) return;
   channels_.push_back({.name = "cpu (stated)",
-                       .covers = Covers::kPackage,
-                       .kind = EnergyClass::kEstimated,
+                       .covers = record::Covers::kPackage,
+                       .kind = record::EnergyClass::kEstimated,
                        .joules_per_count = 1 / kCountsPerJoule,
                        .step_s = power_.idle ? kTick_s : 0,
                        .note = power_.idle ? fmt::format("{:g} W idle to {:g} W busy, by the use of the CPUs",
@@ -99,8 +99,8 @@ AssumedGpus::AssumedGpus(const AssumedPower& power, int used, int idle) {
     if (!watts) return;
     for (int n = 0; n < count; ++n) {
       channels_.push_back({.name = fmt::format("{} {} (stated)", state, n),
-                           .covers = Covers::kGpu,
-                           .kind = EnergyClass::kEstimated,
+                           .covers = record::Covers::kGpu,
+                           .kind = record::EnergyClass::kEstimated,
                            .note = fmt::format("{:g} W all the time", *watts)});
       watts_.push_back(*watts);
     }

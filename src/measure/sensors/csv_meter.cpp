@@ -94,7 +94,7 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
     return;
   }
   channels_.push_back({.name = std::move(channel),
-                       .covers = Covers::kMachine,
+                       .covers = record::Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1e-3 : 0,
                        .step_s = 1});
 }

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "measure/energy.h"
+#include "record/energy.h"
 
 namespace evener::measure {
 
 /// One thing that a sensor sees. It tells either a counter of energy (joules_per_count > 0) or power.
 struct Channel {
   std::string name;  // "package-0", "gpu 0", "wall"
-  Covers covers = Covers::kPackage;
-  EnergyClass kind = EnergyClass::kMeasured;
+  record::Covers covers = record::Covers::kPackage;
+  record::EnergyClass kind = record::EnergyClass::kMeasured;
   double joules_per_count = 0;  // of its counter; 0: it tells power
   std::uint64_t range = 0;      // of its counter, after which it starts again from 0; 0 = it never does
   double step_j = 0;            // by which the counter grows at least; 0 = not known

@@ -54,7 +54,7 @@ AmdEnergy::AmdEnergy(const fs::path& root) {
       }
       counters_.push_back(counter);
       channels_.push_back({.name = fmt::format("package-{}", channels_.size()),
-                           .covers = Covers::kPackage,
+                           .covers = record::Covers::kPackage,
                            .joules_per_count = kMicro,
                            .range = 0,  // the driver adds the counter's turns up
                            .step_j = 15.3e-6,
@@ -88,7 +88,7 @@ Hwmon::Hwmon(const fs::path& root) {
     const bool gpu = driver == "amdgpu" || driver == "i915" || driver == "xe";
     if (!gpu && driver != "power_meter") continue;
     const std::string name = gpu ? fmt::format("{} {}", driver, gpus++) : "power meter (ACPI)";
-    Channel channel{.name = name, .covers = gpu ? Covers::kGpu : Covers::kMachine, .step_s = 1};
+    Channel channel{.name = name, .covers = gpu ? record::Covers::kGpu : record::Covers::kMachine, .step_s = 1};
     for (const char* file : {"energy1_input", "power1_average", "power1_input"}) {
       const fs::path value = folder / file;
       if (!is_there(value)) continue;
@@ -149,7 +149,8 @@ Battery::Battery(const fs::path& root) {
            "unplug the mains for the run, or use a meter at the socket with --meter");
     return;
   }
-  channels_.push_back({.name = "battery", .covers = Covers::kMachine, .step_s = 1, .note = "power, summed over time"});
+  channels_.push_back(
+      {.name = "battery", .covers = record::Covers::kMachine, .step_s = 1, .note = "power, summed over time"});
 }
 
 std::vector<Reading> Battery::read(double /*wait_s*/) {

@@ -121,7 +121,7 @@ void NvmlSensor::add_card(unsigned int index) {
   std::array<char, 96> uuid{};
   if (call.uuid != nullptr) call.uuid(card.device, uuid.data(), uuid.size() - 1);
   Channel channel{.name = fmt::format("gpu {}", index),
-                  .covers = Covers::kGpu,
+                  .covers = record::Covers::kGpu,
                   .joules_per_count = card.counts ? kJoulesPerMilli : 0,
                   .step_s = kEnergyUpdate_s,
                   .most_watts = kMostCardWatts,

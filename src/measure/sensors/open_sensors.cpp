@@ -16,7 +16,7 @@ namespace {
 bool has_packages(const Sensors& sensors) {
   return std::ranges::any_of(sensors, [](const auto& sensor) {
     return std::ranges::any_of(sensor->channels(),
-                               [](const Channel& channel) { return channel.covers == Covers::kPackage; });
+                               [](const Channel& channel) { return channel.covers == record::Covers::kPackage; });
   });
 }
 

@@ -155,7 +155,7 @@ AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, do
                        std::unique_ptr<Questioner> questioner)
     : name_(std::move(name)), spec_(std::move(spec)), questioner_(std::move(questioner)), every_s_(every_s) {
   channels_.push_back({.name = std::move(channel),
-                       .covers = Covers::kMachine,
+                       .covers = record::Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1 / kCountsPerMeterJoule : 0,
                        .step_s = std::max(1.0, every_s),
                        .note = spec_.is_energy ? "" : "power, summed over time"});

@@ -74,18 +74,19 @@ PerfPower::PerfPower(const fs::path& root, const PerfOpener& open) {
            "nothing inside a virtual machine or container; on a machine of its own: sudo modprobe rapl");
     return;
   }
-  if (!add_event(pmu, "energy-pkg", Covers::kPackage, open)) return;
-  add_event(pmu, "energy-ram", Covers::kDram, open);
-  add_event(pmu, "energy-psys", Covers::kMachine, open);
+  if (!add_event(pmu, "energy-pkg", record::Covers::kPackage, open)) return;
+  add_event(pmu, "energy-ram", record::Covers::kDram, open);
+  add_event(pmu, "energy-psys", record::Covers::kMachine, open);
 }
 
-bool PerfPower::add_event(const fs::path& pmu, const std::string& event, Covers covers, const PerfOpener& open) {
+bool PerfPower::add_event(const fs::path& pmu, const std::string& event, record::Covers covers,
+                          const PerfOpener& open) {
   const std::optional<std::uint64_t> type = read_count(pmu / "type");
   const auto config = event_config(read_first_line(pmu / "events" / event).value_or(""));
   const double scale = std::strtod(read_first_line(pmu / "events" / (event + ".scale")).value_or("").c_str(), nullptr);
   const std::vector<int> cpus = cpus_of(read_first_line(pmu / "cpumask").value_or("0"));
   if (!type || !config || !(scale > 0) || cpus.empty()) {
-    if (covers == Covers::kPackage) refuse("no event " + event + " in " + pmu.string(), "");
+    if (covers == record::Covers::kPackage) refuse("no event " + event + " in " + pmu.string(), "");
     return false;
   }
   for (std::size_t package = 0; package < cpus.size(); ++package) {
@@ -93,7 +94,7 @@ bool PerfPower::add_event(const fs::path& pmu, const std::string& event, Covers 
     if (!counter.valid()) {
       const int problem = counter.get() == -1 ? EPERM : -counter.get();
       const bool rights = problem == EACCES || problem == EPERM;
-      if (covers == Covers::kPackage) {
+      if (covers == record::Covers::kPackage) {
         channels_.clear();
         counters_.clear();
         refuse(fmt::format("{} to open the event {}: {}", rights ? "no right" : "not possible", event,
@@ -103,9 +104,10 @@ bool PerfPower::add_event(const fs::path& pmu, const std::string& event, Covers 
       return false;
     }
     const std::string package_name = fmt::format("package-{}", package);
-    channels_.push_back({.name = covers == Covers::kPackage ? package_name
-                                 : covers == Covers::kDram  ? package_name + " dram"
-                                                            : (package == 0 ? "psys" : fmt::format("psys-{}", package)),
+    channels_.push_back({.name = covers == record::Covers::kPackage ? package_name
+                                 : covers == record::Covers::kDram
+                                     ? package_name + " dram"
+                                     : (package == 0 ? "psys" : fmt::format("psys-{}", package)),
                          .covers = covers,
                          .joules_per_count = scale,
                          .range = 0,  // the kernel adds the counter's turns up to 64 bits

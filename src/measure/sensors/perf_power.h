@@ -24,7 +24,8 @@ class PerfPower final : public EnergySensor {
   std::vector<Reading> read(double wait_s) override;
 
  private:
-  bool add_event(const std::filesystem::path& pmu, const std::string& event, Covers covers, const PerfOpener& open);
+  bool add_event(const std::filesystem::path& pmu, const std::string& event, record::Covers covers,
+                 const PerfOpener& open);
 
   std::vector<Descriptor> counters_;
 };

@@ -39,18 +39,18 @@ std::vector<fs::path> zone_folders(const fs::path& powercap) {
 
 struct Zone {
   std::string name;
-  Covers covers = Covers::kPackage;
+  record::Covers covers = record::Covers::kPackage;
 };
 
 /// "package-0" for a package, "package-0 dram" for its memory; nothing for a zone that would be counted twice.
 std::optional<Zone> zone_of(const fs::path& folder) {
   const std::string name = read_first_line(folder / "name").value_or("");
-  if (name.starts_with("package-")) return Zone{name, Covers::kPackage};
-  if (name.starts_with("psys")) return Zone{name, Covers::kMachine};
+  if (name.starts_with("package-")) return Zone{name, record::Covers::kPackage};
+  if (name.starts_with("psys")) return Zone{name, record::Covers::kMachine};
   if (name != "dram") return std::nullopt;
   const std::string id = folder.filename().string();  // "intel-rapl:0:2": the package's folder is "intel-rapl:0"
   const fs::path package = folder.parent_path() / id.substr(0, id.rfind(':'));
-  return Zone{read_first_line(package / "name").value_or(id.substr(0, id.rfind(':'))) + " dram", Covers::kDram};
+  return Zone{read_first_line(package / "name").value_or(id.substr(0, id.rfind(':'))) + " dram", record::Covers::kDram};
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Powercap::Powercap(const fs::path& root) {
                          .most_watts = kMostPackageWatts});
   }
   const bool packages =
-      std::ranges::any_of(channels_, [](const Channel& channel) { return channel.covers == Covers::kPackage; });
+      std::ranges::any_of(channels_, [](const Channel& channel) { return channel.covers == record::Covers::kPackage; });
   if (packages) return;
   if (!unreadable.empty()) {
     channels_.clear();

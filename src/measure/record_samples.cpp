@@ -1,0 +1,173 @@
+#include "measure/record_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "record/host_energy.h"
+
+namespace evener::measure {
+namespace {
+
+/// What only the sampler knows.
+constexpr const char* kSampled[] = {"cpu.seconds", "cpu.percent", "memory.peak_rss_bytes", "memory.pss_bytes"};
+
+/// The machine's number of what CUDA calls cuda:`index`: CUDA_VISIBLE_DEVICES may show some cards only.
+int card_of(int index) {
+  const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (shown == nullptr) return index;
+  const std::string list = shown;
+  std::size_t begin = 0;
+  for (int n = 0; begin < list.size(); ++n) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string word = list.substr(begin, end - begin);
+    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+    if (n == index) return is_number ? std::atoi(word.c_str()) : index;
+    begin = end + 1;
+  }
+  return index;
+}
+
+/// Whether any of the sensors' devices is the card of this UUID. Where none is, numbers have to do: the card tells no
+/// UUID, or the run computes on a part of it (MIG), which has its own.
+template <typename Devices>
+bool is_among(const Devices& devices, const std::string& uuid) {
+  return !uuid.empty() && std::ranges::any_of(devices, [&](const auto& device) { return device.uuid == uuid; });
+}
+
+/// The sensors' cards in the record's: by their UUID, or "gpu 0" is the first one of the machine.
+void take_gpus(record::Record& record, const SamplerSummary& summary) {
+  record.missing.erase("gpus");
+  if (record.gpus.empty()) record.missing["gpus"] = "no GPU was used";
+  for (record::GpuUse& gpu : record.gpus) {
+    const std::string name = fmt::format("gpu {}", card_of(gpu.index));
+    const auto is_it = [&](const auto& device, bool by_uuid) {
+      return by_uuid ? device.uuid == gpu.uuid : device.name == name;
+    };
+    for (const DeviceUse& device : summary.devices) {
+      if (!is_it(device, is_among(summary.devices, gpu.uuid))) continue;
+      if (device.utilisation_percent) gpu.utilisation_percent_mean = device.utilisation_percent->mean;
+      gpu.throttled_share =
+          device.samples > 0
+              ? std::optional(static_cast<double>(device.throttled_samples) / static_cast<double>(device.samples))
+              : std::nullopt;
+      gpu.throttle_reasons = device.throttle_reasons;
+      gpu.temperature_c = device.temperature_c;
+      gpu.clock_mhz = device.clock_mhz;
+    }
+    for (const record::DeviceEnergy& device : record.energy.devices) {
+      if (is_it(device, is_among(record.energy.devices, gpu.uuid))) gpu.joules = device.joules;
+    }
+    const char* const why = "no sensor of this GPU could be read; evener doctor says why";
+    if (!gpu.joules) record.missing["gpus.joules"] = why;
+    if (!gpu.utilisation_percent_mean) record.missing["gpus.utilisation_percent_mean"] = why;
+  }
+}
+
+/// In their order, each once.
+std::vector<std::string> hosts_of(const record::Record& record) {
+  std::vector<std::string> hosts;
+  for (const record::ReplicaRecord& replica : record.placement.replicas) {
+    if (std::ranges::find(hosts, replica.host) == hosts.end()) hosts.push_back(replica.host);
+  }
+  return hosts;
+}
+
+void take_hosts(record::Record& record) {
+  const std::vector<record::Energy> energies = std::exchange(record.host_energies, {});
+  const std::vector<std::string> hosts = hosts_of(record);
+  if (hosts.size() < energies.size()) {
+    record.notes.push_back("hosts of the same name are taken for one machine, whose energy counts once");
+  }
+  record::add_hosts(record.energy, hosts, energies);
+}
+
+/// Whether the run computed on what a sensor calls "gpu 0", or by its UUID.
+bool computed_on(const record::Record& record, const record::DeviceEnergy& card) {
+  for (const record::ReplicaRecord& replica : record.placement.replicas) {
+    if (!card.host.empty() && !replica.host.empty() && card.host != replica.host) continue;
+    for (const record::StageRecord& stage : replica.stages) {
+      const std::size_t colon = stage.device.find(':');
+      if (colon == std::string::npos) continue;
+      const int number = card_of(std::atoi(stage.device.c_str() + colon + 1));
+      const bool by_uuid = is_among(record.energy.devices, stage.uuid);
+      if (by_uuid ? card.uuid == stage.uuid : card.name == fmt::format("gpu {}", number)) return true;
+    }
+  }
+  return false;
+}
+
+/// What a program does while a GPU computes is one thing, and what the GPU computes another: phases are the program's.
+bool computes_ahead(const record::Record& record) {
+  return std::ranges::any_of(record.placement.replicas, [](const record::ReplicaRecord& replica) {
+    return std::ranges::any_of(
+        replica.stages, [](const record::StageRecord& stage) { return stage.device.find(':') != std::string::npos; });
+  });
+}
+
+/// Which devices the run left idle: cards that its placement doesn't name, where it names the machine's own.
+void mark_used(record::Record& record) {
+  record::Energy& energy = record.energy;
+  std::optional<double> joules;
+  for (record::DeviceEnergy& device : energy.devices) {
+    const bool numbered = device.covers == record::Covers::kGpu && device.name.starts_with("gpu ");
+    if (device.name.starts_with("idle gpu")) device.used = false;
+    if (numbered && device.kind != record::EnergyClass::kEstimated) device.used = computed_on(record, device);
+    if (device.added && device.used) joules = joules.value_or(0) + device.joules.value_or(0);
+  }
+  if (energy.joules) energy.used_joules = joules;
+  if (energy.joules && !joules) energy.used_reason = "no sensor sees the devices that the run computed on";
+  record::set_products(energy);
+  if (energy.joules && computes_ahead(record)) {
+    energy.phases.clear();
+    energy.phases_reason =
+        "a GPU computes behind the program that drives it, whose phases don't say what the joules went into";
+  }
+}
+
+}  // namespace
+
+void leave_samples_out(record::Record& record) {
+  for (const char* path : kSampled) record.missing[path] = "the run has not ended";
+  record.energy.reason = "the run has not ended";
+}
+
+void take_samples(record::Record& record, const SamplerSummary& summary) {
+  for (const char* path : kSampled) record.missing.erase(path);
+  record.memory.peak_rss_bytes = summary.peak_rss_bytes;
+  record.memory.rss_bytes = summary.rss_bytes;
+  record.memory.pss_bytes = summary.pss_bytes;
+  record.memory.swap_bytes_max = summary.swap_bytes_max;
+  if (summary.child_peak_rss_bytes.empty()) record.memory.ranks = {{0, summary.peak_rss_bytes}};
+  for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
+    record.memory.ranks.push_back({static_cast<int>(record.memory.ranks.size()), peak});
+  }
+  if (!record.sessions.empty()) record.sessions.back().cpu_seconds = summary.process_cpu_s;
+  record.cpu.seconds = summary.process_cpu_s;
+  record.cpu.percent = summary.process_percent;
+  record.cpu.core_percent_mean = summary.core_percent_mean;
+  record.cpu.others_percent = summary.others_percent;
+  record.cpu.steal_percent_mean = summary.steal_percent_mean;
+  record.cpu.throttle_events = summary.throttle_events;
+  record.cpu.samples = summary.samples;
+  record.energy = summary.energy;
+  if (!record.host_energies.empty()) take_hosts(record);
+  mark_used(record);
+  if (!summary.peak_rss_bytes) record.missing["memory.peak_rss_bytes"] = "/proc/self/status could not be read";
+  if (!summary.pss_bytes) record.missing["memory.pss_bytes"] = "/proc/self/smaps_rollup could not be read";
+  if (!summary.process_percent) {
+    record.missing["cpu.percent"] = "the run was shorter than two samples, or /proc could not be read";
+  }
+  if (!summary.throttle_events) {
+    record.missing["cpu.throttle_events"] = "this kernel doesn't count thermal throttling (usual in virtual machines)";
+  }
+  take_gpus(record, summary);
+  if (!summary.error.empty()) record.notes.push_back("samples.csv ends early: " + summary.error);
+}
+
+}  // namespace evener::measure

@@ -1,0 +1,49 @@
+#include "record/energy.h"
+
+namespace evener::record {
+
+const char* energy_class_name(EnergyClass kind) {
+  switch (kind) {
+    case EnergyClass::kMeasured:
+      return "measured";
+    case EnergyClass::kDerived:
+      return "derived";
+    case EnergyClass::kEstimated:
+      return "estimated";
+    case EnergyClass::kMixed:
+      return "mixed";
+    case EnergyClass::kAbsent:
+      break;
+  }
+  return "absent";
+}
+
+EnergyClass together(EnergyClass a, EnergyClass b) {
+  if (a == EnergyClass::kAbsent || a == b) return b;
+  return b == EnergyClass::kAbsent ? a : EnergyClass::kMixed;
+}
+
+const char* covers_name(Covers covers) {
+  switch (covers) {
+    case Covers::kPackage:
+      return "package";
+    case Covers::kDram:
+      return "dram";
+    case Covers::kGpu:
+      return "gpu";
+    case Covers::kMachine:
+      break;
+  }
+  return "machine";
+}
+
+void set_products(Energy& energy) {
+  const auto times = [](const std::optional<double>& a, const std::optional<double>& b) {
+    return a && b ? std::optional(*a * *b) : std::nullopt;
+  };
+  energy.edp_js = times(energy.joules, energy.seconds);
+  energy.ed2p_js2 = times(energy.edp_js, energy.seconds);
+  energy.used_edp_js = times(energy.used_joules, energy.seconds);
+}
+
+}  // namespace evener::record

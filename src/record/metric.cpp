@@ -1,0 +1,178 @@
+#include "record/metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "record/record.h"
+#include "record/record_kind.h"
+
+namespace evener::record {
+namespace {
+
+Metric images_per_s(const Record& record) {
+  const Throughput& rate = record.images_per_s;
+  return {.name = "images_per_s",
+          .unit = "images/s",
+          .title = "images/s",
+          .label = kind_of(record).speed_label,
+          .role = MetricRole::kSpeed,
+          .value = rate.median,
+          .samples = rate.samples,
+          .interval = rate.interval,
+          .over = rate.over,
+          .reason = rate.reason};
+}
+
+Metric cost(const char* name, const char* unit, const char* title, std::string label, std::optional<double> value,
+            std::string reason = "") {
+  return {.name = name,
+          .unit = unit,
+          .title = title,
+          .label = std::move(label),
+          .better = Better::kLower,
+          .value = value,
+          .reason = std::move(reason)};
+}
+
+/// Of all images that were trained on, or answered.
+Metric images_per_joule(const Record& record) {
+  std::int64_t images = 0;
+  for (const SessionRecord& session : record.sessions) images += session.images;
+  if (record.kind != kTrainingKind.name) {
+    images = record.scenario.empty() ? record.data.images.value_or(0) : record.scenario.samples;
+  }
+  Metric metric{.name = "images_per_joule", .unit = "images/J", .title = "", .label = "images per joule"};
+  const std::optional<double>& joules = record.energy.joules;
+  if (joules && *joules > 0 && images > 0) metric.value = static_cast<double>(images) / *joules;
+  metric.reason = !joules ? record.energy.reason : metric.value ? "" : "no images were counted";
+  return metric;
+}
+
+/// With the class of the joules, where there are any.
+std::string energy_label(const Energy& energy) {
+  return energy.joules ? fmt::format("energy ({})", energy_class_name(energy.kind)) : "energy";
+}
+
+/// What every run has, whatever its task.
+std::vector<Metric> costs(const Record& record) {
+  const Energy& energy = record.energy;
+  const auto missing = record.missing.find("memory.peak_rss_bytes");
+  std::optional<double> peak_bytes;
+  if (record.memory.peak_rss_bytes) peak_bytes = static_cast<double>(*record.memory.peak_rss_bytes);
+  return {
+      cost("total_s", "s", "", "total time", record.times.total),
+      cost("peak_rss_bytes", "bytes", "peak memory", "peak memory", peak_bytes,
+           missing == record.missing.end() ? "" : missing->second),
+      cost("cpu_seconds", "s", "", "CPU time", record.cpu.seconds),
+      cost("energy_joules", "J", "energy", energy_label(record.energy), record.energy.joules, record.energy.reason),
+      cost("edp_joule_seconds", "J s", "", "energy-delay product", record.energy.edp_js, record.energy.reason),
+      cost("ed2p_joule_square_seconds", "J s2", "", "energy-delay-squared product", record.energy.ed2p_js2,
+           record.energy.reason),
+      cost("used_devices_joules", "J", "", "energy of the devices that were used", energy.used_joules,
+           energy.joules ? energy.used_reason : energy.reason),
+      cost("used_devices_edp_joule_seconds", "J s", "", "energy-delay product of the devices that were used",
+           energy.used_edp_js, energy.joules ? energy.used_reason : energy.reason),
+      cost("net_energy_joules", "J", record.energy.net_joules ? "net energy" : "", "energy without idle power",
+           record.energy.net_joules, record.energy.joules ? record.energy.net_reason : record.energy.reason),
+      cost("process_joules", "J", "", "energy of the processor by this program's share of CPU time (derived)",
+           energy.process_joules, energy.joules ? energy.process_reason : energy.reason),
+      images_per_joule(record),
+  };
+}
+
+/// The figures that have keys of their own; those of the task stand between the speed and the costs.
+std::vector<Metric> own_metrics(const Record& record, std::vector<Metric> others) {
+  std::vector<Metric> metrics;
+  const Throughput& rate = record.images_per_s;
+  if (record.kind == kTrainingKind.name || rate.median || !rate.reason.empty()) metrics.push_back(images_per_s(record));
+  const auto append = [&](std::vector<Metric> more) {
+    metrics.insert(metrics.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  append(kind_of(record).metrics(record));
+  append(std::move(others));
+  append(costs(record));
+  return metrics;
+}
+
+/// Rates, in which higher is better, of either direction's samples.
+std::vector<double> rates_of(const Metric& metric) {
+  std::vector<double> rates = metric.samples;
+  if (metric.better == Better::kLower) {
+    for (double& sample : rates) sample = 1 / sample;
+  }
+  return rates;
+}
+
+}  // namespace
+
+const char* better_name(Better better) {
+  return better == Better::kHigher ? "higher" : "lower";
+}
+
+const char* role_name(MetricRole role) {
+  switch (role) {
+    case MetricRole::kSpeed:
+      return "speed";
+    case MetricRole::kQuality:
+      return "quality";
+    case MetricRole::kCost:
+      break;
+  }
+  return "cost";
+}
+
+std::vector<Metric> metrics_of(const Record& record) {
+  std::vector<Metric> others;
+  for (const auto& [name, metric] : record.metrics) others.push_back(metric);
+  return own_metrics(record, std::move(others));
+}
+
+const Metric* main_speed(const std::vector<Metric>& metrics) {
+  const auto found = std::ranges::find(metrics, MetricRole::kSpeed, &Metric::role);
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+const Metric* find_metric(const std::vector<Metric>& metrics, const std::string& name) {
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+void add_metric(Record& record, Metric metric) {
+  const bool taken = metric.name == "images_per_s" || find_metric(metrics_of(record), metric.name) != nullptr;
+  if (metric.name.empty() || taken) {
+    throw Error("a record can't have a second figure that is named '" + metric.name + "'; give it another name");
+  }
+  record.metrics.emplace(metric.name, std::move(metric));
+}
+
+std::string median_text(std::size_t samples, const std::string& over) {
+  if (samples == 1) return "a single sample";
+  return fmt::format("the median of {} {}", samples, over.empty() ? "samples" : over);
+}
+
+std::string spread_text(const Metric& metric) {
+  const auto all = range(metric.samples);
+  if (!all) return "";
+  const std::string text = median_text(metric.samples.size(), metric.over);
+  if (metric.samples.size() == 1) return text;
+  const Interval ends = metric.interval.value_or(*all);
+  return fmt::format("{}; {}: {} to {}", text, metric.interval ? "95 %" : "their range", si_text(ends.low),
+                     si_text(ends.high));
+}
+
+Comparison compare_speeds(const Metric& baseline, const Metric& candidate) {
+  return compare_rates(rates_of(baseline), rates_of(candidate));
+}
+
+std::optional<double> speed_ratio(const Metric& baseline, const Metric& candidate) {
+  if (!baseline.value || !candidate.value || *baseline.value <= 0) return std::nullopt;
+  if (candidate.better == Better::kHigher) return *candidate.value / *baseline.value;
+  if (*candidate.value <= 0) return std::nullopt;
+  return *baseline.value / *candidate.value;
+}
+
+}  // namespace evener::record

@@ -1,0 +1,157 @@
+#include "record/repeats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/statistics.h"
+
+namespace evener::record {
+namespace {
+
+constexpr double kTwoSided95 = 0.975;
+constexpr std::size_t kMostRuns = 10'000;  // nobody repeats a run as often
+constexpr double kMissed = 0.2;            // as often as this a difference may be missed
+
+struct MeanAndSpread {
+  double mean = 0;
+  double deviation = 0;  // of one value
+  double degrees = 0;    // of freedom, of the deviation
+};
+
+/// The mean of all, the deviation of the first `first_stage` (0: of all) about their own mean.
+MeanAndSpread mean_and_spread(std::span<const double> values, std::size_t first_stage) {
+  const auto mean_of = [](std::span<const double> some) {
+    return std::accumulate(some.begin(), some.end(), 0.0) / static_cast<double>(some.size());
+  };
+  const std::span<const double> stage =
+      first_stage >= kFewestRuns && first_stage < values.size() ? values.first(first_stage) : values;
+  MeanAndSpread result{.mean = mean_of(values), .degrees = static_cast<double>(stage.size()) - 1};
+  const double centre = mean_of(stage);
+  double squares = 0;
+  for (const double value : stage) squares += (value - centre) * (value - centre);
+  if (result.degrees > 0) result.deviation = std::sqrt(squares / result.degrees);
+  return result;
+}
+
+double standard_error(const MeanAndSpread& of, std::size_t count) {
+  return of.deviation / std::sqrt(static_cast<double>(count));
+}
+
+std::vector<double> values_of(std::span<const BlockValue> runs, bool logarithms) {
+  std::vector<double> values;
+  for (const BlockValue& run : runs) values.push_back(logarithms ? std::log(run.value) : run.value);
+  return values;
+}
+
+bool all_positive(std::span<const BlockValue> runs) {
+  return std::ranges::all_of(runs, [](const BlockValue& run) { return run.value > 0 && std::isfinite(run.value); });
+}
+
+/// log(candidate / baseline) of the blocks that both have, in the order of the baseline.
+std::vector<double> log_ratios(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate) {
+  std::vector<double> ratios;
+  for (const BlockValue& base : baseline) {
+    const auto other = std::ranges::find(candidate, base.block, &BlockValue::block);
+    if (other != candidate.end()) ratios.push_back(std::log(other->value / base.value));
+  }
+  return ratios;
+}
+
+/// Fills in what follows from a difference of logarithms and its standard error.
+void conclude(RunComparison& comparison, double difference, double error, double degrees) {
+  const double off = student_quantile(kTwoSided95, degrees) * error;
+  comparison.ratio = std::exp(difference);
+  comparison.interval = Interval{std::exp(difference - off), std::exp(difference + off)};
+  const double t = difference == 0 ? 0 : error > 0 ? difference / error : std::numeric_limits<double>::infinity();
+  comparison.p = student_two_sided(t, degrees);
+}
+
+}  // namespace
+
+MeanOfRuns mean_of_runs(std::span<const BlockValue> values) {
+  MeanOfRuns result{.runs = values.size(), .mean = {}, .range = {}};
+  if (values.empty()) return result;
+  result.range = range(values_of(values, false));
+  const bool logarithms = all_positive(values);
+  const double mean = mean_and_spread(values_of(values, logarithms), 0).mean;
+  result.mean = logarithms ? std::exp(mean) : mean;
+  return result;
+}
+
+std::size_t runs_for_width(std::span<const BlockValue> values, std::size_t first_stage, double width) {
+  if (!all_positive(values)) return first_stage;
+  const MeanAndSpread of = mean_and_spread(values_of(values.first(first_stage), true), 0);
+  const double off = student_quantile(kTwoSided95, of.degrees) * of.deviation / std::log1p(width);
+  return std::max(first_stage, static_cast<std::size_t>(std::min(std::ceil(off * off), 1e9)));
+}
+
+RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate,
+                           std::size_t first_stage) {
+  RunComparison comparison;
+  if (baseline.empty() || candidate.empty()) {
+    comparison.reason = "one of the two has no runs";
+    return comparison;
+  }
+  if (!all_positive(baseline) || !all_positive(candidate)) {
+    comparison.reason = "a figure that is not above 0 has no ratio";
+    return comparison;
+  }
+  const std::vector<double> ratios = log_ratios(baseline, candidate);
+  comparison.pairs = ratios.size();
+  if (ratios.size() >= kFewestRuns) {
+    const MeanAndSpread of = mean_and_spread(ratios, first_stage);
+    conclude(comparison, of.mean, standard_error(of, ratios.size()), of.degrees);
+    comparison.deviation = of.deviation;
+    return comparison;
+  }
+  comparison.ratio = *mean_of_runs(candidate).mean / *mean_of_runs(baseline).mean;
+  const bool are_few = baseline.size() < kFewestRuns || candidate.size() < kFewestRuns;
+  comparison.reason =
+      are_few
+          ? fmt::format("{} and {} runs are too few (at least {} each)", baseline.size(), candidate.size(), kFewestRuns)
+          : fmt::format(
+                "{} of their runs were made side by side (at least {}), so that whatever else changed "
+                "between them counts as a difference",
+                ratios.empty() ? "none" : std::to_string(ratios.size()), kFewestRuns);
+  return comparison;
+}
+
+std::optional<std::size_t> runs_to_decide(const RunComparison& seen, double claims, std::size_t at_once) {
+  if (!seen.deviation || !seen.ratio || *seen.ratio == 1) return std::nullopt;
+  const double difference = std::abs(std::log(*seen.ratio));
+  // Bonferroni's bounds: of the level, which Holm's correction is at most as strict as, and of missing one of several.
+  const double level = 1 - kClaimLevel / 2 / claims, power = 1 - kMissed / static_cast<double>(at_once);
+  const auto show = [&](std::size_t runs) {
+    const double degrees = static_cast<double>(runs) - 1;
+    const double needed = student_quantile(level, degrees) + student_quantile(power, degrees);
+    return difference >= needed * *seen.deviation / std::sqrt(static_cast<double>(runs));
+  };
+  if (!show(kMostRuns)) return std::nullopt;
+  std::size_t few = kFewestRuns - 1, enough = kMostRuns;
+  while (enough - few > 1) {
+    const std::size_t middle = (few + enough) / 2;
+    (show(middle) ? enough : few) = middle;
+  }
+  return enough;
+}
+
+std::vector<std::optional<double>> corrected_for_number(std::span<const std::optional<double>> p) {
+  std::vector<std::size_t> order;
+  for (std::size_t n = 0; n < p.size(); ++n) {
+    if (p[n]) order.push_back(n);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t n) { return *p[n]; });
+  std::vector<std::optional<double>> corrected(p.begin(), p.end());
+  double least = 0;  // a claim is as doubtful as those before it
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    least = std::max(least, std::min(1.0, *p[order[place]] * static_cast<double>(order.size() - place)));
+    corrected[order[place]] = least;
+  }
+  return corrected;
+}
+
+}  // namespace evener::record

@@ -1,0 +1,156 @@
+#include "record/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/statistics.h"
+
+namespace evener::record {
+namespace {
+
+constexpr double kNormal95 = 1.959964;
+
+/// How alike neighbouring samples are: the autocorrelation of their ranks at a lag of one, less the bias that a short
+/// series has. Within [0, 0.99].
+double likeness_of_neighbours(std::span<const double> samples) {
+  const std::size_t count = samples.size();
+  const double n = static_cast<double>(count);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return samples[i]; });
+  std::vector<double> ranks(count);  // about their mean; equal samples share a rank
+  for (std::size_t first = 0, end = 0; first < count; first = end) {
+    while (end < count && samples[order[end]] == samples[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i) {
+      ranks[order[i]] = (static_cast<double>(first) + static_cast<double>(end - 1) - (n - 1)) / 2;
+    }
+  }
+  double square = 0, product = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    square += ranks[i] * ranks[i];
+    if (i > 0) product += ranks[i] * ranks[i - 1];
+  }
+  if (square == 0) return 0;  // all are equal
+  const double found = product / square;
+  // The bias is (1 + 4 r) / n (Kendall); most of the standard error more, because r is the larger risk.
+  const double corrected = found + (1 + 4 * std::max(found, 0.0)) / n + 0.6 / std::sqrt(n);
+  return std::clamp(corrected, 0.0, 0.99);
+}
+
+/// Which sample from either end the interval ends at (1 = the outermost): as many independent samples as there are lie
+/// below the median with a binomial distribution; likeness widens it.
+std::size_t place_of_end(std::size_t count, double likeness) {
+  const double n = static_cast<double>(count);
+  const double spread = std::sqrt(n * (1 + likeness) / (1 - likeness)) / 2;  // of the number below the median
+  const double wide = n / 2 + 0.5 - kNormal95 * spread;
+  std::size_t exact = 0;  // of the sign test
+  double below = 0, probability = std::pow(0.5, n);
+  for (std::size_t k = 0; k < count; ++k) {
+    below += probability;
+    if (2 * below > 0.05) break;
+    exact = k + 1;
+    probability *= (n - static_cast<double>(k)) / static_cast<double>(k + 1);
+  }
+  if (exact == 0) exact = static_cast<std::size_t>(std::max(1.0, wide));  // thousands of samples: 0.5^n is 0
+  return wide < 1 ? 1 : std::min(static_cast<std::size_t>(wide), exact);
+}
+
+}  // namespace
+
+std::optional<Interval> median_interval(std::span<const double> samples) {
+  if (samples.size() < kFewestSamples) return std::nullopt;
+  const std::size_t place = place_of_end(samples.size(), likeness_of_neighbours(samples));
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::ranges::sort(sorted);
+  return Interval{sorted[place - 1], sorted[sorted.size() - place]};
+}
+
+std::optional<Interval> range(std::span<const double> samples) {
+  if (samples.empty()) return std::nullopt;
+  const auto [low, high] = std::ranges::minmax(samples);
+  return Interval{low, high};
+}
+
+Comparison compare_rates(std::span<const double> baseline, std::span<const double> candidate) {
+  Comparison comparison;
+  const std::optional<double> base_median = median(baseline);
+  const std::optional<double> median_of_candidate = median(candidate);
+  if (!base_median || !median_of_candidate || *base_median <= 0) {
+    comparison.reason = "one of the two has no samples";
+    return comparison;
+  }
+  const double ratio = *median_of_candidate / *base_median;
+  comparison.ratio = ratio;
+  const auto base = median_interval(baseline), other = median_interval(candidate);
+  if (!base || !other || base->low <= 0 || other->low <= 0) {
+    comparison.reason = fmt::format("{} and {} samples are too few (at least {} each)", baseline.size(),
+                                    candidate.size(), kFewestSamples);
+    return comparison;
+  }
+  // The distances of both intervals' ends from their medians add up as errors do: by their squares, in logarithms
+  // (Zou and Donner, Construction of confidence limits about effect measures, 2008).
+  const double down = std::hypot(std::log(*median_of_candidate / other->low), std::log(base->high / *base_median));
+  const double up = std::hypot(std::log(other->high / *median_of_candidate), std::log(*base_median / base->low));
+  comparison.interval = Interval{ratio * std::exp(-down), ratio * std::exp(up)};
+  if (comparison.interval->low > 1) {
+    comparison.verdict = Verdict::kFaster;
+  } else if (comparison.interval->high < 1) {
+    comparison.verdict = Verdict::kSlower;
+  } else {
+    comparison.reason = fmt::format("the 95 % interval of the ratio, {:.3g} to {:.3g}, contains 1",
+                                    comparison.interval->low, comparison.interval->high);
+  }
+  return comparison;
+}
+
+bool shares_differ(double share_a, std::int64_t count_a, double share_b, std::int64_t count_b) {
+  if (count_a <= 0 || count_b <= 0) return false;
+  const double n_a = static_cast<double>(count_a);
+  const double n_b = static_cast<double>(count_b);
+  const double pooled = (share_a * n_a + share_b * n_b) / (n_a + n_b);
+  const double variance = pooled * (1 - pooled) * (1 / n_a + 1 / n_b);
+  if (variance <= 0) return share_a != share_b;
+  return std::abs(share_a - share_b) / std::sqrt(variance) > kNormal95;
+}
+
+Throughput throughput_of(std::vector<double> rates, std::string over) {
+  Throughput throughput;
+  throughput.median = median(rates);
+  throughput.interval = median_interval(rates);
+  throughput.samples = std::move(rates);
+  throughput.over = std::move(over);
+  return throughput;
+}
+
+std::vector<double> block_rates(std::span<const double> times_s, std::size_t at_once) {
+  constexpr std::size_t kBlocks = 20, kBunches = 4;
+  std::size_t each = std::max(kBunches * at_once, (times_s.size() + kBlocks - 1) / kBlocks);
+  if (times_s.size() < 2 * each) each = std::max<std::size_t>(times_s.size(), 1);
+  std::vector<double> rates;
+  double begin_s = 0;
+  for (std::size_t end = each; end <= times_s.size(); end += each) {
+    const double seconds = times_s[end - 1] - begin_s;
+    if (seconds > 0) rates.push_back(static_cast<double>(each) / seconds);
+    begin_s = times_s[end - 1];
+  }
+  return rates;
+}
+
+Throughput training_throughput(const BlockRates& first_epoch, const BlockRates& later_epochs) {
+  const std::size_t first = first_epoch.rates.size(), later = later_epochs.rates.size();
+  if (first + later == 0) {
+    Throughput throughput;
+    throughput.reason = "the first epoch and the first 10 steps are warm-up and don't count; train longer";
+    return throughput;
+  }
+  const bool takes_later = later >= std::min(first, kFewestSamples);
+  const BlockRates& taken = takes_later ? later_epochs : first_epoch;
+  const char* after = takes_later ? "the first epoch" : "the tenth step";
+  return throughput_of(taken.rates, taken.steps == 1 ? fmt::format("steps after {}", after)
+                                                     : fmt::format("blocks of {} steps after {}", taken.steps, after));
+}
+
+}  // namespace evener::record

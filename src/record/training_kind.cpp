@@ -1,0 +1,115 @@
+// How a report speaks of trainings, and the figures of a training.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.h"
+#include "base/statistics.h"
+#include "record/record_kind.h"
+
+namespace evener::record {
+namespace {
+
+/// Median seconds of training per epoch. The first is left out where there are more: it warms up.
+std::optional<double> seconds_per_epoch(const Record& record) {
+  std::vector<double> seconds;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (epoch.seconds) seconds.push_back(*epoch.seconds);
+  }
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  return median(seconds);
+}
+
+/// All images of training over all its seconds, the warm-up included.
+std::optional<double> overall_images_per_s(const Record& record) {
+  double images = 0, seconds = 0;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (!epoch.images_per_s || !epoch.seconds) continue;
+    images += *epoch.images_per_s * *epoch.seconds;
+    seconds += *epoch.seconds;
+  }
+  return seconds > 0 ? std::optional(images / seconds) : std::nullopt;
+}
+
+/// The record's best accuracy, or the largest of its epochs.
+std::optional<double> best_val_accuracy(const Record& record) {
+  if (record.training.accuracy.val) return record.training.accuracy.val;
+  std::optional<double> best;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (epoch.val_accuracy) best = std::max(best.value_or(0), *epoch.val_accuracy);
+  }
+  return best;
+}
+
+std::string reason_of(const Record& record, const char* path) {
+  const auto found = record.missing.find(path);
+  return found == record.missing.end() ? "" : found->second;
+}
+
+std::vector<Metric> training_metrics(const Record& record) {
+  return {{.name = "seconds_per_epoch",
+           .unit = "s",
+           .title = "s/epoch",
+           .label = "time per epoch",
+           .better = Better::kLower,
+           .value = seconds_per_epoch(record)},
+          {.name = kOverallSpeed,
+           .unit = "images/s",
+           .title = "",
+           .label = "images over seconds of training",
+           .role = MetricRole::kCost,
+           .value = overall_images_per_s(record)},
+          {.name = "train_s",
+           .unit = "s",
+           .title = "",
+           .label = "time of training",
+           .better = Better::kLower,
+           .value = record.times.train},
+          {.name = "best_val_accuracy",
+           .unit = "share",
+           .title = "best val",
+           .label = "validation accuracy",
+           .role = MetricRole::kQuality,
+           .value = best_val_accuracy(record),
+           .of_images = record.data.val,
+           .stands_in_for = "test_accuracy",
+           .reason = reason_of(record, "accuracy.val")},
+          {.name = "test_accuracy",
+           .unit = "share",
+           .title = "test",
+           .label = "test accuracy",
+           .role = MetricRole::kQuality,
+           .value = record.training.accuracy.test,
+           .of_images = record.data.test,
+           .reason = reason_of(record, "accuracy.test")}};
+}
+
+std::string epochs_text(const Record& record) {
+  const std::size_t count = record.training.epochs.size();
+  return std::to_string(count) + (count == 1 ? " epoch" : " epochs");
+}
+
+}  // namespace
+
+std::string speed_note(const Record& record) {
+  constexpr double kRemarkable = 0.1;
+  const std::optional<double> overall = overall_images_per_s(record);
+  const std::optional<double> median = record.images_per_s.median;
+  if (!overall || !median || *overall <= 0 || std::abs(*overall / *median - 1) <= kRemarkable) return "";
+  return fmt::format(
+      "all images over all seconds of training are {} images/s, {:.0f} % {} than the training speed, which is {}: the "
+      "warm-up and steps that last longer than most count in the one and not in the other",
+      si_text(*overall), 100 * std::abs(*overall / *median - 1), *overall < *median ? "less" : "more",
+      median_text(record.images_per_s.samples.size(), record.images_per_s.over));
+}
+
+const RecordKind kTrainingKind{.name = "train",
+                               .does = "trains",
+                               .did = "trained",
+                               .speed_label = "training speed",
+                               .do_more = "train more epochs, or on more images",
+                               .amount = epochs_text,
+                               .metrics = training_metrics};
+
+}  // namespace evener::record

@@ -1,0 +1,152 @@
+#include "record/repeats.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/random.h"
+#include "base/statistics.h"
+
+namespace evener::record {
+namespace {
+
+std::vector<BlockValue> blocks(const std::vector<double>& values, int first = 1) {
+  std::vector<BlockValue> all;
+  for (const double value : values) all.push_back({first++, value});
+  return all;
+}
+
+TEST(Repeats, StudentsQuantilesAreThoseOfTables) {
+  EXPECT_NEAR(student_quantile(0.975, 1), 12.7062, 1e-4);
+  EXPECT_NEAR(student_quantile(0.975, 4), 2.7764, 1e-4);
+  EXPECT_NEAR(student_quantile(0.95, 10), 1.8125, 1e-4);
+  EXPECT_NEAR(student_quantile(0.975, 1e6), 1.95996, 1e-4);
+  EXPECT_NEAR(student_two_sided(2.7764, 4), 0.05, 1e-5);
+  EXPECT_EQ(student_two_sided(INFINITY, 4), 0);
+  EXPECT_EQ(student_two_sided(0, 4), 1);
+}
+
+TEST(Repeats, TheMeanIsGeometricAndItsRunsHaveARange) {
+  const MeanOfRuns two = mean_of_runs(blocks({1, 4}));
+  EXPECT_DOUBLE_EQ(*two.mean, 2);
+  EXPECT_EQ(two.runs, 2U);
+  EXPECT_EQ(*two.range, (Interval{1, 4}));
+  EXPECT_EQ(*mean_of_runs(blocks({9, 2, 4})).range, (Interval{2, 9}));
+  EXPECT_DOUBLE_EQ(*mean_of_runs(blocks({-1, 0, 4})).mean, 1);
+  EXPECT_FALSE(mean_of_runs({}).mean.has_value());
+}
+
+TEST(Repeats, BlocksTakeTheDriftOutOfARatio) {
+  // The machine becomes half as fast; the second way is 3 % faster throughout.
+  const auto base = blocks({100, 80, 65, 50}), other = blocks({103.1, 82.3, 67, 51.4});
+  const RunComparison paired = compare_runs(base, other);
+  EXPECT_EQ(paired.pairs, 4U);
+  EXPECT_GT(paired.interval->low, 1.02);
+  EXPECT_LT(*paired.p, 0.001);
+}
+
+TEST(Repeats, TheIntervalIsStudentsOfTheLogarithmsOfRatios) {
+  // Ratios of 2, 8 and 4: their mean is 4, log 2 their deviation; t of 2 degrees of freedom is 4.3027.
+  const RunComparison comparison = compare_runs(blocks({1, 10, 3}), blocks({2, 80, 12}));
+  EXPECT_NEAR(*comparison.ratio, 4, 1e-12);
+  EXPECT_NEAR(*comparison.deviation, std::log(2), 1e-12);
+  const double off = std::exp(4.302653 * std::log(2) / std::sqrt(3));
+  EXPECT_NEAR(comparison.interval->low, 4 / off, 1e-5);
+  EXPECT_NEAR(comparison.interval->high, 4 * off, 1e-4);
+  EXPECT_NEAR(*comparison.p, student_two_sided(2 * std::sqrt(3), 2), 1e-9);
+  // Of a first stage of three the spread is theirs, and the mean that of all four.
+  const RunComparison staged = compare_runs(blocks({1, 10, 3, 1}), blocks({2, 80, 12, 64}), 3);
+  EXPECT_NEAR(*staged.ratio, 8, 1e-12);
+  EXPECT_NEAR(staged.interval->high, 8 * std::exp(4.302653 * std::log(2) / 2), 1e-4);
+}
+
+TEST(Repeats, RunsThatWereNotMadeSideBySideHaveARatioAlone) {
+  const RunComparison apart = compare_runs(blocks({100, 101, 99}), blocks({200, 201, 202}, 11));
+  EXPECT_NEAR(*apart.ratio, 2.01, 1e-3);
+  EXPECT_EQ(apart.pairs, 0U);
+  EXPECT_FALSE(apart.interval || apart.p || apart.deviation);
+  EXPECT_EQ(apart.reason,
+            "none of their runs were made side by side (at least 3), so that whatever else changed between them counts "
+            "as a difference");
+  const RunComparison two = compare_runs(blocks({100, 101, 99, 98}), blocks({200, 201, 202, 203}, 3));
+  EXPECT_EQ(two.pairs, 2U);
+  EXPECT_FALSE(two.p.has_value());
+  EXPECT_EQ(two.reason.find("2 of their runs"), 0U) << two.reason;
+}
+
+TEST(Repeats, TooFewOrImpossibleFiguresHaveNoInterval) {
+  const RunComparison few = compare_runs(blocks({100, 100}), blocks({200, 200}));
+  EXPECT_NEAR(*few.ratio, 2, 1e-12);
+  EXPECT_FALSE(few.p.has_value());
+  EXPECT_FALSE(few.reason.empty());
+  EXPECT_FALSE(compare_runs(blocks({}), blocks({1})).ratio.has_value());
+  EXPECT_FALSE(compare_runs(blocks({0, 1, 2}), blocks({1, 2, 3})).ratio.has_value());
+}
+
+/// A comparison that saw such a ratio, whose logarithm deviates so much in one block.
+RunComparison seen(double ratio, double deviation) {
+  return {.ratio = ratio, .interval = {}, .p = {}, .deviation = deviation, .pairs = 5, .reason = {}};
+}
+
+TEST(Repeats, HowManyRunsWouldDecide) {
+  // One deviation: tables say 10 pairs for a power of 80 % at 5 %.
+  EXPECT_EQ(runs_to_decide(seen(std::exp(0.03), 0.03), 1), 10U);
+  EXPECT_EQ(runs_to_decide(seen(std::exp(-0.03), 0.03), 1), 10U) << "slower by as much";
+  // Five at once are missed together where one is missed in 1 of 25 cases: (1.96 + 1.75)^2 = 13.8, and some for t.
+  EXPECT_GE(runs_to_decide(seen(std::exp(0.03), 0.03), 1, 5), 15U);
+  EXPECT_LE(runs_to_decide(seen(std::exp(0.03), 0.03), 1, 5), 17U);
+  EXPECT_EQ(runs_to_decide(seen(2, 0.01), 1), kFewestRuns);
+  EXPECT_FALSE(runs_to_decide(seen(1, 0.01), 1).has_value());
+  EXPECT_FALSE(runs_to_decide(seen(1.0001, 0.01), 1).has_value()) << "78,000";
+  EXPECT_FALSE(runs_to_decide(compare_runs(blocks({1, 2}), blocks({2, 3})), 1).has_value());
+}
+
+// What the sentence promises: 4 of 5 such sweeps show it, whatever the number of claims that are corrected for.
+TEST(Repeats, ThatManyRunsShowTheDifferenceInFourOfFiveCases) {
+  constexpr int kTrials = 4000;
+  for (const double claims : {1.0, 6.0, 12.0}) {
+    for (const double deviations : {0.4, 1.0, 2.0}) {
+      const std::size_t runs = runs_to_decide(seen(std::exp(0.02), 0.02 / deviations), claims).value();
+      int shown = 0;
+      for (std::uint64_t trial = 0; trial < kTrials; ++trial) {
+        Random random(5, Purpose::kSynthetic, trial);
+        std::vector<double> base, other;
+        for (std::size_t run = 0; run < runs; ++run) {
+          base.push_back(100);
+          other.push_back(100 * std::exp(0.02 * (1 + random.normal() / deviations)));
+        }
+        shown += *compare_runs(blocks(base), blocks(other)).p * claims < kClaimLevel;
+      }
+      EXPECT_GE(shown, 0.78 * kTrials) << claims << " claims, " << deviations << " deviations: " << runs << " runs";
+      EXPECT_LE(shown, 0.92 * kTrials) << claims << " claims, " << deviations << " deviations: " << runs << " runs";
+    }
+  }
+}
+
+TEST(Repeats, ClaimsAreCorrectedForTheirNumber) {
+  const std::vector<std::optional<double>> p = {0.01, std::nullopt, 0.04, 0.015, 0.018};
+  const auto corrected = corrected_for_number(p);
+  EXPECT_NEAR(*corrected[0], 4 * 0.01, 1e-12);
+  EXPECT_FALSE(corrected[1].has_value());
+  EXPECT_NEAR(*corrected[3], 3 * 0.015, 1e-12);
+  EXPECT_NEAR(*corrected[4], 3 * 0.015, 1e-12) << "2 x 0.018 is less: no claim is less doubtful than one before it";
+  EXPECT_NEAR(*corrected[2], 3 * 0.015, 1e-12);
+  const auto unlikely = corrected_for_number(std::vector<std::optional<double>>{0.8, 0.7, 0.01});
+  EXPECT_NEAR(*unlikely[2], 0.03, 1e-12);
+  EXPECT_EQ(*unlikely[1], 1.0);
+  EXPECT_EQ(*unlikely[0], 1.0);
+}
+
+TEST(Repeats, NoisyWorkIsRunMoreOften) {
+  const auto steady = blocks({100, 100.1, 99.9, 100, 100}), noisy = blocks({100, 110, 90, 105, 95});
+  EXPECT_EQ(runs_for_width(steady, 5, 0.02), 5U);
+  // 1, 0, -1, 0.5 and -0.5 tenths of log: t of 4 degrees, times the deviation, by log(1.02), squared.
+  const auto tenths = blocks({std::exp(0.1), 1, std::exp(-0.1), std::exp(0.05), std::exp(-0.05), 7});
+  EXPECT_EQ(runs_for_width(tenths, 5, 0.02),
+            static_cast<std::size_t>(std::ceil(std::pow(2.776445 * std::sqrt(0.025 / 4) / std::log(1.02), 2))));
+  EXPECT_GT(runs_for_width(noisy, 5, 0.02), 50U);
+  EXPECT_EQ(runs_for_width(blocks({0, 1, 2}), 3, 0.02), 3U) << "no logarithms";
+}
+
+}  // namespace
+}  // namespace evener::record

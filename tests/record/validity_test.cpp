@@ -1,0 +1,178 @@
+#include "record/validity.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace evener::record {
+namespace {
+
+Record good_record() {
+  Record record;
+  record.machine.online_cpus = 4;
+  record.versions = {{"build", "optimised"}};
+  record.images_per_s = throughput_of({101, 100, 99, 100, 102, 98, 100, 101, 99, 100}, "steps after the first epoch");
+  record.cpu.others_percent = Spread{0, 8, 30};  // of one CPU: 2 % of four
+  record.cpu.steal_percent_mean = 1;
+  record.memory.swap_bytes_max = 0;
+  record.cpu.throttle_events = 0;
+  return record;
+}
+
+TEST(Validity, AGoodRunIsValid) {
+  const Validity validity = judge(good_record());
+  EXPECT_EQ(validity.valid, true);
+  EXPECT_TRUE(validity.reasons.empty());
+}
+
+TEST(Validity, WhatATaskFoundStays) {
+  Record record = good_record();
+  record.validity.reasons = {{"latency limit", "12 of 100 queries took longer", "ask for less"}};
+  const Validity validity = judge(record);
+  EXPECT_EQ(validity.valid, false);
+  ASSERT_EQ(validity.reasons.size(), 1u);
+  EXPECT_EQ(validity.reasons[0].rule, "latency limit");
+}
+
+TEST(Validity, ScenariosHaveTheirOwnRulesForHowMuchIsEnough) {
+  Record record = good_record();
+  record.images_per_s = {};
+  EXPECT_EQ(judge(record).valid, false);
+  record.scenario.name = "server";
+  EXPECT_EQ(judge(record).valid, true);
+}
+
+struct Fault {
+  const char* rule;
+  std::function<void(Record&)> make;
+};
+class InvalidRun : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(InvalidRun, NamesTheRuleAndWhatToDo) {
+  Record record = good_record();
+  GetParam().make(record);
+  const Validity validity = judge(record);
+  EXPECT_EQ(validity.valid, false);
+  ASSERT_EQ(validity.reasons.size(), 1u);
+  EXPECT_EQ(validity.reasons[0].rule, GetParam().rule);
+  EXPECT_FALSE(validity.reasons[0].what.empty());
+  EXPECT_FALSE(validity.reasons[0].advice.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, InvalidRun,
+    ::testing::Values(Fault{"other load",
+                            [](Record& r) {
+                              r.cpu.others_percent = Spread{0, 21, 30};
+                            }},
+                      Fault{"stolen time", [](Record& r) { r.cpu.steal_percent_mean = 9; }},
+                      Fault{"swap", [](Record& r) { r.memory.swap_bytes_max = 5 << 20; }},
+                      Fault{"throttling", [](Record& r) { r.cpu.throttle_events = 2; }},
+                      Fault{"fallback", [](Record& r) { r.fallbacks = {"fp16 was computed as bf16"}; }},
+                      Fault{"build", [](Record& r) { r.versions["build"] = "not optimised"; }},
+                      Fault{"unfinished", [](Record& r) { r.status = Status::kInterrupted; }},
+                      Fault{"too few samples",
+                            [](Record& r) {
+                              r.images_per_s = throughput_of(std::vector<double>(9, 1), "steps after the first epoch");
+                            }},
+                      Fault{"too few samples", [](Record& r) { r.images_per_s = {}; }},
+                      Fault{"noise", [](Record& r) {
+                              r.images_per_s = throughput_of({50, 100, 150, 100, 50, 150, 50, 100, 150, 100}, "steps");
+                            }}));
+
+TEST(Validity, WhatCantBeSeenIsNotAFault) {
+  Record record = good_record();
+  record.cpu = {};
+  record.memory = {};
+  EXPECT_EQ(judge(record).valid, true);
+}
+
+TEST(Validity, AllFaultsAreTold) {
+  Record record = good_record();
+  record.cpu.throttle_events = 1;
+  record.fallbacks = {"one", "two"};
+  EXPECT_EQ(judge(record).reasons.size(), 3u);
+}
+
+// One step in ten that takes five times as long, or no time, is no noise: the middle half is looked at.
+TEST(Validity, SingleOutliersAreNoNoise) {
+  for (const double outlier : {20.0, 500.0}) {
+    Record record = good_record();
+    record.images_per_s = throughput_of({101, 100, 99, outlier, 102, 98, 100, 101, 99, 100}, "steps");
+    EXPECT_EQ(judge(record).valid, true) << outlier;
+  }
+}
+
+struct Bound {
+  const char* rule;
+  std::function<void(Record&)> at;      // still good
+  std::function<void(Record&)> beyond;  // by a little
+};
+
+TEST(Validity, EachRuleHasItsBound) {
+  const Bound bounds[] = {
+      {"other load",
+       [](Record& r) {
+         r.cpu.others_percent = Spread{0, 20, 30};
+       },
+       [](Record& r) {
+         r.cpu.others_percent = Spread{0, 20.1, 30};
+       }},
+      {"stolen time", [](Record& r) { r.cpu.steal_percent_mean = 8; },
+       [](Record& r) { r.cpu.steal_percent_mean = 8.1; }},
+      {"swap", [](Record& r) { r.memory.swap_bytes_max = 1 << 20; },
+       [](Record& r) { r.memory.swap_bytes_max = (1 << 20) + 1; }},
+      {"throttling", [](Record& r) { r.cpu.throttle_events = 0; }, [](Record& r) { r.cpu.throttle_events = 1; }},
+      {"noise",
+       [](Record& r) {
+         r.images_per_s = throughput_of({90, 90, 90, 90, 100, 100, 110, 110, 110, 110}, "steps");
+       },
+       [](Record& r) {
+         r.images_per_s = throughput_of({89, 89, 89, 89, 100, 100, 110, 110, 110, 110}, "steps");
+       }},
+      {"too few samples", [](Record& r) { r.images_per_s = throughput_of(std::vector<double>(10, 1), "steps"); },
+       [](Record& r) { r.images_per_s = throughput_of(std::vector<double>(9, 1), "steps"); }},
+      {"lost session",
+       [](Record& r) {
+         r.sessions.resize(2);
+         r.sessions[0].status = Status::kInterrupted;
+       },
+       [](Record& r) {
+         r.sessions.resize(2);
+         r.sessions[0].status = Status::kFailed;
+       }},
+      {"energy", [](Record& r) { r.energy.reason = "no sensor"; }, [](Record& r) { r.energy.lost = {"gpu 0"}; }},
+  };
+  for (const Bound& bound : bounds) {
+    Record good = good_record(), bad = good_record();
+    bound.at(good);
+    bound.beyond(bad);
+    EXPECT_EQ(judge(good).valid, true) << bound.rule;
+    const Validity validity = judge(bad);
+    ASSERT_EQ(validity.reasons.size(), 1u) << bound.rule;
+    EXPECT_EQ(validity.reasons[0].rule, bound.rule);
+  }
+}
+
+TEST(Validity, AMachineOfOneCpuIsJudgedByThatOne) {
+  Record record = good_record();  // 8 % of one
+  record.machine.online_cpus = 1;
+  EXPECT_EQ(judge(record).reasons.at(0).rule, "other load");
+  record.machine.online_cpus = 0;  // not known
+  EXPECT_EQ(judge(record).reasons.at(0).rule, "other load");
+}
+
+TEST(Validity, AnUnfinishedRunIsToldOnceAndByItsEnd) {
+  for (const Status status : {Status::kRunning, Status::kKilled, Status::kFailed, Status::kDiverged}) {
+    Record record = good_record();
+    record.status = status;
+    ASSERT_EQ(judge(record).reasons.size(), 1u);
+    EXPECT_EQ(judge(record).reasons[0].rule, "unfinished");
+    record.validity.reasons = {{"unfinished", "its task knows why", "resume it"}};
+    ASSERT_EQ(judge(record).reasons.size(), 1u);
+    EXPECT_EQ(judge(record).reasons[0].what, "its task knows why");
+  }
+}
+
+}  // namespace
+}  // namespace evener::record

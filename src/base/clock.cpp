@@ -14,6 +14,12 @@ double now_s() {
   return static_cast<double>(now_ns()) * 1e-9;
 }
 
+double boot_now_s() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 std::string utc_now_text() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};

@@ -10,6 +10,9 @@ namespace evener {
 std::int64_t now_ns();
 double now_s();
 
+/// Seconds, monotonic, going on while the machine sleeps: a counter may have gone round meanwhile.
+double boot_now_s();
+
 /// Seconds since construction.
 class Stopwatch {
  public:

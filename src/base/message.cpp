@@ -29,6 +29,10 @@ std::string type_name(char type) {
       return "a map";
     case 't':
       return "a group of values";
+    case '{':
+      return "a struct";
+    case '}':
+      return "the end of a struct";
   }
   return "nothing known";
 }
@@ -63,6 +67,12 @@ void MessageReader::read(double& value) {
   value = std::bit_cast<double>(read_integer('d'));
 }
 
+void MessageReader::read(float& value) {
+  double number = 0;
+  read(number);
+  value = static_cast<float>(number);
+}
+
 void MessageReader::read(std::string& text) {
   text = read_bytes(read_integer('s'));
 }
@@ -71,12 +81,15 @@ void MessageReader::require_end() const {
   if (left_bytes() > 0) fail("it should end here");
 }
 
-std::uint64_t MessageReader::read_integer(char type) {
+void MessageReader::read_mark(char type) {
   const char found = read_bytes(1).front();
-  if (found != type) {
-    --at_;
-    fail(type_name(found) + " stands where " + type_name(type) + " belongs");
-  }
+  if (found == type) return;
+  --at_;
+  fail(type_name(found) + " stands where " + type_name(type) + " belongs");
+}
+
+std::uint64_t MessageReader::read_integer(char type) {
+  read_mark(type);
   std::uint64_t value = 0;
   std::memcpy(&value, read_bytes(sizeof value).data(), sizeof value);
   return value;

@@ -14,20 +14,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/described.h"
+
 namespace evener {
 
-/// A struct that can be in a message: message_members(const T*), declared in the namespace of T, returns a tuple of
-/// pointers to the members that cross, such as std::tuple(&Fact::what, &Fact::value).
-template <class T>
-concept HasMessageMembers = requires(const T* value) {
-  message_members(value);
-};
-
-/// Appends values to a message, each after a byte that names its type.
-class MessageWriter {
+/// Appends values to a message, each after a byte that names its type. A struct can be in one that describe() shows
+/// (base/described.h).
+class MessageWriter : public PlainVisitor<MessageWriter> {
  public:
   void write(bool value);
   void write(double value);
+  void write(float value) { write(double{value}); }
   void write(std::string_view text);
   template <std::signed_integral T>
   void write(T value) {
@@ -63,11 +60,14 @@ class MessageWriter {
     write_integer('t', sizeof...(T));
     std::apply([this](const T&... each) { (write(each), ...); }, values);
   }
-  template <HasMessageMembers T>
+  template <typename T>
+  requires std::is_class_v<T> && Describes<MessageWriter, const T>
   void write(const T& value) {
-    write(std::apply([&value](auto... member) { return std::tie(value.*member...); },
-                     message_members(static_cast<const T*>(nullptr))));
+    bytes_ += '{';
+    describe(*this, value);
+    bytes_ += '}';
   }
+  void value(const char* /*key*/, const auto& member) { write(member); }
 
   std::string take() { return std::move(bytes_); }
 
@@ -80,13 +80,14 @@ class MessageWriter {
 /// Reads the values of a message in the order in which they were written, into variables of the same types; an integer
 /// may be of another size that can hold it. Each read throws Error when the message ends too early or has something
 /// else there.
-class MessageReader {
+class MessageReader : public PlainVisitor<MessageReader> {
  public:
   /// `what`: the message, for errors: "the result of rank 3". `bytes` outlives the reader.
   MessageReader(std::string_view bytes, std::string what) : bytes_(bytes), what_(std::move(what)) {}
 
   void read(bool& value);
   void read(double& value);
+  void read(float& value);
   void read(std::string& text);
   template <std::signed_integral T>
   void read(T& value) {
@@ -124,20 +125,26 @@ class MessageReader {
   }
   template <class... T>
   void read(std::tuple<T...>& values) {
-    read_members(values);
+    const std::uint64_t count = read_integer('t');
+    if (count != sizeof...(T))
+      fail(std::to_string(count) + " values stand where " + std::to_string(sizeof...(T)) + " belong");
+    std::apply([this](auto&... each) { (read(each), ...); }, values);
   }
-  template <HasMessageMembers T>
+  template <typename T>
+  requires std::is_class_v<T> && Describes<MessageReader, T>
   void read(T& value) {
-    auto members = std::apply([&value](auto... member) { return std::tie(value.*member...); },
-                              message_members(static_cast<const T*>(nullptr)));
-    read_members(members);
+    read_mark('{');
+    describe(*this, value);
+    read_mark('}');
   }
+  void value(const char* /*key*/, auto& member) { read(member); }
 
   /// Throws Error when something is left.
   void require_end() const;
 
  private:
   std::uint64_t read_integer(char type);
+  void read_mark(char type);
   /// An integer of no more than `most`: the rest of a message has at least a byte for each value.
   std::uint64_t read_count(char type, std::uint64_t most);
   std::uint64_t left_bytes() const { return bytes_.size() - at_; }
@@ -149,14 +156,6 @@ class MessageReader {
     if (!std::in_range<T>(wide)) fail("the number " + std::to_string(wide) + " is too large for its place");
     value = static_cast<T>(wide);
   }
-  template <class Tuple>
-  void read_members(Tuple& members) {
-    constexpr std::uint64_t kCount = std::tuple_size_v<Tuple>;
-    const std::uint64_t count = read_integer('t');
-    if (count != kCount) fail(std::to_string(count) + " values stand where " + std::to_string(kCount) + " belong");
-    std::apply([this](auto&... each) { (read(each), ...); }, members);
-  }
-
   std::string_view bytes_;
   std::string what_;
   std::size_t at_ = 0;

@@ -171,7 +171,7 @@ Section check_modules(const Machine& machine) {
 
 Section check_sensors() {
   Section section{"Sensors", {}};
-  measure::Sensors sensors = measure::open_sensors({}, "/", measure::boot_now_s);
+  measure::Sensors sensors = measure::open_sensors({}, "/", boot_now_s);
   for (const measure::SensorState& state : measure::sensor_states(sensors)) {
     section.findings.push_back({state.usable ? Mark::kOk : Mark::kMissing, state.name, state.text, state.remedy});
   }

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/terminal_text.h"
+#include "record/record_kind.h"
 #include "task/limits.h"
 
 namespace evener::cli {
@@ -27,17 +28,19 @@ std::size_t terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// "  accuracy 97.2 %"; of a detector what its loss is the sum of, and its precision where that was evaluated.
-std::string quality_text(const task::EpochResult& epoch, const std::string& part, std::optional<double> accuracy) {
-  if (accuracy) return fmt::format("  accuracy {:.1f} %", 100 * *accuracy);
+/// "  accuracy 97.2 %"; of a detector what its loss is the sum of; then what else was evaluated: "  mAP@0.5 0.713".
+std::string quality_text(const record::EpochRecord& epoch, const std::string& part, std::optional<double> accuracy) {
   const auto figure = [&](const char* name) {
     const auto found = epoch.figures.find(part + "_" + name);
     return found == epoch.figures.end() ? std::nullopt : std::optional(found->second);
   };
-  std::string text;
-  const auto boxes = figure("box_loss"), classes = figure("class_loss"), precision = figure("map_50");
+  std::string text = accuracy ? fmt::format("  accuracy {:.1f} %", 100 * *accuracy) : "";
+  const auto boxes = figure("box_loss"), classes = figure("class_loss");
   if (boxes && classes) text += fmt::format(" (boxes {:.3f}, classes {:.3f})", *boxes, *classes);
-  if (precision) text += fmt::format("  mAP@0.5 {:.3f}", *precision);
+  for (const record::EpochFigure& each : record::kEpochFigures) {
+    const auto value = figure(each.name);
+    if (each.as_epochs_end && value) text += fmt::format("  {} {:.3f}", each.label, *value);
+  }
   return text;
 }
 
@@ -130,15 +133,14 @@ void TrainProgress::step(const task::StepProgress& progress) {
   line_.show(text_of(progress));
 }
 
-void TrainProgress::epoch(const task::EpochResult& epoch, std::size_t train_images) {
+void TrainProgress::epoch(const record::EpochRecord& epoch) {
   const double now = now_s();
-  overhead_s_ = std::max(0.0, now - epoch_end_s_ - epoch.seconds);
+  overhead_s_ = std::max(0.0, now - epoch_end_s_ - *epoch.seconds);
   epoch_end_s_ = now;
-  const std::string speed =
-      si_text(epoch.share * static_cast<double>(train_images) / std::max(epoch.seconds, 1e-9)) + " img/s";
+  const std::string speed = si_text(epoch.images_per_s.value_or(0)) + " img/s";
   std::string text = fmt::format("epoch {}/{}  {}  {}  train loss {:.4f}{}", epoch.epoch, epochs_,
-                                 duration_text(epoch.seconds), epoch.head_only ? "last layer alone" : speed,
-                                 epoch.train_loss, quality_text(epoch, "train", epoch.train_accuracy));
+                                 duration_text(*epoch.seconds), epoch.head_only ? "last layer alone" : speed,
+                                 *epoch.train_loss, quality_text(epoch, "train", epoch.train_accuracy));
   if (epoch.val_loss) {
     text += fmt::format("  validation loss {:.4f}{}{}", *epoch.val_loss, quality_text(epoch, "val", epoch.val_accuracy),
                         epoch.best && names_best_ ? "  (best)" : "");

@@ -47,7 +47,7 @@ class TrainProgress : public job::TrainWatcher {
   void loading(task::LoadingStep step, std::size_t done, std::size_t images) override;
   void setup(const task::TrainSetup& setup) override;
   void step(const task::StepProgress& progress) override;
-  void epoch(const task::EpochResult& epoch, std::size_t train_images) override;
+  void epoch(const record::EpochRecord& epoch) override;
 
   void note(const std::string& text) override { line_.note(text); }
   void show(const std::string& text) override { line_.show(text); }

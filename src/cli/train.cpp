@@ -78,7 +78,7 @@ void print_precision(const record::Record& record) {
 
 /// What most do with a trained network: names with blanks are quoted as a shell wants them.
 void print_next(const job::TrainingOutcome& outcome) {
-  if (outcome.status != task::TrainStatus::kDone) return;
+  if (outcome.status != record::Status::kDone) return;
   std::string run = outcome.out.string();
   if (run.find_first_of(" '\"$&;()<>|*?[]#~`\\!") != std::string::npos) {
     for (std::size_t at = run.find('\''); at != std::string::npos; at = run.find('\'', at + 4))
@@ -145,11 +145,11 @@ int train(job::TrainFlags& flags) {
   if (outcome.out.empty()) return 0;  // others tell
   if (!write_json(*flags.output.json, record::to_json(outcome.record))) print_summary(outcome);
   switch (outcome.status) {
-    case task::TrainStatus::kDone:
+    case record::Status::kDone:
       return 0;
-    case task::TrainStatus::kInterrupted:
+    case record::Status::kInterrupted:
       throw Interrupted(outcome.status_reason);
-    case task::TrainStatus::kDiverged:
+    case record::Status::kDiverged:
       throw Error(outcome.status_reason);
   }
   return 0;

@@ -62,10 +62,16 @@ class Sender : public job::TrainWatcher {
     const StepEvent event{progress.epoch, progress.step, progress.steps_per_epoch, rate, progress.loss};
     post_.send([event](evener::Observer& observer) { observer.step(event); });
   }
-  void epoch(const task::EpochResult& epoch, std::size_t /*train_images*/) override {
-    const EpochEvent event{epoch.epoch,        epoch.seconds,        epoch.learning_rate,
-                           epoch.train_loss,   epoch.train_accuracy, epoch.val_loss,
-                           epoch.val_accuracy, epoch.figures,        epoch.best};
+  void epoch(const record::EpochRecord& epoch) override {
+    const EpochEvent event{epoch.epoch,
+                           epoch.seconds.value_or(0),
+                           epoch.lr.value_or(0),
+                           epoch.train_loss.value_or(0),
+                           epoch.train_accuracy,
+                           epoch.val_loss,
+                           epoch.val_accuracy,
+                           epoch.figures,
+                           epoch.best};
     post_.send([event](evener::Observer& observer) { observer.epoch(event); });
   }
 
@@ -128,13 +134,13 @@ void choose_threads(job::TrainFlags& flags) {
   replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
 }
 
-Result::Status status_of(task::TrainStatus status) {
+Result::Status status_of(record::Status status) {
   switch (status) {
-    case task::TrainStatus::kInterrupted:
+    case record::Status::kInterrupted:
       return Result::Status::kInterrupted;
-    case task::TrainStatus::kDiverged:
+    case record::Status::kDiverged:
       return Result::Status::kDiverged;
-    case task::TrainStatus::kDone:
+    case record::Status::kDone:
       break;
   }
   return Result::Status::kDone;

@@ -1,7 +1,6 @@
 #include "measure/energy_meter.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,10 @@
 
 namespace evener::measure {
 namespace {
+
+using record::Covers;
+using record::DeviceEnergy;
+using record::EnergyClass;
 
 constexpr double kShortestWindow_s = 1;
 /// Powers are summed over gaps up to this long, or this many of the sensor's own steps.
@@ -30,12 +33,6 @@ std::string sensors_refusal(const Sensors& sensors) {
 }
 
 }  // namespace
-
-double boot_now_s() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 double EnergyMeter::Meter::joules() const {
   return channel->joules_per_count > 0 ? static_cast<double>(counts) * channel->joules_per_count : summed_j;
@@ -73,7 +70,7 @@ EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sens
 /// Each thing once, and what is measured before what was stated: a meter of the whole machine where nothing measures
 /// its processors, or where a stated power would have to stand in for a part that this meter sees; else the parts.
 void EnergyMeter::choose_added() {
-  const auto of = [&](record::Covers covers, record::EnergyClass kind) {
+  const auto of = [&](Covers covers, EnergyClass kind) {
     std::vector<Meter*> found;
     for (Meter& meter : meters_) {
       if (meter.channel->covers == covers && meter.channel->kind == kind) found.push_back(&meter);
@@ -81,16 +78,16 @@ void EnergyMeter::choose_added() {
     return found;
   };
   std::vector<Meter*> chosen;
-  bool all_measured = !of(record::Covers::kPackage, record::EnergyClass::kMeasured).empty();
-  for (const record::Covers covers : {record::Covers::kPackage, record::Covers::kDram, record::Covers::kGpu}) {
-    auto parts = of(covers, record::EnergyClass::kMeasured);
+  bool all_measured = !of(Covers::kPackage, EnergyClass::kMeasured).empty();
+  for (const Covers covers : {Covers::kPackage, Covers::kDram, Covers::kGpu}) {
+    auto parts = of(covers, EnergyClass::kMeasured);
     if (parts.empty()) {
-      parts = of(covers, record::EnergyClass::kEstimated);
+      parts = of(covers, EnergyClass::kEstimated);
       all_measured = all_measured && parts.empty();
     }
     chosen.insert(chosen.end(), parts.begin(), parts.end());
   }
-  const auto machine = of(record::Covers::kMachine, record::EnergyClass::kMeasured);
+  const auto machine = of(Covers::kMachine, EnergyClass::kMeasured);
   if (!all_measured && !machine.empty()) chosen = {machine.front()};
   for (Meter* meter : chosen) meter->added = true;
 }
@@ -198,7 +195,7 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
       const double step_j = meter.joules() - before_j;
       if (!meter.added) continue;
       added_j += step_j;
-      if (meter.channel->covers == record::Covers::kPackage) cpu_j += step_j;
+      if (meter.channel->covers == Covers::kPackage) cpu_j += step_j;
     }
     asked_s = now;
   }
@@ -244,7 +241,7 @@ std::optional<double> EnergyMeter::joules_so_far() const {
 
 bool EnergyMeter::sees_processors() const {
   return std::ranges::any_of(
-      meters_, [](const Meter& meter) { return meter.added && meter.channel->covers == record::Covers::kPackage; });
+      meters_, [](const Meter& meter) { return meter.added && meter.channel->covers == Covers::kPackage; });
 }
 
 void EnergyMeter::look_at_devices() {
@@ -269,7 +266,7 @@ EnergyMeter::Held EnergyMeter::held(const Meter& meter) const {
 /// Why a counter's joules say too little, where its sensor doesn't say what it counts in; empty = they are fine.
 std::string EnergyMeter::coarseness(const Meter& meter) const {
   const Channel& channel = *meter.channel;
-  if (channel.joules_per_count == 0 || channel.step_j > 0 || channel.kind != record::EnergyClass::kMeasured) return "";
+  if (channel.joules_per_count == 0 || channel.step_j > 0 || channel.kind != EnergyClass::kMeasured) return "";
   const double joules = meter.joules(), step_j = meter.step_j(), still_s = meter.last_s - meter.moved_s;
   constexpr const char* kRemedy = "run longer, or take the meter's power where it tells it";
   if (joules <= 0) {
@@ -306,10 +303,9 @@ std::string EnergyMeter::absence(const Meter& meter, double window_s) const {
   return coarseness(meter);
 }
 
-record::DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
+DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
   const Channel& channel = *meter.channel;
-  record::DeviceEnergy device{
-      .name = channel.name, .sensor = meter.sensor, .covers = channel.covers, .added = meter.added};
+  DeviceEnergy device{.name = channel.name, .sensor = meter.sensor, .covers = channel.covers, .added = meter.added};
   device.note = channel.note;
   device.uuid = channel.uuid;
   device.reason = absence(meter, window_s);
@@ -318,7 +314,7 @@ record::DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, co
   const Held held = this->held(meter);
   const double joules = meter.joules() + held.joules;
   const double step_j = channel.joules_per_count > 0 ? meter.step_j() : 0;
-  if (channel.kind == record::EnergyClass::kMeasured) device.uncertainty_joules = step_j + held.at_most_j;
+  if (channel.kind == EnergyClass::kMeasured) device.uncertainty_joules = step_j + held.at_most_j;
   if (step_j > kMostUnseenShare * joules) {
     device.note += fmt::format("{}its counter moves by {:g} J at a time", device.note.empty() ? "" : "; ", step_j);
   }
@@ -359,9 +355,9 @@ record::Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const
                                               : "no sensor tells the processors' energy apart from the rest";
   }
   if (phases_known_) energy.phases = phases_.phases(step_s);
-  if (energy.kind == record::EnergyClass::kEstimated) {
+  if (energy.kind == EnergyClass::kEstimated) {
     for (record::PhaseEnergy& phase : energy.phases)
-      phase.kind = record::EnergyClass::kEstimated;  // a share of an estimate is one
+      phase.kind = EnergyClass::kEstimated;  // a share of an estimate is one
   }
   if (energy.phases.empty()) energy.phases_reason = "no phase was marked on the run's own thread";
   return energy;
@@ -371,7 +367,7 @@ void EnergyMeter::sum_up(record::Energy& energy, const IdlePower& idle) const {
   double joules = 0;
   std::map<std::string, std::string> names;  // "powercap (measured)" -> "package-0, package-1"
   std::vector<std::string> order;
-  for (const record::DeviceEnergy& device : energy.devices) {
+  for (const DeviceEnergy& device : energy.devices) {
     if (!device.added) continue;
     joules += *device.joules;
     if (device.uncertainty_joules) {

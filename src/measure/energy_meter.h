@@ -8,14 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "measure/phase_energy.h"
 #include "measure/sensors/energy_sensor.h"
 #include "record/energy.h"
 
 namespace evener::measure {
-
-/// Seconds, monotonic, going on while the machine sleeps: a counter may have gone round meanwhile.
-double boot_now_s();
 
 /// The power of each channel while nothing ran.
 struct IdlePower {

@@ -8,8 +8,11 @@
 namespace evener::engine {
 
 /// All but the notes, which are not exchanged.
-static constexpr auto message_members(const DeviceReport*) {
-  return std::tuple(&DeviceReport::peak_memory_bytes, &DeviceReport::step_phases_s, &DeviceReport::skipped_steps);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<DeviceReport> auto& report) {
+  visitor.value("peak_memory_bytes", report.peak_memory_bytes);
+  visitor.value("step_phases_s", report.step_phases_s);
+  visitor.value("skipped_steps", report.skipped_steps);
 }
 
 }  // namespace evener::engine

@@ -17,8 +17,11 @@ using Greeting = std::tuple<std::string, std::vector<Fact>>;  // its name, and w
 
 }  // namespace
 
-static constexpr auto message_members(const Fact*) {
-  return std::tuple(&Fact::what, &Fact::value, &Fact::advice);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Fact> auto& fact) {
+  visitor.value("what", fact.what);
+  visitor.value("value", fact.value);
+  visitor.value("advice", fact.advice);
 }
 
 std::string difference_of(const std::vector<std::string>& names, const std::vector<std::vector<Fact>>& facts) {

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/described.h"
 #include "data/batch.h"
 #include "engine/offers.h"
 #include "engine/trainer_options.h"
@@ -45,17 +46,31 @@ struct StageWork {
   std::vector<std::vector<Task>> last_steps;  // of the last of them, the oldest first
 };
 
-constexpr auto message_members(const StageTimes*) {
-  return std::tuple(&StageTimes::forward_s, &StageTimes::backward_s, &StageTimes::weights_s);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<StageTimes> auto& times) {
+  visitor.value("forward_s", times.forward_s);
+  visitor.value("backward_s", times.backward_s);
+  visitor.value("weights_s", times.weights_s);
 }
-constexpr auto message_members(const StageWork::Task*) {
-  return std::tuple(&StageWork::Task::kind, &StageWork::Task::micro_batch, &StageWork::Task::from_s,
-                    &StageWork::Task::to_s);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<StageWork::Task> auto& task) {
+  visitor.value("kind", task.kind);
+  visitor.value("micro_batch", task.micro_batch);
+  visitor.value("from_s", task.from_s);
+  visitor.value("to_s", task.to_s);
 }
-constexpr auto message_members(const StageWork*) {
-  return std::tuple(&StageWork::steps, &StageWork::micro_batches, &StageWork::step_s, &StageWork::forward_s,
-                    &StageWork::backward_s, &StageWork::weights_s, &StageWork::most_kept, &StageWork::sent_bytes,
-                    &StageWork::memory_bytes, &StageWork::last_steps);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<StageWork> auto& work) {
+  visitor.value("steps", work.steps);
+  visitor.value("micro_batches", work.micro_batches);
+  visitor.value("step_s", work.step_s);
+  visitor.value("forward_s", work.forward_s);
+  visitor.value("backward_s", work.backward_s);
+  visitor.value("weights_s", work.weights_s);
+  visitor.value("most_kept", work.most_kept);
+  visitor.value("sent_bytes", work.sent_bytes);
+  visitor.value("memory_bytes", work.memory_bytes);
+  visitor.value("last_steps", work.last_steps);
 }
 
 /// What the steps of a run's pipelines came to, per step, and what the simulation makes of the same tasks' mean times.

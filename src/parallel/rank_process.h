@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/described.h"
 #include "parallel/launcher.h"
 
 namespace evener::parallel {
@@ -19,8 +20,12 @@ struct RankOutcome {
   std::string text;   // the result, or what went wrong
 };
 
-constexpr auto message_members(const RankOutcome*) {
-  return std::tuple(&RankOutcome::rank, &RankOutcome::kind, &RankOutcome::first, &RankOutcome::text);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<RankOutcome> auto& outcome) {
+  visitor.value("rank", outcome.rank);
+  visitor.value("kind", outcome.kind);
+  visitor.value("first", outcome.first);
+  visitor.value("text", outcome.text);
 }
 
 /// Runs `body` and catches what it throws; a failure aborts the group, so that nobody waits for this rank.

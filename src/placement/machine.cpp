@@ -15,20 +15,31 @@
 
 namespace evener {
 
-static constexpr auto message_members(const Device*) {
-  return std::tuple(&Device::kind, &Device::index);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Device> auto& device) {
+  visitor.value("kind", device.kind);
+  visitor.value("index", device.index);
 }
 
 namespace placement {
 
-static constexpr auto message_members(const Accelerator*) {
-  return std::tuple(&Accelerator::device, &Accelerator::name, &Accelerator::memory_bytes, &Accelerator::compute_major,
-                    &Accelerator::compute_minor, &Accelerator::problem, &Accelerator::uuid);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Accelerator> auto& accelerator) {
+  visitor.value("device", accelerator.device);
+  visitor.value("name", accelerator.name);
+  visitor.value("memory_bytes", accelerator.memory_bytes);
+  visitor.value("compute_major", accelerator.compute_major);
+  visitor.value("compute_minor", accelerator.compute_minor);
+  visitor.value("problem", accelerator.problem);
+  visitor.value("uuid", accelerator.uuid);
 }
 
-static constexpr auto message_members(const AcceleratorList*) {
-  return std::tuple(&AcceleratorList::devices, &AcceleratorList::driver, &AcceleratorList::reason,
-                    &AcceleratorList::remedy);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<AcceleratorList> auto& list) {
+  visitor.value("devices", list.devices);
+  visitor.value("driver", list.driver);
+  visitor.value("reason", list.reason);
+  visitor.value("remedy", list.remedy);
 }
 
 namespace {

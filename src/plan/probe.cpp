@@ -54,7 +54,7 @@ double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::
 }
 
 measure::EnergyMeter machine_meter() {
-  return measure::EnergyMeter(measure::open_sensors({}, "/", measure::boot_now_s));
+  return measure::EnergyMeter(measure::open_sensors({}, "/", boot_now_s));
 }
 
 class MachineProbe : public Probe {

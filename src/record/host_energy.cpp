@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "record/record_json.h"
+#include "base/message.h"
+#include "record/energy_fields.h"
 
 namespace evener::record {
 namespace {
@@ -16,14 +15,11 @@ void add_optional(std::optional<double>& sum, const std::optional<double>& more)
 }  // namespace
 
 std::string energy_message(const Energy& energy) {
-  Record record;
-  record.energy = energy;
-  return to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return pack_message(energy);
 }
 
 Energy energy_of_message(const std::string& message) {
-  // Qualified: json has a from_json of its own for texts in quotes.
-  return record::from_json(nlohmann::json::parse(message, nullptr, false), "the energy of a host").energy;
+  return unpack_message<Energy>(message, "the energy of a host");
 }
 
 void add_hosts(Energy& energy, const std::vector<std::string>& names, const std::vector<Energy>& energies) {

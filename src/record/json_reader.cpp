@@ -114,4 +114,16 @@ void JsonReader::read_within(const char* key, double low, double high, std::opti
   }
 }
 
+std::map<std::string, std::string> config_from_json(const nlohmann::json& object) {
+  std::map<std::string, std::string> config;
+  for (const auto& [name, value] : object.items()) {
+    config[name] = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  return config;
+}
+
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace evener::record

@@ -1,5 +1,4 @@
 // Typed reading of a JSON object from a file: missing and null are fine, a wrong type is an Error naming file and key.
-// Inside measure/ only.
 #pragma once
 
 #include <cstdint>
@@ -87,5 +86,12 @@ void JsonReader::read(const char* key, std::map<std::string, T>& target) const {
     if (inner.find(name.c_str()) != nullptr) inner.read(name.c_str(), target[name]);
   }
 }
+
+/// The options of a JSON object as Record::config holds them: name -> value as JSON.
+std::map<std::string, std::string> config_from_json(const nlohmann::json& object);
+
+/// Its text, in lines with so many spaces an inner level, or in one line. Names of files may not be UTF-8: what can't
+/// be told is shown as a replacement character rather than failing at the very end.
+std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 }  // namespace evener::record

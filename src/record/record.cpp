@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "record/described_csv.h"
+#include "record/record_fields.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"
 
@@ -15,10 +16,6 @@ namespace evener::record {
 namespace {
 
 constexpr std::uint64_t kRecordLimitBytes = std::uint64_t{256} << 20;
-
-std::string cell(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
 
 }  // namespace
 
@@ -40,27 +37,17 @@ const char* status_name(Status status) {
   return "killed";
 }
 
+void set_speed(EpochRecord& epoch, std::size_t train_images) {
+  const double seconds = epoch.seconds.value_or(0);
+  if (seconds > 0 && !epoch.head_only) epoch.images_per_s = epoch.share * static_cast<double>(train_images) / seconds;
+}
+
+std::string CsvRow::cell_of(double number) {
+  return fmt::format("{}", number);
+}
+
 std::string epochs_csv(const Record& record) {
-  std::set<std::string> more;  // figures that any epoch has
-  for (const EpochRecord& epoch : record.training.epochs) {
-    for (const auto& [name, value] : epoch.figures) more.insert(name);
-  }
-  std::string text = "epoch,seconds,images_per_s,lr,train_loss,train_accuracy,val_loss,val_accuracy,validate_seconds";
-  for (const std::string& name : more) text += "," + name;
-  const bool has_energy =
-      std::ranges::any_of(record.training.epochs, [](const EpochRecord& epoch) { return epoch.joules.has_value(); });
-  text += has_energy ? ",joules\n" : "\n";
-  for (const EpochRecord& epoch : record.training.epochs) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}", epoch.epoch, cell(epoch.seconds), cell(epoch.images_per_s),
-                        cell(epoch.lr), cell(epoch.train_loss), cell(epoch.train_accuracy), cell(epoch.val_loss),
-                        cell(epoch.val_accuracy), cell(epoch.validate_seconds));
-    for (const std::string& name : more) {
-      const auto found = epoch.figures.find(name);
-      text += "," + cell(found == epoch.figures.end() ? std::nullopt : std::optional(found->second));
-    }
-    text += has_energy ? "," + cell(epoch.joules) + "\n" : "\n";
-  }
-  return text;
+  return described_csv(record.training.epochs);
 }
 
 void write_record(const std::filesystem::path& dir, const Record& record) {

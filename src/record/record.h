@@ -107,18 +107,27 @@ struct Times {
   std::optional<double> checkpoint = {};  // writing checkpoints
 };
 
+/// An epoch of a training: what its steps came to and, where it was validated, what was found.
 struct EpochRecord {
-  std::int64_t epoch = 0;         // from 1
+  int epoch = 0;                  // from 1
   std::optional<double> seconds;  // of the training steps alone
   std::optional<double> validate_seconds;
-  std::optional<double> images_per_s;  // training images / seconds
-  std::optional<double> lr;            // of the last step
-  std::optional<double> train_loss, train_accuracy, val_loss, val_accuracy;
+  std::optional<double> images_per_s;    // training images / seconds
+  std::optional<double> lr;              // of the last step
+  std::optional<double> train_loss;      // running, as the weights changed
+  std::optional<double> train_accuracy;  // in 0..1; absent of a detector
+  std::optional<double> val_loss, val_accuracy;
+  bool best = false;                             // the best validation so far
+  bool head_only = false;                        // the last layer was fitted on features that didn't change; no steps
+  double share = 1;                              // of its steps that were done: less where time was up
   std::map<std::string, double> figures;         // what else is known, by name: "val_map_50"; may be empty
   std::map<std::string, double> phases_s;        // of this epoch, critical thread; empty = not recorded
   std::optional<double> from_s = {}, to_s = {};  // of its session: training, validation and saving
   std::optional<double> joules = {};             // within that
 };
+
+/// Fills images_per_s from seconds, of an epoch that passes over so many training images.
+void set_speed(EpochRecord& epoch, std::size_t train_images);
 
 /// Shares in 0..1.
 struct Accuracy {

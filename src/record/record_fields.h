@@ -1,24 +1,23 @@
-// The keys of record.json, each in one place: describe() shows every member of a struct with its key to a visitor,
-// which writes it (record_to_json.cpp) or reads and checks it (record_from_json.cpp). Inside measure/ only.
-//
-// What a visitor knows, besides structs, lists, maps and optional values by value():
-//   text           an empty text is null in the file
-//   not_negative   seconds, joules, rates: 0 or more
-//   share          0 to 1
-//   group          members that stand in an object of their own in the file
+// The keys of record.json and of the other files that tell of a run, each in one place (base/described.h).
 #pragma once
 
-#include <concepts>
-#include <type_traits>
-
+#include "base/described.h"
+#include "record/described_json.h"
+#include "record/energy_fields.h"
 #include "record/record.h"
 
 namespace evener::record {
 
-/// `Struct` to read into, or const `Struct` to write from.
-template <typename T, typename Struct>
-concept Of = std::same_as<std::remove_const_t<T>, Struct>;
-
+inline Words<Status> words_of(Status) {
+  return {status_name,
+          {Status::kDone, Status::kInterrupted, Status::kDiverged, Status::kFailed, Status::kRunning, Status::kKilled}};
+}
+inline Words<Better> words_of(Better) {
+  return {better_name, {Better::kHigher, Better::kLower}};
+}
+inline Words<MetricRole> words_of(MetricRole) {
+  return {role_name, {MetricRole::kSpeed, MetricRole::kQuality, MetricRole::kCost}};
+}
 template <typename Fields>
 void describe(Fields& fields, Of<Spread> auto& spread) {
   fields.value("min", spread.min);
@@ -126,22 +125,30 @@ void describe(Fields& fields, Of<Times> auto& times) {
   fields.not_negative("first_step", times.first_step);
 }
 
+/// Also an epoch of a checkpoint, and a row of epochs.csv.
 template <typename Fields>
 void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.value("epoch", epoch.epoch);
   fields.not_negative("seconds", epoch.seconds);
-  fields.not_negative("validate_seconds", epoch.validate_seconds);
   fields.not_negative("images_per_s", epoch.images_per_s);
   fields.value("lr", epoch.lr);
+  fields.formerly("learning_rate", epoch.lr);
   fields.value("train_loss", epoch.train_loss);
   fields.share("train_accuracy", epoch.train_accuracy);
   fields.value("val_loss", epoch.val_loss);
   fields.share("val_accuracy", epoch.val_accuracy);
+  fields.not_negative("validate_seconds", epoch.validate_seconds);
   fields.left_out_if_empty("figures", epoch.figures);
-  fields.left_out_if_empty("phases_s", epoch.phases_s);
-  fields.not_negative("from_s", epoch.from_s);
-  fields.not_negative("to_s", epoch.to_s);
   fields.not_negative("joules", epoch.joules);
+  fields.outside_tables([&](auto& more) {
+    more.left_out_if(!epoch.best, "best", epoch.best);
+    more.left_out_if(!epoch.head_only, "head_only", epoch.head_only);
+    more.left_out_if(epoch.share == 1, "share", epoch.share);
+    more.left_out_if_empty("phases_s", epoch.phases_s);
+    more.not_negative("from_s", epoch.from_s);
+    more.not_negative("to_s", epoch.to_s);
+  });
+  fields.check("epoch", epoch.epoch >= 0, "expected a number that isn't negative");
 }
 
 template <typename Fields>
@@ -265,69 +272,6 @@ void describe(Fields& fields, Of<GpuUse> auto& gpu) {
 }
 
 template <typename Fields>
-void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
-  fields.value("name", device.name);
-  fields.text("sensor", device.sensor);
-  fields.value("covers", device.covers);
-  fields.value("class", device.kind);
-  fields.value("added", device.added);
-  fields.value("used", device.used);
-  fields.not_negative("joules", device.joules);
-  fields.not_negative("uncertainty_joules", device.uncertainty_joules);
-  fields.not_negative("mean_watts", device.mean_watts);
-  fields.not_negative("peak_watts", device.peak_watts);
-  fields.not_negative("idle_watts", device.idle_watts);
-  fields.value("net_joules", device.net_joules);
-  fields.text("note", device.note);
-  fields.text("reason", device.reason);
-  fields.text("host", device.host);
-  fields.text("uuid", device.uuid);
-}
-
-template <typename Fields>
-void describe(Fields& fields, Of<IdleEnergy> auto& idle) {
-  fields.not_negative("watts", idle.watts);
-  fields.interval("watts_interval_95", idle.interval);
-  fields.value("seconds", idle.seconds);
-}
-
-template <typename Fields>
-void describe(Fields& fields, Of<PhaseEnergy> auto& phase) {
-  fields.value("phase", phase.phase);
-  fields.value("joules", phase.joules);
-  fields.value("seconds", phase.seconds);
-  fields.value("class", phase.kind);
-  fields.value("marks_below_ten_counter_steps", phase.short_marks);
-}
-
-template <typename Fields>
-void describe(Fields& fields, Of<Energy> auto& energy) {
-  fields.not_negative("joules", energy.joules);
-  fields.not_negative("uncertainty_joules", energy.uncertainty_joules);
-  fields.value("class", energy.kind);
-  fields.not_negative("edp", energy.edp_js);
-  fields.not_negative("ed2p", energy.ed2p_js2);
-  fields.not_negative("seconds", energy.seconds);
-  fields.text("source", energy.source);
-  fields.named("domains_joules", energy.domains, &Energy::Domain::joules);
-  fields.value("joules_by_class", energy.by_class);
-  fields.not_negative("used_devices_joules", energy.used_joules);
-  fields.not_negative("used_devices_edp", energy.used_edp_js);
-  fields.text("used_devices_reason", energy.used_reason);
-  fields.value("idle", energy.idle);
-  fields.value("net_joules", energy.net_joules);
-  fields.interval("net_interval_95", energy.net_interval);
-  fields.text("net_reason", energy.net_reason);
-  fields.not_negative("process_joules", energy.process_joules);
-  fields.text("process_reason", energy.process_reason);
-  fields.value("devices", energy.devices);
-  fields.value("phases", energy.phases);
-  fields.text("phases_reason", energy.phases_reason);
-  fields.value("lost", energy.lost);
-  fields.why_absent("reason", energy.joules.has_value(), energy.reason);
-}
-
-template <typename Fields>
 void describe(Fields& fields, Of<SessionRecord> auto& session) {
   fields.value("started", session.started);
   fields.value("command", session.command);
@@ -344,7 +288,7 @@ void describe(Fields& fields, Of<SessionRecord> auto& session) {
 
 template <typename Fields>
 void describe(Fields& fields, Of<Record> auto& record) {
-  fields.schema("schema");
+  fields.schema("schema", kRecordSchema);
   fields.value("kind", record.kind);
   fields.value("status", record.status);
   fields.value("started", record.started);
@@ -382,7 +326,7 @@ void describe(Fields& fields, Of<Record> auto& record) {
   }
   fields.left_out_if_empty("scenario", record.scenario);
   fields.left_out_if_empty("layers", record.layers);
-  fields.value("metrics", record.metrics);
+  fields.by_name("metrics", record.metrics);
   fields.value("memory", record.memory);
   fields.value("cpu", record.cpu);
   fields.value("gpus", record.gpus);

@@ -29,6 +29,21 @@ constexpr const char* kOverallSpeed = "images_per_s_overall";
 /// A warning where that differs from images_per_s by more than a tenth, with both and the likely reason; else empty.
 std::string speed_note(const Record& record);
 
+/// A share in 0..1 that validations and tests may tell besides accuracy, under its name after that of the part:
+/// "val_map_50" among the figures of an epoch. What is named here is a metric of the record, of the best validation and
+/// of the test, so that tables, pages and conclusions tell it.
+struct EpochFigure {
+  const char* name;        // "map_50"
+  const char* title;       // of a column: "mAP@.5"; "": it has none
+  const char* label;       // "mAP@0.5"
+  bool as_epochs_end;      // on the line of each epoch
+  bool of_every_detector;  // where a detector has none, its record says why
+};
+inline constexpr EpochFigure kEpochFigures[] = {
+    {"map_50", "mAP@.5", "mAP@0.5", true, true},
+    {"map", "", "mAP@0.5:0.95", false, true},
+};
+
 /// Runs of `evener train`.
 extern const RecordKind kTrainingKind;
 /// Runs of `evener infer`, whose figures are all metrics of their own.

@@ -2,111 +2,93 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/plural.h"
-#include "record/json_reader.h"
+#include "record/described_json.h"
 
 namespace evener::record {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 constexpr std::uint64_t kSweepLimitBytes = std::uint64_t{256} << 20;
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+/// What a journal or a page finds by it may not lead out of the sweep's folder.
+bool is_name_of_folder(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
-Json axes_json(const SweepRecord& sweep) {
-  Json axes = Json::array();
-  for (const SweepAxis& axis : sweep.axes) axes.push_back({{"names", axis.names}, {"steps", axis.steps}});
-  return axes;
-}
-
-Json prediction_json(const std::optional<CellPrediction>& predicted) {
-  if (!predicted) return nullptr;
-  return {{"images_per_s", predicted->images_per_s}, {"run_s", predicted->run_s}};
-}
-
-Json cells_json(const SweepRecord& sweep) {
-  Json cells = Json::array();
-  for (const SweepCell& cell : sweep.cells) {
-    cells.push_back({{"key", cell.key},
-                     {"folder", cell.folder},
-                     {"values", cell.values},
-                     {"words", cell.words},
-                     {"environment", cell.environment},
-                     {"data", text_or_null(cell.data)},
-                     {"predicted", prediction_json(cell.predicted)}});
-  }
-  return cells;
-}
-
-Json series_json(const SweepRecord& sweep) {
-  Json all = Json::array();
-  for (const SweepSeries& series : sweep.series) {
-    all.push_back({{"number", series.number},
-                   {"started", series.started},
-                   {"program", series.program},
-                   {"machine", series.machine}});
-  }
-  return all;
-}
-
-SweepCell read_cell(const JsonReader& json) {
-  SweepCell cell;
-  json.read("key", cell.key);
-  json.read("folder", cell.folder);
-  json.read("values", cell.values);
-  json.read("words", cell.words);
-  json.read("environment", cell.environment);
-  json.read("data", cell.data);
-  if (json.find("predicted") != nullptr) {
-    const JsonReader predicted = json.object("predicted");
-    CellPrediction& prediction = cell.predicted.emplace();
-    predicted.read("images_per_s", prediction.images_per_s);
-    predicted.read("run_s", prediction.run_s);
-  }
-  // What a journal or a page finds by them may not lead out of the sweep's folder.
-  if (cell.key.empty()) json.fail("key", "expected a text");
-  if (cell.folder.empty() || cell.folder.front() == '.' || cell.folder.find('/') != std::string::npos) {
-    json.fail("folder", "expected the name of a folder");
-  }
-  return cell;
-}
-
-SweepAxis read_axis(const JsonReader& json) {
-  SweepAxis axis;
-  json.read("names", axis.names);
-  json.read("steps", axis.steps);
-  for (const auto& step : axis.steps) {
-    if (step.size() != axis.names.size()) json.fail("steps", "expected a value for each name in each step");
-  }
-  return axis;
-}
-
-void read_counts(const JsonReader& json, SweepRecord& sweep) {
-  json.read("repeats", sweep.repeats);
-  json.read("warmup", sweep.warmup);
-  json.read("energy_repeats", sweep.energy_repeats);
-  json.read("until_width", sweep.until_width);
-  json.read("max_runs", sweep.max_runs);
-  json.read("order_seed", sweep.order_seed);
-  json.read("run_limit_s", sweep.run_limit_s);
-  json.read("time_limit_s", sweep.time_limit_s);
-  if (sweep.repeats < 1) json.fail("repeats", "expected 1 or more");
+bool has_value_for_each_name(const SweepAxis& axis) {
+  return std::ranges::all_of(axis.steps, [&](const auto& step) { return step.size() == axis.names.size(); });
 }
 
 }  // namespace
+
+template <typename Fields>
+void describe(Fields& fields, Of<SweepSeries> auto& series) {
+  fields.value("number", series.number);
+  fields.value("started", series.started);
+  fields.value("program", series.program);
+  fields.value("machine", series.machine);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<SweepAxis> auto& axis) {
+  fields.value("names", axis.names);
+  fields.value("steps", axis.steps);
+  fields.check("steps", has_value_for_each_name(axis), "expected a value for each name in each step");
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<CellPrediction> auto& prediction) {
+  fields.value("images_per_s", prediction.images_per_s);
+  fields.value("run_s", prediction.run_s);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<SweepCell> auto& cell) {
+  fields.value("key", cell.key);
+  fields.value("folder", cell.folder);
+  fields.value("values", cell.values);
+  fields.value("words", cell.words);
+  fields.value("environment", cell.environment);
+  fields.text("data", cell.data);
+  fields.value("predicted", cell.predicted);
+  fields.check("key", !cell.key.empty(), "expected a text");
+  fields.check("folder", is_name_of_folder(cell.folder), "expected the name of a folder");
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<SweepRecord> auto& sweep) {
+  fields.schema("schema", kSweepSchema);
+  fields.text("title", sweep.title);
+  fields.value("command", sweep.command);
+  fields.value("started", sweep.started);
+  fields.value("version", sweep.version);
+  fields.value("words", sweep.words);
+  fields.fixed("order", "randomised complete blocks: each block runs every cell once, in an order drawn by order_seed");
+  fields.value("order_seed", sweep.order_seed);
+  fields.fixed("stopping_rule", stopping_rule_text(sweep));
+  fields.value("repeats", sweep.repeats);
+  fields.value("warmup", sweep.warmup);
+  fields.value("energy_repeats", sweep.energy_repeats);
+  fields.value("until_width", sweep.until_width);
+  fields.value("max_runs", sweep.max_runs);
+  fields.text("setup", sweep.setup);
+  fields.text("prepare", sweep.prepare);
+  fields.text("cleanup", sweep.cleanup);
+  fields.text("cool_down", sweep.cool_down);
+  fields.value("run_limit_s", sweep.run_limit_s);
+  fields.value("time_limit_s", sweep.time_limit_s);
+  fields.value("series", sweep.series);
+  fields.value("series_now", sweep.series_now);
+  fields.value("axes", sweep.axes);
+  fields.value("cells", sweep.cells);
+  fields.check("repeats", sweep.repeats >= 1, "expected 1 or more");
+}
 
 std::string stopping_rule_text(const SweepRecord& sweep) {
   if (!sweep.until_width) {
@@ -121,64 +103,15 @@ std::string stopping_rule_text(const SweepRecord& sweep) {
 }
 
 void write_sweep(const fs::path& folder, const SweepRecord& sweep) {
-  const Json json{
-      {"schema", kSweepSchema},
-      {"title", text_or_null(sweep.title)},
-      {"command", sweep.command},
-      {"started", sweep.started},
-      {"version", sweep.version},
-      {"words", sweep.words},
-      {"order", "randomised complete blocks: each block runs every cell once, in an order drawn by order_seed"},
-      {"order_seed", sweep.order_seed},
-      {"stopping_rule", stopping_rule_text(sweep)},
-      {"repeats", sweep.repeats},
-      {"warmup", sweep.warmup},
-      {"energy_repeats", sweep.energy_repeats},
-      {"until_width", or_null(sweep.until_width)},
-      {"max_runs", sweep.max_runs},
-      {"setup", text_or_null(sweep.setup)},
-      {"prepare", text_or_null(sweep.prepare)},
-      {"cleanup", text_or_null(sweep.cleanup)},
-      {"cool_down", text_or_null(sweep.cool_down)},
-      {"run_limit_s", or_null(sweep.run_limit_s)},
-      {"time_limit_s", or_null(sweep.time_limit_s)},
-      {"series", series_json(sweep)},
-      {"series_now", sweep.series_now},
-      {"axes", axes_json(sweep)},
-      {"cells", cells_json(sweep)}};
-  write_file_atomically(folder / kSweepFile, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file_atomically(folder / kSweepFile, json_text(described_json(sweep), 1) + "\n");
 }
 
 SweepRecord read_sweep(const fs::path& folder) {
   const fs::path path = folder / kSweepFile;
   const auto parsed = nlohmann::json::parse(read_file(path, kSweepLimitBytes), nullptr, false);
   if (parsed.is_discarded()) throw Error(path.string() + " is not JSON: it was damaged, or is no file of a sweep");
-  const JsonReader json(parsed, path.string());
-  std::string schema;
-  json.read("schema", schema);
-  if (schema != kSweepSchema)
-    json.fail("schema", fmt::format("expected '{}', as this version writes it", kSweepSchema));
   SweepRecord sweep;
-  json.read("title", sweep.title);
-  json.read("command", sweep.command);
-  json.read("started", sweep.started);
-  json.read("version", sweep.version);
-  json.read("words", sweep.words);
-  read_counts(json, sweep);
-  json.read("setup", sweep.setup);
-  json.read("prepare", sweep.prepare);
-  json.read("cleanup", sweep.cleanup);
-  json.read("cool_down", sweep.cool_down);
-  json.read("series_now", sweep.series_now);
-  json.each("series", [&](const JsonReader& one) {
-    SweepSeries& series = sweep.series.emplace_back();
-    one.read("number", series.number);
-    one.read("started", series.started);
-    one.read("program", series.program);
-    one.read("machine", series.machine);
-  });
-  json.each("axes", [&](const JsonReader& one) { sweep.axes.push_back(read_axis(one)); });
-  json.each("cells", [&](const JsonReader& one) { sweep.cells.push_back(read_cell(one)); });
+  read_described(parsed, path.string(), sweep);
   return sweep;
 }
 

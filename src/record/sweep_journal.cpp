@@ -10,43 +10,23 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/output_error.h"
-#include "record/json_reader.h"
+#include "record/described_json.h"
 #include "record/sweep_file.h"
 
 namespace evener::record {
+
+/// Not that it began: that has a line of its own.
+static Words<RunEnd> words_of(RunEnd) {
+  return {
+      run_end_name,
+      {RunEnd::kDone, RunEnd::kInvalid, RunEnd::kFailed, RunEnd::kKilled, RunEnd::kOutOfMemory, RunEnd::kOutOfTime}};
+}
+
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kJournalLimitBytes = std::uint64_t{256} << 20;
-
-RunEnd run_end_of(const JsonReader& json) {
-  std::string name;
-  json.read("status", name);
-  for (const RunEnd end :
-       {RunEnd::kDone, RunEnd::kInvalid, RunEnd::kFailed, RunEnd::kKilled, RunEnd::kOutOfMemory, RunEnd::kOutOfTime}) {
-    if (name == run_end_name(end)) return end;
-  }
-  json.fail("status", "expected how the run ended");
-}
-
-SweepRun read_run(const JsonReader& json) {
-  SweepRun run;
-  json.read("series", run.series);
-  json.read("cell", run.cell);
-  json.read("part", run.part);
-  json.read("block", run.block);
-  json.read("folder", run.folder);
-  json.read("at", run.began);
-  json.read("reason", run.reason);
-  json.read("seconds", run.seconds);
-  json.read("figure", run.figure);
-  if (run.folder.find("..") != std::string::npos || run.folder.starts_with("/")) {
-    json.fail("folder", "expected a folder inside that of the sweep");
-  }
-  return run;
-}
 
 bool is_same(const SweepRun& a, const SweepRun& b) {
   return a.series == b.series && a.cell == b.cell && a.part == b.part && a.block == b.block;
@@ -67,27 +47,58 @@ void take_end(SweepJournal& journal, SweepRun run) {
   }
 }
 
-void take_line(SweepJournal& journal, const std::string& line, const std::string& source) {
-  const auto parsed = nlohmann::json::parse(line, nullptr, false);
-  if (parsed.is_discarded()) throw Error(source + " is not JSON");
-  const JsonReader json(parsed, source);
+/// A line of the journal: what happened, and of which run or block.
+struct JournalLine {
   std::string event;
-  json.read("event", event);
-  if (event == "block") {
-    SweepBlock& block = journal.blocks.emplace_back();
-    json.read("series", block.series);
-    json.read("part", block.part);
-    json.read("block", block.block);
-    json.read("cells", block.cells);
-  } else if (event == "begin") {
-    take_begin(journal, read_run(json));
-  } else if (event == "end") {
-    SweepRun run = read_run(json);
-    run.end = run_end_of(json);
-    run.began.clear();  // its "at" is the end's
-    take_end(journal, std::move(run));
-  } else if (event == "again") {
-    const SweepRun which = read_run(json);
+  SweepRun run;
+  SweepBlock block;
+};
+
+bool is_inside(const std::string& folder) {
+  return folder.find("..") == std::string::npos && !folder.starts_with("/");
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<JournalLine> auto& line) {
+  fields.value("event", line.event);
+  auto& run = line.run;
+  const bool is_begin = line.event == "begin", is_end = line.event == "end", is_again = line.event == "again";
+  if (line.event == "block") {
+    fields.value("series", line.block.series);
+    fields.value("part", line.block.part);
+    fields.value("block", line.block.block);
+    fields.value("cells", line.block.cells);
+    return;
+  }
+  fields.check("event", is_begin || is_end || is_again, "expected block, begin, end or again");
+  fields.value("series", run.series);
+  fields.value("cell", run.cell);
+  if (is_again) return;
+  fields.value("part", run.part);
+  fields.value("block", run.block);
+  fields.value("folder", run.folder);
+  fields.check("folder", is_inside(run.folder), "expected a folder inside that of the sweep");
+  if (is_begin) fields.value("at", run.began);
+  if (!is_end) return;
+  fields.value("status", run.end);
+  fields.value("seconds", run.seconds);
+  fields.value("figure", run.figure);
+  fields.text("reason", run.reason);
+}
+
+void take_line(SweepJournal& journal, const std::string& text, const std::string& source) {
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  if (parsed.is_discarded()) throw Error(source + " is not JSON");
+  JournalLine line;
+  read_described(parsed, source, line);
+  if (line.event == "block") {
+    journal.blocks.push_back(std::move(line.block));
+  } else if (line.event == "begin") {
+    take_begin(journal, std::move(line.run));
+  } else if (line.event == "end") {
+    take_end(journal, std::move(line.run));
+  } else {
+    const SweepRun& which = line.run;
     std::erase_if(journal.runs, [&](const SweepRun& run) {
       return run.series == which.series && run.cell == which.cell && run.end != RunEnd::kDone;
     });
@@ -95,14 +106,11 @@ void take_line(SweepJournal& journal, const std::string& line, const std::string
     for (SweepBlock& block : journal.blocks) {
       if (block.series == which.series) std::erase(block.cells, which.cell);
     }
-  } else {
-    json.fail("event", "expected block, begin, end or again");
   }
 }
 
-Json run_json(const char* event, const SweepRun& run) {
-  return {{"event", event},   {"series", run.series}, {"cell", run.cell},
-          {"part", run.part}, {"block", run.block},   {"folder", run.folder}};
+std::string text_of(const JournalLine& line) {
+  return json_text(described_json(line));
 }
 
 }  // namespace
@@ -151,31 +159,22 @@ void JournalWriter::append(const std::string& line) {
 }
 
 void JournalWriter::block(const SweepBlock& block) {
-  append(Json{{"event", "block"},
-              {"series", block.series},
-              {"part", block.part},
-              {"block", block.block},
-              {"cells", block.cells}}
-             .dump());
+  append(text_of({"block", {}, block}));
 }
 
 void JournalWriter::begin(const SweepRun& run) {
-  Json json = run_json("begin", run);
-  json["at"] = run.began;
-  append(json.dump());
+  append(text_of({"begin", run, {}}));
 }
 
 void JournalWriter::end(const SweepRun& run) {
-  Json json = run_json("end", run);
-  json["status"] = run_end_name(run.end);
-  json["seconds"] = run.seconds ? Json(*run.seconds) : Json(nullptr);
-  json["figure"] = run.figure ? Json(*run.figure) : Json(nullptr);
-  json["reason"] = run.reason.empty() ? Json(nullptr) : Json(run.reason);
-  append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  append(text_of({"end", run, {}}));
 }
 
 void JournalWriter::again(int series, const std::string& cell) {
-  append(Json{{"event", "again"}, {"series", series}, {"cell", cell}}.dump());
+  JournalLine line{"again", {}, {}};
+  line.run.series = series;
+  line.run.cell = cell;
+  append(text_of(line));
 }
 
 }  // namespace evener::record

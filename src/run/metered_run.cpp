@@ -98,7 +98,7 @@ void MeteredRun::measure_idle_power() {
   if (!out_ || options_.energy.idle_s <= 0) return;
   constexpr double kLookEvery_s = 0.5;
   observer_.on_note("measuring the idle power for " + duration_text(options_.energy.idle_s));
-  measure::EnergyMeter meter(measure::open_sensors(options_.energy, "/", measure::boot_now_s));
+  measure::EnergyMeter meter(measure::open_sensors(options_.energy, "/", boot_now_s));
   idle_ = measure::measure_idle(
       meter, options_.energy.idle_s, std::min(kLookEvery_s, options_.energy.idle_s),
       [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); });

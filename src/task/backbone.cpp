@@ -247,9 +247,8 @@ Backbone backbone_of_folded(const Network& network, const std::vector<weights::F
 
 void estimate_norms(const Network& network, TensorMap& state, const data::ChannelStatistics& normalization,
                     const data::Samples& samples, int threads) {
-  const std::string found =
-      in_child([&] { return pack_message(observed(network, state, normalization, samples, threads)); });
-  const auto statistics = unpack_message<LayerStatistics>(found, "what was seen of the batch-norms");
+  const LayerStatistics statistics =
+      answer_in_child([&] { return observed(network, state, normalization, samples, threads); });
   for (const NormedConvolution& each : convolutions_of(network)) {
     if (each.norm < 0) continue;
     const std::string& name = norm_name(network, each);

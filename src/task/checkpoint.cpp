@@ -4,10 +4,26 @@
 
 #include "base/error.h"
 #include "network/init.h"
+#include "record/record_fields.h"
 #include "task/model_metadata.h"
 #include "task/normalization.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
+
+namespace evener::engine {
+
+/// [["loss", total, count], ...]
+static void to_json(nlohmann::ordered_json& json, const Sums& sums) {
+  json = nlohmann::ordered_json::array();
+  for (const auto& entry : sums.entries()) json.push_back({entry.name, entry.total, entry.count});
+}
+static void from_json(const nlohmann::json& json, Sums& sums) {
+  std::vector<Sums::Entry> entries;
+  for (const auto& entry : json) entries.push_back({entry.at(0), entry.at(1), entry.at(2)});
+  sums = Sums(std::move(entries));
+}
+
+}  // namespace evener::engine
 
 namespace evener::task {
 namespace {
@@ -29,80 +45,18 @@ fs::path resume_path(const fs::path& dir, const std::string& generation) {
   return dir / (kResumePrefix + generation + ".safetensors");
 }
 
-json epoch_json(const EpochResult& epoch) {
-  json j = {{"epoch", epoch.epoch},
-            {"seconds", epoch.seconds},
-            {"validate_seconds", epoch.validate_seconds},
-            {"learning_rate", epoch.learning_rate},
-            {"train_loss", epoch.train_loss},
-            {"best", epoch.best}};
-  if (epoch.head_only) j["head_only"] = true;
-  if (epoch.share < 1) j["share"] = epoch.share;
-  if (epoch.train_accuracy) j["train_accuracy"] = *epoch.train_accuracy;
-  if (!epoch.figures.empty()) j["figures"] = epoch.figures;
-  if (epoch.val_loss) j["val_loss"] = *epoch.val_loss;
-  if (epoch.val_accuracy) j["val_accuracy"] = *epoch.val_accuracy;
-  return j;
-}
-
-EpochResult epoch_from(const json& j) {
-  EpochResult epoch;
-  epoch.epoch = j.at("epoch");
-  epoch.seconds = j.at("seconds");
-  epoch.validate_seconds = j.at("validate_seconds");
-  epoch.learning_rate = j.at("learning_rate");
-  epoch.train_loss = j.at("train_loss");
-  if (j.contains("train_accuracy")) epoch.train_accuracy = j["train_accuracy"].get<double>();
-  if (j.contains("figures")) epoch.figures = j["figures"].get<std::map<std::string, double>>();
-  epoch.best = j.at("best");
-  epoch.head_only = j.value("head_only", false);
-  epoch.share = j.value("share", 1.0);
-  if (j.contains("val_loss")) epoch.val_loss = j["val_loss"].get<double>();
-  if (j.contains("val_accuracy")) epoch.val_accuracy = j["val_accuracy"].get<double>();
-  return epoch;
-}
-
-json sums_json(const engine::Sums& sums) {
-  json entries = json::array();
-  for (const auto& entry : sums.entries()) entries.push_back({entry.name, entry.total, entry.count});
-  return entries;
-}
-
 /// Checkpoints from before criteria had names for their sums hold those of a classifier.
-engine::Sums sums_from(const json& partial) {
-  if (!partial.contains("sums")) {
-    const std::int64_t count = partial.at("count");
-    if (count == 0) return {};
-    return engine::classification_sums(partial.at("loss_sum"), partial.at("correct"), count);
-  }
-  std::vector<engine::Sums::Entry> entries;
-  for (const json& entry : partial.at("sums")) entries.push_back({entry.at(0), entry.at(1), entry.at(2)});
-  return engine::Sums(std::move(entries));
+void name_sums(json& progress) {
+  json& partial = progress.at("partial");
+  if (partial.contains("sums") || partial.at("count") == 0) return;
+  partial["sums"] = {{"loss", partial.at("loss_sum"), partial.at("count")},
+                     {"correct", partial.at("correct"), partial.at("count")}};
 }
 
-json progress_json(const Progress& progress) {
-  json epochs = json::array();
-  for (const auto& epoch : progress.epochs) epochs.push_back(epoch_json(epoch));
-  return {
-      {"epoch", progress.epoch},
-      {"step", progress.step},
-      {"partial", {{"sums", sums_json(progress.partial)}, {"seconds", progress.partial_seconds}}},
-      {"best", {{"epoch", progress.best_epoch}, {"accuracy", progress.best_accuracy}, {"loss", progress.best_loss}}},
-      {"epochs", epochs}};
-}
-
-Progress progress_from(const json& j) {
-  Progress progress;
-  progress.epoch = j.at("epoch");
-  progress.step = j.at("step");
-  const json& partial = j.at("partial");
-  progress.partial = sums_from(partial);
-  progress.partial_seconds = partial.at("seconds");
-  progress.best_epoch = j.at("best").at("epoch");
-  progress.best_accuracy = j.at("best").at("accuracy");
-  progress.best_loss = j.at("best").at("loss");
-  for (const auto& epoch : j.at("epochs")) progress.epochs.push_back(epoch_from(epoch));
-  return progress;
+/// Of older checkpoints: zero stood for what an epoch had nothing of.
+void leave_out_zeros(record::EpochRecord& epoch) {
+  if (!epoch.val_loss) epoch.validate_seconds.reset();
+  if (epoch.head_only) epoch.lr.reset();
 }
 
 weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
@@ -163,6 +117,22 @@ std::string generation_of_best(const fs::path& dir) {
 
 }  // namespace
 
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Progress> auto& progress) {
+  visitor.required("epoch", progress.epoch);
+  visitor.required("step", progress.step);
+  visitor.group("partial", [&](auto& partial) {
+    partial.value("sums", progress.partial);
+    partial.value("seconds", progress.partial_seconds);
+  });
+  visitor.group("best", [&](auto& best) {
+    best.value("epoch", progress.best_epoch);
+    best.value("accuracy", progress.best_accuracy);
+    best.value("loss", progress.best_loss);
+  });
+  visitor.required("epochs", progress.epochs);
+}
+
 bool is_finite(const TensorMap& state) {
   return std::ranges::all_of(state, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
 }
@@ -184,7 +154,7 @@ void save_last(const fs::path& dir, const TrainingState& training, const Weights
   weights::write_safetensors(resume, training.optimizer_state,
                              {{"format", "evener-resume-1"},
                               {"generation", generation},
-                              {"progress", progress_json(progress).dump()},
+                              {"progress", record::described_json(progress).dump()},
                               {"config", weights::metadata_text(config)}});
   weights::write_safetensors(dir / kLast, training.state, weights_metadata(info, generation));
   remove_other_resume_files(dir, resume);
@@ -236,11 +206,14 @@ Checkpoint load_last(const fs::path& dir) {
   weights::SafetensorsFile rest = weights::read_safetensors(resume);
   Checkpoint checkpoint;
   try {
-    checkpoint.progress = progress_from(json::parse(entry(rest.metadata, "progress", resume)));
+    json progress = json::parse(entry(rest.metadata, "progress", resume));
+    name_sums(progress);
+    record::read_described(progress, "can't resume: " + resume.string(), checkpoint.progress);
     checkpoint.config = weights::metadata_value(entry(rest.metadata, "config", resume));
   } catch (const json::exception& error) {
     throw Error("can't resume: " + resume.string() + " is damaged: " + error.what());
   }
+  std::ranges::for_each(checkpoint.progress.epochs, leave_out_zeros);
   // Written above as (C, H, W).
   const json input = json::parse(entry(weights.metadata, "input", last), nullptr, false);
   const bool shaped = input.is_array() && !input.empty() && input[0].is_number_integer();

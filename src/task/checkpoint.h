@@ -26,7 +26,7 @@ struct Progress {
   double partial_seconds = 0;
   int best_epoch = 0;
   double best_accuracy = -1, best_loss = 0;
-  std::vector<EpochResult> epochs;
+  std::vector<record::EpochRecord> epochs;
 };
 
 /// What a weights file says of itself, so that it can be used without the command that made it.

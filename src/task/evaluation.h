@@ -18,7 +18,7 @@ struct Evaluation {
   double loss = 0;
   std::optional<double> accuracy;         // of a classifier
   std::map<std::string, double> figures;  // of a detector, by their names without the part: "box_loss", "map_50"
-  Confusion confusion;
+  record::ConfusionRecord confusion;
 
   /// What weights are compared by: the accuracy, or the mean average precision at an overlap of 0.5. More is better.
   double quality() const;

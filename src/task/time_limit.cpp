@@ -29,9 +29,9 @@ bool TimeLimit::is_over() const {
 
 bool TimeLimit::leaves_none_for_more(const Progress& progress, int epochs) const {
   if (end_by_s_ <= 0 || progress.epochs.empty() || progress.epoch >= epochs) return false;
-  const EpochResult& last = progress.epochs.back();
+  const record::EpochRecord& last = progress.epochs.back();
   if (last.head_only) return is_over();
-  return (last.share < 1 && steps_ > 0) || now_s() + last.seconds + judging_s() > end_by_s_;
+  return (last.share < 1 && steps_ > 0) || now_s() + *last.seconds + judging_s() > end_by_s_;
 }
 
 }  // namespace evener::task

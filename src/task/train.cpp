@@ -42,17 +42,18 @@ class TrainRun {
 
   TrainResult execute() {
     result_.is_detector = !setup_.network.anchors().empty();
+    for (auto* time : {&times().train, &times().validate, &times().test, &times().checkpoint}) *time = 0;
     if (options_.epochs == 0) return evaluate_only();
     if (begin_with_head()) {
       while (progress_.epoch < options_.epochs && !enough() && train_epoch()) continue;
     }
-    if (result_.status == TrainStatus::kDone) finish();
-    if (result_.status == TrainStatus::kDiverged) {
+    if (result_.status == record::Status::kDone) finish();
+    if (result_.status == record::Status::kDiverged) {
       kept_.save_best();  // the last good checkpoint stays, but the record speaks of the best epoch
     } else {
       save();
     }
-    result_.checkpoint_s = kept_.seconds();
+    times().checkpoint = kept_.seconds();
     result_.epochs = progress_.epochs;
     result_.best_epoch = progress_.best_epoch;
     for (std::size_t r = 0; r < replicas_.trained().size(); ++r) {
@@ -68,7 +69,7 @@ class TrainRun {
     const Stopwatch clock;
     if (setup_.val_images > 0) {
       auto found = evaluate(EvaluationPart::kValidation);
-      result_.validate_s = clock.seconds();
+      times().validate = clock.seconds();
       if (!found) {
         interrupted();
         return std::move(result_);
@@ -88,13 +89,13 @@ class TrainRun {
   /// best ones. False when the run has to end here.
   bool begin_with_head() {
     if (!setup_.head_fit || progress_.epoch > 0 || progress_.step > 0) return true;
-    EpochResult epoch = epoch_of(*setup_.head_fit);
+    record::EpochRecord epoch = epoch_of(*setup_.head_fit);
     return (setup_.val_images == 0 || validate(epoch)) && end_epoch(epoch);
   }
 
   /// Trains one epoch, from the step at which the progress stands. False when the run has to end here.
   bool train_epoch() {
-    EpochResult epoch;
+    record::EpochRecord epoch;
     epoch.epoch = progress_.epoch + 1;
     if (!train_steps(epoch)) return false;
     epoch.seconds = progress_.partial_seconds;
@@ -108,7 +109,8 @@ class TrainRun {
     return end_epoch(epoch);
   }
 
-  bool end_epoch(const EpochResult& epoch) {
+  bool end_epoch(record::EpochRecord epoch) {
+    record::set_speed(epoch, setup_.train_images);
     const bool last = epoch.epoch == options_.epochs;
     progress_.epochs.push_back(epoch);
     progress_.epoch = epoch.epoch;
@@ -122,7 +124,7 @@ class TrainRun {
   }
 
   /// Does the remaining steps of the epoch. Afterwards progress_ holds the sums of the whole epoch.
-  bool train_steps(EpochResult& epoch) {
+  bool train_steps(record::EpochRecord& epoch) {
     const std::int64_t first = progress_.step;
     known_steps_ = first;
     replicas_.start_epoch(epoch.epoch, static_cast<std::int64_t>(setup_.train_images), first);
@@ -137,8 +139,8 @@ class TrainRun {
         break;
       }
       const Stopwatch clock;
-      epoch.learning_rate = rate(step);
-      const parallel::StepResult& result = replicas_.step(epoch.learning_rate);
+      epoch.lr = rate(step);
+      const parallel::StepResult& result = replicas_.step(*epoch.lr);
       const std::int64_t images = result.images;
       step_times_.give(images);
       if (!take(result, clock.seconds(), epoch.epoch)) return false;
@@ -156,7 +158,7 @@ class TrainRun {
       for (const auto& note : replicas_.take_notes()) tell(note);
       if (saves && !save()) return false;
     }
-    if (first == setup_.steps_per_epoch) epoch.learning_rate = rate(first - 1);
+    if (first == setup_.steps_per_epoch) epoch.lr = rate(first - 1);
     replicas_.share_state();
     return true;
   }
@@ -166,10 +168,10 @@ class TrainRun {
   bool take(const parallel::StepResult& result, double seconds, int epoch) {
     progress_.partial += result.sums;
     progress_.partial_seconds += seconds;
-    result_.train_s += seconds;
+    *times().train += seconds;
     known_steps_ += result.steps;
     time_limit_.stepped_in(seconds, result.steps);
-    if (result.steps > 0 && result_.first_step_s == 0) result_.first_step_s = job_.clock.seconds();
+    if (result.steps > 0 && !times().first_step) times().first_step = job_.clock.seconds();
     for (const StepTimes::Step& step : step_times_.pass(seconds, result.steps)) count(step);
     if (result.applied) return true;
     const std::int64_t step = known_steps_ + 1;
@@ -214,7 +216,7 @@ class TrainRun {
   /// Whether training may end before the last epoch.
   bool enough() {
     if (job_.has_reached_accuracy()) {
-      if (!result_.seconds_to_accuracy) note_accuracy_reached();
+      if (!times().to_accuracy) note_accuracy_reached();
       return true;
     }
     if (time_limit_.leaves_none_for_more(progress_, options_.epochs)) {
@@ -232,27 +234,28 @@ class TrainRun {
 
   void note_accuracy_reached() {
     double seconds = 0;
-    for (const auto& epoch : progress_.epochs) seconds += epoch.seconds + epoch.validate_seconds;
-    result_.seconds_to_accuracy = seconds;
+    for (const auto& epoch : progress_.epochs) seconds += *epoch.seconds + epoch.validate_seconds.value_or(0);
+    times().to_accuracy = seconds;
     result_.end_note = accuracy_reached_text(progress_, quality_name(), seconds);
   }
 
-  bool validate(EpochResult& epoch) {
+  bool validate(record::EpochRecord& epoch) {
     const Stopwatch clock;
     if (!epoch.head_only) replicas_.swap_average();  // before the first step there is none
     auto found = evaluate(EvaluationPart::kValidation);
-    epoch.validate_seconds = clock.seconds();
-    result_.validate_s += epoch.validate_seconds;
-    time_limit_.judged_in(epoch.validate_seconds);
+    const double seconds = clock.seconds();
+    *times().validate += seconds;
+    time_limit_.judged_in(seconds);
     const bool finite = found && std::isfinite(found->loss);
     if (finite) take_if_best(epoch, *found);
+    if (finite) epoch.validate_seconds = seconds;
     if (!epoch.head_only) replicas_.swap_average();
     if (!found) return interrupted();
     return finite ||
            diverged("the validation loss is not finite after epoch " + std::to_string(epoch.epoch), progress_.step);
   }
 
-  void take_if_best(EpochResult& epoch, Evaluation& found) {
+  void take_if_best(record::EpochRecord& epoch, Evaluation& found) {
     epoch.val_loss = found.loss;
     epoch.val_accuracy = found.accuracy;
     add_figures(epoch.figures, "val", found.figures);
@@ -288,7 +291,7 @@ class TrainRun {
 
   /// Tests the best weights. Afterwards the trainer has the last ones again.
   void finish() {
-    if (options_.until_accuracy > 0 && !result_.seconds_to_accuracy && !enough()) {
+    if (options_.until_accuracy > 0 && !times().to_accuracy && !enough()) {
       result_.end_note = "the validation " + quality_name() + " did not reach --until-accuracy";
     }
     if (setup_.test_images == 0) return;
@@ -305,7 +308,7 @@ class TrainRun {
     auto found = evaluate(EvaluationPart::kTest);
     if (swaps) replicas_.swap_average();
     if (other_weights) replicas_.load_state(last);
-    result_.test_s = clock.seconds();
+    times().test = clock.seconds();
     if (!found) {
       interrupted();
       return;
@@ -325,7 +328,7 @@ class TrainRun {
   }
 
   bool interrupted() {
-    result_.status = TrainStatus::kInterrupted;
+    result_.status = record::Status::kInterrupted;
     if (options_.epochs == 0) {
       result_.status_reason = "interrupted while evaluating";
       return false;
@@ -336,7 +339,7 @@ class TrainRun {
 
   /// `step`: the last one done, counted as progress_.step.
   bool diverged(const std::string& what, std::int64_t step) {
-    result_.status = TrainStatus::kDiverged;
+    result_.status = record::Status::kDiverged;
     result_.status_reason = what + ": the training diverged. Try a smaller --lr (now " + si_text(rate(step - 1)) +
                             "), --warmup 1, or --precision fp32";
     return false;
@@ -356,6 +359,8 @@ class TrainRun {
     return options_.schedule.rate(options_.learning_rate, epoch * setup_.steps_per_epoch + step, setup_.steps_per_epoch,
                                   options_.epochs - head_epochs());
   }
+
+  record::Times& times() { return result_.times; }
 
   TrainJob::State& job_;
   const TrainOptions& options_;
@@ -401,15 +406,15 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     const bool may_leave = seat.hosts == 1 && seat.stages == 1 && !replica.exchanges_on_devices();
     parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
     TrainResult result = TrainRun(job, replicas, replica.trainer()).execute();
-    if (result.status == TrainStatus::kDone && job.options.epochs > 0) {
+    if (result.status == record::Status::kDone && job.options.epochs > 0) {
       result.copies = copies_after_training(job.data, placement::cpu_threads(job.options.plan));
     }
     result.devices = replicas.reports();
     result.stages = replicas.stage_work();
     result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
     replicas.finish();
-    result.load_s = job.load_s;
-    result.init_s = job.init_s;
+    result.times.load = job.load_s;
+    result.times.init = job.init_s;
     return result;
   });
 }

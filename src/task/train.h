@@ -20,6 +20,7 @@
 #include "network/passes/quantize.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
+#include "record/record.h"
 #include "task/copied_files.h"
 #include "task/normalization.h"
 #include "task/schedule.h"
@@ -133,26 +134,6 @@ struct TrainSetup {
 /// answers as it does blank ones (task/detect/blank_images.h).
 inline constexpr const char* kFoundInBlank = "val_found_in_blank";
 
-struct EpochResult {
-  int epoch = 0;       // from 1
-  double seconds = 0;  // of training; validation apart
-  double validate_seconds = 0;
-  double learning_rate = 0;              // of its last step
-  double train_loss = 0;                 // running, as the weights changed
-  std::optional<double> train_accuracy;  // absent of a detector
-  std::optional<double> val_loss, val_accuracy;
-  std::map<std::string, double> figures;  // of a detector: "train_box_loss", "val_map_50", ... (task/evaluation.h)
-  bool best = false;                      // the best validation accuracy, or precision, so far
-  bool head_only = false;                 // the last layer was fitted on features that didn't change; no steps
-  double share = 1;                       // of its steps that were done: less where time was up
-};
-
-/// counts[true class][found class] over the images of one part of the data.
-struct Confusion {
-  std::string part;  // "test" or "validation"
-  std::vector<std::vector<std::int64_t>> counts;
-};
-
 struct StepProgress {
   int epoch = 0;          // from 1
   std::int64_t step = 0;  // done in this epoch
@@ -176,27 +157,24 @@ class TrainObserver {
   /// `options` have the plan and the batch that were chosen.
   virtual void on_setup(const TrainSetup& /*setup*/, const TrainOptions& /*options*/) {}
   virtual void on_step(const StepProgress&) {}
-  virtual void on_epoch(const EpochResult&) {}
+  virtual void on_epoch(const record::EpochRecord&) {}
   /// A checkpoint is about to be written.
   virtual void on_checkpoint() {}
   virtual void on_note(const std::string&) {}
 };
 
-enum class TrainStatus { kDone, kInterrupted, kDiverged };
-
 struct TrainResult {
-  TrainStatus status = TrainStatus::kDone;
+  record::Status status = record::Status::kDone;
   bool is_detector = false;                        // it has `figures` in place of accuracies
   std::string status_reason;                       // where it stopped, and what to do
   std::vector<std::string> notes;                  // what happened on the way, for the record
   std::string end_note;                            // why training ended before the last epoch, or what was not reached
-  std::optional<double> seconds_to_accuracy;       // of training and validation, until until_accuracy was reached
-  std::vector<EpochResult> epochs;                 // all, those before a resume included
+  std::vector<record::EpochRecord> epochs;         // all, those before a resume included
   int best_epoch = 0;                              // 0 = never validated
   std::optional<double> val_loss, val_accuracy;    // of `weights` when nothing was trained
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   std::map<std::string, double> figures;           // of a detector, of the same: "test_map_50", ...
-  Confusion confusion;                             // of the test, of the best validation where there is none
+  record::ConfusionRecord confusion;               // of the test, of the best validation where there is none
   CopySearch copies;                               // of a classifier's images, where all are in memory
   StepBlocks first_epoch, later_epochs;            // of this run; the first one without its first ten steps
   /// What each replica did in training, by rank.
@@ -209,8 +187,8 @@ struct TrainResult {
   std::vector<parallel::StageWork> stages;            // by rank; empty where replicas have one stage
   std::optional<parallel::PipelineFigures> pipeline;  // of these
   std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>
-      shares;  // step of the run, samples of each from there
-  double init_s = 0, load_s = 0, train_s = 0, validate_s = 0, test_s = 0, checkpoint_s = 0, first_step_s = 0;
+      shares;           // step of the run, samples of each from there
+  record::Times times;  // without its total
 };
 
 /// A run made ready: data, network, first weights or checkpoint, engine. What replicas as processes share is loaded

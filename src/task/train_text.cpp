@@ -4,8 +4,8 @@
 
 namespace evener::task {
 
-EpochResult epoch_of(const HeadFit& fit) {
-  EpochResult epoch;
+record::EpochRecord epoch_of(const HeadFit& fit) {
+  record::EpochRecord epoch;
   epoch.epoch = 1;
   epoch.head_only = true;
   epoch.seconds = fit.seconds;

@@ -136,12 +136,16 @@ class Trial {
 
 }  // namespace
 
-static constexpr auto message_members(const TrialSteps*) {
-  return std::tuple(&TrialSteps::images, &TrialSteps::seconds);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<TrialSteps> auto& steps) {
+  visitor.value("images", steps.images);
+  visitor.value("seconds", steps.seconds);
 }
 
-static constexpr auto message_members(const TrialResult*) {
-  return std::tuple(&TrialResult::sizes, &TrialResult::evaluate_images_per_s);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<TrialResult> auto& result) {
+  visitor.value("sizes", result.sizes);
+  visitor.value("evaluate_images_per_s", result.evaluate_images_per_s);
 }
 
 const TrainSetup& Trials::setup() const {

@@ -33,11 +33,19 @@ struct Whole {
   bool operator==(const Whole&) const = default;
 };
 
-constexpr auto message_members(const Part*) {
-  return std::tuple(&Part::name, &Part::seconds);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Part> auto& part) {
+  visitor.value("name", part.name);
+  visitor.value("seconds", part.seconds);
 }
-constexpr auto message_members(const Whole*) {
-  return std::tuple(&Whole::number, &Whole::bytes, &Whole::good, &Whole::colour, &Whole::parts, &Whole::phases_s);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Whole> auto& whole) {
+  visitor.value("number", whole.number);
+  visitor.value("bytes", whole.bytes);
+  visitor.value("good", whole.good);
+  visitor.value("colour", whole.colour);
+  visitor.value("parts", whole.parts);
+  visitor.value("phases_s", whole.phases_s);
 }
 
 Whole some_whole() {

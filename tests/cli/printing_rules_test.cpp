@@ -27,7 +27,7 @@ using testing::Not;
 using testing::StartsWith;
 
 /// What is said of an epoch in which 4 s went to 1000 images, half of which were trained on.
-std::string said_of(const std::function<void(task::EpochResult&)>& change, std::size_t val_images = 1000) {
+std::string said_of(const std::function<void(record::EpochRecord&)>& change, std::size_t val_images = 1000) {
   task::TrainSetup setup(network::build("mlp:4-2", {}));
   setup.epochs = 7;
   setup.val_images = val_images;
@@ -35,7 +35,7 @@ std::string said_of(const std::function<void(task::EpochResult&)>& change, std::
   testing::internal::CaptureStderr();
   loud.setup(setup);
   testing::internal::GetCapturedStderr();
-  task::EpochResult epoch;
+  record::EpochRecord epoch;
   epoch.epoch = 3;
   epoch.seconds = 4;
   epoch.share = 0.5;
@@ -47,10 +47,10 @@ std::string said_of(const std::function<void(task::EpochResult&)>& change, std::
 }
 
 TEST(EpochLine, HasSpeedLossesAndAccuracies) {
-  EXPECT_EQ(said_of([](task::EpochResult&) {}), "epoch 3/7  4.0 s  125 img/s  train loss 0.2500\n");
-  EXPECT_EQ(said_of([](task::EpochResult& epoch) { epoch.head_only = true; }),
+  EXPECT_EQ(said_of([](record::EpochRecord&) {}), "epoch 3/7  4.0 s  125 img/s  train loss 0.2500\n");
+  EXPECT_EQ(said_of([](record::EpochRecord& epoch) { epoch.head_only = true; }),
             "epoch 3/7  4.0 s  last layer alone  train loss 0.2500\n");
-  const auto whole = [](task::EpochResult& epoch) {
+  const auto whole = [](record::EpochRecord& epoch) {
     epoch.train_accuracy = 0.625;
     epoch.val_loss = 0.75;
     epoch.val_accuracy = 0.125;
@@ -63,7 +63,7 @@ TEST(EpochLine, HasSpeedLossesAndAccuracies) {
 }
 
 TEST(EpochLine, OfADetectorHasItsOwnFigures) {
-  const std::string line = said_of([](task::EpochResult& epoch) {
+  const std::string line = said_of([](record::EpochRecord& epoch) {
     epoch.figures = {{"train_box_loss", 0.5},
                      {"train_class_loss", 1.5},
                      {"val_box_loss", 2.5},

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 /// Counts epochs, and asks its own training to stop after some.
 struct EpochWatcher : TrainWatcher {
-  void epoch(const task::EpochResult& /*epoch*/, std::size_t /*train_images*/) override {
+  void epoch(const record::EpochRecord& /*epoch*/, std::size_t /*train_images*/) override {
     if (++epochs == stop_after) stop.request();
   }
   int epochs = 0, stop_after = 0;
@@ -58,7 +58,7 @@ bool can_infer() {
 void train_and_use(const fs::path& out) {
   EpochWatcher watcher;
   const TrainingOutcome outcome = learn_digits(out, watcher, "3");
-  EXPECT_EQ(outcome.status, task::TrainStatus::kDone);
+  EXPECT_EQ(outcome.status, record::Status::kDone);
   EXPECT_EQ(watcher.epochs, 3);
   EXPECT_TRUE(fs::exists(out / "record.json"));
   ASSERT_TRUE(outcome.record.training.accuracy.test);
@@ -88,11 +88,11 @@ TEST_F(SideBySide, AStopEndsOneJobAlone) {
   {
     std::jthread one([&] {
       const TrainingOutcome outcome = learn_digits(folder_ / "stopped", stopped, "200");
-      EXPECT_EQ(outcome.status, task::TrainStatus::kInterrupted);
+      EXPECT_EQ(outcome.status, record::Status::kInterrupted);
     });
     std::jthread other([&] {
       const TrainingOutcome outcome = learn_digits(folder_ / "whole", undisturbed, "5");
-      EXPECT_EQ(outcome.status, task::TrainStatus::kDone);
+      EXPECT_EQ(outcome.status, record::Status::kDone);
     });
   }
   EXPECT_LT(stopped.epochs, 10);

@@ -30,7 +30,7 @@ struct Classes {
     result.best_epoch = 2;
   }
   void add(int number, double loss, double train_accuracy, double val_accuracy) {
-    task::EpochResult epoch;
+    record::EpochRecord epoch;
     epoch.epoch = number;
     epoch.train_loss = loss;
     epoch.learning_rate = 0.2 / number;

@@ -26,7 +26,7 @@ struct Training {
     setup.train_images = 190;
     setup.val_images = 100;
     for (int epoch = 1; epoch <= 3; ++epoch) {
-      task::EpochResult done;
+      record::EpochRecord done;
       done.epoch = epoch;
       done.train_loss = 0.6 / epoch;
       done.learning_rate = 0.05;
@@ -68,7 +68,7 @@ TEST(Trouble, ALossThatWaversWithItsBatchesIsNone) {
   training.setup.train_images = 112;
   const std::vector<std::pair<double, double>> epochs = {{0.479, 0.848}, {0.354, 0.866}, {0.576, 0.812}};
   for (std::size_t i = 0; i < epochs.size(); ++i) {
-    task::EpochResult& epoch = training.result.epochs[i];
+    record::EpochRecord& epoch = training.result.epochs[i];
     std::tie(epoch.train_loss, epoch.train_accuracy) = epochs[i];
     epoch.learning_rate = 3e-7;
   }

@@ -10,8 +10,8 @@
 namespace evener::job {
 namespace {
 
-task::EpochResult epoch(double seconds, double validate_s, double share, std::optional<double> accuracy) {
-  task::EpochResult result;
+record::EpochRecord epoch(double seconds, double validate_s, double share, std::optional<double> accuracy) {
+  record::EpochRecord result;
   result.seconds = seconds;
   result.validate_seconds = validate_s;
   result.share = share;
@@ -19,7 +19,7 @@ task::EpochResult epoch(double seconds, double validate_s, double share, std::op
   return result;
 }
 
-task::TrainResult training(std::vector<task::EpochResult> epochs) {
+task::TrainResult training(std::vector<record::EpochRecord> epochs) {
   task::TrainResult result;
   result.epochs = std::move(epochs);
   return result;
@@ -34,7 +34,7 @@ TEST(Trial, AnEpochThatTheTimeCutShortStandsForItsShare) {
 }
 
 TEST(Trial, TheFitOfALastLayerIsAnEpochButNoMeasureOfOne) {
-  task::EpochResult head = epoch(30, 2, 1, 0.8);
+  record::EpochRecord head = epoch(30, 2, 1, 0.8);
   head.head_only = true;
   const CandidateTrial trial = trial_of(training({head, epoch(4, 0.5, 0.5, 0.6)}));
   EXPECT_EQ(trial.epoch_s, 8.5);
@@ -45,7 +45,7 @@ TEST(Trial, TheFitOfALastLayerIsAnEpochButNoMeasureOfOne) {
 }
 
 TEST(Trial, ADetectorIsJudgedByItsPrecisionAndByTheEpochThatHadTheBest) {
-  task::EpochResult blind = epoch(3, 1, 1, std::nullopt), seeing = blind;
+  record::EpochRecord blind = epoch(3, 1, 1, std::nullopt), seeing = blind;
   blind.figures = {{"val_map_50", 0.6}, {task::kFoundInBlank, 1.0}};
   seeing.figures = {{"val_map_50", 0.3}, {task::kFoundInBlank, 0.0}};
   const CandidateTrial at_first = trial_of(training({blind, seeing}));
@@ -59,10 +59,10 @@ TEST(Trial, ADetectorIsJudgedByItsPrecisionAndByTheEpochThatHadTheBest) {
 
 TEST(Trial, WhatDivergedOrWasInterruptedTellsNothing) {
   task::TrainResult result = training({epoch(1, 1, 1, 0.9)});
-  result.status = task::TrainStatus::kDiverged;
+  result.status = record::Status::kDiverged;
   result.status_reason = "the loss became infinite";
   EXPECT_THROW(trial_of(result), Error);
-  result.status = task::TrainStatus::kInterrupted;
+  result.status = record::Status::kInterrupted;
   EXPECT_THROW(trial_of(result), Interrupted);
 }
 

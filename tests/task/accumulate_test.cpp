@@ -50,7 +50,7 @@ class AccumulateTest : public testing::Test {
   /// The momentum after the run.
   TensorMap gradients(int replicas) {
     options_.plan = cpu_replicas(replicas);
-    EXPECT_EQ(test::train(options_).status, TrainStatus::kDone);
+    EXPECT_EQ(test::train(options_).status, record::Status::kDone);
     return load_last(folder_.path()).optimizer_state;
   }
 
@@ -77,7 +77,7 @@ TEST_F(AccumulateTest, APartMayBeEmptyOnAll) {
   options_.epochs = 1;
   options_.plan = cpu_replicas(2);
   const TrainResult result = test::train(options_);
-  EXPECT_EQ(result.status, TrainStatus::kDone);
+  EXPECT_EQ(result.status, record::Status::kDone);
   EXPECT_EQ(result.replicas.at(0).samples + result.replicas.at(1).samples, 27);
 }
 

@@ -20,9 +20,9 @@ using testing::HasSubstr;
 class Told : public TrainObserver {
  public:
   void on_step(const StepProgress& step) override { steps.push_back(step); }
-  void on_epoch(const EpochResult& epoch) override { epochs.push_back(epoch); }
+  void on_epoch(const record::EpochRecord& epoch) override { epochs.push_back(epoch); }
   std::vector<StepProgress> steps;
-  std::vector<EpochResult> epochs;
+  std::vector<record::EpochRecord> epochs;
 };
 
 struct Outcome {
@@ -61,7 +61,7 @@ class AheadTest : public testing::Test {
 
 TEST_F(AheadTest, EpochsHaveAllTheirResults) {
   const Outcome plain = run(false), ahead = run(true);
-  EXPECT_EQ(ahead.result.status, TrainStatus::kDone);
+  EXPECT_EQ(ahead.result.status, record::Status::kDone);
   ASSERT_EQ(ahead.told.epochs.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_NEAR(ahead.told.epochs[i].train_loss, plain.told.epochs[i].train_loss, 1e-4);
@@ -86,7 +86,7 @@ TEST_F(AheadTest, TheStepThatDivergesIsNamed) {
   for (const double rate : {1e18, 1e6}) {  // at once, and after some steps
     options_.learning_rate = rate;
     const Outcome plain = run(false), ahead = run(true);
-    EXPECT_EQ(ahead.result.status, TrainStatus::kDiverged);
+    EXPECT_EQ(ahead.result.status, record::Status::kDiverged);
     EXPECT_EQ(ahead.result.status_reason, plain.result.status_reason);
     EXPECT_THAT(ahead.result.status_reason, HasSubstr("the loss is not finite in epoch "));
     EXPECT_EQ(ahead.weights.empty(), plain.weights.empty());  // checkpoints are of before

@@ -33,8 +33,19 @@ Progress progress_at(int epoch, std::int64_t step) {
   progress.best_epoch = 1;
   progress.best_accuracy = 2.0 / 3;
   progress.best_loss = 0.7 / 3;
-  progress.epochs.push_back({1, 2.5, 0.5, 0.1, 1.0 / 3, 0.75, 0.9, 0.8, {{"val_map_50", 0.1 + 0.2}}, true});
-  progress.epochs.push_back({2, 2.5, 0.5, 0.1, 0.3, 0.75, std::nullopt, std::nullopt, {}, false});
+  record::EpochRecord& first = progress.epochs.emplace_back();
+  first.epoch = 1;
+  first.seconds = 2.5;
+  first.lr = 0.1;
+  first.train_loss = 1.0 / 3;
+  first.train_accuracy = 0.75;
+  progress.epochs.push_back(first);
+  progress.epochs.back().epoch = 2;
+  first.validate_seconds = 0.5;
+  first.val_loss = 0.9;
+  first.val_accuracy = 0.8;
+  first.figures = {{"val_map_50", 0.1 + 0.2}};
+  first.best = true;
   return progress;
 }
 

@@ -49,7 +49,7 @@ class DivergedTest : public testing::TestWithParam<const char*> {
 
 TEST_P(DivergedTest, TheValidationShowsIt) {
   const TrainResult result = run();
-  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_EQ(result.status, record::Status::kDiverged);
   EXPECT_THAT(result.status_reason,
               AllOf(HasSubstr("the validation loss is not finite after epoch 1"), HasSubstr("Try a smaller --lr")));
   EXPECT_EQ(result.best_epoch, 0);
@@ -60,7 +60,7 @@ TEST_P(DivergedTest, TheValidationShowsIt) {
 TEST_P(DivergedTest, TheTestShowsItWithoutAValidation) {
   options_.data.split = {70, 0, 30};
   const TrainResult result = run();
-  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_EQ(result.status, record::Status::kDiverged);
   EXPECT_THAT(result.status_reason, HasSubstr("the test loss is not finite with the weights of epoch 1"));
   EXPECT_FALSE(result.test_loss.has_value());
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
@@ -70,7 +70,7 @@ TEST_P(DivergedTest, WeightsThatNothingJudgesAreNotSavedEither) {
   options_.data.split = {70, 0};
   options_.trainer.optimizer.weight_decay = 1e30;  // beyond float, not only their products
   const TrainResult result = run();
-  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_EQ(result.status, record::Status::kDiverged);
   EXPECT_THAT(result.status_reason, HasSubstr("the weights are not finite after epoch 1"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
@@ -82,7 +82,7 @@ TEST_P(DivergedTest, TheLastGoodCheckpointStays) {
   options_.learning_rate = 1e12;
   options_.epochs = 3;
   const TrainResult result = run();
-  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_EQ(result.status, record::Status::kDiverged);
   EXPECT_THAT(result.status_reason, HasSubstr("the validation loss is not finite after epoch 2"));
   const Checkpoint last = load_last(folder_.path());
   EXPECT_EQ(last.progress.epoch, 1);
@@ -98,7 +98,7 @@ TEST_P(DivergedTest, TheBestWeightsAreThoseThatTheResultSpeaksOf) {
   options_.epochs = 12;
   options_.schedule = {Schedule::Kind::kStep, /*drop_epochs=*/11, /*drop_factor=*/1e35};
   const TrainResult result = run();
-  EXPECT_EQ(result.status, TrainStatus::kDiverged);
+  EXPECT_EQ(result.status, record::Status::kDiverged);
   EXPECT_GT(result.best_epoch, 1);
   const auto best = weights::read_safetensors_metadata(folder_.path() / "best.safetensors");
   EXPECT_EQ(best.at("generation"), std::to_string(result.best_epoch) + ".0");

@@ -83,7 +83,7 @@ class StopIn : public TrainObserver {
   void on_step(const StepProgress& done) override {
     if (done.epoch == epoch_ && done.step == 2) request_stop();
   }
-  void on_epoch(const EpochResult& epoch) override {
+  void on_epoch(const record::EpochRecord& epoch) override {
     if (epoch.head_only && epoch_ == 1) request_stop();
   }
 
@@ -121,11 +121,11 @@ TEST_F(HeadFirstRun, GoesOnAsTheWholeOneWhereverItWasStopped) {
     const std::string folder = "stopped" + std::to_string(epoch);
     TrainOptions options = tuned(3);
     StopIn stop(epoch);
-    EXPECT_EQ(run(options, folder, stop).status, TrainStatus::kInterrupted);
+    EXPECT_EQ(run(options, folder, stop).status, record::Status::kInterrupted);
     clear_stop_request();
     EXPECT_TRUE(load_last(folder_ / folder).progress.epochs.front().head_only);
     options.resume = true;
-    EXPECT_EQ(run(options, folder).status, TrainStatus::kDone);
+    EXPECT_EQ(run(options, folder).status, record::Status::kDone);
     EXPECT_EQ(load_last(folder_ / folder).state, last.state);
     EXPECT_EQ(load_last(folder_ / folder).optimizer_state, last.optimizer_state);
   }

@@ -139,7 +139,7 @@ TEST(TrainTexts, TellWhereATrainingStands) {
 }
 
 TEST(TrainTexts, TheFitOfAHeadIsTheFirstEpoch) {
-  const EpochResult epoch =
+  const record::EpochRecord epoch =
       epoch_of({.layer = "fc", .images = 9, .copies = 4, .loss = 0.5, .accuracy = 0.75, .seconds = 3});
   EXPECT_EQ(epoch.epoch, 1);
   EXPECT_TRUE(epoch.head_only);

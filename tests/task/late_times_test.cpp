@@ -118,7 +118,7 @@ TEST_F(LateTimes, OfATrainingAreTheDevices) {
   }
   EXPECT_TRUE(result.first_epoch.rates().empty()) << "its three steps are warm-up";
   EXPECT_GE(result.replicas.at(0).busy_s, device_.waited_s);
-  EXPECT_GE(result.train_s, device_.waited_s);
+  EXPECT_GE(result.times.train, device_.waited_s);
   EXPECT_GE(ready.stepped_s, device_.waited_s);
 }
 

@@ -89,14 +89,14 @@ TEST_P(ResumeTest, ARunStoppedAtAnyStepOfAnEpochEndsAsTheWholeOne) {
     StopAfter stop(2, step);
     const TrainResult stopped = run(options, folder, stop);
     clear_stop_request();
-    EXPECT_EQ(stopped.status, TrainStatus::kInterrupted);
+    EXPECT_EQ(stopped.status, record::Status::kInterrupted);
     EXPECT_THAT(stopped.status_reason, HasSubstr("in epoch 2 after step " + std::to_string(step) + " of 5"));
     EXPECT_EQ(checkpoint(folder).progress.epoch, 1);
     EXPECT_EQ(checkpoint(folder).progress.step, step);
     options.resume = true;
     const TrainResult rest = run(options, folder);
     options.resume = false;
-    EXPECT_EQ(rest.status, TrainStatus::kDone);
+    EXPECT_EQ(rest.status, record::Status::kDone);
     EXPECT_EQ(checkpoint(folder).state, last.state);
     EXPECT_EQ(checkpoint(folder).optimizer_state, last.optimizer_state);
     EXPECT_EQ(rest.best_epoch, whole.best_epoch);
@@ -132,11 +132,11 @@ TEST_F(BestTest, OfEquallyAccurateEpochsTheOneOfTheLowestLossIsTaken) {
   options.learning_rate = 0.03;
   options.epochs = 12;
   const TrainResult whole = run(options, "whole");
-  const auto is_better = [](const EpochResult& a, const EpochResult& b) {
+  const auto is_better = [](const record::EpochRecord& a, const record::EpochRecord& b) {
     return std::tuple(*a.val_accuracy, -*a.val_loss) < std::tuple(*b.val_accuracy, -*b.val_loss);
   };
-  const EpochResult best = *std::ranges::max_element(whole.epochs, is_better);
-  const EpochResult first =
+  const record::EpochRecord best = *std::ranges::max_element(whole.epochs, is_better);
+  const record::EpochRecord first =
       *std::ranges::find_if(whole.epochs, [&](const auto& epoch) { return epoch.val_accuracy == best.val_accuracy; });
   ASSERT_LT(first.epoch, best.epoch) << "no accuracy was reached twice: this run shows nothing";
   EXPECT_EQ(whole.best_epoch, best.epoch);

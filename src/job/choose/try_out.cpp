@@ -45,12 +45,12 @@ class PassingFolder {
 
 using TrialMessage = std::tuple<std::optional<double>, double, double, double, bool>;
 
-std::optional<double> quality_of(const task::EpochResult& epoch) {
+std::optional<double> quality_of(const record::EpochRecord& epoch) {
   if (const auto map = epoch.figures.find("val_map_50"); map != epoch.figures.end()) return map->second;
   return epoch.val_accuracy;
 }
 
-bool is_blind(const task::EpochResult& epoch) {
+bool is_blind(const record::EpochRecord& epoch) {
   const auto share = epoch.figures.find(task::kFoundInBlank);
   return share != epoch.figures.end() && share->second >= task::kBlindShare;
 }
@@ -89,18 +89,18 @@ void take_words(const TrainFlags& flags, TrainFlags& own) {
 }  // namespace
 
 CandidateTrial trial_of(const task::TrainResult& result) {
-  if (result.status == task::TrainStatus::kDiverged) throw Error(result.status_reason);
-  if (result.status == task::TrainStatus::kInterrupted) throw Interrupted("interrupted while networks were tried out");
+  if (result.status == record::Status::kDiverged) throw Error(result.status_reason);
+  if (result.status == record::Status::kInterrupted) throw Interrupted("interrupted while networks were tried out");
   CandidateTrial trial;
-  for (const task::EpochResult& epoch : result.epochs) {
-    trial.seconds += epoch.seconds;
+  for (const record::EpochRecord& epoch : result.epochs) {
+    trial.seconds += *epoch.seconds;
     trial.epochs += epoch.share;
     const std::optional<double> quality = quality_of(epoch);
     if (quality && *quality > trial.quality.value_or(-1)) {
       trial.quality = quality;
       trial.is_blind = is_blind(epoch);
     }
-    if (!epoch.head_only) trial.epoch_s = epoch.seconds / epoch.share + epoch.validate_seconds;
+    if (!epoch.head_only) trial.epoch_s = *epoch.seconds / epoch.share + epoch.validate_seconds.value_or(0);
   }
   return trial;
 }

@@ -35,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::shared_ptr<measure::EnergyMeter> machine_meter() {
-  return std::make_shared<measure::EnergyMeter>(measure::open_sensors({}, "/", measure::boot_now_s));
+  return std::make_shared<measure::EnergyMeter>(measure::open_sensors({}, "/", boot_now_s));
 }
 
 /// One run of the job.

@@ -70,30 +70,33 @@ void fill_accuracy(record::Record& record, const task::TrainResult& result) {
   }
 }
 
-/// The best validation's figures and the test's, which a detector has in place of accuracies.
-void fill_precision(record::Record& record, const task::TrainResult& result) {
+/// The best validation's figures and the test's. A detector has them in place of accuracies.
+void fill_epoch_figures(record::Record& record, const task::TrainResult& result) {
   std::map<std::string, double> figures = result.figures;
   for (const auto& epoch : result.epochs) {
     if (epoch.epoch == result.best_epoch) figures.insert(epoch.figures.begin(), epoch.figures.end());
   }
-  const auto add = [&](const char* name, const char* title, const char* label, std::optional<std::int64_t> images) {
-    record::Metric metric{.name = name,
+  const auto add = [&](const record::EpochFigure& figure, const std::string& part, const char* label,
+                       std::optional<std::int64_t> images) {
+    record::Metric metric{.name = part + "_" + figure.name,
                           .unit = "share",
-                          .title = title,
-                          .label = label,
+                          .title = *figure.title == 0 ? "" : part + " " + figure.title,
+                          .label = std::string(label) + " " + figure.label,
                           .role = record::MetricRole::kQuality,
                           .of_images = images};
-    if (const auto found = figures.find(name); found != figures.end()) {
-      metric.value = found->second;
-    } else {
+    const auto found = figures.find(metric.name);
+    if (found != figures.end()) metric.value = found->second;
+    if (!metric.value && !(result.is_detector && figure.of_every_detector)) return;
+    if (!metric.value) {
       metric.reason = images == 0 ? "the data has no such images" : "the run did not come to it, or no box was there";
     }
     record::add_metric(record, std::move(metric));
   };
-  add("val_map_50", "val mAP@.5", "validation mAP@0.5", record.data.val);
-  add("val_map", "", "validation mAP@0.5:0.95", record.data.val);
-  add("test_map_50", "test mAP@.5", "test mAP@0.5", record.data.test);
-  add("test_map", "", "test mAP@0.5:0.95", record.data.test);
+  for (const record::EpochFigure& figure : record::kEpochFigures) {
+    add(figure, "val", "validation", record.data.val);
+    add(figure, "test", "test", record.data.test);
+  }
+  if (!result.is_detector) return;
   for (const char* path : {"accuracy.train", "accuracy.val", "accuracy.test"}) {
     record.missing[path] = "a detector has precisions instead: val_map_50, test_map_50";
   }
@@ -257,37 +260,8 @@ void fill_setup(record::Record& record, const TrainFlags& flags, const task::Tra
   }
 }
 
-record::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
-                                 std::map<std::string, double> phases_s) {
-  record::EpochRecord record;
-  record.epoch = epoch.epoch;
-  record.seconds = epoch.seconds;
-  if (epoch.val_loss) record.validate_seconds = epoch.validate_seconds;
-  if (epoch.seconds > 0 && !epoch.head_only) {
-    record.images_per_s = epoch.share * static_cast<double>(train_images) / epoch.seconds;
-  }
-  if (!epoch.head_only) record.lr = epoch.learning_rate;
-  record.train_loss = epoch.train_loss;
-  record.train_accuracy = epoch.train_accuracy;
-  record.val_loss = epoch.val_loss;
-  record.val_accuracy = epoch.val_accuracy;
-  record.figures = epoch.figures;
-  record.phases_s = std::move(phases_s);
-  return record;
-}
-
 void fill_results(record::Record& record, const task::TrainResult& result) {
-  switch (result.status) {
-    case task::TrainStatus::kDone:
-      record.status = record::Status::kDone;
-      break;
-    case task::TrainStatus::kInterrupted:
-      record.status = record::Status::kInterrupted;
-      break;
-    case task::TrainStatus::kDiverged:
-      record.status = record::Status::kDiverged;
-      break;
-  }
+  record.status = result.status;
   record.notes.insert(record.notes.end(), result.notes.begin(), result.notes.end());
   if (!result.end_note.empty()) record.notes.push_back(result.end_note);
   if (!result.status_reason.empty()) record.notes.push_back(result.status_reason);
@@ -295,7 +269,8 @@ void fill_results(record::Record& record, const task::TrainResult& result) {
   std::vector<record::EpochRecord> all;
   for (const auto& epoch : result.epochs) {
     if (!record.training.epochs.empty() && epoch.epoch >= record.training.epochs.front().epoch) break;
-    all.push_back(epoch_record(epoch, static_cast<std::size_t>(record.data.train.value_or(0)), {}));
+    all.push_back(epoch);
+    record::set_speed(all.back(), static_cast<std::size_t>(record.data.train.value_or(0)));
   }
   const std::size_t before = all.size();
   all.insert(all.end(), record.training.epochs.begin(), record.training.epochs.end());
@@ -304,18 +279,15 @@ void fill_results(record::Record& record, const task::TrainResult& result) {
   session.epochs = static_cast<std::int64_t>(record.training.epochs.size() - before);
   session.images = 0;
   for (const auto& work : result.replicas) session.images += work.samples;
-  record.times.init = result.init_s;
-  record.times.load = result.load_s;
-  record.times.train = result.train_s;
-  record.times.validate = result.validate_s;
-  record.times.test = result.test_s;
-  record.times.checkpoint = result.checkpoint_s;
-  record.times.to_accuracy = result.seconds_to_accuracy;
-  if (result.first_step_s > 0) record.times.first_step = result.first_step_s;
+  const std::optional<double> total = record.times.total;
+  const std::optional<double> first_step = record.times.first_step;
+  record.times = result.times;
+  record.times.total = total;
+  if (!record.times.first_step) record.times.first_step = first_step;
   fill_throughput(record, result);
   fill_accuracy(record, result);
-  if (result.is_detector) fill_precision(record, result);
-  record.confusion = {result.confusion.part, result.confusion.counts};
+  fill_epoch_figures(record, result);
+  record.confusion = result.confusion;
   fill_replicas(record, result);
   fill_devices(record, result);
   fill_pipeline(record, result);

@@ -10,10 +10,6 @@ namespace evener::job {
 void fill_setup(record::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
                 const task::TrainSetup& setup);
 
-/// `phases_s`: of this epoch alone.
-record::EpochRecord epoch_record(const task::EpochResult& epoch, std::size_t train_images,
-                                 std::map<std::string, double> phases_s);
-
 /// Fills in what came out. A run that only evaluated says why it is not judged.
 void fill_results(record::Record& record, const task::TrainResult& result);
 

@@ -69,7 +69,6 @@ class TrainingObserver : public task::TrainObserver {
     watcher_.loading(step, done, images);
   }
   void on_setup(const task::TrainSetup& setup, const task::TrainOptions& options) override {
-    train_images_ = setup.train_images;
     setup_ = &setup;
     if (!flags_.measuring.profile->empty()) profiled_.emplace(setup, options);
     fill_setup(run_.record(), flags_, options, setup);
@@ -108,16 +107,17 @@ class TrainingObserver : public task::TrainObserver {
     watcher_.step(progress);
     if (first) run_.save_so_far(record);
   }
-  void on_epoch(const task::EpochResult& epoch) override {
+  void on_epoch(const record::EpochRecord& epoch) override {
     const auto now = run_.phases();
-    *run_.record().times.validate += epoch.validate_seconds;
+    *run_.record().times.validate += epoch.validate_seconds.value_or(0);
     ++run_.record().sessions.back().epochs;
-    record::EpochRecord told = epoch_record(epoch, train_images_, now.since(epoch_begin_).critical_s());
+    record::EpochRecord told = epoch;
+    told.phases_s = now.since(epoch_begin_).critical_s();
     told.from_s = epoch_begin_s_;
     told.to_s = epoch_begin_s_ = run_.session_s();
     run_.record().training.epochs.push_back(std::move(told));
     epoch_begin_ = now;
-    watcher_.epoch(epoch, train_images_);
+    watcher_.epoch(epoch);
     run_.save_so_far(with_speed(run_.record()));
   }
   /// The record tells of no less than the checkpoint: after a kill, resuming does only what neither has, and the
@@ -139,7 +139,6 @@ class TrainingObserver : public task::TrainObserver {
   run::MeteredRun& run_;
   TrainWatcher& watcher_;
   std::vector<std::string> decisions_;
-  std::size_t train_images_ = 0;
   measure::PhaseTotals epoch_begin_;
   double epoch_begin_s_ = 0;                 // of the session
   const task::TrainSetup* setup_ = nullptr;  // the job's own
@@ -149,7 +148,7 @@ class TrainingObserver : public task::TrainObserver {
 };
 
 /// What rank 0's process tells this one: the text of its record.json, how the training ended, and why.
-using OutcomeMessage = std::tuple<std::string, task::TrainStatus, std::string>;
+using OutcomeMessage = std::tuple<std::string, record::Status, std::string>;
 
 std::string to_message(const record::Record& record, const task::TrainResult& result) {
   const std::string text = record::to_json(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -246,7 +245,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
                               counted(epochs, "epoch"),
                               ended_early ? "--patience or --until-accuracy ended it, 0 never does"
                                           : "--epochs with more than that goes on"));
-    return {*run.earlier(), task::TrainStatus::kDone, "", {}};
+    return {*run.earlier(), record::Status::kDone, "", {}};
   }
   const auto body = [&](const parallel::Seat& seat) {
     const task::TrainResult result = job.run(seat);
@@ -336,7 +335,7 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
     throw;
   }
   outcome.out = run.folder();
-  if (const auto& profiled = observer.profiled(); profiled && outcome.status == task::TrainStatus::kDone) {
+  if (const auto& profiled = observer.profiled(); profiled && outcome.status == record::Status::kDone) {
     add_layers(run.folder(), outcome.record, watcher,
                [&] { return task::profile_training(profiled->first, profiled->second); });
   }

@@ -16,7 +16,7 @@ namespace evener::job {
 
 struct TrainingOutcome {
   record::Record record;
-  task::TrainStatus status = task::TrainStatus::kDone;
+  record::Status status = record::Status::kDone;
   std::string status_reason;
   std::filesystem::path out;
 };
@@ -27,7 +27,7 @@ class TrainWatcher : public Observer {
   virtual void loading(task::LoadingStep /*step*/, std::size_t /*done*/, std::size_t /*images*/) {}
   virtual void setup(const task::TrainSetup& /*setup*/) {}
   virtual void step(const task::StepProgress& /*progress*/) {}
-  virtual void epoch(const task::EpochResult& /*epoch*/, std::size_t /*train_images*/) {}
+  virtual void epoch(const record::EpochRecord& /*epoch*/) {}
 };
 
 /// Trains as `flags` say, on the hosts that they or the system name. Options have been completed. Throws UsageError,

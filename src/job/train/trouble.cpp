@@ -38,19 +38,19 @@ std::string class_text(const task::TrainSetup& setup, std::size_t index) {
   return "'" + printable(setup.classes[index]) + "'";
 }
 
-const task::EpochResult* best_epoch_of(const task::TrainResult& result) {
-  const auto found = std::ranges::find(result.epochs, result.best_epoch, &task::EpochResult::epoch);
+const record::EpochRecord* best_epoch_of(const task::TrainResult& result) {
+  const auto found = std::ranges::find(result.epochs, result.best_epoch, &record::EpochRecord::epoch);
   return found == result.epochs.end() ? nullptr : &*found;
 }
 
-const task::EpochResult* best_of(const task::TrainResult& result) {
-  const task::EpochResult* best = best_epoch_of(result);
+const record::EpochRecord* best_of(const task::TrainResult& result) {
+  const record::EpochRecord* best = best_epoch_of(result);
   return best != nullptr && best->val_accuracy ? best : nullptr;
 }
 
 /// A figure of the best weights: of their epoch, or of what was only evaluated.
 std::optional<double> figure_of(const task::TrainResult& result, const std::string& name) {
-  const task::EpochResult* best = best_epoch_of(result);
+  const record::EpochRecord* best = best_epoch_of(result);
   for (const auto* figures : {best != nullptr ? &best->figures : nullptr, &result.figures}) {
     if (figures == nullptr) continue;
     if (const auto found = figures->find(name); found != figures->end()) return found->second;
@@ -61,36 +61,38 @@ std::optional<double> figure_of(const task::TrainResult& result, const std::stri
 /// Batches are drawn anew in each epoch, so that a small loss, which a few images make, wavers with them also where
 /// hardly anything is learnt, as with a rate next to nothing. Steps that are too large make the network name fewer of
 /// its own images, or do worse than guessing.
-bool wavered_by_chance(const task::TrainSetup& setup, const task::EpochResult& least, const task::EpochResult& last) {
+bool wavered_by_chance(const task::TrainSetup& setup, const record::EpochRecord& least,
+                       const record::EpochRecord& last) {
   const double of_guessing = std::log(static_cast<double>(setup.classes.size()));
-  if (!least.train_accuracy || !last.train_accuracy || !(last.train_loss <= of_guessing)) return false;
+  if (!least.train_accuracy || !last.train_accuracy || !(*last.train_loss <= of_guessing)) return false;
   const auto images = static_cast<std::int64_t>(setup.train_images);
   return *last.train_accuracy >= *least.train_accuracy ||
          !record::shares_differ(*last.train_accuracy, images, *least.train_accuracy, images);
 }
 
 std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& result) {
-  const task::EpochResult *first = nullptr, *least = nullptr, *last = nullptr;
-  for (const task::EpochResult& epoch : result.epochs) {
+  const record::EpochRecord *first = nullptr, *least = nullptr, *last = nullptr;
+  for (const record::EpochRecord& epoch : result.epochs) {
     if (epoch.head_only) continue;
     if (first == nullptr) first = &epoch;
     if (least == nullptr || epoch.train_loss < least->train_loss) least = &epoch;
     last = &epoch;
   }
   // One that is small already may waver by as much, below where it began.
-  if (last == nullptr || last->train_loss < first->train_loss || last->train_loss < kRisen * least->train_loss) {
+  if (last == nullptr || last->train_loss < first->train_loss || *last->train_loss < kRisen * *least->train_loss) {
     return "";
   }
   if (wavered_by_chance(setup, *least, *last)) return "";
   return fmt::format(
       "the training loss rose from {:.3g} in epoch {} to {:.3g} in epoch {}: the steps are too large. Give a smaller "
       "--lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
-      least->train_loss, least->epoch, last->train_loss, last->epoch, last->learning_rate, last->learning_rate / 10);
+      *least->train_loss, least->epoch, *last->train_loss, last->epoch, last->lr.value_or(0),
+      last->lr.value_or(0) / 10);
 }
 
 /// Told only where both are known beyond chance: so many right answers would be no wonder if the largest class was said
 /// of every image, and so few would be one if half of what that leaves wrong had been learnt. Few images leave it open.
-std::string no_better_than_guessing(const task::TrainSetup& setup, const task::EpochResult& best) {
+std::string no_better_than_guessing(const task::TrainSetup& setup, const record::EpochRecord& best) {
   const auto images = static_cast<std::int64_t>(setup.val_images);
   if (setup.val_counts.empty() || images == 0) return "";
   const auto largest = std::ranges::max_element(setup.val_counts);
@@ -157,7 +159,7 @@ std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& 
       record::share_interval_text(*val, val_images));
 }
 
-std::string learnt_by_heart(const task::TrainSetup& setup, const task::EpochResult& best) {
+std::string learnt_by_heart(const task::TrainSetup& setup, const record::EpochRecord& best) {
   const auto images = static_cast<std::int64_t>(setup.val_images);
   if (!best.train_accuracy || images < kLeastJudged) return "";
   const double most = record::share_interval(*best.val_accuracy, images).high;
@@ -210,7 +212,7 @@ std::string copied_images(const task::TrainSetup& setup, const task::TrainResult
 std::vector<std::string> trouble_of(const task::TrainSetup& setup, const task::TrainResult& result) {
   std::vector<std::string> sentences = {rising_loss(setup, result), no_boxes_found(result),
                                         same_box_in_blank_images(result), parts_apart(setup, result)};
-  if (const task::EpochResult* best = best_of(result)) {
+  if (const record::EpochRecord* best = best_of(result)) {
     const std::string guessing = no_better_than_guessing(setup, *best);
     sentences.push_back(guessing.empty() ? learnt_by_heart(setup, *best) : guessing);
   }

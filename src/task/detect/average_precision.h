@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/described.h"
 #include "task/detect/judge.h"
 
 namespace evener::task {
@@ -32,8 +33,11 @@ class DetectionTally {
   /// Boxes that are there to be found.
   std::int64_t true_boxes(std::int32_t label, AreaRange range = AreaRange::kAll) const;
 
-  friend constexpr auto message_members(const DetectionTally* /*unused*/) {
-    return std::tuple(&DetectionTally::images_, &DetectionTally::boxes_, &DetectionTally::true_boxes_);
+  template <typename Visitor>
+  friend void describe(Visitor& visitor, Of<DetectionTally> auto& tally) {
+    visitor.value("images", tally.images_);
+    visitor.value("boxes", tally.boxes_);
+    visitor.value("true_boxes", tally.true_boxes_);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/described.h"
 #include "data/targets.h"
 #include "task/detect/decode.h"
 
@@ -51,9 +52,15 @@ struct JudgedBox {
   bool is_ignored(std::size_t bit) const { return (ignored >> bit & 1) != 0; }
 };
 
-constexpr auto message_members(const JudgedBox* /*unused*/) {
-  return std::tuple(&JudgedBox::image, &JudgedBox::label, &JudgedBox::rank, &JudgedBox::score, &JudgedBox::matched,
-                    &JudgedBox::ignored, &JudgedBox::voc);
+template <typename Visitor>
+void describe(Visitor& visitor, Of<JudgedBox> auto& box) {
+  visitor.value("image", box.image);
+  visitor.value("label", box.label);
+  visitor.value("rank", box.rank);
+  visitor.value("score", box.score);
+  visitor.value("matched", box.matched);
+  visitor.value("ignored", box.ignored);
+  visitor.value("voc", box.voc);
 }
 
 constexpr std::size_t coco_bit(AreaRange range, std::size_t limit) {

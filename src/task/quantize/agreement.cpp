@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +17,6 @@ namespace evener::task {
 namespace {
 
 using network::Layer;
-using nlohmann::json;
 
 constexpr std::size_t kMostImages = 2000, kLeastImages = 32;
 constexpr double kMostFlops = 1e12;  // about ten seconds of two cores
@@ -66,7 +64,8 @@ std::optional<double> last_step(const network::Network& network, const TensorMap
 }
 
 /// What both engines find, one after the other; they pass over the same samples.
-json compare_here(const InferenceModel& model, const data::Samples& samples, std::size_t images, int threads) {
+EngineAgreement compare_here(const InferenceModel& model, const data::Samples& samples, std::size_t images,
+                             int threads) {
   const network::Network& network = *model.network();
   std::vector<Scores> torch;
   EngineAgreement found;
@@ -92,12 +91,14 @@ json compare_here(const InferenceModel& model, const data::Samples& samples, std
                     samples, images, look);
     if (torch.empty()) break;
   }
-  json told = {{"images", found.images}, {"same", found.same}};
   const std::optional<double> step = last_step(network, *model.state());
-  if (!step || *step <= 0 || gaps.empty()) return told;
-  told["usual"] = *median(gaps) / *step;
-  if (found.same < found.images) told["widest"] = widest / *step;
-  return told;
+  if (!step || *step <= 0 || gaps.empty()) return found;
+  const auto in_steps = [&](double gap) {
+    return std::isfinite(gap / *step) ? std::optional(gap / *step) : std::nullopt;
+  };
+  found.usual_gap = in_steps(*median(gaps));
+  if (found.same < found.images) found.widest_gap = in_steps(widest);
+  return found;
 }
 
 }  // namespace
@@ -108,13 +109,7 @@ std::optional<EngineAgreement> engine_agreement(const InferenceModel& model, con
   const double flops = std::max<double>(1, static_cast<double>(network::total_cost(*model.network()).forward_flops));
   const auto images =
       std::clamp(static_cast<std::size_t>(std::min(kMostFlops / flops, 1e9)), kLeastImages, kMostImages);
-  const json told = json::parse(in_child([&] { return compare_here(model, samples, images, threads).dump(); }));
-  EngineAgreement found;
-  found.images = told.at("images");
-  found.same = told.at("same");
-  if (told.contains("usual") && told["usual"].is_number()) found.usual_gap = told["usual"].get<double>();
-  if (told.contains("widest") && told["widest"].is_number()) found.widest_gap = told["widest"].get<double>();
-  return found;
+  return answer_in_child([&] { return compare_here(model, samples, images, threads); });
 }
 
 }  // namespace evener::task

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "base/described.h"
 #include "data/samples.h"
 #include "task/inference_model.h"
 
@@ -16,6 +17,14 @@ struct EngineAgreement {
   std::optional<double> widest_gap;  // of the images with two classes: few steps are a tie within rounding
   std::optional<double> usual_gap;   // the median of all images
 };
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<EngineAgreement> auto& agreement) {
+  visitor.value("images", agreement.images);
+  visitor.value("same", agreement.same);
+  visitor.value("widest_gap", agreement.widest_gap);
+  visitor.value("usual_gap", agreement.usual_gap);
+}
 
 /// Shows up to some two thousand samples, fewer of a large network, to `model`, quantised and with its weights, in both
 /// engines, in a child process. Absent where one of them is missing here. Throws Error.

@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/process_memory.h"
 #include "base/stop.h"
-#include "base/utf8.h"
 #include "task/detect/average_precision.h"
 
 namespace evener::task {
 namespace {
-
-using nlohmann::json;
 
 /// From here on the peak is that of what follows.
 void begin_peak() {
@@ -113,14 +109,6 @@ void measure_rates(InferJob& job, const data::Samples& samples, const FigureOpti
   if (before && after && window_s >= kLeast_s) figures.power_w = (*after - *before) / window_s;
 }
 
-json as_json(const std::optional<double>& value) {
-  return value ? json(*value) : json();
-}
-
-std::optional<double> as_optional(const json& value) {
-  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
-}
-
 /// Absent where none can be read.
 std::optional<SampleValues> first_readable(const data::Samples& samples) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -152,7 +140,7 @@ std::vector<double> latencies(const InferenceModel& model, const data::Samples& 
   return found;
 }
 
-json measured(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
+RunFigures measured(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
   RunFigures figures;
   const std::uint64_t before = process_memory().resident_bytes;
   begin_peak();
@@ -167,40 +155,13 @@ json measured(const InferenceModel& model, const data::Samples& samples, const F
   const std::uint64_t peak = process_memory().peak_bytes;
   figures.memory_bytes = peak > before ? peak - before : 0;
   figures.latencies_s = latencies(model, samples, options.infer, options.seconds);
-  return {{"images", figures.images},
-          {"labelled", figures.labelled},
-          {"correct", figures.correct},
-          {"classes", figures.classes},
-          {"rates", figures.rates},
-          {"latencies", figures.latencies_s},
-          {"memory", figures.memory_bytes},
-          {"executed", figures.executed},
-          {"ap", as_json(figures.ap)},
-          {"ap_50", as_json(figures.ap_50)},
-          {"power", as_json(figures.power_w)},
-          {"unread", figures.unread},
-          {"first_unread", to_utf8_text(figures.first_unread)}};
+  return figures;
 }
 
 }  // namespace
 
 RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
-  const json found = json::parse(in_child([&] { return measured(model, samples, options).dump(); }));
-  RunFigures figures;
-  found.at("images").get_to(figures.images);
-  found.at("labelled").get_to(figures.labelled);
-  found.at("correct").get_to(figures.correct);
-  found.at("classes").get_to(figures.classes);
-  found.at("rates").get_to(figures.rates);
-  found.at("latencies").get_to(figures.latencies_s);
-  found.at("memory").get_to(figures.memory_bytes);
-  found.at("executed").get_to(figures.executed);
-  figures.ap = as_optional(found.at("ap"));
-  figures.ap_50 = as_optional(found.at("ap_50"));
-  figures.power_w = as_optional(found.at("power"));
-  found.at("unread").get_to(figures.unread);
-  figures.first_unread = from_utf8_text(found.at("first_unread").get<std::string>());
-  return figures;
+  return answer_in_child([&] { return measured(model, samples, options); });
 }
 
 Int8Layers int8_layers(const std::map<std::string, int>& executed) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/described.h"
 #include "data/samples.h"
 #include "task/detect/detector.h"
 #include "task/infer.h"
@@ -27,6 +28,23 @@ struct RunFigures {
   std::size_t unread = 0;               // samples that could not be read, and were left out
   std::string first_unread;             // the first of them, and why
 };
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<RunFigures> auto& figures) {
+  visitor.value("images", figures.images);
+  visitor.value("labelled", figures.labelled);
+  visitor.value("correct", figures.correct);
+  visitor.value("classes", figures.classes);
+  visitor.value("ap_50", figures.ap_50);
+  visitor.value("ap", figures.ap);
+  visitor.value("rates", figures.rates);
+  visitor.value("latencies_s", figures.latencies_s);
+  visitor.value("memory_bytes", figures.memory_bytes);
+  visitor.value("power_w", figures.power_w);
+  visitor.value("executed", figures.executed);
+  visitor.value("unread", figures.unread);
+  visitor.value("first_unread", figures.first_unread);
+}
 
 /// Joules that the machine has used since the first call; absent where nothing tells.
 using JoulesSoFar = std::function<std::optional<double>()>;

@@ -1,6 +1,6 @@
 #include "task/quantize/learn.h"
 
-#include <nlohmann/json.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,15 +13,13 @@
 namespace evener::task {
 namespace {
 
-using nlohmann::json;
-
-/// Scales and corrected biases, as numbers: what differs from the folded network.
-json found_values(const QuantizedModel& model, const TensorMap& folded) {
-  json values = json::object();
+/// Scales and corrected biases by their names: what differs from the folded network.
+std::map<std::string, std::vector<float>> found_values(const QuantizedModel& model, const TensorMap& folded) {
+  std::map<std::string, std::vector<float>> values;
   for (const auto& [name, tensor] : model.state) {
     const auto before = folded.find(name);
     if (before != folded.end() && before->second == tensor) continue;
-    values[name] = std::vector<float>(tensor.floats(), tensor.floats() + element_count(tensor.shape));
+    values[name].assign(tensor.floats(), tensor.floats() + element_count(tensor.shape));
   }
   return values;
 }
@@ -36,7 +34,7 @@ TensorMap calibrated_state(const network::Network& network, const TensorMap& sta
                            const data::ChannelStatistics& normalization, const data::Samples& samples, int threads) {
   QuantizeOptions options;
   options.weight_bits = weight_bits;
-  const std::string found = in_child([&] {
+  const auto found = answer_in_child([&] {
     const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
     const Quantizer quantizer({*engine, normalization, threads}, network, state, samples, options);
     const QuantizedModel model = quantizer.quantized({});
@@ -47,12 +45,10 @@ TensorMap calibrated_state(const network::Network& network, const TensorMap& sta
                   "' gives values that are not finite on the training images, so that it has no range to be "
                   "quantised in: look at the weights, and at how images are normalised (--normalize)");
     }
-    return found_values(model, quantizer.folded_state()).dump();
+    return found_values(model, quantizer.folded_state());
   });
   network::NetworkWithState folded = network::fold_batch_norm(network, state);
-  const auto values = json::parse(found);
-  for (const auto& [name, numbers] : values.items()) {
-    const auto floats = numbers.get<std::vector<float>>();
+  for (const auto& [name, floats] : found) {
     folded.state.insert_or_assign(name, HostTensor::of_floats({static_cast<std::int64_t>(floats.size())}, floats));
   }
   return std::move(folded.state);

@@ -1,16 +1,12 @@
 #include "task/quantize/quantize.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/module.h"
-#include "base/utf8.h"
 #include "task/export.h"
 #include "task/model_metadata.h"
 #include "task/quantize/packed_weights.h"
@@ -19,8 +15,6 @@
 
 namespace evener::task {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measured on
 
@@ -57,12 +51,6 @@ void write_file(const InferenceModel& model, const network::Network& network, Te
   weights::write_safetensors(file, state, metadata);
 }
 
-json error_json(const LayerError& error) {
-  // JSON has no infinity: a layer without any error has none.
-  const json sqnr = std::isfinite(error.sqnr_db) ? json(error.sqnr_db) : json();
-  return {{"layer", to_utf8_text(error.layer)}, {"sqnr_db", sqnr}, {"quantized", error.quantized}};
-}
-
 Quality quality_for(const QuantizeRequest& request, const Probe& probe) {
   if (request.photos == nullptr) {
     return [&](const network::Network& network, const TensorMap& state) {
@@ -75,7 +63,7 @@ Quality quality_for(const QuantizeRequest& request, const Probe& probe) {
       };
 }
 
-json quantize_here(const QuantizeRequest& request, const std::filesystem::path& file) {
+QuantizeOutcome quantize_here(const QuantizeRequest& request, const std::filesystem::path& file) {
   const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
   const Probe probe{*engine, request.model.normalization_of(request.calibration.is_bytes()), request.threads};
   const Quantizer quantizer(probe, *request.model.network(), *request.model.state(), request.calibration,
@@ -89,33 +77,19 @@ json quantize_here(const QuantizeRequest& request, const std::filesystem::path& 
     trials = found.trials;
   }
   const QuantizedModel model = quantizer.quantized(kept);
-  json layers = json::array();
-  for (const LayerError& error : quantizer.layer_errors(model, kErrorImages)) layers.push_back(error_json(error));
+  std::vector<LayerError> layers = quantizer.layer_errors(model, kErrorImages);
   if (file.extension() == ".onnx") {
     write_onnx_file(request.model, model.network, model.state, request.crop, file);
   } else {
     write_file(request.model, model.network, packed(model.network, model.state), model.scheme, request.crop, file);
   }
-  json notes = json::array();
-  for (const std::string& note : quantizer.notes()) notes.push_back(to_utf8_text(note));
-  return {{"images", quantizer.images()}, {"notes", notes}, {"layers", layers}, {"trials", trials}};
+  return {quantizer.images(), quantizer.notes(), std::move(layers), trials};
 }
 
 }  // namespace
 
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file) {
-  const json found = json::parse(in_child([&] { return quantize_here(request, file).dump(); }));
-  QuantizeOutcome outcome;
-  outcome.images = found.at("images");
-  outcome.trials = found.at("trials");
-  for (const json& note : found.at("notes")) outcome.notes.push_back(from_utf8_text(note.get<std::string>()));
-  for (const json& layer : found.at("layers")) {
-    const json& sqnr = layer.at("sqnr_db");
-    outcome.layers.push_back({from_utf8_text(layer.at("layer").get<std::string>()),
-                              sqnr.is_null() ? std::numeric_limits<double>::infinity() : sqnr.get<double>(),
-                              layer.at("quantized").get<bool>()});
-  }
-  return outcome;
+  return answer_in_child([&] { return quantize_here(request, file); });
 }
 
 void pack_to_file(const InferenceModel& model, std::optional<data::CropMode> crop, const std::filesystem::path& file) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/described.h"
 #include "task/detect/detector.h"
 #include "task/inference_model.h"
 #include "task/quantize/quantizer.h"
@@ -33,6 +34,14 @@ struct QuantizeOutcome {
   std::vector<LayerError> layers;
   int trials = 0;  // of layers that stay in float
 };
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<QuantizeOutcome> auto& outcome) {
+  visitor.value("images", outcome.images);
+  visitor.value("notes", outcome.notes);
+  visitor.value("layers", outcome.layers);
+  visitor.value("trials", outcome.trials);
+}
 
 /// Writes the file: of our weights, or with the ending ".onnx" one of ONNX, whole with its network. The work is done in
 /// a child process, after which this one can still start others. Throws Error.

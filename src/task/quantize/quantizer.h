@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/described.h"
 #include "network/passes/quantize.h"
 #include "task/quantize/probe.h"
 #include "task/quantize/ranges.h"
@@ -35,6 +36,13 @@ struct LayerError {
   double sqnr_db = 0;  // signal to quantisation noise; infinite where there is none
   bool quantized = false;
 };
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<LayerError> auto& error) {
+  visitor.value("layer", error.layer);
+  visitor.value("sqnr_db", error.sqnr_db);
+  visitor.value("quantized", error.quantized);
+}
 
 class Quantizer {
  public:

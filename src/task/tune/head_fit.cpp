@@ -110,15 +110,14 @@ HeadFit fit_head(const network::Network& network, const LinearHead& head, Tensor
   const std::size_t copies = options.augment.any() ? 1 + kChangedCopies : 1;
   const auto samples = copied_samples(data, options, copies);
   using Found = std::tuple<std::vector<double>, std::vector<double>, double, double, std::uint64_t>;
-  const std::string message = in_child([&] {
+  const auto [weight, bias, loss, accuracy, seen] = answer_in_child([&] {
     FeatureTable table = features_of(network, head, state, *samples, options);
     const std::uint64_t seen = table.samples();
     const LinearFit fit =
         fit_softmax(std::move(table), static_cast<std::size_t>(head.classes), kDecay, options.threads);
-    return pack_message(Found(std::vector<double>(fit.weight.begin(), fit.weight.end()),
-                              std::vector<double>(fit.bias.begin(), fit.bias.end()), fit.loss, fit.accuracy, seen));
+    return Found(std::vector<double>(fit.weight.begin(), fit.weight.end()),
+                 std::vector<double>(fit.bias.begin(), fit.bias.end()), fit.loss, fit.accuracy, seen);
   });
-  const auto [weight, bias, loss, accuracy, seen] = unpack_message<Found>(message, "the fitted last layer");
   copy_to(weight, state.at(head.layer + ".weight"));
   if (head.has_bias) copy_to(bias, state.at(head.layer + ".bias"));
   return {head.layer, static_cast<std::size_t>(seen) / copies, copies, loss, accuracy, clock.seconds()};

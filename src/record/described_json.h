@@ -1,0 +1,307 @@
+// JSON of any struct that describe() shows (base/described.h): described_json() and read_described(). They are
+// templates whose code each user compiles: a file that writes or reads a large struct should be the only one that does.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/described.h"
+#include "record/json_reader.h"
+#include "record/statistics.h"
+
+namespace evener::record {
+
+/// The words that a file has for the values of an enum: words_of(Enum), declared in its namespace, returns them.
+template <typename Enum>
+struct Words {
+  const char* (*name)(Enum);
+  std::vector<Enum> all;  // that may stand in a file
+};
+template <typename T>
+concept HasWords = requires(T value) {
+  words_of(value).name(value);
+};
+
+/// Writes the members that describe() shows into an object. What is absent, or is a number that JSON can't hold (the
+/// loss of a training that diverged), becomes null.
+class JsonWriter {
+  using Json = nlohmann::ordered_json;
+
+ public:
+  template <typename T>
+  void value(const char* key, const T& member) {
+    json_[key] = json_of(member);
+  }
+  template <typename T>
+  void required(const char* key, const T& member) {
+    value(key, member);
+  }
+  void text(const char* key, const std::string& member) { json_[key] = member.empty() ? Json(nullptr) : Json(member); }
+  void not_negative(const char* key, const std::optional<double>& member) { value(key, member); }
+  void share(const char* key, const std::optional<double>& member) { value(key, member); }
+  void square(const char* key, const std::vector<std::vector<std::int64_t>>& rows) { json_[key] = rows; }
+  void schema(const char* key, const char* schema) { json_[key] = schema; }
+  /// Objects by name, which each of them knows itself.
+  template <typename T>
+  void by_name(const char* key, const std::map<std::string, T>& members) {
+    value(key, members);
+  }
+  template <typename Members>
+  void group(const char* key, Members members) {
+    JsonWriter inner;
+    members(inner);
+    json_[key] = std::move(inner.json_);
+  }
+  template <typename T>
+  void null_if(bool absent, const char* key, const T& member) {
+    json_[key] = absent ? Json(nullptr) : json_of(member);
+  }
+  template <typename T>
+  void left_out_if(bool is_so, const char* key, const T& member) {
+    if (!is_so) value(key, member);
+  }
+  template <typename T>
+  void left_out_if_empty(const char* key, const T& member) {
+    left_out_if(member.empty(), key, member);
+  }
+  void outside_tables(auto members) { members(*this); }
+  template <typename T>
+  void formerly(const char* /*key*/, const T& /*member*/) {}
+  void check(const char* /*key*/, bool /*holds*/, const char* /*expected*/) {}
+  void fixed(const char* key, const std::string& text) { json_[key] = text; }
+  void interval(const char* key, const std::optional<Interval>& member) {
+    json_[key] = nullptr;
+    if (member) json_[key] = {member->low, member->high};
+  }
+  template <typename T>
+  void named(const char* key, const std::vector<T>& members, double T::*number) {
+    json_[key] = Json::object();
+    for (const T& member : members) json_[key][member.name] = member.*number;
+  }
+  void why_absent(const char* key, bool present, const std::string& reason) {
+    if (!present) json_[key] = reason.empty() ? "not measured" : reason;
+  }
+  void reason_of(const char* path, const std::string& reason) {
+    if (!reason.empty()) json_["missing"][path] = reason;
+  }
+  void config(const char* key, const std::map<std::string, std::string>& options) {
+    json_[key] = Json::object();
+    for (const auto& [name, option] : options) json_[key][name] = Json::parse(option);
+  }
+
+  nlohmann::ordered_json take() { return std::move(json_); }
+
+ private:
+  template <typename T>
+  static Json json_of(const T& member) {
+    if constexpr (Describes<JsonWriter, const T>) {
+      JsonWriter inner;
+      describe(inner, member);
+      return inner.take();
+    } else if constexpr (HasWords<T>) {
+      return words_of(member).name(member);
+    } else {
+      return member;
+    }
+  }
+  /// Null for a missing value; for a number that JSON can't hold (a diverged loss) too.
+  template <typename T>
+  static Json json_of(const std::optional<T>& member) {
+    if (!member) return nullptr;
+    if constexpr (std::is_same_v<T, double>) {
+      if (!std::isfinite(*member)) return nullptr;
+    }
+    return json_of(*member);
+  }
+  template <typename T>
+  static Json json_of(const std::vector<T>& list) {
+    Json json = Json::array();
+    for (const T& element : list) json.push_back(json_of(element));
+    return json;
+  }
+  /// {} rather than null for an empty map.
+  template <typename T>
+  static Json json_of(const std::map<std::string, T>& map) {
+    Json json = Json::object();
+    for (const auto& [key, entry] : map) json[key] = json_of(entry);
+    return json;
+  }
+
+  Json json_ = Json::object();
+};
+
+/// Reads them from an object, which may come from another version or another hand: types and ranges are checked, and
+/// what is missing or null keeps its default. Throws Error naming file and key.
+class JsonFields {
+ public:
+  explicit JsonFields(JsonReader json) : json_(std::move(json)) {}
+
+  template <typename T>
+  void value(const char* key, T& member) {
+    if constexpr (Describes<JsonFields, T>) {
+      JsonFields inner(json_.object(key));
+      describe(inner, member);
+    } else if constexpr (HasWords<T>) {
+      word(key, member);
+    } else if constexpr (requires { json_.read(key, member); }) {
+      json_.read(key, member);
+    } else {
+      convert(key, member);
+    }
+  }
+  template <typename T>
+  void value(const char* key, std::optional<T>& member) {
+    if (json_.find(key) == nullptr) return;
+    T found{};
+    value(key, found);
+    member = std::move(found);
+  }
+  template <typename T>
+  void value(const char* key, std::vector<T>& members) {
+    if constexpr (Describes<JsonFields, T>) {
+      json_.each(key, [&](const JsonReader& element) {
+        JsonFields inner(element);
+        describe(inner, members.emplace_back());
+      });
+    } else {
+      json_.read(key, members);
+    }
+  }
+  /// Objects by name, which each of them knows itself.
+  template <typename T>
+  void by_name(const char* key, std::map<std::string, T>& members) {
+    const JsonReader table = json_.object(key);
+    for (const std::string& name : table.keys()) {
+      JsonFields inner(table.object(name.c_str()));
+      T& member = members[name];
+      member.name = name;
+      describe(inner, member);
+    }
+  }
+  template <typename T>
+  void required(const char* key, T& member) {
+    if (json_.find(key) == nullptr) json_.fail(key, "expected a value");
+    value(key, member);
+  }
+  void text(const char* key, std::string& member) { json_.read(key, member); }
+  void not_negative(const char* key, std::optional<double>& member) {
+    json_.read_within(key, 0, std::numeric_limits<double>::infinity(), member);
+  }
+  void share(const char* key, std::optional<double>& member) { json_.read_within(key, 0, 1, member); }
+  void square(const char* key, std::vector<std::vector<std::int64_t>>& rows) {
+    json_.read(key, rows);
+    for (const auto& row : rows) {
+      if (row.size() != rows.size()) json_.fail(key, "expected as many columns as rows");
+    }
+  }
+  void schema(const char* key, const char* schema) {
+    std::string found;
+    json_.read(key, found);
+    if (found == schema) return;
+    json_.fail(key, "expected \"" + std::string(schema) + "\", as this version of the program writes it");
+  }
+  template <typename Members>
+  void group(const char* key, Members members) {
+    JsonFields inner(json_.object(key));
+    members(inner);
+  }
+  template <typename T>
+  void null_if(bool /*absent*/, const char* key, T& member) {
+    value(key, member);
+  }
+  template <typename T>
+  void left_out_if(bool /*is_so*/, const char* key, T& member) {
+    value(key, member);
+  }
+  template <typename T>
+  void left_out_if_empty(const char* key, T& member) {
+    value(key, member);
+  }
+  void outside_tables(auto members) { members(*this); }
+  template <typename T>
+  void formerly(const char* key, T& member) {
+    value(key, member);
+  }
+  void check(const char* key, bool holds, const char* expected) {
+    if (!holds) json_.fail(key, expected);
+  }
+  void fixed(const char* /*key*/, const std::string& /*text*/) {}
+  void interval(const char* key, std::optional<Interval>& member) {
+    std::vector<double> ends;
+    json_.read(key, ends);
+    if (ends.size() == 2) {
+      member = {ends[0], ends[1]};
+    } else if (!ends.empty()) {
+      json_.fail(key, "expected two numbers");
+    }
+  }
+  template <typename T>
+  void named(const char* key, std::vector<T>& members, double T::*number) {
+    std::map<std::string, double> numbers;
+    json_.read(key, numbers);
+    for (const auto& [name, entry] : numbers) {
+      members.emplace_back().name = name;
+      members.back().*number = entry;
+    }
+  }
+  void why_absent(const char* key, bool /*present*/, std::string& reason) { json_.read(key, reason); }
+  void reason_of(const char* path, std::string& reason) { json_.object("missing").read(path, reason); }
+  void config(const char* key, std::map<std::string, std::string>& options) {
+    json_.object(key);  // throws if it isn't an object
+    if (const nlohmann::json* object = json_.find(key)) options = config_from_json(*object);
+  }
+
+ private:
+  template <typename Enum>
+  void word(const char* key, Enum& member) {
+    const auto words = words_of(member);
+    std::string word = words.name(member);
+    json_.read(key, word);
+    std::string expected;
+    for (const Enum each : words.all) {
+      if (word == words.name(each)) {
+        member = each;
+        return;
+      }
+      expected += (expected.empty() ? "\"" : " or \"") + std::string(words.name(each)) + "\"";
+    }
+    json_.fail(key, "expected " + expected);
+  }
+  /// What JSON's library knows how to read.
+  template <typename T>
+  void convert(const char* key, T& member) {
+    const nlohmann::json* found = json_.find(key);
+    if (found == nullptr) return;
+    try {
+      found->get_to(member);
+    } catch (const nlohmann::json::exception& problem) {
+      json_.fail(key, problem.what());
+    }
+  }
+
+  JsonReader json_;
+};
+
+/// `value` as an object of JSON.
+template <typename T>
+nlohmann::ordered_json described_json(const T& value) {
+  JsonWriter writer;
+  describe(writer, value);
+  return writer.take();
+}
+
+/// Reads it into `value`; `source` names the file in errors.
+template <typename T>
+void read_described(const nlohmann::json& json, const std::string& source, T& value) {
+  JsonFields fields(JsonReader(json, source));
+  describe(fields, value);
+}
+
+}  // namespace evener::record

@@ -111,7 +111,7 @@ TEST(MeterSpec, IsReadAndWrongWordsAreRefused) {
   for (const char* wrong : {"", "10.0.0.5", "run:", "csv:", "http://a/#x=hp"}) {
     EXPECT_THROW(parse_meter(wrong), UsageError) << wrong;
   }
-  EXPECT_THROW(open_meter("https://10.0.0.5/#a", boot_now_s), UsageError);
+  EXPECT_THROW(open_meter("ftp://10.0.0.5/#a", boot_now_s), UsageError);
 }
 
 TEST(MeterValue, IsFoundInJsonAndInText) {

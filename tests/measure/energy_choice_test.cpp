@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measure/energy_meter.h"
+#include "measure/record_samples.h"
 #include "measure/sensors_helpers.h"
 #include "record/metric.h"
 #include "record/record.h"

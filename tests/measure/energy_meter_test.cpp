@@ -298,7 +298,7 @@ TEST(IdlePower, ANegativeNetIsToldNotClamped) {
   EXPECT_THAT(meter.energy(10).net_reason, HasSubstr("--idle"));
 }
 
-TEST(record::PhaseEnergy, GoesToThePhasesByTheirTime) {
+TEST(PhaseEnergy, GoesToThePhasesByTheirTime) {
   TurnedClock clock;
   // 100 W in the first 10 s, in which 6 s forward ended; 40 W in the next 10 s, all read.
   EnergyMeter meter(

@@ -87,7 +87,7 @@ Result nvmlDeviceGetPowerUsage(Device device, unsigned int* milliwatts) {
 Result nvmlDeviceGetUtilizationRates(Device device, Utilisation* rates) {
   return give(device, "utilisation", &rates->gpu);
 }
-Result nvmlDeviceGetMemoryInfo(Device device, record::Memory* memory) {
+Result nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {
   return give(device, "memory_used", &memory->used);
 }
 Result nvmlDeviceGetClockInfo(Device device, int /*type*/, unsigned int* mhz) {

@@ -6,7 +6,7 @@
 namespace evener::measure {
 namespace {
 
-TEST(record::PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
+TEST(PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
   PhaseEnergyDivider divider;
   PhaseTotals totals;
   totals.critical[static_cast<std::size_t>(Phase::kForward)] = {500'000'000, 1};
@@ -20,7 +20,7 @@ TEST(record::PhaseEnergy, MarksBelowTenStepsOfTheCounterAreFlagged) {
   }
 }
 
-TEST(record::PhaseEnergy, APhaseOfManyLooksGetsAllThatWasUsedInIt) {
+TEST(PhaseEnergy, APhaseOfManyLooksGetsAllThatWasUsedInIt) {
   constexpr int kLooks = 1000;  // the oldest of which are kept as one
   PhaseEnergyDivider divider;
   PhaseTotals totals;

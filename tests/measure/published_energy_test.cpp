@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "measure/energy_meter.h"
+#include "measure/record_samples.h"
 #include "measure/sensors/open_sensors.h"
 #include "measure/sensors_helpers.h"
 #include "record/record.h"

@@ -1,5 +1,7 @@
 // What a record takes of the samples: its cards by their numbers, which devices count as used, and the costs that come
 // of them.
+#include "measure/record_samples.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -243,13 +245,13 @@ TEST(EpochsCsv, HasJoulesWhereAnEpochHasSome) {
 }
 
 std::optional<double> metric_value(const record::Record& record, const std::string& name) {
-  const auto metrics = metrics_of(record);
-  return find_metric(metrics, name)->value;
+  const auto metrics = record::metrics_of(record);
+  return record::find_metric(metrics, name)->value;
 }
 
 std::string metric_reason(const record::Record& record, const std::string& name) {
-  const auto metrics = metrics_of(record);
-  return find_metric(metrics, name)->reason;
+  const auto metrics = record::metrics_of(record);
+  return record::find_metric(metrics, name)->reason;
 }
 
 TEST(Costs, EachIsItsOwnFigure) {
@@ -282,10 +284,10 @@ TEST(Costs, EachIsItsOwnFigure) {
                                                  {"process_joules", 90},
                                                  {"images_per_joule", 2}};
   for (const auto& [name, value] : rows) EXPECT_EQ(metric_value(record, name), value) << name;
-  const auto metrics = metrics_of(record);
-  EXPECT_EQ(find_metric(metrics, "energy_joules")->label, "energy (derived)");
-  EXPECT_EQ(find_metric(metrics, "images_per_joule")->better, record::Better::kHigher);
-  EXPECT_EQ(find_metric(metrics, "net_energy_joules")->title, "net energy");
+  const auto metrics = record::metrics_of(record);
+  EXPECT_EQ(record::find_metric(metrics, "energy_joules")->label, "energy (derived)");
+  EXPECT_EQ(record::find_metric(metrics, "images_per_joule")->better, record::Better::kHigher);
+  EXPECT_EQ(record::find_metric(metrics, "net_energy_joules")->title, "net energy");
   record.kind = "infer";
   record.data.images = 100;
   EXPECT_EQ(metric_value(record, "images_per_joule"), 0.25);
@@ -343,7 +345,7 @@ TEST(TrainingFigures, TheOverallSpeedIsAllImagesOverAllSeconds) {
   record.training.epochs[1].val_accuracy = 0.7;
   record.training.epochs[2].images_per_s = 5;  // whose seconds aren't known
   record.training.epochs[2].val_accuracy = 0.4;
-  EXPECT_DOUBLE_EQ(*metric_value(record, kOverallSpeed), 600.0 / 33);
+  EXPECT_DOUBLE_EQ(*metric_value(record, record::kOverallSpeed), 600.0 / 33);
   EXPECT_EQ(metric_value(record, "best_val_accuracy"), 0.7);
   record.training.accuracy.val = 0.65;
   EXPECT_EQ(metric_value(record, "best_val_accuracy"), 0.65) << "what the record calls its best";
@@ -374,6 +376,19 @@ TEST(SampledMemory, OfChildrenAddsUpButTheirPeaks) {
   EXPECT_EQ(memory.peak_rss_bytes, 900U * 1024);
   EXPECT_EQ(read_peak_rss(root.path(), 8), 700U * 1024);
   EXPECT_EQ(read_peak_rss(root.path(), 9), std::nullopt);
+}
+
+TEST(TakeSamples, AbsentFiguresGetReasons) {
+  record::Record record;
+  SamplerSummary summary;
+  summary.energy.reason = "no counters";
+  summary.error = "disk full";
+  take_samples(record, summary);
+  EXPECT_EQ(record.energy.reason, "no counters");
+  EXPECT_TRUE(record.missing.contains("memory.peak_rss_bytes"));
+  EXPECT_TRUE(record.missing.contains("cpu.percent"));
+  ASSERT_EQ(record.notes.size(), 1u);
+  EXPECT_THAT(record.notes[0], HasSubstr("disk full"));
 }
 
 }  // namespace

@@ -290,18 +290,5 @@ TEST(RecordFiles, ForeignFoldersAreNamed) {
   EXPECT_THAT(message(folder.path()), HasSubstr("'schema'"));
 }
 
-TEST(TakeSamples, AbsentFiguresGetReasons) {
-  Record record;
-  SamplerSummary summary;
-  summary.energy.reason = "no counters";
-  summary.error = "disk full";
-  take_samples(record, summary);
-  EXPECT_EQ(record.energy.reason, "no counters");
-  EXPECT_TRUE(record.missing.contains("memory.peak_rss_bytes"));
-  EXPECT_TRUE(record.missing.contains("cpu.percent"));
-  ASSERT_EQ(record.notes.size(), 1u);
-  EXPECT_THAT(record.notes[0], HasSubstr("disk full"));
-}
-
 }  // namespace
 }  // namespace evener::record

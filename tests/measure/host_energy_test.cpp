@@ -3,20 +3,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace evener::record {
+#include "measure/record_samples.h"
+
+namespace evener::measure {
 namespace {
 
 using testing::HasSubstr;
 
-Energy of_a_host(double package_j, double gpu_j) {
-  Energy energy{.joules = package_j + gpu_j, .seconds = 10};
-  energy.kind = EnergyClass::kMeasured;
+record::Energy of_a_host(double package_j, double gpu_j) {
+  record::Energy energy{.joules = package_j + gpu_j, .seconds = 10};
+  energy.kind = record::EnergyClass::kMeasured;
   energy.domains = {{"package-0", package_j}, {"gpu 0", gpu_j}};
   energy.by_class = {{"measured", package_j + gpu_j}};
   for (const auto& [name, joules] : energy.domains) {
-    DeviceEnergy device{.name = name, .sensor = "made up"};
-    device.covers = name == "gpu 0" ? Covers::kGpu : Covers::kPackage;
-    device.kind = EnergyClass::kMeasured;
+    record::DeviceEnergy device{.name = name, .sensor = "made up"};
+    device.covers = name == "gpu 0" ? record::Covers::kGpu : record::Covers::kPackage;
+    device.kind = record::EnergyClass::kMeasured;
     device.added = true;
     device.joules = joules;
     energy.devices.push_back(device);
@@ -24,9 +26,9 @@ Energy of_a_host(double package_j, double gpu_j) {
   return energy;
 }
 
-Record of_two_hosts() {
-  Record record;
-  ReplicaRecord replica;
+record::Record of_two_hosts() {
+  record::Record record;
+  record::ReplicaRecord replica;
   replica.stages.resize(1);
   replica.stages[0].device = "cuda:0";
   for (const char* host : {"a", "a", "b", "b"}) {  // two replicas share each host's devices
@@ -37,12 +39,12 @@ Record of_two_hosts() {
 }
 
 TEST(HostEnergy, EachDeviceOfEachHostCountsOnce) {
-  Record record = of_two_hosts();
-  record.host_energies = {Energy{}, energy_of_message(energy_message(of_a_host(300, 700)))};
+  record::Record record = of_two_hosts();
+  record.host_energies = {record::Energy{}, record::energy_of_message(record::energy_message(of_a_host(300, 700)))};
   SamplerSummary summary;
   summary.energy = of_a_host(100, 400);
   take_samples(record, summary);
-  const Energy& energy = record.energy;
+  const record::Energy& energy = record.energy;
   EXPECT_EQ(energy.joules, 1500);
   EXPECT_EQ(energy.edp_js, 15'000);
   EXPECT_EQ(energy.used_joules, 1500);
@@ -56,8 +58,8 @@ TEST(HostEnergy, EachDeviceOfEachHostCountsOnce) {
 }
 
 TEST(HostEnergy, AHostThatDidNotTellLeavesTheSumUnknown) {
-  Record record = of_two_hosts();
-  record.host_energies = {Energy{}, Energy{.reason = "no energy counters"}};
+  record::Record record = of_two_hosts();
+  record.host_energies = {record::Energy{}, record::Energy{.reason = "no energy counters"}};
   SamplerSummary summary;
   summary.energy = of_a_host(100, 400);
   take_samples(record, summary);
@@ -70,10 +72,10 @@ TEST(HostEnergy, AHostThatDidNotTellLeavesTheSumUnknown) {
 
 TEST(HostEnergy, TheProgramsOwnShareIsThatOfAllHosts) {
   const auto of_both = [](std::optional<double> here, std::optional<double> there) {
-    Energy energy = of_a_host(100, 400), other = of_a_host(300, 700);
+    record::Energy energy = of_a_host(100, 400), other = of_a_host(300, 700);
     energy.process_joules = here;
     other.process_joules = there;
-    add_hosts(energy, {"a", "b"}, {Energy{}, energy_of_message(energy_message(other))});
+    record::add_hosts(energy, {"a", "b"}, {record::Energy{}, record::energy_of_message(record::energy_message(other))});
     return energy.process_joules;
   };
   EXPECT_EQ(of_both(60, 90), 150);
@@ -82,14 +84,14 @@ TEST(HostEnergy, TheProgramsOwnShareIsThatOfAllHosts) {
 }
 
 TEST(HostEnergy, WhatIsOfOneHostAloneIsNotToldOfAll) {
-  Energy energy = of_a_host(100, 400), other = of_a_host(300, 700);
+  record::Energy energy = of_a_host(100, 400), other = of_a_host(300, 700);
   energy.net_joules = 450;
-  energy.net_interval = Interval{440, 460};
+  energy.net_interval = record::Interval{440, 460};
   energy.phases = {{.phase = "forward", .joules = 300}};
   energy.uncertainty_joules = 2;
   other.uncertainty_joules = 5;
-  set_products(energy);
-  add_hosts(energy, {"a", "b"}, {Energy{}, other});
+  record::set_products(energy);
+  record::add_hosts(energy, {"a", "b"}, {record::Energy{}, other});
   EXPECT_EQ(energy.net_joules, std::nullopt);
   EXPECT_EQ(energy.net_interval, std::nullopt);
   EXPECT_NE(energy.net_reason, "");
@@ -101,4 +103,4 @@ TEST(HostEnergy, WhatIsOfOneHostAloneIsNotToldOfAll) {
 }
 
 }  // namespace
-}  // namespace evener::record
+}  // namespace evener::measure

@@ -56,7 +56,7 @@ TEST(Format, MarkdownCantBreakATable) {
 TEST(Format, TerminalsObeyNothing) {
   EXPECT_EQ(one_line("a\x1b[31mred\n"), "a?[31mred?");
   EXPECT_EQ(one_line("a\xc2\x9b"
-                      "31m \xc2\x80\xc2\x9f"),
+                     "31m \xc2\x80\xc2\x9f"),
             "a?31m ??");
   EXPECT_EQ(one_line("\u00a0größer \u0400 \xc2"), "\u00a0größer \u0400 \xc2");
   EXPECT_EQ(display_width("größer"), 6u);

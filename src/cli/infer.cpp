@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/fetching.h"
 #include "cli/json_output.h"
@@ -60,7 +61,7 @@ void print_classes(const job::Scores& scores, const std::vector<std::string>& na
   for (std::size_t i = 0; i < scores.confusion.size(); ++i) {
     const std::vector<std::int64_t>& row = scores.confusion[i];
     const std::int64_t images = std::accumulate(row.begin(), row.end(), std::int64_t{0});
-    if (images > 0) classes.push_back({report::printable(names[i]), images, row[i]});
+    if (images > 0) classes.push_back({one_line(names[i]), images, row[i]});
   }
   std::ranges::stable_sort(classes, {}, &ClassCount::share);
   report::Table table;
@@ -91,8 +92,8 @@ void print_confusions(const job::Scores& scores, const std::vector<std::string>&
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &Confusion::images);
   for (const Confusion& one : all | std::views::take(kMostConfusions)) {
-    fmt::print("{} taken for {}: {} of {}\n", report::printable(names[one.truth]), report::printable(names[one.found]),
-               one.images, one.of);
+    fmt::print("{} taken for {}: {} of {}\n", one_line(names[one.truth]), one_line(names[one.found]), one.images,
+               one.of);
   }
 }
 
@@ -102,15 +103,15 @@ void print_mistakes(const job::InferenceRun& run) {
   for (const job::Mistake& mistake : run.scores.mistakes | std::views::take(kMostMistakesShown)) {
     const std::string score =
         run.scores_are_logits ? fmt::format("{:.4g}", mistake.score) : fmt::format("{:.1f} %", 100 * mistake.score);
-    fmt::print("  {}  is {}, taken for {} ({})\n", report::printable(mistake.file), report::printable(mistake.truth),
-               report::printable(mistake.found), score);
+    fmt::print("  {}  is {}, taken for {} ({})\n", one_line(mistake.file), one_line(mistake.truth),
+               one_line(mistake.found), score);
   }
 }
 
 void print_sorted(const job::PhotoSorter& sorter) {
   std::string text;
   for (const auto& [folder, photos] : sorter.added()) {
-    text += fmt::format("{}{} into {}", text.empty() ? "" : ", ", photos, report::printable(folder));
+    text += fmt::format("{}{} into {}", text.empty() ? "" : ", ", photos, one_line(folder));
   }
   if (text.empty()) text = "no new photo";
   if (sorter.there() > 0) text += fmt::format("; {} were there already, and stay where they are", sorter.there());

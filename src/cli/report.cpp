@@ -16,16 +16,13 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "job/follow/follow.h"
-#include "measure/sensors/assumed_power.h"
 #include "record/record_json.h"
 #include "report/conclusion.h"
 #include "report/html.h"
-#include "report/published_energy.h"
 #include "report/reference.h"
 #include "report/run.h"
 #include "report/sweep.h"
 #include "report/sweep_page.h"
-#include "report/sweeps_page.h"
 #include "report/table.h"
 
 namespace evener::cli {
@@ -38,9 +35,7 @@ struct ReportOptions : job::OptionGroup {
 
   job::Option<std::vector<std::string>> runs{
       *this,
-      {"RUN_DIR", "DIR",
-       "Folders of runs or of sweeps (what --out was), or a folder with several of them; or a CSV file of published "
-       "figures"},
+      {"RUN_DIR", "DIR", "Folders of runs or of sweeps (what --out was), or a folder with several of them"},
       {},
       {.required = true}};
   job::Option<std::string> html{
@@ -56,14 +51,6 @@ struct ReportOptions : job::OptionGroup {
   job::Option<bool> markdown{*this, {"--markdown", "", "Print the table as Markdown"}};
   job::Option<std::string> json{*this,
                                 {"--json", "FILE", "Write the records as JSON ('-': to stdout, instead of the table)"}};
-  job::Option<std::string> assumed{*this,
-                                   {"--assume-power", "POWERS",
-                                    "With a CSV file of published times: what their devices drew, such as "
-                                    "cpu=65W,idle=20W,gpu=150W,gpu-idle=25W, for energies that are called estimated"},
-                                   "",
-                                   {.has_commas = true}};
-
-  bool is_of_published() const { return runs->size() == 1 && fs::path(runs->front()).extension() == ".csv"; }
 
  private:
   void check_together() const override {
@@ -73,12 +60,6 @@ struct ReportOptions : job::OptionGroup {
     if (*serve && writes) throw UsageError("--serve shows the page and writes nothing: leave the other options out");
     if (port.given() && !*serve) throw UsageError("--port is for --serve");
     if (*csv == "-" && *json == "-") throw UsageError("only one of --csv and --json can go to stdout");
-    if (!assumed->empty() && !is_of_published()) {
-      throw UsageError("--assume-power is for a CSV file of published times; runs take it when they are made");
-    }
-    if (is_of_published() && (*serve || !html->empty() || !csv->empty() || !json->empty())) {
-      throw UsageError("published figures are told as tables alone: leave --html, --csv, --json and --serve out");
-    }
   }
 };
 
@@ -164,21 +145,6 @@ int report_sweep(const ReportOptions& options, const fs::path& folder) {
   return 0;
 }
 
-/// Energies and products of published times at stated powers, and what is published of them.
-int report_published(const ReportOptions& options) {
-  const std::vector<report::ReferenceFigure> figures = report::read_reference(options.runs->front());
-  const measure::AssumedPower power =
-      options.assumed->empty() ? measure::AssumedPower{} : measure::parse_assumed_power(*options.assumed);
-  const std::vector<report::PublishedWay> ways = report::published_ways(figures, power);
-  put_as(options, report::published_ways_table(ways));
-  const std::vector<report::DerivedFigure> derived = report::derived_figures(figures, ways);
-  if (derived.empty()) return 0;
-  put("\n");
-  put_as(options, report::derived_table(derived));
-  put("\n" + one_line(report::derived_sentence(derived)) + "\n");
-  return 0;
-}
-
 int serve_report(const ReportOptions& options) {
   PromptLine progress(false);
   job::follow({options.runs->begin(), options.runs->end()}, *options.port, progress);
@@ -205,7 +171,6 @@ int report_sweeps(const ReportOptions& options, const std::vector<fs::path>& fol
 
 int run_report(const ReportOptions& options) {
   if (*options.serve) return serve_report(options);
-  if (options.is_of_published()) return report_published(options);
   const std::vector<fs::path> sweeps = report::sweeps_in({options.runs->begin(), options.runs->end()});
   if (sweeps.size() == 1 && options.runs->size() == 1) return report_sweep(options, sweeps.front());
   if (!sweeps.empty()) return report_sweeps(options, sweeps);
@@ -231,7 +196,6 @@ Command report_command() {
               "  evener report runs/a runs/b --html compare.html\n"
               "  evener report runs/ --markdown --no-html\n"
               "  evener report --serve sweeps/a\n"
-              "  evener report published.csv --assume-power cpu=190W,idle=60W,gpu=225W\n"
               "  evener report runs/a --json - | jq .accuracy\n",
           .run = [options] { return run_report(*options); }};
 }

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/names.h"
-#include "report/format.h"
 
 namespace evener::job {
 
@@ -22,8 +22,8 @@ void write_copies(const std::filesystem::path& path, const task::CopySearch& sea
   write_file_atomically(path, [&](std::ostream& out) {
     out << "image,part,copy_of,copy_of_part,relation,distance\n";
     for (const task::CopiedFiles& pair : search.pairs) {
-      out << fmt::format("{},{},{},training,{},{:.4f}\n", report::csv_cell(pair.judged), pair.part,
-                         report::csv_cell(pair.trained), report::csv_cell(pair.relation.text()), pair.distance);
+      out << fmt::format("{},{},{},training,{},{:.4f}\n", csv_cell(pair.judged), pair.part, csv_cell(pair.trained),
+                         csv_cell(pair.relation.text()), pair.distance);
     }
   });
 }

@@ -1,37 +1,15 @@
 #include "measure/epoch_energy.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <span>
 
+#include "base/csv.h"
+#include "base/numbers.h"
 #include "measure/energy_columns.h"
 
 namespace evener::measure {
 namespace {
-
-/// The place of a column in a header; nothing without it.
-std::optional<std::size_t> place_of(const std::string& header, const std::string& title) {
-  std::size_t begin = 0;
-  for (std::size_t place = 0; begin <= header.size(); ++place) {
-    const std::size_t end = std::min(header.find(',', begin), header.size());
-    if (header.compare(begin, end - begin, title) == 0) return place;
-    begin = end + 1;
-  }
-  return std::nullopt;
-}
-
-std::optional<double> number_at(const std::string& line, std::size_t place) {
-  std::size_t begin = 0;
-  for (; place > 0; --place) {
-    begin = line.find(',', begin);
-    if (begin == std::string::npos) return std::nullopt;
-    ++begin;
-  }
-  char* end = nullptr;
-  const double value = std::strtod(line.c_str() + begin, &end);
-  return end == line.c_str() + begin ? std::nullopt : std::optional(value);
-}
 
 /// What had been used at each of some moments, as a line passes through the samples.
 struct Moment {
@@ -57,13 +35,12 @@ void fill_epoch_energy(record::Record& record, const std::filesystem::path& samp
     moments.push_back({samples_at_s + *epoch.to_s});
   }
   std::ifstream file(samples);
-  std::string line;
-  if (moments.empty() || !std::getline(file, line)) return;
-  const auto joules_place = place_of(line, kJoulesColumn);
-  if (!joules_place) return;
+  CsvReader table(file);
+  const auto joules_column = table.find_column(kJoulesColumn);
+  if (moments.empty() || !joules_column) return;
   std::optional<Moment> before;
-  while (std::getline(file, line)) {
-    const auto time_s = number_at(line, 0), joules = number_at(line, *joules_place);
+  while (table.next()) {
+    const auto time_s = to_number<double>(table.cell(0)), joules = to_number<double>(table.cell(*joules_column));
     if (!time_s || !joules || *time_s < samples_at_s - 1) continue;
     for (Moment& moment : moments) {
       if (moment.joules || *time_s < moment.time_s) continue;

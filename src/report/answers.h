@@ -17,9 +17,4 @@ void write_answers(const std::filesystem::path& path, const std::vector<Answered
 /// Throws Error naming the file and what is wrong with it: it may come from elsewhere.
 std::vector<AnsweredImage> read_answers(const std::filesystem::path& path);
 
-/// The bytes in base64 (RFC 4648), for a data URL.
-std::string base64(std::string_view bytes);
-/// What may stand in a page's data URL: nothing else than digits of base64 get there.
-bool is_base64(const std::string& text);
-
 }  // namespace evener::report

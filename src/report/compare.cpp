@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "base/terminal_text.h"
 #include "report/conclusion.h"
 #include "report/figures.h"
 #include "report/format.h"
@@ -39,7 +40,7 @@ std::map<std::string, std::string> parse_values(const std::string& text, const s
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw UsageError(
-          fmt::format("'{}': behind the colon stand values of axes, as in on=cpu/t1,batch=32", printable(all)));
+          fmt::format("'{}': behind the colon stand values of axes, as in on=cpu/t1,batch=32", one_line(all)));
     }
     values[part.substr(0, equals)] = part.substr(equals + 1);
     begin = comma + 1;
@@ -62,7 +63,7 @@ Side side_of(const std::string& text) {
     colon = text.rfind(':', colon - 1);
     if (colon == std::string::npos) break;
   }
-  throw UsageError(fmt::format("'{}' is no folder of a run or of a sweep", printable(text.substr(0, text.find(':')))));
+  throw UsageError(fmt::format("'{}' is no folder of a run or of a sweep", one_line(text.substr(0, text.find(':')))));
 }
 
 void check_values(const Side& side) {

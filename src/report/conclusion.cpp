@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "base/terminal_text.h"
 #include "record/metric.h"
 #include "record/record_kind.h"
 #include "report/figures.h"
@@ -197,7 +198,7 @@ std::vector<std::string> conclusion(std::span<const Run> runs) {
 
 std::string terminal_conclusion(std::span<const Run> runs) {
   std::string text;
-  for (const std::string& sentence : conclusion(runs)) text += (text.empty() ? "" : "\n") + printable(sentence);
+  for (const std::string& sentence : conclusion(runs)) text += (text.empty() ? "" : "\n") + one_line(sentence);
   return text;
 }
 

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/terminal_text.h"
 #include "base/utf8.h"
-#include "report/answers.h"
 
 namespace evener::report {
 namespace {
@@ -28,7 +29,7 @@ std::optional<double> number_in(const json& value) {
 std::int64_t count_in(const json& value) {
   constexpr std::uint64_t kMost = 1'000'000'000'000;
   const bool is_count = value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost;
-  if (!is_count) throw Error("it counts " + printable(value.dump()) + ", which is no number of boxes");
+  if (!is_count) throw Error("it counts " + one_line(value.dump()) + ", which is no number of boxes");
   return value.get<std::int64_t>();
 }
 
@@ -88,7 +89,7 @@ DetectionFigures read_detection(const std::filesystem::path& path) {
     for (const json& one : text.at("classes")) figures.classes.push_back(class_of(one));
     for (const json& one : text.at("misses")) {
       figures.misses.push_back({one.at("file"), count_in(one.at("missed")), count_in(one.at("wrong")), one.at("jpeg")});
-      if (!is_base64(figures.misses.back().jpeg_base64)) throw Error("an image is damaged");
+      if (!from_base64(figures.misses.back().jpeg_base64)) throw Error("an image is damaged");
     }
     const std::size_t rows = figures.classes.size() + 1;
     bool is_square = figures.confusion.size() == rows;

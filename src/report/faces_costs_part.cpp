@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/html_table.h"
 
 namespace evener::report {
 namespace {
@@ -112,16 +113,19 @@ double cpu_percent_of(const std::vector<ChunkOnPage>& chunks) {
 /// What a few chunks cost: a plot of two bars would tell nothing.
 std::string chunks_table(std::vector<ChunkOnPage> chunks) {
   std::ranges::sort(chunks, {}, [](const ChunkOnPage& chunk) { return std::pair(chunk.worker, chunk.begin_s); });
-  std::string rows;
+  HtmlTable table{
+      .columns =
+          {{"worker"}, {"photos"}, {"time"}, {"photos a second"}, {"its thread computed"}, {"memory at the end"}},
+      .style = ""};
   for (const ChunkOnPage& chunk : chunks) {
-    rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.0f} %</td><td>{}</td></tr>\n",
-                        chunk.worker + 1, chunk.photos, duration_text(chunk.seconds), number_text(rate_of(chunk)),
-                        chunk.cpu_percent, bytes_text(chunk.rss_bytes));
+    table.rows.push_back({{{std::to_string(chunk.worker + 1)},
+                           {std::to_string(chunk.photos)},
+                           {duration_text(chunk.seconds)},
+                           {number_text(rate_of(chunk))},
+                           {fmt::format("{:.0f} %", chunk.cpu_percent)},
+                           {bytes_text(chunk.rss_bytes)}}});
   }
-  return card("Each worker's photos",
-              "<div class=\"wide\"><table><tr><th>worker</th><th>photos</th><th>time</th><th>photos a second</th>"
-              "<th>its thread computed</th><th>memory at the end</th></tr>\n" +
-                  rows + "</table></div>",
+  return card("Each worker's photos", "<div class=\"wide\">" + table.html() + "</div>",
               "Memory is the whole program's. chunks.csv has the figures.");
 }
 
@@ -156,34 +160,12 @@ std::string memory_card(const std::vector<ChunkOnPage>& chunks) {
   return card("Memory of the program", plot.html(), "At the end of each chunk of photos.");
 }
 
-std::string scaling_card(const ScalingOnPage& scaling) {
-  const int most = std::ranges::max(scaling.speedups, {}, &SpeedupOnPage::workers).workers;
-  Plot plot(most, 1.05 * most, "Speedup by workers");
-  std::vector<std::pair<double, double>> law;
-  constexpr int kSteps = 60;
-  for (int i = 0; i <= kSteps; ++i) {
-    const double workers = 1 + (most - 1) * static_cast<double>(i) / kSteps;
-    law.emplace_back(workers, 1 / (scaling.fit.serial_share + (1 - scaling.fit.serial_share) / workers));
-  }
-  plot.axes(
-      "workers", [](double workers) { return workers == std::floor(workers) ? plain_mark(workers) : ""; },
-      [](double times) { return fmt::format("{:g}x", times); });
-  plot.line("ideal", 0, 0, most, most);
-  plot.curve("curve", law);
-  for (const SpeedupOnPage& one : scaling.speedups) plot.dot(one.workers, one.speedup);
-  return card("Speedup by workers", plot.html(),
-              scaling.words +
-                  " Dots: measured; line: Amdahl's law, fitted; dashed: as if nothing were done by one worker alone. "
-                  "scaling.csv has the times.");
-}
-
 }  // namespace
 
 std::string faces_costs_part(const FacesPage& page) {
   std::vector<ChunkOnPage> chunks = page.chunks;
   std::erase_if(chunks, [](const ChunkOnPage& chunk) { return !(chunk.seconds > 0); });
   std::string html;
-  if (page.scaling) html += scaling_card(*page.scaling);
   const bool plots = chunks.size() >= kLeastToPlot;
   if (!chunks.empty()) html += plots ? speed_card(chunks) + memory_card(chunks) : chunks_table(chunks);
   return html.empty() ? "" : "<h2>What it cost</h2>\n<div class=\"costs\">\n" + html + "</div>\n";

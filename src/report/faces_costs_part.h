@@ -1,5 +1,4 @@
-// What photos cost, on the page about faces: speed and memory chunk by chunk, and how workers share the work. Inside
-// report/ only.
+// What photos cost, on the page about faces: speed and memory chunk by chunk. Inside report/ only.
 #pragma once
 
 #include <string>

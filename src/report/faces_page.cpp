@@ -11,14 +11,16 @@
 #include <set>
 #include <utility>
 
-#include "report/answers.h"
+#include "base/base64.h"
+#include "base/csv.h"
 #include "report/faces_costs_part.h"
 #include "report/format.h"
+#include "report/page.h"
 
 namespace evener::report {
 namespace {
 
-constexpr std::string_view kStyle =
+constexpr std::string_view kFacesStyle =
 #include "report/page/faces.css.inc"
     ;
 
@@ -27,7 +29,7 @@ constexpr std::string_view kFacesScript =
     ;
 
 // 'self' is for pages that a server gives; of a page that is a file 'self' is nothing.
-constexpr const char* kPolicy =
+constexpr std::string_view kFacesPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self' file:";
 constexpr double kLargestDistance = 2;  // of unit vectors
 constexpr std::size_t kMostPairs = 24;
@@ -42,7 +44,7 @@ std::string image(const FacesPage& page, std::size_t number) {
   const FaceOnPage& face = page.faces[number];
   const std::string words = fmt::format("{} ({:.1f} %)", face.file, 100 * face.probability);
   const std::string picture =
-      fmt::format("<img src=\"data:image/jpeg;base64,{}\" title=\"{}\" alt=\"face on {}\">", base64(face.image),
+      fmt::format("<img src=\"data:image/jpeg;base64,{}\" title=\"{}\" alt=\"face on {}\">", to_base64(face.image),
                   escape_html(words), escape_html(std::filesystem::path(face.file).filename().string()));
   if (face.link.empty()) return picture;
   const std::string who = face.group < 0 ? "" : name_of(page, face.group) + ", ";
@@ -227,12 +229,7 @@ std::string judgement_part(const std::optional<JudgementOnPage>& judgement) {
 }  // namespace
 
 std::string faces_html(const FacesPage& page) {
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{} - faces</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n",
-      kPolicy, escape_html(page.title), kStyle, escape_html(page.title));
+  std::string html = "<main>\n<h1>" + escape_html(page.title) + "</h1>\n";
   const std::vector<std::pair<int, Members>> persons = persons_of(page);
   html += "<div class=\"numbers\">" + number_part(page.photos, "photo", "photos") +
           number_part(page.all_faces, "face", "faces") +
@@ -249,13 +246,18 @@ std::string faces_html(const FacesPage& page) {
           faces_costs_part(page);
   html += "<h2>About this page</h2>\n";
   for (const std::string& sentence : page.summary) html += "<p class=\"soft\">" + escape_html(sentence) + "</p>\n";
-  return html +
-         "<p class=\"soft\">Written by evener. The faces are inside this file; photos are shown from where they lie, "
-         "so "
-         "that whoever gets this file alone sees none.</p>\n</main>\n"
-         "<dialog id=\"photo\"><form method=\"dialog\"><button aria-label=\"Close\">&#10005;</button></form>"
-         "<div class=\"frame\"><img alt=\"\"><i></i></div><p></p></dialog>\n<script>" +
-         std::string(kFacesScript) + "</script>\n</body>\n</html>\n";
+  html +=
+      "<p class=\"soft\">Written by evener. The faces are inside this file; photos are shown from where they lie, "
+      "so "
+      "that whoever gets this file alone sees none.</p>\n</main>\n"
+      "<dialog id=\"photo\"><form method=\"dialog\"><button aria-label=\"Close\">&#10005;</button></form>"
+      "<div class=\"frame\"><img alt=\"\"><i></i></div><p></p></dialog>\n";
+  return Page{.title = page.title + " - faces",
+              .policy = kFacesPolicy,
+              .styles = {kFacesStyle},
+              .content = std::move(html),
+              .scripts = {kFacesScript}}
+      .html();
 }
 
 }  // namespace evener::report

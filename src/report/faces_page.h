@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "record/scaling_law.h"
-
 namespace evener::report {
 
 struct FaceOnPage {
@@ -46,17 +44,6 @@ struct ChunkOnPage {
   std::uint64_t rss_bytes = 0;      // of the program, at the end
 };
 
-struct SpeedupOnPage {
-  int workers = 1;
-  double speedup = 1;  // against one worker
-};
-
-struct ScalingOnPage {
-  std::vector<SpeedupOnPage> speedups;
-  record::AmdahlFit fit;
-  std::string words;  // sentences
-};
-
 struct FacesPage {
   std::string title;                   // "photos/"
   std::vector<std::string> notes;      // sentences that have to be read before the faces are believed
@@ -67,8 +54,7 @@ struct FacesPage {
   std::vector<PairOnPage> pairs;       // near ones, nearest first; of each face the first is shown
   std::vector<std::size_t> histogram;  // pairs at each distance from 0 to 2, in bins of one width
   std::optional<JudgementOnPage> judgement;
-  std::vector<ChunkOnPage> chunks;  // in any order
-  std::optional<ScalingOnPage> scaling;
+  std::vector<ChunkOnPage> chunks;        // in any order
   std::map<int, std::string> names = {};  // of groups, also of some that are not on the page
   std::string names_file = {};            // where people write them
   double limit = 1;                       // distance up to which faces are taken for one person

@@ -10,11 +10,10 @@
 #include "record/sweep_file.h"
 #include "report/format.h"
 #include "report/html.h"
-#include "report/html_frame.h"
+#include "report/page.h"
 #include "report/run.h"
 #include "report/sweep.h"
 #include "report/sweep_page.h"
-#include "report/sweeps_page.h"
 
 namespace evener::report {
 namespace {
@@ -58,11 +57,12 @@ std::vector<std::string> states_in(const fs::path& folder) {
 }
 
 std::string page_that_waits(const std::string& why) {
-  return page_head("Waiting") +
-         fmt::format(
-             "<header><p class=\"brand\"><b>evener</b> report</p><h1>Nothing to be shown yet</h1>"
-             "<p class=\"lead\">{}</p></header>\n</body>\n</html>\n",
-             escape_html(why));
+  Page page = report_page("Waiting");
+  page.content = fmt::format(
+      "<header><p class=\"brand\"><b>evener</b> report</p><h1>Nothing to be shown yet</h1><p class=\"lead\">{}</p>"
+      "</header>\n",
+      escape_html(why));
+  return page.html();
 }
 
 }  // namespace

@@ -110,19 +110,7 @@ std::string escape_markdown(std::string_view text) {
       escaped += c;
     }
   }
-  return printable(escaped);
-}
-
-std::string csv_cell(std::string_view text) {
-  if (!is_utf8(text)) return csv_cell(to_utf8_text(text));
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string doubled;
-  for (const char c : text) doubled.append(c == '"' ? 2 : 1, c);
-  return fmt::format("\"{}\"", doubled);
-}
-
-std::string printable(std::string_view text) {
-  return one_line(text);
+  return one_line(escaped);
 }
 
 std::size_t display_width(std::string_view text) {

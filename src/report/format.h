@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/csv.h"
+
 namespace evener::report {
 
 /// Three significant digits without an exponent, thousands separated: "26.9", "0.0123", "52,300".
@@ -26,13 +28,10 @@ std::string escape_html(std::string_view text);
 std::string escape_json_for_script(std::string_view json);
 /// A path as a relative address, whatever bytes it has: all but letters, digits, '/' and "-._~" as %XX.
 std::string url_path(std::string_view path);
-/// '|', newlines and HTML made harmless in a Markdown table, and all else as printable() does.
+/// '|', newlines and HTML made harmless in a Markdown table, and what a terminal would obey replaced.
 std::string escape_markdown(std::string_view text);
-/// Quoted where RFC 4180 asks for it.
-std::string csv_cell(std::string_view text);
+using evener::csv_cell;
 
-/// Replaces what a terminal would obey (control characters of both sets, newlines) by '?'.
-std::string printable(std::string_view text);
 /// Characters that a UTF-8 text takes on a terminal (one per code point).
 std::size_t display_width(std::string_view text);
 

@@ -1,4 +1,5 @@
-// The page's part on classes: how well each was recognised, and what it was taken for.
+// The page's parts on a classifier: how well each class was recognised and what it was taken for, and some of the
+// images that it answered.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "record/share_interval.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/html_table.h"
 
 namespace evener::report {
 namespace {
@@ -24,16 +26,15 @@ std::int64_t total_of(const std::vector<std::int64_t>& row) {
   return std::accumulate(row.begin(), row.end(), std::int64_t{0});
 }
 
-/// A bar of the class's accuracy in its cell.
-std::string accuracy_cell(const std::vector<std::int64_t>& row, std::size_t index) {
+/// With its 95 % interval.
+HtmlCell accuracy_cell(const std::vector<std::int64_t>& row, std::size_t index) {
   const std::int64_t total = total_of(row);
-  if (total == 0) return "<td class=\"number\">–</td>";
+  if (total == 0) return {"–"};
   const double share = static_cast<double>(row[index]) / static_cast<double>(total);
   const record::Interval interval = record::share_interval(share, total);
-  return fmt::format(
-      "<td class=\"number bar\" style=\"--share:{:.4f}\">{}<br><small title=\"95 % interval\">{:.0f} to "
-      "{:.0f}</small></td>",
-      share, percent_text(share), 100 * interval.low, 100 * interval.high);
+  return {.html = fmt::format("{}<br><small title=\"95 % interval\">{:.0f} to {:.0f}</small>", percent_text(share),
+                              100 * interval.low, 100 * interval.high),
+          .share = share};
 }
 
 std::string worst_mistake(const record::Record& record, std::size_t index) {
@@ -46,35 +47,69 @@ std::string worst_mistake(const record::Record& record, std::size_t index) {
                      total_of(record.confusion.counts[index]));
 }
 
-std::string class_list(const record::Record& record) {
-  std::string html =
-      "<table><thead><tr><th>class</th><th class=\"number\">images</th><th class=\"number\">accuracy</th>"
-      "<th>mostly mistaken for</th></tr></thead><tbody>";
+HtmlTable class_table(const record::Record& record) {
+  HtmlTable table{.columns = {{"class"}, {"images", true}, {"accuracy", true}, {"mostly mistaken for"}},
+                  .style = "",
+                  .has_row_headings = true};
   const auto& counts = record.confusion.counts;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    html +=
-        fmt::format("<tr><th>{}</th><td class=\"number\">{}</td>{}<td>{}</td></tr>", escape_html(class_name(record, i)),
-                    total_of(counts[i]), accuracy_cell(counts[i], i), worst_mistake(record, i));
+    table.rows.push_back({{{escape_html(class_name(record, i))},
+                           {std::to_string(total_of(counts[i]))},
+                           accuracy_cell(counts[i], i),
+                           {worst_mistake(record, i)}}});
   }
-  return html + "</tbody></table>";
+  return table;
 }
 
 std::string matrix(const record::Record& record) {
-  const auto& counts = record.confusion.counts;
-  std::string html = "<table class=\"confusion\"><thead><tr><th>is \\ taken for</th>";
-  for (std::size_t i = 0; i < counts.size(); ++i) html += "<th>" + escape_html(class_name(record, i)) + "</th>";
-  html += "</tr></thead><tbody>";
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    html += "<tr><th>" + escape_html(class_name(record, i)) + "</th>";
-    const auto total = static_cast<double>(std::max<std::int64_t>(1, total_of(counts[i])));
-    for (std::size_t j = 0; j < counts.size(); ++j) {
-      html +=
-          fmt::format("<td class=\"{}\" style=\"--share:{:.4f}\">{}</td>", i == j ? "right" : "wrong",
-                      static_cast<double>(counts[i][j]) / total, counts[i][j] == 0 ? "" : std::to_string(counts[i][j]));
-    }
-    html += "</tr>";
+  std::vector<std::string> names;
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < record.confusion.counts.size(); ++i) {
+    names.push_back(escape_html(class_name(record, i)));
+    all.push_back(i);
   }
-  return html + "</tbody></table>";
+  return confusion_html(names, record.confusion.counts, all);
+}
+
+constexpr const char* kMapsExplained =
+    "<p>Below each picture, in orange, is what spoke for the class that was found: the network's last map of the "
+    "picture, weighted as for that class (a class activation map, coarse by nature).</p>";
+
+std::string figure_of(const AnsweredImage& answer) {
+  const bool is_wrong = !answer.truth.empty() && answer.truth != answer.found;
+  const std::string score =
+      answer.is_probability ? fmt::format("{:.0f} %", 100 * answer.score) : fmt::format("{:.4g}", answer.score);
+  std::string caption = fmt::format("<b>{}</b> {}", escape_html(answer.found), score);
+  if (is_wrong) caption += "<br>is " + escape_html(answer.truth);
+  std::string map;
+  if (!answer.map_base64.empty()) {
+    map = fmt::format("<img src=\"data:image/png;base64,{}\" alt=\"where it looked\">", answer.map_base64);
+  }
+  return fmt::format(
+      "<figure class=\"answer{}\" title=\"{}\"><img src=\"data:image/png;base64,{}\" alt=\"{}\">{}"
+      "<figcaption>{}</figcaption></figure>",
+      is_wrong ? " wrong" : "", escape_html(answer.file), answer.png_base64, escape_html(answer.file), map, caption);
+}
+
+enum class Sort { kOneInSoMany, kSureMistake, kSureRight };
+
+Sort sort_of(const AnsweredImage& answer) {
+  if (answer.is_sure_mistake) return Sort::kSureMistake;
+  return answer.is_sure_right ? Sort::kSureRight : Sort::kOneInSoMany;
+}
+
+/// Those of one sort, under a heading; "" where there are none.
+std::string gallery(const std::string& heading, const std::string& explanation, const Run& run, Sort sort) {
+  std::string figures;
+  bool has_maps = false;
+  for (const AnsweredImage& answer : run.answers) {
+    if (sort_of(answer) != sort) continue;
+    figures += figure_of(answer);
+    has_maps = has_maps || !answer.map_base64.empty();
+  }
+  if (figures.empty()) return "";
+  return "<h2>" + heading + "</h2>" + explanation + (has_maps ? kMapsExplained : "") + "<div class=\"card answers\">" +
+         figures + "</div>";
 }
 
 }  // namespace
@@ -85,15 +120,24 @@ std::string classes_part(std::span<const Run> runs) {
     const record::Record& record = runs[n].record;
     const ConfusionRecord& confusion = record.confusion;
     if (confusion.counts.empty()) continue;
-    html += fmt::format(
-        "<details class=\"card\"{}><summary><span class=\"swatch\" style=\"--run:{}\"></span>Classes of {} ({} "
-        "images)</summary><div class=\"scroll\">{}</div>",
-        html.empty() ? " open" : "", run_color(n), escape_html(runs[n].name), escape_html(confusion.part),
-        class_list(record));
-    if (confusion.counts.size() <= kWidestMatrix) html += "<div class=\"scroll\">" + matrix(record) + "</div>";
-    html += "</details>";
+    html += fmt::format("<details class=\"card\"{}><summary>{}Classes of {} ({} images)</summary>{}{}</details>",
+                        html.empty() ? " open" : "", swatch(n), escape_html(runs[n].name), escape_html(confusion.part),
+                        class_table(record).scrolled(), confusion.counts.size() <= kWidestMatrix ? matrix(record) : "");
   }
   return html.empty() ? "" : "<section><h2>Classes</h2>" + html + "</section>";
+}
+
+std::string answers_part(std::span<const Run> runs) {
+  std::string html;
+  for (const Run& run : runs) {
+    const std::string name = escape_html(run.record.model.name);
+    html += gallery("The surest mistakes of " + name,
+                    "<p>What it was wrong about, the surest answers first. Some may be labelled wrongly.</p>", run,
+                    Sort::kSureMistake);
+    html += gallery("What " + name + " was right about, and surest of", "", run, Sort::kSureRight);
+    html += gallery("What " + name + " says of " + escape_html(run.record.data.location), "", run, Sort::kOneInSoMany);
+  }
+  return html.empty() ? "" : "<section>" + html + "</section>";
 }
 
 }  // namespace evener::report

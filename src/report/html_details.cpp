@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +9,7 @@
 #include "record/record_json.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/html_table.h"
 
 namespace evener::report {
 namespace {
@@ -84,50 +84,43 @@ ValueRows value_rows(std::span<const Run> runs) {
   return rows;
 }
 
-std::string everything_table(std::span<const Run> runs) {
+HtmlTable everything_table(std::span<const Run> runs) {
   const ValueRows rows = value_rows(runs);
-  std::string html = "<div class=\"scroll\"><table class=\"everything\"><thead><tr><th>value</th>";
+  HtmlTable table{.columns = {{"value"}}, .style = "everything", .has_row_headings = true};
   for (std::size_t n = 0; n < runs.size(); ++n) {
-    html += fmt::format("<th style=\"--run:{}\"><span class=\"swatch\"></span>{}</th>", run_color(n),
-                        escape_html(runs[n].name));
+    table.columns.push_back({.title = runs[n].name, .html = swatch(n) + escape_html(runs[n].name)});
   }
-  html += "</tr></thead><tbody>";
   for (const std::string& path : rows.order) {
     const auto& cells = rows.cells.at(path);
-    const bool same =
-        std::all_of(cells.begin(), cells.end(), [&](const std::string& cell) { return cell == cells.front(); });
-    html +=
-        fmt::format("<tr class=\"{}\"><th>{}</th>", runs.size() > 1 && !same ? "different" : "same", escape_html(path));
-    for (std::size_t n = 0; n < cells.size(); ++n) html += table_cell(runs[n].name, escape_html(cells[n]), false);
-    html += "</tr>";
+    const bool same = std::ranges::all_of(cells, [&](const std::string& cell) { return cell == cells.front(); });
+    HtmlRow& row = table.rows.emplace_back();
+    row.attributes = runs.size() > 1 && !same ? " class=\"different\"" : " class=\"same\"";
+    row.cells.push_back({escape_html(path)});
+    for (const std::string& cell : cells) row.cells.push_back({escape_html(cell)});
   }
-  return html + "</tbody></table></div>";
+  return table;
 }
 
-std::string epochs_table(const record::Record& record) {
-  static constexpr const char* kTitles[] = {
-      "epoch",         "seconds",           "images/s",        "learning rate",
-      "training loss", "training accuracy", "validation loss", "validation accuracy"};
-  std::string html = "<div class=\"scroll\"><table class=\"figures\"><thead><tr>";
-  for (const char* title : kTitles) html += fmt::format("<th class=\"number\">{}</th>", title);
-  html += "</tr></thead><tbody>";
+HtmlTable epochs_table(const record::Record& record) {
+  HtmlTable table;
+  for (const char* title : {"epoch", "seconds", "images/s", "learning rate", "training loss", "training accuracy",
+                            "validation loss", "validation accuracy"}) {
+    table.columns.push_back({title, true});
+  }
   const auto number = [](const std::optional<double>& value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : "–";
   };
   for (const EpochRecord& epoch : record.training.epochs) {
-    const std::string cells[] = {std::to_string(epoch.epoch),
-                                 number(epoch.seconds, "{:.2f}"),
-                                 epoch.images_per_s ? number_text(*epoch.images_per_s) : "–",
-                                 number(epoch.lr, "{:.4g}"),
-                                 number(epoch.train_loss, "{:.4f}"),
-                                 percent_text(epoch.train_accuracy),
-                                 number(epoch.val_loss, "{:.4f}"),
-                                 percent_text(epoch.val_accuracy)};
-    html += "<tr>";
-    for (std::size_t n = 0; n < std::size(cells); ++n) html += table_cell(kTitles[n], cells[n]);
-    html += "</tr>";
+    table.rows.push_back({{{std::to_string(epoch.epoch)},
+                           {number(epoch.seconds, "{:.2f}")},
+                           {epoch.images_per_s ? number_text(*epoch.images_per_s) : "–"},
+                           {number(epoch.lr, "{:.4g}")},
+                           {number(epoch.train_loss, "{:.4f}")},
+                           {percent_text(epoch.train_accuracy)},
+                           {number(epoch.val_loss, "{:.4f}")},
+                           {percent_text(epoch.val_accuracy)}}});
   }
-  return html + "</tbody></table></div>";
+  return table;
 }
 
 }  // namespace
@@ -141,11 +134,11 @@ std::string details_part(std::span<const Run> runs) {
         "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> "
         "<label for=\"only-differences\" class=\"only\">only what differs between the runs</label>";
   }
-  html += everything_table(runs) + "</details>";
+  html += everything_table(runs).scrolled() + "</details>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
     if (runs[n].record.training.epochs.empty()) continue;
     html += fmt::format("<details class=\"card\"><summary>Epochs of {}</summary>{}</details>",
-                        escape_html(runs[n].name), epochs_table(runs[n].record));
+                        escape_html(runs[n].name), epochs_table(runs[n].record).scrolled());
   }
   return html + "</section>";
 }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/html_table.h"
 
 namespace evener::report {
 namespace {
@@ -15,21 +15,19 @@ namespace {
 /// Wider tables can't be read.
 constexpr std::size_t kMostClassesShown = 20;
 
-std::string share_cell(const std::optional<double>& share) {
-  if (!share) return "<td class=\"number\">–</td>";
-  return fmt::format("<td class=\"number bar\" style=\"--share:{:.4f}\">{}</td>", *share, percent_text(*share));
-}
-
-std::string class_table(const DetectionFigures& figures) {
-  std::string html =
-      "<table><thead><tr><th>class</th><th class=\"number\">boxes</th><th class=\"number\">AP@0.5</th>"
-      "<th class=\"number\">VOC 2007</th><th class=\"number\">COCO</th></tr></thead><tbody>";
+HtmlTable detected_table(const DetectionFigures& figures) {
+  HtmlTable table{.columns = {{"class"}, {"boxes", true}, {"AP@0.5", true}, {"VOC 2007", true}, {"COCO", true}},
+                  .style = "",
+                  .has_row_headings = true};
   for (const DetectedClass& one : figures.classes) {
     if (one.true_boxes == 0 && figures.classes.size() > kMostClassesShown) continue;
-    html += fmt::format("<tr><th>{}</th><td class=\"number\">{}</td>{}{}{}</tr>", escape_html(one.name), one.true_boxes,
-                        share_cell(one.voc_2010), share_cell(one.voc_2007), share_cell(one.coco));
+    table.rows.push_back({{{escape_html(one.name)},
+                           {std::to_string(one.true_boxes)},
+                           share_cell(one.voc_2010),
+                           share_cell(one.voc_2007),
+                           share_cell(one.coco)}});
   }
-  return html + "</tbody></table>";
+  return table;
 }
 
 /// The classes that were there or found, and the background: rows and columns that say something.
@@ -44,25 +42,11 @@ std::vector<std::size_t> told_classes(const DetectionFigures& figures) {
   return told;
 }
 
-std::string matrix(const DetectionFigures& figures, const std::vector<std::size_t>& told) {
-  const auto name = [&](std::size_t c) {
-    return c < figures.classes.size() ? escape_html(figures.classes[c].name) : std::string("<i>nothing</i>");
-  };
-  std::string html = "<table class=\"confusion\"><thead><tr><th>is \\ taken for</th>";
-  for (const std::size_t c : told) html += "<th>" + name(c) + "</th>";
-  html += "</tr></thead><tbody>";
-  for (const std::size_t row : told) {
-    const std::vector<std::int64_t>& counts = figures.confusion[row];
-    html += "<tr><th>" + name(row) + "</th>";
-    const auto total = std::max<std::int64_t>(1, std::accumulate(counts.begin(), counts.end(), std::int64_t{}));
-    for (const std::size_t column : told) {
-      html += fmt::format("<td class=\"{}\" style=\"--share:{:.4f}\">{}</td>", row == column ? "right" : "wrong",
-                          static_cast<double>(counts[column]) / static_cast<double>(total),
-                          counts[column] == 0 ? "" : std::to_string(counts[column]));
-    }
-    html += "</tr>";
-  }
-  return html + "</tbody></table>";
+std::string mistakes(const DetectionFigures& figures, const std::vector<std::size_t>& told) {
+  std::vector<std::string> names;
+  for (const DetectedClass& one : figures.classes) names.push_back(escape_html(one.name));
+  names.resize(std::max(names.size(), figures.confusion.size()), "<i>nothing</i>");
+  return confusion_html(names, figures.confusion, told);
 }
 
 std::string miss_figure(const MissedImage& miss) {
@@ -78,10 +62,7 @@ std::string miss_figure(const MissedImage& miss) {
 
 std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_first, std::size_t runs) {
   const DetectionFigures& figures = *run.detection;
-  const std::string swatch =
-      runs == 1
-          ? ""
-          : fmt::format("<span class=\"swatch\" style=\"--run:{}\"></span>{}: ", run_color(n), escape_html(run.name));
+  const std::string whose = runs == 1 ? "" : swatch(n) + escape_html(run.name) + ": ";
   std::string html = "<div class=\"grid\">";
   if (is_first) {
     html +=
@@ -94,15 +75,15 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
       "<div class=\"card\"><h3>{}Classes</h3><p class=\"explain\">Average precision: all points of the curve, the "
       "eleven "
       "of "
-      "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p><div class=\"scroll\">{}</div></div>",
-      swatch, class_table(figures));
+      "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p>{}</div>",
+      whose, detected_table(figures).scrolled());
   const std::vector<std::size_t> told = told_classes(figures);
   if (told.size() > 1 && told.size() <= kMostClassesShown + 1) {
     html += fmt::format(
         "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
         "last "
-        "column was missed, the last row found where nothing is.</p><div class=\"scroll\">{}</div></div>",
-        swatch, figures.confidence, matrix(figures, told));
+        "column was missed, the last row found where nothing is.</p>{}</div>",
+        whose, figures.confidence, mistakes(figures, told));
   }
   html += "</div>";
   if (figures.misses.empty()) return html;
@@ -111,7 +92,7 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
       "ones green, "
       "<span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
       "dashed</span>.</p><div class=\"misses\">",
-      swatch, figures.confidence);
+      whose, figures.confidence);
   for (const MissedImage& miss : figures.misses) html += miss_figure(miss);
   return html + "</div></div>";
 }

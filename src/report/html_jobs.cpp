@@ -7,7 +7,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
-#include "report/table.h"
+#include "report/html_table.h"
 #include "report/ways.h"
 
 namespace evener::report {
@@ -108,24 +108,19 @@ std::string figures_table(std::span<const Run> runs, const Job& job) {
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     if (!tells_nothing(table, column)) columns.push_back(column);
   }
-  std::string html = "<div class=\"card scroll\"><table class=\"figures\"><thead><tr>";
-  for (const std::size_t column : columns) {
-    html += fmt::format("<th{}>{}</th>", table.columns[column].numeric ? " class=\"number\"" : "",
-                        escape_html(table.columns[column].title));
-  }
-  html += "</tr></thead><tbody>";
+  HtmlTable shown;
+  for (const std::size_t column : columns)
+    shown.columns.push_back({table.columns[column].title, table.columns[column].numeric});
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    html += fmt::format("<tr style=\"--run:{}\">", run_color(job[row]));
+    HtmlRow& cells = shown.rows.emplace_back();
     for (const std::size_t column : columns) {
-      const bool is_validity = table.columns[column].title == "valid" && !badge(runs[job[row]].record).empty();
-      html += table_cell(table.columns[column].title,
-                         (column == 0 ? "<span class=\"swatch\"></span>" : "") +
-                             (is_validity ? badge(runs[job[row]].record) : escape_html(table.rows[row][column])),
-                         table.columns[column].numeric);
+      const std::string mark = badge(runs[job[row]].record);
+      const bool is_validity = table.columns[column].title == "valid" && !mark.empty();
+      cells.cells.push_back(
+          {(column == 0 ? swatch(job[row]) : "") + (is_validity ? mark : escape_html(table.rows[row][column]))});
     }
-    html += "</tr>";
   }
-  return html + "</tbody></table></div>";
+  return shown.scrolled("card");
 }
 
 }  // namespace

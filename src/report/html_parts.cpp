@@ -8,6 +8,7 @@
 #include "report/conclusion.h"
 #include "report/figures.h"
 #include "report/format.h"
+#include "report/html_table.h"
 #include "report/notes.h"
 
 namespace evener::report {
@@ -50,21 +51,21 @@ std::string version_text(const Record& record, const char* name) {
   return named ? version->second : std::string(name) + " " + version->second;
 }
 
-std::string machine_rows(const record::MachineRecord& machine) {
+Facts machine_facts(const record::MachineRecord& machine) {
   std::string cpus =
       fmt::format("{} cores, {} logical CPUs usable of {}", machine.cores, machine.logical_cpus, machine.online_cpus);
   if (machine.quota_cpus) cpus += fmt::format(", limited to {:g} CPUs", *machine.quota_cpus);
   if (machine.cpu_kinds) cpus += "; " + *machine.cpu_kinds;
   std::string features;
   for (const std::string& feature : machine.cpu_features) features += (features.empty() ? "" : " ") + feature;
-  const auto row = [](const char* name, const std::string& value) {
-    return fmt::format("<tr><th>{}</th><td>{}</td></tr>", name, value.empty() ? "–" : escape_html(value));
-  };
-  return row("processor", machine.cpu) + row("CPUs", cpus) + row("instruction sets", features) +
-         row("memory", bytes_text(machine.memory_bytes)) + row("system", machine.os + ", " + machine.kernel) +
-         row("virtualization", machine.virtualization.value_or("none seen")) +
-         row("frequency governor", machine.governor.value_or("unknown")) +
-         row("load at the start", machine.load_1min ? fmt::format("{:.2f} (1 min average)", *machine.load_1min) : "");
+  return {{"processor", machine.cpu},
+          {"CPUs", cpus},
+          {"instruction sets", features},
+          {"memory", bytes_text(machine.memory_bytes)},
+          {"system", machine.os + ", " + machine.kernel},
+          {"virtualization", machine.virtualization.value_or("none seen")},
+          {"frequency governor", machine.governor.value_or("unknown")},
+          {"load at the start", machine.load_1min ? fmt::format("{:.2f} (1 min average)", *machine.load_1min) : ""}};
 }
 
 /// A word of a command line as a shell would take it.
@@ -88,9 +89,8 @@ std::string command_html(const std::vector<std::string>& command) {
   return html.empty() ? "not recorded" : html;
 }
 
-std::string table_cell(const std::string& title, const std::string& html, bool numeric) {
-  return fmt::format("<td{} data-title=\"{}\"><span>{}</span></td>", numeric ? " class=\"number\"" : "",
-                     escape_html(title), html);
+std::string swatch(std::size_t n) {
+  return fmt::format("<span class=\"swatch\" style=\"--run:{}\"></span>", run_color(n));
 }
 
 std::string header_part(std::span<const Run> runs) {
@@ -120,25 +120,21 @@ std::string header_part(std::span<const Run> runs) {
 std::string setting_part(std::span<const Run> runs) {
   std::string html = "<section><h2>What was run</h2><div class=\"grid\"><div class=\"card\"><h3>Commands</h3>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
-    html += fmt::format("<p style=\"--run:{};margin:10px 0 0\"><span class=\"swatch\"></span>{}</p><pre>{}</pre>",
-                        run_color(n), escape_html(runs[n].name), command_html(runs[n].record.command));
+    html += fmt::format("<p style=\"margin:10px 0 0\">{}{}</p><pre>{}</pre>", swatch(n), escape_html(runs[n].name),
+                        command_html(runs[n].record.command));
   }
   html += "</div>";
-  std::vector<std::string> shown;
+  std::vector<Facts> shown;
   for (const Run& run : runs) {
+    const record::MachineRecord& machine = run.record.machine;
+    Facts facts = machine_facts(machine), told = facts;
+    for (const auto& version : run.record.versions) facts.push_back(version), told.push_back(version);
     // Load at the start differs from run to run on one machine, so it doesn't tell machines apart.
-    record::MachineRecord machine = run.record.machine;
-    machine.load_1min.reset();
-    std::string versions;
-    for (const auto& [name, version] : run.record.versions) {
-      versions += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape_html(name), escape_html(version));
-    }
-    const std::string key = machine_rows(machine) + versions;
-    if (std::find(shown.begin(), shown.end(), key) != shown.end()) continue;
-    shown.push_back(key);
-    html += fmt::format("<div class=\"card\"><h3>Machine{}</h3><table><tbody>{}{}</tbody></table></div>",
-                        shown.size() == 1 ? "" : " of " + escape_html(run.name), machine_rows(run.record.machine),
-                        versions);
+    std::erase_if(told, [](const auto& fact) { return fact.first == "load at the start"; });
+    if (std::ranges::find(shown, told) != shown.end()) continue;
+    shown.push_back(std::move(told));
+    html += fmt::format("<div class=\"card\"><h3>Machine{}</h3>{}</div>",
+                        shown.size() == 1 ? "" : " of " + escape_html(run.name), facts_html(facts));
   }
   return html + "</div></section>";
 }

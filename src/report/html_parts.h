@@ -9,16 +9,14 @@
 
 namespace evener::report {
 
-/// A cell of a table of class "figures": on a narrow screen its column's title stands beside it, and not above. `html`
-/// is harmless already.
-std::string table_cell(const std::string& title, const std::string& html, bool numeric = true);
-
 /// A command line as a shell would take it. Each word stays on one line where it fits: a browser would break after the
 /// dashes of an option.
 std::string command_html(const std::vector<std::string>& command);
 
 /// Colour of the n-th run, safe for colour-blind readers (Okabe and Ito); the ninth has the first one's again.
 const char* run_color(std::size_t n);
+/// A spot of it.
+std::string swatch(std::size_t n);
 
 /// The numbers that the plots draw, as JSON.
 std::string plot_data(std::span<const Run> runs);

@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <sstream>
 #include <system_error>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
-#include "report/plot_number.h"
+#include "report/json_value.h"
 
 namespace evener::report {
 namespace {
@@ -23,16 +24,6 @@ constexpr std::uint64_t kLatenciesLimitBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kBins = 60;
 /// The resolution of the clock: what is faster stands in the first bin.
 constexpr double kShortest_s = 1e-9;
-
-/// The n-th cell of a line; empty if it has fewer.
-std::string_view cell(std::string_view line, std::size_t n) {
-  for (; n > 0; --n) {
-    const std::size_t comma = line.find(',');
-    if (comma == std::string_view::npos) return {};
-    line.remove_prefix(comma + 1);
-  }
-  return line.substr(0, line.find(','));
-}
 
 /// Latency over how many queries are not slower: 50 %, 90 %, 99 %, ..., as far as there are queries. `one_in`: the
 /// slower ones are one in so many.
@@ -64,7 +55,7 @@ Json rates_data(const record::ScenarioRecord& scenario) {
   Json rates = Json::array();
   for (const auto& trial : trials) {
     rates.push_back({{"rate", trial.rate},
-                     {"latency_s", number_or_null(trial.latency_s)},
+                     {"latency_s", value_or_null(trial.latency_s)},
                      {"queries", trial.queries},
                      {"held", trial.held}});
   }
@@ -74,22 +65,13 @@ Json rates_data(const record::ScenarioRecord& scenario) {
 }  // namespace
 
 std::vector<double> read_latencies(const std::filesystem::path& path) {
-  const std::string text = read_file(path, kLatenciesLimitBytes);
-  std::string_view rest = text;
-  const auto next_line = [&rest] {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    return line;
-  };
-  const std::string_view titles = next_line();
-  const auto columns = static_cast<std::size_t>(std::ranges::count(titles, ',')) + 1;
-  std::size_t column = 0;
-  while (column < columns && cell(titles, column) != "latency_s") ++column;
-  if (column == columns) throw Error(fmt::format("{}: line 1 has no column 'latency_s'", path.string()));
+  std::istringstream lines(read_file(path, kLatenciesLimitBytes));
+  CsvReader table(lines);
+  const auto column = table.find_column("latency_s");
+  if (!column) throw Error(fmt::format("{}: line 1 has no column 'latency_s'", path.string()));
   std::vector<double> latencies_s;
-  while (!rest.empty()) {
-    const double latency_s = to_number<double>(cell(next_line(), column)).value_or(-1);
+  while (table.next()) {
+    const double latency_s = to_number<double>(table.cell(*column)).value_or(-1);
     if (std::isfinite(latency_s) && latency_s >= 0) latencies_s.push_back(latency_s);
   }
   std::ranges::sort(latencies_s);
@@ -126,8 +108,8 @@ Json latency_data(const Run& run) {
   for (const double latency_s : run.latencies_s) sum_s += latency_s;
   return {{"edges_s", histogram.edges_s},
           {"shares", histogram.shares},
-          {"percentile", number_or_null(scenario.percentile)},
-          {"limit_s", number_or_null(scenario.latency_limit_s)},
+          {"percentile", value_or_null(scenario.percentile)},
+          {"limit_s", value_or_null(scenario.latency_limit_s)},
           {"marks", marks_data(scenario, run.latencies_s)},
           {"curve", percentile_curve(run.latencies_s)},
           {"parts_s", parts},

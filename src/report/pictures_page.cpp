@@ -1,11 +1,10 @@
 #include "report/pictures_page.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/format.h"
+#include "report/page.h"
 
 namespace evener::report {
 namespace {
@@ -18,7 +17,7 @@ constexpr std::string_view kPicturesScript =
     ;
 
 // 'self' is for pages that a server gives; of a page that is a file 'self' is nothing.
-constexpr const char* kPicturesPolicy =
+constexpr std::string_view kPicturesPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' file:";
 
 double rounded(double value) {
@@ -46,20 +45,19 @@ nlohmann::json numbers_of(const PicturesPage& page) {
 }  // namespace
 
 std::string pictures_html(const PicturesPage& page) {
-  return fmt::format(
-             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<title>What was found</title>\n<style>{}</style>\n</head>\n<body>\n"
-             "<header><h1>What was found</h1>\n<form id=\"filter\">\n"
-             "<label>Show <select id=\"class\"></select></label>\n"
-             "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
-             "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n"
-             "<main id=\"pictures\"></main>\n"
-             "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",
-             kPicturesPolicy, kPicturesStyle) +
-         "<script type=\"application/json\" id=\"data\">" + escape_json_for_script(numbers_of(page).dump()) +
-         "</script>\n<script>" + std::string(kPicturesScript) + "</script>\n</body>\n</html>\n";
+  return Page{.title = "What was found",
+              .policy = kPicturesPolicy,
+              .styles = {kPicturesStyle},
+              .content =
+                  "<header><h1>What was found</h1>\n<form id=\"filter\">\n"
+                  "<label>Show <select id=\"class\"></select></label>\n"
+                  "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
+                  "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n"
+                  "<main id=\"pictures\"></main>\n"
+                  "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",
+              .data = numbers_of(page).dump(),
+              .scripts = {kPicturesScript}}
+      .html();
 }
 
 }  // namespace evener::report

@@ -7,8 +7,8 @@
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/json_value.h"
 #include "report/latencies.h"
-#include "report/plot_number.h"
 #include "report/ways.h"
 
 namespace evener::report {
@@ -46,7 +46,7 @@ constexpr std::array<PhaseColor, 13> kPhaseColors{{{"spawn", "#666666", false},
 template <typename Field>
 Json epoch_column(const Record& record, Field field) {
   Json column = Json::array();
-  for (const EpochRecord& epoch : record.training.epochs) column.push_back(number_or_null(epoch.*field));
+  for (const EpochRecord& epoch : record.training.epochs) column.push_back(value_or_null(epoch.*field));
   return column;
 }
 
@@ -87,7 +87,7 @@ Json thinned(const std::vector<std::optional<double>>& values, std::size_t bucke
       sum += *values[n];
       ++count;
     }
-    json.push_back(count > 0 ? number_or_null(sum / count) : Json(nullptr));
+    json.push_back(count > 0 ? Json(sum / count) : Json(nullptr));
   }
   return json;
 }
@@ -120,10 +120,8 @@ Json rate_data(const Record& record) {
   const std::vector<record::Metric> metrics = record::metrics_of(record);
   const record::Metric* found = record::main_speed(metrics);
   const record::Metric speed = found == nullptr ? record::Metric{} : *found;
-  Json interval = nullptr;
-  if (speed.interval) interval = Json::array({speed.interval->low, speed.interval->high});
-  return {{"median", number_or_null(speed.value)},
-          {"interval", interval},
+  return {{"median", value_or_null(speed.value)},
+          {"interval", ends_or_null(speed.interval)},
           {"samples", speed.samples},
           {"unit", speed.unit},
           {"text", speed.value ? number_text(*speed.value) : ""}};
@@ -161,8 +159,8 @@ Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label
           {"rate", rate_data(record)},
           {"speed_text", speed ? number_text(*speed) + "×" : ""},
           {"epochs", epochs_data(record)},
-          {"val_epoch", record.training.accuracy.val_epoch ? Json(*record.training.accuracy.val_epoch) : Json(nullptr)},
-          {"overfitting_epoch", overfitting_epoch(record) ? Json(*overfitting_epoch(record)) : Json(nullptr)},
+          {"val_epoch", value_or_null(record.training.accuracy.val_epoch)},
+          {"overfitting_epoch", value_or_null(overfitting_epoch(record))},
           {"phases", phases_data(record.phases_s, other_s(record))},
           {"hidden", phases_data(record.hidden_s, std::nullopt)},
           {"samples", samples_data(run.samples)},

@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/plural.h"
+#include "base/terminal_text.h"
 #include "record/share_interval.h"
 #include "report/figures.h"
 #include "report/format.h"
+#include "report/json_value.h"
 #include "report/sweep.h"
 
 namespace evener::report {
@@ -22,44 +26,20 @@ constexpr std::uint64_t kLargestReference = 10'000'000;
 constexpr const char* kColumns[] = {"cell",   "figure",  "value",   "unit",  "measured",
                                     "metric", "against", "machine", "source"};
 
-/// The cells of a line of CSV, of which those in quotes may have commas in them; quotes inside are doubled.
-std::vector<std::string> cells_of_line(const std::string& line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t n = 0; n < line.size(); ++n) {
-    const bool doubled = quoted && line.compare(n, 2, "\"\"") == 0;
-    if (doubled) {
-      cells.back() += line[n++];
-    } else if (line[n] == '"') {
-      quoted = !quoted;
-    } else if (line[n] == ',' && !quoted) {
-      cells.emplace_back();
-    } else if (line[n] != '\r') {
-      cells.back() += line[n];
-    }
-  }
-  return cells;
-}
-
 /// Reads the lines one by one; what is wrong is told with the place.
 class ReferenceReader {
  public:
   explicit ReferenceReader(const std::filesystem::path& path) : path_(path) {}
 
   std::vector<ReferenceFigure> read() {
-    const std::string text = read_file(path_, kLargestReference);
+    std::istringstream lines(read_file(path_, kLargestReference));
+    CsvReader table(lines);
+    line_ = table.line();
+    if (!table.titles().empty()) check(table.titles());
     std::vector<ReferenceFigure> figures;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      const std::string line = text.substr(begin, end - begin);
-      begin = end + 1;
-      ++line_;
-      if (line.find_first_not_of(" \r") == std::string::npos) continue;
-      if (titles_.empty()) {
-        read_titles(line);
-      } else {
-        figures.push_back(figure_of(line));
-      }
+    while (table.next()) {
+      line_ = table.line();
+      figures.push_back(figure_of(table.titles(), table.cells()));
     }
     for (const ReferenceFigure& figure : figures) check_against(figure, figures);
     return figures;
@@ -70,26 +50,24 @@ class ReferenceReader {
     throw Error(fmt::format("{}, line {}: {}", path_.string(), line_, what));
   }
 
-  void read_titles(const std::string& line) {
-    titles_ = cells_of_line(line);
-    for (const std::string& title : titles_) {
+  void check(const std::vector<std::string>& titles) const {
+    for (const std::string& title : titles) {
       if (std::ranges::find(kColumns, title) == std::end(kColumns)) {
         fail(unknown_name_message("column", title, {std::begin(kColumns), std::end(kColumns)}));
       }
     }
     for (const char* needed : {"cell", "figure", "value"}) {
-      if (std::ranges::find(titles_, needed) == titles_.end()) fail(fmt::format("there is no column '{}'", needed));
+      if (std::ranges::find(titles, needed) == titles.end()) fail(fmt::format("there is no column '{}'", needed));
     }
   }
 
-  ReferenceFigure figure_of(const std::string& line) const {
-    const std::vector<std::string> cells = cells_of_line(line);
-    if (cells.size() != titles_.size()) {
-      fail(fmt::format("{} cells, where the first line names {} columns", cells.size(), titles_.size()));
+  ReferenceFigure figure_of(const std::vector<std::string>& titles, const std::vector<std::string>& cells) const {
+    if (cells.size() != titles.size()) {
+      fail(fmt::format("{} cells, where the first line names {} columns", cells.size(), titles.size()));
     }
     ReferenceFigure figure;
     for (std::size_t n = 0; n < cells.size(); ++n) {
-      const std::string &title = titles_[n], &cell = cells[n];
+      const std::string &title = titles[n], &cell = cells[n];
       if (title == "cell") figure.cell = cell;
       if (title == "figure") figure.figure = cell;
       if (title == "value") figure.value = number_in(cell);
@@ -105,7 +83,7 @@ class ReferenceReader {
 
   double number_in(const std::string& text) const {
     const auto value = to_number<double>(text);
-    if (!value) fail(fmt::format("'{}' is no number", printable(text)));
+    if (!value) fail(fmt::format("'{}' is no number", one_line(text)));
     return *value;
   }
 
@@ -115,7 +93,7 @@ class ReferenceReader {
       const std::size_t end = std::min(text.find(';', begin), text.size());
       const std::string part = text.substr(begin, end - begin);
       const std::size_t equals = part.find('=');
-      if (equals == std::string::npos) fail(fmt::format("'{}' is not AXIS=VALUE;AXIS=VALUE", printable(text)));
+      if (equals == std::string::npos) fail(fmt::format("'{}' is not AXIS=VALUE;AXIS=VALUE", one_line(text)));
       values[part.substr(0, equals)] = part.substr(equals + 1);
       begin = end + 1;
     }
@@ -129,7 +107,6 @@ class ReferenceReader {
   }
 
   const std::filesystem::path& path_;
-  std::vector<std::string> titles_;
   int line_ = 0;
 };
 
@@ -294,9 +271,6 @@ std::string reference_sentence(std::span<const ReferenceRow> rows) {
 
 nlohmann::ordered_json reference_plot_data(std::span<const ReferenceRow> rows) {
   using ReferenceJson = nlohmann::ordered_json;
-  const auto number = [](const std::optional<double>& value) {
-    return value ? ReferenceJson(*value) : ReferenceJson(nullptr);
-  };
   ReferenceJson list = ReferenceJson::array();
   for (const ReferenceRow& row : rows) {
     if (!row.published_to_compare) continue;
@@ -304,8 +278,8 @@ nlohmann::ordered_json reference_plot_data(std::span<const ReferenceRow> rows) {
                     {"against", row.figure.against},
                     {"figure", row.figure.figure},
                     {"share", row.is_share()},
-                    {"published", number(row.published_to_compare)},
-                    {"measured", number(row.measured_to_compare)},
+                    {"published", value_or_null(row.published_to_compare)},
+                    {"measured", value_or_null(row.measured_to_compare)},
                     {"low", row.interval ? ReferenceJson(row.interval->low) : ReferenceJson(nullptr)},
                     {"high", row.interval ? ReferenceJson(row.interval->high) : ReferenceJson(nullptr)},
                     {"invalid", row.is_invalid},

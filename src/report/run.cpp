@@ -9,6 +9,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/folder_lock.h"
@@ -23,25 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSamplesLimitBytes = std::uint64_t{512} << 20;
-
-std::vector<std::string> split_line(const std::string& line) {
-  std::vector<std::string> cells;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t comma = line.find(',', begin);
-    cells.push_back(line.substr(begin, comma - begin));
-    if (comma == std::string::npos) return cells;
-    begin = comma + 1;
-  }
-}
-
-/// Column numbers by title; throws if samples.csv isn't one.
-std::size_t column_of(const std::vector<std::string>& titles, const std::string& title, const fs::path& path) {
-  for (std::size_t n = 0; n < titles.size(); ++n) {
-    if (titles[n] == title) return n;
-  }
-  throw Error(fmt::format("{}: line 1 has no column '{}'", path.string(), title));
-}
 
 /// The columns of which the titles begin and end so, under what stands between, and where each is.
 void add_columns(const std::vector<std::string>& titles, const std::string& begin, const std::string& end,
@@ -60,21 +42,21 @@ void add_columns(const std::vector<std::string>& titles, const std::string& begi
 /// Rows with another number of cells (a killed run's last one) are skipped.
 Samples read_samples(const fs::path& path) {
   std::istringstream lines(read_file(path, kSamplesLimitBytes));
-  std::string line;
-  std::getline(lines, line);
-  const std::vector<std::string> titles = split_line(line);
-  const std::size_t time = column_of(titles, "time_s", path);
-  const std::size_t cpu = column_of(titles, "process_cpu_percent", path);
-  const std::size_t others = column_of(titles, "others_cpu_percent", path);
-  const std::size_t rss = column_of(titles, "rss_bytes", path);
-  const std::size_t pss = column_of(titles, "pss_bytes", path);
+  CsvReader table(lines);
+  const auto column = [&](const char* title) {
+    const auto found = table.find_column(title);
+    if (!found) throw Error(fmt::format("{}: line 1 has no column '{}'", path.string(), title));
+    return *found;
+  };
+  const std::size_t time = column("time_s"), cpu = column("process_cpu_percent"), others = column("others_cpu_percent"),
+                    rss = column("rss_bytes"), pss = column("pss_bytes");
   Samples samples;
   std::vector<std::pair<std::size_t, std::vector<std::optional<double>>*>> more;
-  add_columns(titles, "", "_watts", samples.watts, more);
-  add_columns(titles, "phase_", "_percent", samples.phases, more);
-  while (std::getline(lines, line)) {
-    const std::vector<std::string> cells = split_line(line);
-    if (cells.size() != titles.size()) continue;
+  add_columns(table.titles(), "", "_watts", samples.watts, more);
+  add_columns(table.titles(), "phase_", "_percent", samples.phases, more);
+  while (table.next()) {
+    const std::vector<std::string>& cells = table.cells();
+    if (cells.size() != table.titles().size()) continue;
     const std::optional<double> time_s = to_number<double>(cells[time]);
     if (!time_s) continue;
     samples.time_s.push_back(*time_s);
@@ -158,10 +140,9 @@ void load_latencies(const fs::path& dir, Run& run) {
 /// What `evener quantize` wrote of each layer.
 void load_layers(const fs::path& dir, Run& run) {
   std::ifstream file(dir / "layers.csv");
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    const std::vector<std::string> cells = split_line(line);
+  CsvReader table(file);
+  while (table.next()) {
+    const std::vector<std::string>& cells = table.cells();
     if (cells.size() == 3) run.layers.push_back({cells[0], cells[1] == "1", to_number<double>(cells[2])});
   }
 }

@@ -6,8 +6,8 @@
 #include "record/metric.h"
 #include "record/share_interval.h"
 #include "report/format.h"
-#include "report/html_frame.h"
 #include "report/html_parts.h"
+#include "report/page.h"
 
 namespace evener::report {
 namespace {
@@ -72,21 +72,21 @@ std::string commands_section(const SharedNetwork& shared) {
 std::string share_page(const SharedNetwork& shared) {
   const record::Record& training = shared.training.record;
   const std::string title = "Tells " + classes_text(training) + " apart";
-  std::string page = page_head(title);
-  page += "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) + "</h1>";
-  page +=
-      "<p class=\"lead\">" +
+  const std::string header =
+      "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) +
+      "</h1><p class=\"lead\">" +
       escape_html(fmt::format(
           "A {} that was shown images of {} classes, and then these, which it had not learnt "
           "from{}.",
           training.model.name, training.data.classes.size(),
           chose_weights(shared) ? " (they chose the best of its states: others may come out a little worse)" : "")) +
-      "</p></header>\n<main>\n";
+      "</p></header>";
   const std::span<const Run> trained(&shared.training, 1), judged(&shared.judging, 1);
-  page += "<section>" + quality_card(shared) + "</section>\n";
-  page += trouble_part(trained) + "\n" + classes_part(judged) + "\n" + answers_part(judged) + "\n";
-  page += commands_section(shared);
-  return page + "</main>\n<footer>Written by evener; everything is inside this one file.</footer>\n</body>\n</html>\n";
+  const std::string sections = "<section>" + quality_card(shared) + "</section>\n" + trouble_part(trained) + "\n" +
+                               classes_part(judged) + "\n" + answers_part(judged) + "\n" + commands_section(shared);
+  Page page = report_page(title);
+  page.content = report_content(header, "", sections, false);
+  return page.html();
 }
 
 }  // namespace evener::report

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "report/figures.h"
-#include "report/sweep_alike.h"
 #include "report/sweep_claims.h"
 #include "report/sweep_scaling.h"
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
+
+#include "report/format.h"
 
 namespace evener::report {
 namespace {
@@ -159,6 +162,34 @@ void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
   if (most > 0) job.to_decide = most;
 }
 
+/// How the cell stands to another by a figure, above 1 where it is better; absent where one of them has none.
+std::optional<record::RunComparison> stands(const Sweep& sweep, const SweepCellRuns& to, const SweepCellRuns& cell,
+                                            const std::string& name) {
+  const SweepFigure *base = to.figure(name), *figure = cell.figure(name);
+  if (base == nullptr || figure == nullptr) return std::nullopt;
+  return compare_figures(*base, *figure, sweep.record.first_stage());
+}
+
+bool is_better(const record::RunComparison& comparison) {
+  return comparison.interval && comparison.interval->low > 1;
+}
+
+/// What a run came to do: all options as they were resolved, and where it computed instead of where it was asked to.
+std::string what_ran(const SweepCellRuns& cell) {
+  std::string text = fmt::format("{};{};", cell.job, cell.cell.data);
+  for (const auto& [name, value] : cell.cell.environment) text += fmt::format("{}={};", name, value);
+  for (const auto& [name, value] : cell.record->config) {
+    if (name != "on") text += fmt::format("{}={};", name, value);
+  }
+  for (const record::ReplicaRecord& replica : cell.record->placement.replicas) {
+    text += "replica;";
+    for (const record::StageRecord& stage : replica.stages) {
+      text += fmt::format("{}/{}@{};", stage.device, stage.threads.value_or(0), stage.emulated_speed.value_or(1));
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& candidate, std::size_t first_stage) {
@@ -197,6 +228,41 @@ void make_claims(Sweep& sweep) {
     find_leaders(sweep, job);
     find_runs_to_decide(sweep, job, claims);
   }
+}
+
+std::vector<bool> front_of(const Sweep& sweep, const std::string& first, const std::string& second) {
+  const auto has = [](const SweepCellRuns& cell, const std::string& name) {
+    return cell.figure(name) != nullptr && !cell.figure(name)->values.empty();
+  };
+  std::vector<bool> front;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    const bool is_beaten = std::ranges::any_of(sweep.cells, [&](const SweepCellRuns& other) {
+      const auto by_first = stands(sweep, cell, other, first), by_second = stands(sweep, cell, other, second);
+      if (!by_first || !by_second) return false;
+      return (is_better(*by_first) && by_second->ratio >= 1) || (is_better(*by_second) && by_first->ratio >= 1);
+    });
+    front.push_back(has(cell, first) && has(cell, second) && !is_beaten);
+  }
+  return front;
+}
+
+std::vector<std::string> alike_notes(const Sweep& sweep) {
+  std::map<std::string, std::vector<std::size_t>> found;
+  for (std::size_t n = 0; n < sweep.cells.size(); ++n) {
+    const SweepCellRuns& cell = sweep.cells[n];
+    if (cell.record && !cell.record->config.empty()) found[what_ran(cell)].push_back(n);
+  }
+  std::map<std::size_t, std::string> notes;  // by the first of such cells
+  for (const auto& [what, cells] : found) {
+    if (cells.size() < 2) continue;
+    std::vector<std::string> others;
+    for (std::size_t n = 1; n < cells.size(); ++n) others.push_back(sweep.cells[cells[n]].name);
+    notes[cells.front()] = fmt::format("{} ran as {}: they computed the same, and what they differ by is chance",
+                                       listed(others), sweep.cells[cells.front()].name);
+  }
+  std::vector<std::string> sentences;
+  for (auto& [first, note] : notes) sentences.push_back(std::move(note));
+  return sentences;
 }
 
 }  // namespace evener::report

@@ -1,5 +1,8 @@
-// What may be claimed of a sweep's cells. Inside report/ only.
+// What may be claimed of a sweep's cells, which of them nothing beats, and which did the same. Inside report/ only.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "report/sweep.h"
 
@@ -11,5 +14,12 @@ namespace evener::report {
 /// chance as that it is better than the most doubtful of them (Gutmann and Maymin, Is the selected population the
 /// best?, 1987). Of INVALID measurements nothing is claimed.
 void make_claims(Sweep& sweep);
+
+/// For each cell whether it lies on the front: no other cell is better in one of the two figures, by the whole 95 %
+/// interval of their ratio, and at least as good in the other by its mean. Cells without one of the figures don't.
+std::vector<bool> front_of(const Sweep& sweep, const std::string& first, const std::string& second);
+
+/// A sentence for each cell that computed what an earlier one did: "on=cpu/t16 ran as on=cpu/t2: ...".
+std::vector<std::string> alike_notes(const Sweep& sweep);
 
 }  // namespace evener::report

@@ -1,31 +1,29 @@
-// A sweep for other programs: schema "evener-sweep-report-1".
+// A sweep for other programs and for the plots of its page: schema "evener-sweep-report-1".
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/json_value.h"
 #include "report/sweep.h"
+#include "report/sweep_claims.h"
+#include "report/sweep_parts.h"
 
 namespace evener::report {
 namespace {
 
 using ReportJson = nlohmann::ordered_json;
 
-template <typename T>
-ReportJson known_or_null(const std::optional<T>& value) {
-  return value ? ReportJson(*value) : ReportJson(nullptr);
-}
-
-ReportJson ends_json(const std::optional<record::Interval>& interval) {
-  return interval ? ReportJson{interval->low, interval->high} : ReportJson(nullptr);
-}
-
 ReportJson figure_json(const SweepFigure& figure) {
-  std::vector<double> values;
-  for (const record::BlockValue& one : figure.values) values.push_back(one.value);
+  ReportJson values = ReportJson::array(), blocks = ReportJson::array();
+  for (const record::BlockValue& one : figure.values) {
+    values.push_back(one.value);
+    blocks.push_back(one.block);
+  }
   ReportJson json = {{"unit", figure.metric.unit},
                      {"better", record::better_name(figure.metric.better)},
-                     {"mean", known_or_null(figure.mean.mean)},
-                     {"range", ends_json(figure.mean.range)},
-                     {"values", values}};
+                     {"mean", value_or_null(figure.mean.mean)},
+                     {"range", ends_or_null(figure.mean.range)},
+                     {"values", values},
+                     {"blocks", blocks}};
   if (is_of_energy(figure.metric)) json["class"] = record::energy_class_name(figure.energy);
   if (!figure.reason.empty()) json["reason"] = figure.reason;
   return json;
@@ -34,7 +32,7 @@ ReportJson figure_json(const SweepFigure& figure) {
 /// Of each run that was to reach an accuracy; null where it never did.
 ReportJson to_accuracy_json(const SweepCellRuns& cell) {
   ReportJson times = ReportJson::array();
-  for (const std::optional<double>& one : cell.to_accuracy_s) times.push_back(known_or_null(one));
+  for (const std::optional<double>& one : cell.to_accuracy_s) times.push_back(value_or_null(one));
   return times;
 }
 
@@ -49,7 +47,7 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
                     {"part", run.part},
                     {"status", run_end_name(run.end)},
                     {"reason", run.reason.empty() ? ReportJson(nullptr) : ReportJson(run.reason)},
-                    {"seconds", known_or_null(run.seconds)},
+                    {"seconds", value_or_null(run.seconds)},
                     {"folder", run.folder}});
   }
   const CellClaim& claim = cell.claim;
@@ -58,40 +56,88 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
           {"command", cell.cell.words},
           {"environment", cell.cell.environment},
           {"figures", figures},
+          {"predicted_images_per_s",
+           cell.cell.predicted ? ReportJson(cell.cell.predicted->images_per_s) : ReportJson(nullptr)},
           {"against", claim.base ? ReportJson(sweep.cells[*claim.base].name) : ReportJson(nullptr)},
-          {"speedup", known_or_null(claim.speedup)},
-          {"speedup_interval_95", ends_json(claim.interval)},
-          {"p_corrected", known_or_null(claim.p)},
+          {"speedup", value_or_null(claim.speedup)},
+          {"speedup_interval_95", ends_or_null(claim.interval)},
+          {"p_corrected", value_or_null(claim.p)},
           {"verdict", claim.base ? ReportJson(verdict_word(claim.verdict)) : ReportJson(nullptr)},
           {"reason", claim.reason.empty() ? ReportJson(nullptr) : ReportJson(claim.reason)},
-          {"runs_to_decide", known_or_null(claim.to_decide)},
+          {"runs_to_decide", value_or_null(claim.to_decide)},
           {"to_accuracy_s", to_accuracy_json(cell)},
           {"runs", runs}};
 }
 
+/// What differs between the cells: each name with its values.
+ReportJson axes_json(const record::SweepRecord& record) {
+  ReportJson axes = ReportJson::array();
+  for (const record::SweepAxis& axis : record.axes) {
+    for (std::size_t n = 0; n < axis.names.size() && axis.steps.size() > 1; ++n) {
+      ReportJson values = ReportJson::array();
+      for (const auto& step : axis.steps) {
+        if (std::find(values.begin(), values.end(), step[n]) == values.end()) values.push_back(step[n]);
+      }
+      axes.push_back({{"name", axis.names[n]}, {"values", std::move(values)}});
+    }
+  }
+  return axes;
+}
+
+ReportJson scaling_json(const SweepScaling& of) {
+  ReportJson workers = ReportJson::array();
+  for (const record::WorkersScaling& one : of.scaling.workers) {
+    ReportJson speedup = nullptr;
+    if (one.speedup) speedup = {{"mean", one.speedup->mean}, {"interval_95", ends_or_null(one.speedup->interval)}};
+    workers.push_back({{"workers", one.workers}, {"speedup", std::move(speedup)}});
+  }
+  const auto& fit = of.scaling.fit;
+  return {{"name", of.name},
+          {"workers", std::move(workers)},
+          {"serial_share", fit ? ReportJson(fit->serial_share) : ReportJson(nullptr)},
+          {"serial_share_interval_95", ends_or_null(of.scaling.share_interval)}};
+}
+
 }  // namespace
 
-std::string sweep_json(const Sweep& sweep) {
-  ReportJson cells = ReportJson::array();
+nlohmann::ordered_json sweep_report(const Sweep& sweep) {
+  ReportJson figures = ReportJson::array(), cells = ReportJson::array(), fronts = ReportJson::array(),
+             scalings = ReportJson::array(), winners = ReportJson::array(), to_decide = ReportJson::array();
+  for (const record::Metric& metric : sweep_metrics(sweep)) {
+    figures.push_back({{"name", metric.name},
+                       {"label", metric.label},
+                       {"unit", metric.unit},
+                       {"better", record::better_name(metric.better)}});
+  }
   for (const SweepCellRuns& cell : sweep.cells) cells.push_back(cell_report(sweep, cell));
-  ReportJson winners = ReportJson::array(), to_decide = ReportJson::array();
+  for (const FrontPlot& plot : front_plots(sweep)) {
+    fronts.push_back({{"x", plot.x}, {"y", plot.y}, {"front", front_of(sweep, plot.x, plot.y)}});
+  }
+  for (const SweepScaling& scaling : sweep.scalings) scalings.push_back(scaling_json(scaling));
   for (const JobClaim& job : sweep.jobs) {
     winners.push_back(job.winner ? ReportJson(sweep.cells[*job.winner].name) : ReportJson(nullptr));
-    to_decide.push_back(known_or_null(job.to_decide));
+    to_decide.push_back(value_or_null(job.to_decide));
   }
-  const ReportJson json = {{"schema", "evener-sweep-report-1"},
-                           {"name", sweep.name},
-                           {"title", sweep.record.title},
-                           {"stopping_rule", stopping_rule_text(sweep.record)},
-                           {"main_figure", sweep.main_figure},
-                           {"comparisons", sweep.claims},
-                           {"winners", winners},
-                           {"runs_to_decide", to_decide},
-                           {"conclusion", sweep_conclusion(sweep)},
-                           {"cells", cells},
-                           {"reference", reference_plot_data(sweep.reference)},
-                           {"notes", sweep.notes}};
-  return json.dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";
+  return {{"schema", "evener-sweep-report-1"},
+          {"name", sweep.name},
+          {"title", sweep.record.title},
+          {"stopping_rule", stopping_rule_text(sweep.record)},
+          {"main_figure", sweep.main_figure},
+          {"comparisons", sweep.claims},
+          {"winners", winners},
+          {"runs_to_decide", to_decide},
+          {"conclusion", sweep_conclusion(sweep)},
+          {"figures", figures},
+          {"axes", axes_json(sweep.record)},
+          {"cells", cells},
+          {"fronts", fronts},
+          {"scalings", scalings},
+          {"reference", reference_plot_data(sweep.reference)},
+          {"notes", sweep.notes}};
+}
+
+std::string sweep_json(const Sweep& sweep) {
+  return sweep_report(sweep).dump(2, ' ', false, ReportJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace evener::report

@@ -9,6 +9,7 @@
 #include "base/plural.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/html_table.h"
 #include "report/sweep_scaling.h"
 
 namespace evener::report {
@@ -28,36 +29,6 @@ bool has_figure(const Sweep& sweep, const std::string& name) {
   });
 }
 
-/// A text that may be broken before what stands in brackets, and nowhere else.
-std::string breakable_html(const std::string& text) {
-  const std::size_t bracket = std::min(text.find(" ("), text.find(" ["));
-  if (bracket == std::string::npos) return escape_html(text);
-  return fmt::format("<span>{}</span> <span>{}</span>", escape_html(text.substr(0, bracket)),
-                     escape_html(text.substr(bracket + 1)));
-}
-
-/// `sort`: what the cell is sorted by; "" = its text.
-std::string sortable_cell(const std::string& title, const std::string& text, bool numeric, const std::string& sort) {
-  return fmt::format("<td{} data-title=\"{}\"{}><span>{}</span></td>", numeric ? " class=\"number\"" : "",
-                     escape_html(title), sort.empty() ? "" : fmt::format(" data-sort=\"{}\"", escape_html(sort)),
-                     numeric ? breakable_html(text) : escape_html(text));
-}
-
-/// The leading number of a text such as "26.9 (26.1 to 27.7)" or "1,234 MB"; "" where there is none.
-std::string leading_number(const std::string& text) {
-  std::string digits;
-  for (const char c : text) {
-    if (c == ',' && !digits.empty()) continue;
-    if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && !(c == '-' && digits.empty())) break;
-    digits += c;
-  }
-  return digits == "-" ? "" : digits;
-}
-
-std::string row_html(const std::string& name, const std::string& value) {
-  return fmt::format("<tr><th>{}</th><td>{}</td></tr>", escape_html(name), escape_html(value));
-}
-
 const record::Record* any_record(const Sweep& sweep) {
   for (const SweepCellRuns& cell : sweep.cells) {
     if (cell.record) return &*cell.record;
@@ -65,48 +36,22 @@ const record::Record* any_record(const Sweep& sweep) {
   return nullptr;
 }
 
-std::string run_rows(const SweepCellRuns& cell) {
-  std::string html;
+HtmlTable runs_table(const SweepCellRuns& cell) {
+  HtmlTable table{.columns = {{"block"}, {"began"}, {"time", true}, {"result"}, {"folder"}}};
   for (const record::SweepRun& run : cell.runs) {
+    const std::string part = run.part == record::kMeasurePart ? "" : escape_html(run.part) + " ";
     const std::string how =
         run.reason.empty() ? run_end_name(run.end) : fmt::format("{}: {}", run_end_name(run.end), run.reason);
-    html +=
-        "<tr>" +
-        table_cell("block",
-                   fmt::format("{}{}", run.part == record::kMeasurePart ? "" : escape_html(run.part) + " ", run.block),
-                   false) +
-        table_cell("began", escape_html(run.began), false) +
-        table_cell("time", run.seconds ? duration_text(*run.seconds) : "–") +
-        table_cell("result", escape_html(how), false) + table_cell("folder", escape_html(run.folder), false) + "</tr>";
+    table.rows.push_back({{{fmt::format("{}{}", part, run.block)},
+                           {escape_html(run.began)},
+                           {run.seconds ? duration_text(*run.seconds) : "–"},
+                           {escape_html(how)},
+                           {escape_html(run.folder)}}});
   }
-  return html;
+  return table;
 }
 
 }  // namespace
-
-std::string table_html(const Table& table, bool sortable) {
-  std::string html =
-      fmt::format("<div class=\"card scroll\"><table class=\"figures{}\"><thead><tr>", sortable ? " sortable" : "");
-  for (const Column& column : table.columns) {
-    const std::string title = escape_html(column.title);
-    html += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"number\"" : "",
-                        sortable ? fmt::format("<button type=\"button\" class=\"sort\">{}</button>", title) : title);
-  }
-  html += "</tr></thead><tbody>";
-  for (const auto& row : table.rows) {
-    html += "<tr>";
-    for (std::size_t n = 0; n < row.size(); ++n) {
-      const Column& column = table.columns[n];
-      html += sortable_cell(column.title, row[n], column.numeric, leading_number(row[n]));
-    }
-    html += "</tr>";
-  }
-  html += "</tbody></table></div>";
-  if (table.notes.empty()) return html;
-  html += "<div class=\"card\"><ul class=\"notes\">";
-  for (const std::string& note : table.notes) html += "<li>" + escape_html(note) + "</li>";
-  return html + "</ul></div>";
-}
 
 std::vector<record::Metric> sweep_metrics(const Sweep& sweep) {
   std::vector<record::Metric> metrics;
@@ -246,23 +191,19 @@ std::string sweep_runs_part(const Sweep& sweep) {
     for (const auto& [name, value] : cell.cell.environment) command.push_back(name + "=" + value);
     command.emplace_back("evener");
     command.insert(command.end(), cell.cell.words.begin(), cell.cell.words.end());
-    html += fmt::format(
-        "<details><summary>{}: {}</summary><pre>{}</pre><div class=\"scroll\"><table class=\"figures\">"
-        "<thead><tr><th>block</th><th>began</th><th class=\"number\">time</th><th>result</th><th>folder</th>"
-        "</tr></thead><tbody>{}</tbody></table></div></details>",
-        escape_html(cell.name), counted(cell.runs.size(), "run"), command_html(command), run_rows(cell));
+    html += fmt::format("<details><summary>{}: {}</summary><pre>{}</pre>{}</details>", escape_html(cell.name),
+                        counted(cell.runs.size(), "run"), command_html(command), runs_table(cell).scrolled());
   }
   return html + "</div></section>";
 }
 
 std::string sweep_method_part(const Sweep& sweep) {
   const record::SweepRecord& record = sweep.record;
-  std::string rows =
-      row_html("order", fmt::format("randomised complete blocks, drawn by order-seed {}", record.order_seed)) +
-      row_html("how many runs", stopping_rule_text(record)) +
-      row_html("corrected for", counted(sweep.claims, "comparison") + " (Holm), at 5 % for all together");
+  Facts facts = {{"order", fmt::format("randomised complete blocks, drawn by order-seed {}", record.order_seed)},
+                 {"how many runs", stopping_rule_text(record)},
+                 {"corrected for", counted(sweep.claims, "comparison") + " (Holm), at 5 % for all together"}};
   const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) rows += row_html(name, value);
+    if (!value.empty()) facts.emplace_back(name, value);
   };
   if (record.warmup > 0) add("warm-up", counted(record.warmup, "run") + " of each cell, which don't count");
   if (record.energy_repeats > 0)
@@ -277,10 +218,8 @@ std::string sweep_method_part(const Sweep& sweep) {
     add("machine", series.machine);
     add("program", fmt::format("version {}, files {}", record.version, series.program));
   }
-  return fmt::format(
-      "<section><h2>How it was measured</h2><div class=\"card\"><table><tbody>{}</tbody></table><pre>{}</pre></div>"
-      "</section>",
-      rows, command_html(record.words));
+  return fmt::format("<section><h2>How it was measured</h2><div class=\"card\">{}<pre>{}</pre></div></section>",
+                     facts_html(facts), command_html(record.words));
 }
 
 }  // namespace evener::report

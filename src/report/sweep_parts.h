@@ -1,4 +1,4 @@
-// The parts of a sweep's page; each returns a piece of HTML or JSON. Inside report/ only.
+// The parts of a sweep's page; each returns a piece of HTML. Inside report/ only.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,12 +21,9 @@ std::vector<FrontPlot> front_plots(const Sweep& sweep);
 /// Axes whose values are numbers or sizes, two or more: figures are drawn over them.
 std::vector<std::string> numeric_axes(const Sweep& sweep);
 
-/// What the page of a sweep draws.
-nlohmann::ordered_json sweep_plots_json(const Sweep& sweep);
-std::string sweep_plot_data(const Sweep& sweep);
+/// What sweep_json() writes, which the page draws.
+nlohmann::ordered_json sweep_report(const Sweep& sweep);
 
-/// A table whose rows can be sorted where it is `sortable`, with its notes below.
-std::string table_html(const Table& table, bool sortable);
 /// Figures that were measured elsewhere beside those of the sweep; "" without any.
 std::string reference_part(const Table& table, const std::string& explanation);
 std::string sweep_reference_part(const Sweep& sweep);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/csv.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
@@ -158,12 +159,6 @@ std::vector<std::string> all_figures(const Sweep& sweep) {
     }
   }
   return names;
-}
-
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::string line;
-  for (const std::string& cell : cells) line += (&cell == &cells.front() ? "" : ",") + csv_cell(cell);
-  return line + "\n";
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/csv.h"
+#include "base/terminal_text.h"
 #include "record/metric.h"
 #include "report/figures.h"
 #include "report/format.h"
@@ -223,7 +225,7 @@ Table summary_table(std::span<const Run> runs) {
 std::string terminal_text(const Table& original, std::size_t width) {
   Table table = original;
   for (auto& row : table.rows) {
-    for (std::string& cell : row) cell = printable(cell);
+    for (std::string& cell : row) cell = one_line(cell);
   }
   std::vector<std::size_t> widths;
   std::size_t total = 0;
@@ -235,7 +237,7 @@ std::string terminal_text(const Table& original, std::size_t width) {
   }
   std::string text = table.rows.size() == 1 || total > width ? upright_text(table) : lying_text(table, widths);
   if (!table.notes.empty()) text += "\n";
-  for (const std::string& note : table.notes) text += "- " + printable(note) + "\n";
+  for (const std::string& note : table.notes) text += "- " + one_line(note) + "\n";
   return text;
 }
 
@@ -260,13 +262,13 @@ std::string csv_text(std::span<const Run> runs) {
   const std::vector<Metric> columns = metrics_of_all(runs, [](const Metric&) { return true; });
   for (const Run& run : runs) {
     const auto row = csv_row(runs, run, columns);
-    std::string titles, cells;
+    std::vector<std::string> titles, cells;
     for (const auto& [title, cell] : row) {
-      titles += (titles.empty() ? "" : ",") + title;
-      cells += (&title == &row.front().first ? "" : ",") + csv_cell(cell);
+      titles.push_back(title);
+      cells.push_back(cell);
     }
-    if (text.empty()) text = titles + "\n";
-    text += cells + "\n";
+    if (text.empty()) text = csv_line(titles);
+    text += csv_line(cells);
   }
   return text;
 }

@@ -203,7 +203,6 @@ std::vector<OptionRow> finding_faces() {
           {faces, {"--resume", "true"}, "/around/overwrite", true},
           {faces, {"--overwrite", "true"}, "/around/overwrite", true},
           {faces, {"--chunk", "7"}, "/chunk", 7},
-          {faces, {"--scaling", "true"}, "test:FacesBadInput.WorkersAreComparedAndChunksStandInTheRecord"},
           {faces, {"--sort", "sorted"}, "test:FacesNamed.SortsPhotosByPersonAndAgain"},
           {faces, {"--json", "r.json"}, "/around/json", "r.json"},
           {faces, {"--quiet", "true"}, "test:FacesRun.PhotosWithoutFacesAreNoError"}};

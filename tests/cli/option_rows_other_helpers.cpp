@@ -75,7 +75,6 @@ std::vector<OptionRow> about_runs() {
           {report, {"--csv", "{}/r.csv"}, "/run/files", "~r.csv"},
           {report, {"--markdown", "true"}, "/run/out", "~| "},
           {report, {"--json", "{}/r.json"}, "/run/files", "~r.json"},
-          {report, {"--assume-power", "cpu=65W"}, "/run/err", "~for a CSV file of published times"},
           {"share", {"RUN", "{}/nothing"}, "/run/err", "~nothing"},
           {"share", {"--html", "page.html"}, "test:Infer.SharePageTellsWhatIsRecognisedAndHowToUseIt"},
           {"compare", {"A", "{}/nothing"}, "/run/err", "~nothing"},

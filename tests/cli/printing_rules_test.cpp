@@ -137,12 +137,6 @@ TEST_F(ReportRules, OptionsThatContradictEachOtherAreNamed) {
       {{"a", "--serve", "--no-html"}, "--serve shows the page and writes nothing"},
       {{"a", "--port", "80"}, "--port is for --serve"},
       {{"a", "--csv", "-", "--json", "-"}, "only one of --csv and --json"},
-      {{"a", "--assume-power", "cpu=5W"}, "for a CSV file of published times"},
-      {{"a.csv", "b.csv", "--assume-power", "cpu=5W"}, "for a CSV file of published times"},
-      {{"a.csv", "--html", "x.html"}, "published figures are told as tables alone"},
-      {{"a.csv", "--csv", "-"}, "published figures are told as tables alone"},
-      {{"a.csv", "--json", "-"}, "published figures are told as tables alone"},
-      {{"a.csv", "--serve"}, "published figures are told as tables alone"},
   };
   for (const auto& [words, message] : rows) {
     const auto result = run_in_process(test::joined({"report"}, words));
@@ -181,17 +175,6 @@ TEST_F(ReportRules, SeveralSweepsHaveAPageTogether) {
   const std::string page = (folder_ / "page.html").string();
   EXPECT_EQ(run_in_process({"report", one, two, "--html", page}).exit_code, 0);
   EXPECT_TRUE(fs::exists(page));
-}
-
-TEST_F(ReportRules, PublishedTimesGetTheirEnergies) {
-  const std::string file = (folder_ / "times.csv").string();
-  std::ofstream(file) << "cell,figure,value,unit,measured,metric,against\none,time,100,s,on=cpu,total_s,\n"
-                         "two,time,50,s,on=cuda:0,total_s,\ntwo,speedup,2.5,,on=cuda:0,total_s,one\n";
-  const auto with = run_in_process({"report", file, "--assume-power", "cpu=30W,gpu=70W"});
-  EXPECT_EQ(with.exit_code, 0) << with.err;
-  EXPECT_THAT(with.out, AllOf(HasSubstr("3 kJ"), HasSubstr("5 kJ"), HasSubstr("estimated"), HasSubstr("-20.0 %"),
-                              HasSubstr("0 of 1 figure that follow")));
-  EXPECT_THAT(run_in_process({"report", file}).out, AllOf(HasSubstr("absent"), Not(HasSubstr("estimated"))));
 }
 
 }  // namespace

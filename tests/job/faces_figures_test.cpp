@@ -1,4 +1,4 @@
-// What a record and a page say of faces: persons, costs and the work of several workers.
+// What a record and a page say of faces: persons and costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,36 +34,6 @@ TEST(FacesRecord, PersonsAreNoneOfRandomWeights) {
   add_comparison(random, 7, std::nullopt);
   EXPECT_FALSE(random.metrics.at("persons").value);
   EXPECT_THAT(random.metrics.at("persons").reason, HasSubstr("weights are random"));
-}
-
-/// Looks by one, two and three workers, in turns.
-WorkerScaling three_workers() {
-  WorkerScaling scaling;
-  scaling.photos = 12;
-  scaling.points = {{1, 12}, {2, 7}, {3, 6}, {1, 10}, {2, 9}, {3, 4}, {1, 11}, {2, 5.5}, {3, 5}};
-  scaling.fit.serial_share = 0.25;
-  scaling.fit.one_worker_s = 11;
-  return scaling;
-}
-
-TEST(FacesCosts, SpeedupsAreOfMediansOfAllWorkersAgainstOne) {
-  record::Record record;
-  record.kind = "faces";
-  add_scaling(record, three_workers());
-  EXPECT_DOUBLE_EQ(record.metrics.at("workers_speedup").value.value(), 11.0 / 5);
-  EXPECT_THAT(record.metrics.at("workers_speedup").label, HasSubstr("3 workers"));
-  EXPECT_DOUBLE_EQ(record.metrics.at("serial_share").value.value(), 0.25);
-  // Karp and Flatt: (1 / 2.2 - 1 / 3) / (1 - 1 / 3).
-  EXPECT_NEAR(record.metrics.at("karp_flatt_share").value.value(), (1 / 2.2 - 1.0 / 3) * 1.5, 1e-12);
-  EXPECT_EQ(record.metrics.at("scaling_s").samples.size(), 9u);
-  EXPECT_EQ(record.metrics.at("scaling_s").value, 7);
-  EXPECT_THAT(scaling_text(three_workers()),
-              testing::AllOf(StartsWith("3 workers did 2.20x as much as one"), HasSubstr("at 12 photos"),
-                             HasSubstr("25.0 % of the work")));
-  const report::ScalingOnPage page = scaling_on_page(three_workers());
-  ASSERT_EQ(page.speedups.size(), 3u);
-  EXPECT_EQ(page.speedups[0].workers, 1);
-  EXPECT_EQ(page.speedups[2].workers, 3);
 }
 
 TEST(FacesCosts, ChunksAreToldByPhotoAndByTheirOwnTime) {

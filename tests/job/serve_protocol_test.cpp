@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "job/serve/base64.h"
+#include "base/base64.h"
 #include "job/serve/protocol.h"
 #include "job/serve/served_model.h"
 #include "job/serve_helpers.h"

@@ -141,11 +141,11 @@ TEST(CsvLine, IsCutWhereItsSeparatorStandsOutsideOfQuotes) {
       {"\"a;b\";c", ';'},
   };
   for (const auto& [line, separator] : separators) EXPECT_EQ(csv_separator(line), separator) << line;
-  EXPECT_THAT(csv_cells("a, b ,\"c,d\" ,", ','), ElementsAre("a", "b", "c,d", ""));
-  EXPECT_THAT(csv_cells("a,b;\" x \";\"\"", ';'), ElementsAre("a,b", "x", ""));
-  EXPECT_THAT(csv_cells("", ','), ElementsAre(""));
-  EXPECT_THAT(csv_cells("61.5;\"", ';'), ElementsAre("61.5", "\""));
-  EXPECT_THAT(csv_cells("1\t2\r", '\t'), ElementsAre("1", "2"));
+  EXPECT_THAT(trimmed_cells("a, b ,\"c,d\" ,", ','), ElementsAre("a", "b", "c,d", ""));
+  EXPECT_THAT(trimmed_cells("a,b;\" x \";\"\"", ';'), ElementsAre("a,b", "x", ""));
+  EXPECT_THAT(trimmed_cells("", ','), ElementsAre(""));
+  EXPECT_THAT(trimmed_cells("61.5;\"", ';'), ElementsAre("61.5", ""));
+  EXPECT_THAT(trimmed_cells("1\t2\r", '\t'), ElementsAre("1", "2"));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST(MeterSpec, IsReadAndWrongWordsAreRefused) {
   for (const char* wrong : {"", "10.0.0.5", "run:", "csv:", "http://a/#x=hp"}) {
     EXPECT_THROW(parse_meter(wrong), UsageError) << wrong;
   }
-  EXPECT_THROW(open_meter("https://10.0.0.5/#a", boot_now_s), UsageError);
+  EXPECT_THROW(open_meter("ftp://10.0.0.5/#a", boot_now_s), UsageError);
 }
 
 TEST(MeterValue, IsFoundInJsonAndInText) {
@@ -174,7 +174,7 @@ TEST(HttpMeter, WrongAnswersSayWhatCame) {
   meter.answers("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
   EXPECT_THAT(refusal_of(meter.url("/#power")), HasSubstr("404"));
   meter.answers("SSH-2.0-OpenSSH\r\n");
-  EXPECT_THAT(refusal_of(meter.url("/#power")), HasSubstr("not in HTTP"));
+  EXPECT_THAT(refusal_of(meter.url("/#power")), HasSubstr("can't be reached"));
   meter.says(R"({"power": -5})");
   EXPECT_THAT(refusal_of(meter.url("/#power")), HasSubstr("-5 W"));
   meter.says("<html>login</html>");

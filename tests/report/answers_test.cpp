@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "report/html.h"
@@ -33,7 +34,7 @@ class Answers : public testing::Test {
 
 TEST_F(Answers, ComeBackAsTheyWereWritten) {
   write_answers(folder_ / kAnswers,
-                {{"a\xff.png", "bream", 0.75, true, "", base64("png")}, {"b", "x", 11, false, "y", base64("p")}});
+                {{"a\xff.png", "bream", 0.75, true, "", to_base64("png")}, {"b", "x", 11, false, "y", to_base64("p")}});
   const auto answers = read_answers(folder_ / kAnswers);
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(answers[0].found, "bream");
@@ -69,12 +70,12 @@ TEST_F(Answers, StandOnThePage) {
 }
 
 TEST(Base64, IsThatOfTheStandard) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foo"), "Zm9v");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64("\xff\xfe"), "//4=");
+  EXPECT_EQ(to_base64(""), "");
+  EXPECT_EQ(to_base64("f"), "Zg==");
+  EXPECT_EQ(to_base64("fo"), "Zm8=");
+  EXPECT_EQ(to_base64("foo"), "Zm9v");
+  EXPECT_EQ(to_base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(to_base64("\xff\xfe"), "//4=");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/base64.h"
 #include "base/test_folder.h"
 #include "report/answers.h"
 #include "report/browser_helpers.h"
@@ -41,7 +42,7 @@ std::string part(const std::string& html, const std::string& heading) {
 }
 
 std::string picture(const std::string& bytes) {
-  return "base64," + base64(bytes) + "\"";
+  return "base64," + to_base64(bytes) + "\"";
 }
 
 TEST(FacesPage, EveryFaceStandsInItsPart) {

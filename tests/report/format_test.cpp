@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/terminal_text.h"
 #include "base/utf8.h"
 
 namespace evener::report {
@@ -53,11 +54,11 @@ TEST(Format, MarkdownCantBreakATable) {
 }
 
 TEST(Format, TerminalsObeyNothing) {
-  EXPECT_EQ(printable("a\x1b[31mred\n"), "a?[31mred?");
-  EXPECT_EQ(printable("a\xc2\x9b"
-                      "31m \xc2\x80\xc2\x9f"),
+  EXPECT_EQ(one_line("a\x1b[31mred\n"), "a?[31mred?");
+  EXPECT_EQ(one_line("a\xc2\x9b"
+                     "31m \xc2\x80\xc2\x9f"),
             "a?31m ??");
-  EXPECT_EQ(printable("\u00a0größer \u0400 \xc2"), "\u00a0größer \u0400 \xc2");
+  EXPECT_EQ(one_line("\u00a0größer \u0400 \xc2"), "\u00a0größer \u0400 \xc2");
   EXPECT_EQ(display_width("größer"), 6u);
 }
 

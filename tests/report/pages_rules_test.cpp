@@ -11,8 +11,8 @@
 #include "report/html_parts.h"
 #include "report/sample_records_helpers.h"
 #include "report/share_page.h"
+#include "report/sweep_page.h"
 #include "report/sweep_simulation_helpers.h"
-#include "report/sweeps_page.h"
 
 namespace evener::report {
 namespace {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "measure/record_samples.h"
 #include "record/validity.h"
 
 namespace evener::test {

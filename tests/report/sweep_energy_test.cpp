@@ -130,9 +130,6 @@ TEST(SweepEnergy, OneThatFewRunsKnowHasNoMeanBesideTheTimesOfAll) {
   EXPECT_TRUE(json["range"].is_null());
   EXPECT_THAT(json.value("reason", ""), HasSubstr("1 of 5 runs have it"));
   EXPECT_EQ(json["values"], nlohmann::json({84.0}));
-  const auto plots = sweep_plots_json(sweep);
-  EXPECT_FALSE(plots["cells"][0]["figures"].contains("energy_joules"));
-  EXPECT_TRUE(plots["cells"][1]["figures"].contains("energy_joules"));
   const Table table = sweep_table(sweep);
   const auto column = std::ranges::find(table.columns, "energy", &Column::title) - table.columns.begin();
   EXPECT_EQ(table.rows[0][static_cast<std::size_t>(column)], "-");
@@ -176,15 +173,11 @@ TEST(SweepEnergy, KeepsTheClassOfEachCellInTablesFilesAndPlots) {
   for (const auto& row : table.rows) classes.push_back(row[static_cast<std::size_t>(column)]);
   EXPECT_THAT(classes, ElementsAre("estimated", "measured", "mixed"));
   const auto json = nlohmann::json::parse(sweep_json(sweep))["cells"];
-  const auto plots = sweep_plots_json(sweep)["cells"];
   const auto class_in = [](const auto& cells, std::size_t n, const char* name) {
     return cells[n]["figures"][name]["class"].template get<std::string>();
   };
   for (const char* name : {"energy_joules", "edp_joule_seconds", "ed2p_joule_square_seconds", "images_per_joule"}) {
-    for (std::size_t n = 0; n < 3; ++n) {
-      EXPECT_EQ(class_in(json, n, name), classes[n]) << name;
-      EXPECT_EQ(class_in(plots, n, name), classes[n]) << name;
-    }
+    for (std::size_t n = 0; n < 3; ++n) EXPECT_EQ(class_in(json, n, name), classes[n]) << name;
   }
   EXPECT_EQ(class_in(json, 0, "process_joules"), "estimated") << "a share of an estimate is one";
   EXPECT_EQ(class_in(json, 1, "process_joules"), "derived");

@@ -12,9 +12,8 @@
 #include "base/test_folder.h"
 #include "report/browser_helpers.h"
 #include "report/sample_records_helpers.h"
-#include "report/sweep_front.h"
+#include "report/sweep_claims.h"
 #include "report/sweep_simulation_helpers.h"
-#include "report/sweeps_page.h"
 
 namespace evener::report {
 namespace {

@@ -4,8 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/html_table.h"
 #include "report/made_runs_helpers.h"
-#include "report/sweep_alike.h"
+#include "report/sweep_claims.h"
 #include "report/sweep_parts.h"
 #include "report/sweep_scaling.h"
 
@@ -182,8 +183,8 @@ TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
   record.axes.push_back({{"batch", "lr"}, {{"8", "0.1"}, {"8", "0.2"}, {"16", "0.1"}}});
   record.axes.push_back({{"seed"}, {{"1"}}});
   record.cells[0].predicted = record::CellPrediction{.images_per_s = 90, .run_s = 1};
-  const auto json = nlohmann::json::parse(sweep_plot_data(sweep_of_runs(runs, record)));
-  EXPECT_EQ(json["main"], "images_per_s");
+  const auto json = nlohmann::json::parse(sweep_json(sweep_of_runs(runs, record)));
+  EXPECT_EQ(json["main_figure"], "images_per_s");
   ASSERT_EQ(json["axes"].size(), 3U) << "of each name, where there is a choice";
   EXPECT_EQ(json["axes"][1]["name"], "batch");
   EXPECT_EQ(json["axes"][1]["values"], (nlohmann::json{"8", "16"}));
@@ -191,10 +192,9 @@ TEST(SweepPlotData, HasEachCellsValuesBlocksAndEnds) {
   const auto& speed = json["cells"][0]["figures"]["images_per_s"];
   EXPECT_EQ(speed["values"], (nlohmann::json{100, 110}));
   EXPECT_EQ(speed["blocks"], (nlohmann::json{1, 4}));
-  EXPECT_EQ(speed["low"], 100);
-  EXPECT_EQ(speed["high"], 110);
-  EXPECT_EQ(json["cells"][0]["predicted"], 90);
-  EXPECT_TRUE(json["cells"][1]["predicted"].is_null());
+  EXPECT_EQ(speed["range"], (nlohmann::json{100, 110}));
+  EXPECT_EQ(json["cells"][0]["predicted_images_per_s"], 90);
+  EXPECT_TRUE(json["cells"][1]["predicted_images_per_s"].is_null());
   EXPECT_TRUE(json["cells"][1]["figures"].empty());
   EXPECT_EQ(json["figures"][0]["name"], "images_per_s");
   EXPECT_EQ(json["figures"][0]["better"], "higher");

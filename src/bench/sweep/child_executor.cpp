@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/cgroup.h"
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,16 +26,6 @@ using record::RunEnd;
 
 constexpr int kDoneButInvalid = 3;  // the program's exit code
 constexpr const char* kOurMessage = "evener: ";
-
-/// Processes that the kernel has killed for want of memory, as far as this machine tells; never falls.
-long long oom_kills() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  for (long long count = 0; file >> name >> count;) {
-    if (name == "oom_kill") return count;
-  }
-  return 0;
-}
 
 /// The speed that runs are compared by, or else the total time.
 std::optional<double> figure_of(const record::Record& record) {
@@ -78,7 +69,7 @@ class RunProcess {
     words.insert(words.end(), cell_.words.begin(), cell_.words.end());
     words.insert(words.end(), {"--out", folder_.string()});
     std::ofstream log(folder_.string() + ".log", std::ios::binary);
-    const long long kills_before = oom_kills();
+    const std::uint64_t kills_before = oom_kills();
     ChildOptions options;
     options.environment = cell_.environment;
     options.on_stderr_line = [&](const std::string& line) {

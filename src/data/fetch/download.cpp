@@ -9,7 +9,6 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/module.h"
 #include "base/names.h"
 #include "base/stop.h"
 #include "data/fetch/part_file.h"
@@ -27,12 +26,6 @@ struct AddressTrouble {
 struct PartTrouble {
   std::string reason;
 };
-
-// Made once and never given back: its code may run until the end of the process.
-Web& web() {
-  static Web* const instance = static_cast<Web*>(require_module("fetch").create());
-  return *instance;
-}
 
 std::string file_name(const Download& download) {
   return download.path.filename().string();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/fetch/web.h"
+#include "base/web.h"
 
 namespace evener::data {
 

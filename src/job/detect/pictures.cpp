@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/terminal_text.h"
@@ -136,7 +137,7 @@ report::MissedImage miss_of(const LookedAt& photo, data::Picture picture, const 
   for (task::DrawnBox& box : boxes) box.x1 *= scale, box.y1 *= scale, box.x2 *= scale, box.y2 *= scale;
   return {photo.found.file, static_cast<std::int64_t>(photo.matched.missed.size()),
           static_cast<std::int64_t>(photo.matched.wrong.size()),
-          report::base64(data::encode_jpeg(task::with_boxes(std::move(picture), boxes, lettering), kQuality))};
+          to_base64(data::encode_jpeg(task::with_boxes(std::move(picture), boxes, lettering), kQuality))};
 }
 
 /// What the page tells of a picture.

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/plural.h"
+#include "base/terminal_text.h"
 #include "base/utf8.h"
 #include "report/format.h"
 
@@ -99,7 +100,7 @@ std::string quality_text(const task::DetectionQuality& quality, const std::vecto
   for (std::size_t c = 0; c < classes.size(); ++c) {
     const task::ClassPrecision& of_class = quality.classes[c];
     if (of_class.true_boxes == 0) continue;
-    const std::string name = report::printable(classes[c]);
+    const std::string name = one_line(classes[c]);
     text += fmt::format(
         "  {}{}{}@0.5, {}@0.5:0.95 ({})\n", name,
         std::string(std::max<std::size_t>(26, report::display_width(name) + 3) - 2 - report::display_width(name), ' '),

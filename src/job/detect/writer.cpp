@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/terminal_text.h"
 #include "base/utf8.h"
 #include "report/format.h"
 
@@ -58,7 +59,7 @@ std::string summary_of(const task::FoundBoxes& found, const std::vector<std::str
     if (of_class.size() > kMostScores) some += ", ...";
     text += fmt::format("{}{}{} ({})", text.empty() ? "" : ", ",
                         of_class.size() == 1 ? "" : std::to_string(of_class.size()) + " ",
-                        report::printable(classes[static_cast<std::size_t>(label)]), some);
+                        one_line(classes[static_cast<std::size_t>(label)]), some);
   }
   return text.empty() ? "-" : text;
 }
@@ -119,7 +120,7 @@ void DetectionWriter::tell(const task::FoundBoxes& told) {
   } else if (format_ == "jsonl") {
     observer_.tell(json_line(told, classes));
   } else if (format_ == "table") {
-    observer_.tell(fmt::format("{}  {}\n", report::printable(told.file), summary_of(told, classes)));
+    observer_.tell(fmt::format("{}  {}\n", one_line(told.file), summary_of(told, classes)));
   }
 }
 

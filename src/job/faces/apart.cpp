@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
@@ -18,29 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kApart = "apart.csv";
-constexpr const char* kSeparators = ",;\t";
-
-/// Takes the first cell off a line, with its separator; quotes around it are left out and doubled ones made single.
-std::string take_cell(std::string& line) {
-  std::string cell;
-  bool quoted = false;
-  std::size_t at = 0;
-  for (; at < line.size(); ++at) {
-    const char c = line[at];
-    if (c == '"') {
-      if (quoted && at + 1 < line.size() && line[at + 1] == '"')
-        cell += line[++at];
-      else
-        quoted = !quoted;
-    } else if (!quoted && std::string_view(kSeparators).find(c) != std::string_view::npos) {
-      break;
-    } else {
-      cell += c;
-    }
-  }
-  line.erase(0, at + 1);
-  return cell;
-}
 
 }  // namespace
 
@@ -52,14 +30,16 @@ FacesApart::FacesApart(const fs::path& folder) {
   std::size_t number = 0;
   for (std::string all; std::getline(text, all);) {
     ++number;
-    std::string rest(trimmed(all));
-    if (rest.empty() || (number == 1 && rest.starts_with("file"))) continue;
-    const std::string file = take_cell(rest);
-    const auto face = to_number<std::size_t>(trimmed(take_cell(rest)));
+    const std::string_view line = trimmed(all);
+    if (line.empty() || (number == 1 && line.starts_with("file"))) continue;
+    std::vector<std::string> cells = csv_cells(line, ",;\t");
+    cells.resize(2);
+    const std::string& file = cells[0];
+    const auto face = to_number<std::size_t>(trimmed(cells[1]));
     if (file.empty() || !face) {
       throw Error(
           fmt::format("line {} of '{}', {}, is not a photo and the number of a face on it, as in photos/a.jpg,0",
-                      number, path.string(), quoted_text(trimmed(all))));
+                      number, path.string(), quoted_text(line)));
     }
     lines_.push_back({from_utf8_text(file), *face});
   }

@@ -11,13 +11,13 @@
 #include <span>
 #include <utility>
 
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/output_error.h"
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "job/progress.h"
-#include "report/format.h"
 
 namespace evener::job {
 namespace {
@@ -60,7 +60,7 @@ class PairRows {
   }
 
  private:
-  std::string file(std::size_t face) const { return report::csv_cell(to_utf8_text(request_.file_of(face))); }
+  std::string file(std::size_t face) const { return csv_cell(to_utf8_text(request_.file_of(face))); }
 
   const ComparisonRequest& request_;
 };

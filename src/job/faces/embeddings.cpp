@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/plural.h"
@@ -17,7 +18,6 @@
 #include "job/faces/comparison.h"
 #include "job/train/hosts.h"
 #include "record/record_json.h"
-#include "report/format.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
 #include "weights/metadata_json.h"
@@ -102,7 +102,7 @@ void check_options(const FacesCommandFlags& flags) {
   for (const OptionBase* option : static_cast<const OptionGroup&>(flags.networks).options()) refuse(*option);
   for (const OptionBase* option : std::initializer_list<const OptionBase*>{
            &flags.photos.pairs, &flags.photos.strict, &flags.placement.precision, &flags.placement.memory,
-           &flags.output.resume, &flags.output.chunk, &flags.output.scaling, &flags.output.sort}) {
+           &flags.output.resume, &flags.output.chunk, &flags.output.sort}) {
     refuse(*option);
   }
 }
@@ -111,7 +111,7 @@ void write_groups(const fs::path& path, const StoredFaces& faces, const std::vec
   write_file_atomically(path, [&](std::ostream& out) {
     out << "face,file,group\n";
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      out << fmt::format("{},{},", i, report::csv_cell(to_utf8_text(faces.files[i])));
+      out << fmt::format("{},{},", i, csv_cell(to_utf8_text(faces.files[i])));
       out << (groups[i] >= 0 ? fmt::format("{}\n", groups[i] + 1) : "\n");
     }
   });

@@ -130,10 +130,6 @@ struct FacesOutputFlags : OptionGroup {
                     {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
                     50,
                     {.range = from_to(1, 1000000), .recorded = false}};
-  Option<bool> scaling{*this,
-                       {"--scaling", "", "Also measure how workers share the work, from one to all (scaling.csv)"},
-                       false,
-                       {.recorded = false}};
   Option<std::string> sort{
       *this,
       {"--sort", "DIR", "Link the photos into a folder for each person there, named as names.csv in --out says"},

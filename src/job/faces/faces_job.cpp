@@ -269,8 +269,6 @@ class FacesOnPhotos {
     lanes_ = job.lanes();
     line_.note(fmt::format("{} on {}: {}", counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo"),
                            options_.plan.text, counted(lanes_, "thread")));
-    forget_scaling(run_.folder());
-    if (*flags_.output.scaling) scaling_ = measure_scaling(job, photos_, counts_.to_do, run_.folder(), line_);
     GrowingResults results(run_.folder(), photos_, counts_.to_do.size(), journal, all, line_);
     try {
       result_ = job.run(
@@ -291,7 +289,6 @@ class FacesOnPhotos {
     record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
     add_comparison(record, found_.faces.size(), tells_persons() ? std::optional(found_.person_count) : std::nullopt);
     add_chunks(record, chunks_);
-    if (scaling_) add_scaling(record, *scaling_);
     if (pairs_.empty()) return;
     judged_ = judge_pairs(pairs_, found_, photos_, run_.folder() / "judged_pairs.csv");
     if (judged_->result) add_judgement(record, *judged_->result);
@@ -306,10 +303,6 @@ class FacesOnPhotos {
       summary.push_back(judgement_text(*judged_));
       story.judgement = {summary.back(), {}, judged_->result->equal_error_rate};
       for (const auto& point : judged_->result->curve) story.judgement->curve.emplace_back(point.different, point.same);
-    }
-    if (scaling_) {
-      summary.push_back(scaling_text(*scaling_));
-      story.scaling = scaling_on_page(*scaling_);
     }
     story.chunks = chunks_on_page(chunks_);
     story.summary = summary;
@@ -330,7 +323,6 @@ class FacesOnPhotos {
   task::FacesResult result_;
   FoundFaces found_;
   std::vector<task::FacesChunk> chunks_;
-  std::optional<WorkerScaling> scaling_;
   std::size_t lanes_ = 1;
   std::optional<JudgedPhotos> judged_;
 };

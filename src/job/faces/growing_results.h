@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/csv.h"
 #include "data/pictures.h"
 #include "job/faces/tables.h"
 #include "job/observer.h"
@@ -36,7 +37,7 @@ class GrowingResults {
   task::FacesJournal& journal_;
   std::vector<task::PhotoFaces>& all_;
   Observer& line_;
-  GrowingTable table_, chunk_rows_;
+  CsvWriter table_, chunk_rows_;
   std::vector<task::FacesChunk> chunks_;
   std::size_t thumbnails_ = 0;  // in memory, of known photos and new ones
   std::size_t done_ = 0, faces_ = 0;

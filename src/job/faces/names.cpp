@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
-#include "report/format.h"
 
 namespace evener::job {
 namespace {
@@ -30,13 +30,8 @@ struct NameLine {
 
 /// A name as spreadsheets write it: in quotes where it has commas or quotes, which are doubled.
 std::string unquoted(std::string_view cell) {
-  if (cell.size() < 2 || cell.front() != '"' || cell.back() != '"') return std::string(cell);
-  std::string name;
-  for (std::size_t i = 1; i + 1 < cell.size(); ++i) {
-    name += cell[i];
-    if (cell[i] == '"' && cell[i + 1] == '"') ++i;
-  }
-  return name;
+  const bool quoted = cell.size() >= 2 && cell.front() == '"' && cell.back() == '"';
+  return quoted ? csv_cells(cell, "").front() : std::string(cell);
 }
 
 /// Absent for a line without a group's number.
@@ -125,7 +120,7 @@ void PersonNames::write(const fs::path& folder, const std::set<int>& persons) co
   std::set<int> all = persons;
   for (const auto& [person, name] : names_) all.insert(person);
   std::string text = std::string(kNamesHeading) + "\n";
-  for (const int person : all) text += fmt::format("{},{}\n", person + 1, report::csv_cell(of(person)));
+  for (const int person : all) text += fmt::format("{},{}\n", person + 1, csv_cell(of(person)));
   write_file_atomically(names_file(folder), text);
 }
 

@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/utf8.h"
-#include "report/format.h"
 
 namespace evener::job {
 namespace {
@@ -21,15 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string> fields_of(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  const char separator = line.find('\t') != std::string::npos ? '\t' : ',';
-  if (line.find(separator) == std::string::npos) {
-    for (std::string field; stream >> field;) fields.push_back(field);
-    return fields;
+  if (line.find_first_of(",\t") != std::string::npos) {
+    return csv_cells(line, line.find('\t') != std::string::npos ? "\t" : ",");
   }
-  for (std::string field; std::getline(stream, field, separator);) fields.push_back(field);
-  return fields;
+  std::istringstream words(line);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 /// Why so many pairs of one person and of two can't be judged; "" if they can.
@@ -106,9 +102,8 @@ JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& 
     }
     const double apart = distance(found.embeddings[first->second], found.embeddings[second->second]);
     distances.push_back({apart, pair.same});
-    rows += fmt::format("{},{},{:d},{:.6f},{:.6f}\n", report::csv_cell(to_utf8_text(photos.source(pair.first))),
-                        report::csv_cell(to_utf8_text(photos.source(pair.second))), pair.same, apart,
-                        1 - apart * apart / 2);
+    rows += fmt::format("{},{},{:d},{:.6f},{:.6f}\n", csv_cell(to_utf8_text(photos.source(pair.first))),
+                        csv_cell(to_utf8_text(photos.source(pair.second))), pair.same, apart, 1 - apart * apart / 2);
   }
   write_file_atomically(table, rows);
   const auto same = static_cast<std::size_t>(std::ranges::count(distances, true, &task::JudgedPair::same));

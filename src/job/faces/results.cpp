@@ -38,7 +38,7 @@ void for_each_photo(const FoundFaces& found, const data::Pictures& photos, const
 
 void write_table(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
   write_file_atomically(path, [&](std::ostream& out) {
-    out << faces_heading();
+    out << faces_heading() << "\n";
     for_each_photo(found, photos, [&](const std::string& file, std::size_t first, std::size_t count) {
       const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
       out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
@@ -68,7 +68,6 @@ report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const
   page.histogram = found.histogram;
   page.judgement = story.judgement;
   page.chunks = story.chunks;
-  page.scaling = story.scaling;
   std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
   for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
     const task::EmbeddedFace& face = found.faces[i];

@@ -64,7 +64,6 @@ struct FacesStory {
   std::vector<std::string> notes = {}, summary = {};  // sentences
   std::optional<report::JudgementOnPage> judgement = {};
   std::vector<report::ChunkOnPage> chunks = {};
-  std::optional<report::ScalingOnPage> scaling = {};
   bool tells_persons = true;
 };
 

@@ -2,12 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <utility>
-
-#include "base/output_error.h"
+#include "base/csv.h"
 #include "base/utf8.h"
-#include "report/format.h"
 
 namespace evener::job {
 
@@ -16,38 +12,26 @@ std::string faces_heading() {
   for (const char* part : {"left_eye", "right_eye", "nose", "mouth_left", "mouth_right"}) {
     heading += fmt::format(",{0}_x,{0}_y", part);
   }
-  return heading + ",group,name\n";
+  return heading + ",group,name";
 }
 
 std::string faces_rows(const std::string& file, const std::vector<task::EmbeddedFace>& faces,
                        const std::vector<int>& groups, const PersonNames& names) {
-  const std::string name = report::csv_cell(to_utf8_text(file));
+  const std::string name = csv_cell(to_utf8_text(file));
   std::string rows;
   for (std::size_t i = 0; i < faces.size(); ++i) {
     const task::FaceBox& box = faces[i].face.box;
     rows += fmt::format("{},{},{:.2f},{:.2f},{:.2f},{:.2f},{:.6f}", name, i, box.x1, box.y1, box.x2, box.y2,
                         box.probability);
     for (const task::Point& point : faces[i].face.landmarks) rows += fmt::format(",{:.2f},{:.2f}", point.x, point.y);
-    rows += i < groups.size() && groups[i] >= 0
-                ? fmt::format(",{},{}\n", groups[i] + 1, report::csv_cell(names.of(groups[i])))
-                : ",,\n";
+    rows += i < groups.size() && groups[i] >= 0 ? fmt::format(",{},{}\n", groups[i] + 1, csv_cell(names.of(groups[i])))
+                                                : ",,\n";
   }
   return rows;
 }
 
-GrowingTable::GrowingTable(std::filesystem::path path, const std::string& heading)
-    : path_(std::move(path)), file_(path_, std::ios::binary | std::ios::trunc) {
-  add(heading);
-}
-
-void GrowingTable::add(const std::string& lines) {
-  errno = 0;
-  file_ << lines << std::flush;
-  if (!file_) fail_to_write(path_, errno);
-}
-
 std::string chunks_heading() {
-  return "worker,chunk,photos,faces,begin_s,seconds,worker_cpu_percent,process_cpu_percent,rss_bytes\n";
+  return "worker,chunk,photos,faces,begin_s,seconds,worker_cpu_percent,process_cpu_percent,rss_bytes";
 }
 
 std::string chunk_row(const task::FacesChunk& chunk) {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -18,20 +16,6 @@ namespace evener::job {
 std::string faces_heading();
 std::string faces_rows(const std::string& file, const std::vector<task::EmbeddedFace>& faces,
                        const std::vector<int>& groups = {}, const PersonNames& names = {});
-
-/// A file to which lines are added one by one, in place of one that was there.
-class GrowingTable {
- public:
-  /// Throws Error where it can't be written, as add() does.
-  GrowingTable(std::filesystem::path path, const std::string& heading);
-
-  /// The lines are with the operating system afterwards.
-  void add(const std::string& lines);
-
- private:
-  std::filesystem::path path_;
-  std::ofstream file_;
-};
 
 std::string chunks_heading();
 std::string chunk_row(const task::FacesChunk& chunk);

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/tensor.h"
 #include "data/codecs/colour.h"
 #include "data/codecs/png_encode.h"
@@ -20,7 +21,7 @@ constexpr std::int64_t kShownSide = 104;
 }  // namespace
 
 std::string SmallPicture::text() const {
-  return report::base64(data::encode_png(shape, planes));
+  return to_base64(data::encode_png(shape, planes));
 }
 
 SmallPicture small_picture(const data::Samples& samples, std::size_t index) {

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "job/serve/base64.h"
 #include "job/serve/request_json.h"
 #include "task/infer.h"
 

@@ -25,7 +25,8 @@ class Questioner {
 
 /// A command, run by the shell; its answer is what it writes on stdout. After `limit_s` it is killed.
 std::unique_ptr<Questioner> ask_command(std::string command, double limit_s);
-/// GET of an http:// address. Throws UsageError for another one, and Error for a host that is not known.
+/// GET of an http:// or https:// address, past any proxy. Throws UsageError for another one, and Error where the module
+/// that asks isn't there.
 std::unique_ptr<Questioner> ask_http(const std::string& url, double limit_s);
 
 }  // namespace evener::measure

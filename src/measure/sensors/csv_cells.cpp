@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
@@ -91,18 +92,9 @@ char csv_separator(std::string_view line) {
   return has_semicolon ? ';' : ',';
 }
 
-std::vector<std::string> csv_cells(std::string_view line, char separator) {
-  std::vector<std::string> cells;
-  std::size_t begin = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i <= line.size(); ++i) {
-    if (i < line.size() && line[i] == '"') quoted = !quoted;
-    if (i < line.size() && (quoted || line[i] != separator)) continue;
-    std::string_view cell = trimmed(line.substr(begin, i - begin));
-    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = trimmed(cell.substr(1, cell.size() - 2));
-    cells.emplace_back(cell);
-    begin = i + 1;
-  }
+std::vector<std::string> trimmed_cells(std::string_view line, char separator) {
+  std::vector<std::string> cells = csv_cells(line, {&separator, 1});
+  for (std::string& cell : cells) cell = trimmed(cell);
   return cells;
 }
 

@@ -12,8 +12,8 @@ namespace evener::measure {
 /// What stands between the cells of a line: a tab or a semicolon where there is one outside of quotes, otherwise a
 /// comma.
 char csv_separator(std::string_view line);
-/// The cells without blanks and quotes around them.
-std::vector<std::string> csv_cells(std::string_view line, char separator);
+/// The cells of a line, without blanks around them.
+std::vector<std::string> trimmed_cells(std::string_view line, char separator);
 
 /// How a column of numbers is written, as far as its rows have shown it.
 enum class DecimalMark { kUnknown, kPoint, kComma };

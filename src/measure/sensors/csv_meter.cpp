@@ -69,7 +69,7 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
   }
   header = text_without_byte_order_mark(std::move(header));
   separator_ = csv_separator(header);
-  const std::vector<std::string> titles = csv_cells(header, separator_);
+  const std::vector<std::string> titles = trimmed_cells(header, separator_);
   columns_ = titles.size();
   const auto column = [&](const std::string& title) {
     return static_cast<std::size_t>(std::ranges::find(titles, title) - titles.begin());
@@ -121,7 +121,7 @@ std::string CsvMeter::trouble_at_the_start() {
 CsvMeter::Row CsvMeter::row_of(const std::string& line) {
   Row row;
   try {
-    std::vector<std::string> cells = csv_cells(line, separator_);
+    std::vector<std::string> cells = trimmed_cells(line, separator_);
     while (cells.size() > columns_ && cells.back().empty()) cells.pop_back();
     if (cells.size() == 1 && cells.front().empty()) return row;
     if (cells.size() > columns_ || cells.size() <= std::max(time_column_, value_column_)) {

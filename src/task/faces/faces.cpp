@@ -254,10 +254,10 @@ DetectorTimes FacesJob::detector_times() const {
 
 FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::size_t>& which,
                           const std::function<void(PhotoFaces)>& on_photo,
-                          const std::function<void(const FacesChunk&)>& on_chunk, int workers) {
+                          const std::function<void(const FacesChunk&)>& on_chunk) {
   std::size_t next = 0;
   Gathering gathering(on_photo);
-  const int lanes = workers > 0 ? workers : static_cast<int>(detectors_.size());
+  const int lanes = static_cast<int>(detectors_.size());
   const DetectorTimes before = detector_times();
   room_->forget();
   const std::size_t batch = embedder_->batch();

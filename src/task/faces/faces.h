@@ -82,11 +82,10 @@ class FacesJob {
 
   /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
   /// but by any thread and in no order, as soon as all its faces are embedded.
-  /// `on_chunk`: for each so many photos of a worker, likewise. `workers`: that share the photos, lanes() at most; 0 =
-  /// lanes().
+  /// `on_chunk`: for each so many photos of a worker, likewise.
   FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
                   const std::function<void(PhotoFaces)>& on_photo,
-                  const std::function<void(const FacesChunk&)>& on_chunk = {}, int workers = 0);
+                  const std::function<void(const FacesChunk&)>& on_chunk = {});
 
  private:
   struct Found;

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "data/fetch/web.h"
+#include "base/web.h"
 
 namespace evener::data::fetch_module {
 

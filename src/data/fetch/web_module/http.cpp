@@ -52,6 +52,7 @@ void take_header(ResponseHead& head, std::string_view line) {
   if (name == "content-range") head.content_range = lower(value);
   if (name == "etag") head.etag = value;
   if (name == "last-modified") head.last_modified = value;
+  if (name == "date") head.date = value;
 }
 
 void give_head(Transfer& transfer) {
@@ -120,6 +121,7 @@ void append(HeaderList& list, const std::string& line) {
 
 HeaderList headers_of(const HttpRequest& request) {
   HeaderList list;
+  for (const std::string& line : request.headers) append(list, line);
   append(list, "Accept-Encoding: identity");  // checksums are those of the files as they lie there
   if (request.first_byte > 0 && !request.if_range.empty()) append(list, "If-Range: " + request.if_range);
   return list;
@@ -144,6 +146,8 @@ void set_request(CURL* handle, const HttpRequest& request) {
   curl_easy_setopt(handle, CURLOPT_MAXREDIRS, kMostRedirects);
   allow_protocols(handle, lower(request.url).starts_with("https:"));
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.stalled_after_s));
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.whole_ms));
+  if (!request.by_proxy) curl_easy_setopt(handle, CURLOPT_PROXY, "");
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.stalled_after_s));
   // Not CURLOPT_RESUME_FROM: with it an answer with the whole file is an error.

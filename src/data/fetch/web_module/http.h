@@ -1,7 +1,7 @@
 // One HTTP(S) request by libcurl.
 #pragma once
 
-#include "data/fetch/web.h"
+#include "base/web.h"
 
 namespace evener::data::fetch_module {
 

@@ -31,6 +31,6 @@ const char* unusable_reason() {
 
 extern "C" {
 extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module = evener::module_entry<evener::data::Web, evener::data::fetch_module::CurlWeb>(
+const evener::ModuleEntry evener_module = evener::module_entry<evener::Web, evener::data::fetch_module::CurlWeb>(
     evener::data::fetch_module::version, evener::data::fetch_module::unusable_reason);
 }

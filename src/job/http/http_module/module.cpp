@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 #include "base/module_entry.h"
 #include "base/this_work.h"
 #include "job/http/http_module/connection.h"
-#include "job/http/http_module/connection_threads.h"
 #include "job/http/http_module/library_server.h"
 #include "job/http/http_module/listener.h"
 
@@ -39,6 +42,47 @@ void refuse(int socket) {
   shutdown(socket, SHUT_WR);
   ::close(socket);
 }
+
+/// A thread for each connection, so many at most.
+class ConnectionThreads {
+ public:
+  /// `serve` owns the socket that it is given, and throws nothing.
+  ConnectionThreads(std::size_t most, std::function<void(int socket)> serve) : most_(most), serve_(std::move(serve)) {}
+  ~ConnectionThreads() { finish(); }
+  ConnectionThreads(const ConnectionThreads&) = delete;
+  ConnectionThreads& operator=(const ConnectionThreads&) = delete;
+
+  /// False where there are as many already: the socket is still the caller's.
+  bool take(int socket) {
+    const std::lock_guard lock(mutex_);
+    if (busy_ == most_) return false;
+    try {
+      std::thread([this, socket] {
+        serve_(socket);
+        const std::lock_guard done(mutex_);
+        --busy_;
+        ended_.notify_all();
+      }).detach();
+    } catch (const std::system_error&) {  // the system has no more threads
+      return false;
+    }
+    ++busy_;
+    return true;
+  }
+
+  /// Waits until all that were taken are served.
+  void finish() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return busy_ == 0; });
+  }
+
+ private:
+  const std::size_t most_;
+  const std::function<void(int)> serve_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::size_t busy_ = 0;
+};
 
 class ThreadedServer : public HttpServer {
  public:

@@ -1,5 +1,5 @@
 // What the module "fetch" does for the program: one HTTP(S) request, and checksums. No types of its libraries here; the
-// rules of downloading (what is accepted, when it goes on, where it lies) stand in fetch.cpp.
+// rules of downloading (what is accepted, when it goes on, where it lies) stand in data/fetch/.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-namespace evener::data {
+namespace evener {
 
 enum class ChecksumKind { kMd5, kSha256 };
 
@@ -17,18 +18,21 @@ enum class ChecksumKind { kMd5, kSha256 };
 struct ResponseHead {
   int status = 0;
   std::optional<std::uint64_t> content_bytes;  // of the body that follows, as announced
-  std::string content_type, content_range, etag, last_modified;
+  std::string content_type, content_range, etag, last_modified, date;
 };
 
 struct HttpRequest {
-  std::string url;
-  std::uint64_t first_byte = 0;  // above 0: only the bytes from there on are asked for
-  std::string if_range;          // ... and only if the file still has this ETag or date
-  int stalled_after_s = 30;      // without a connection, or below 1 byte/s
+  std::string url = {};
+  std::uint64_t first_byte = 0;           // above 0: only the bytes from there on are asked for
+  std::string if_range = {};              // ... and only if the file still has this ETag or date
+  int stalled_after_s = 30;               // without a connection, or below 1 byte/s
+  int whole_ms = 0;                       // that all of it may take; 0 = any time
+  bool by_proxy = true;                   // where the environment names one
+  std::vector<std::string> headers = {};  // lines such as "Accept: application/json"
   // An exception from one of these ends the transfer and comes out of get().
-  std::function<void(const ResponseHead&)> on_head;   // once, before the body
-  std::function<void(std::string_view)> on_bytes;     // of the body
-  std::function<bool()> stop = [] { return false; };  // asked about once a second or more often
+  std::function<void(const ResponseHead&)> on_head = {};  // once, before the body
+  std::function<void(std::string_view)> on_bytes = {};    // of the body
+  std::function<bool()> stop = [] { return false; };      // asked about once a second or more often
 };
 
 enum class HttpEnd {
@@ -63,4 +67,7 @@ class Web {
   virtual std::unique_ptr<Digest> digest(ChecksumKind kind) = 0;
 };
 
-}  // namespace evener::data
+/// That of the module; throws Error where it can't be used.
+Web& web();
+
+}  // namespace evener

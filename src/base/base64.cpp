@@ -1,9 +1,11 @@
-#include "job/serve/base64.h"
+#include "base/base64.h"
 
 #include <cstdint>
 
-namespace evener::job {
+namespace evener {
 namespace {
+
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 int six_bits(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -14,6 +16,20 @@ int six_bits(char c) {
 }
 
 }  // namespace
+
+std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t k) -> std::uint32_t {
+      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0;
+    };
+    const std::uint32_t three = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (int digit = 0; digit < 4; ++digit) text += kDigits[three >> (18 - 6 * digit) & 63];
+    for (std::size_t k = bytes.size() - i; k < 3; ++k) text[text.size() - (3 - k)] = '=';
+  }
+  return text;
+}
 
 std::optional<std::string> from_base64(std::string_view text) {
   for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
@@ -34,4 +50,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace evener::job
+}  // namespace evener

@@ -1,0 +1,13 @@
+#include "base/web.h"
+
+#include "base/module.h"
+
+namespace evener {
+
+// Made once and never given back: its code may run until the end of the process.
+Web& web() {
+  static Web* const instance = static_cast<Web*>(require_module("fetch").create());
+  return *instance;
+}
+
+}  // namespace evener

@@ -41,8 +41,9 @@ std::string said_of(const std::function<void(record::EpochRecord&)>& change, std
   epoch.share = 0.5;
   epoch.train_loss = 0.25;
   change(epoch);
+  record::set_speed(epoch, 1000);
   testing::internal::CaptureStderr();
-  loud.epoch(epoch, 1000);
+  loud.epoch(epoch);
   return testing::internal::GetCapturedStderr();
 }
 

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 /// Counts epochs, and asks its own training to stop after some.
 struct EpochWatcher : TrainWatcher {
-  void epoch(const record::EpochRecord& /*epoch*/, std::size_t /*train_images*/) override {
+  void epoch(const record::EpochRecord& /*epoch*/) override {
     if (++epochs == stop_after) stop.request();
   }
   int epochs = 0, stop_after = 0;

@@ -33,7 +33,7 @@ struct Classes {
     record::EpochRecord epoch;
     epoch.epoch = number;
     epoch.train_loss = loss;
-    epoch.learning_rate = 0.2 / number;
+    epoch.lr = 0.2 / number;
     epoch.train_accuracy = train_accuracy;
     epoch.val_accuracy = val_accuracy;
     result.epochs.push_back(epoch);

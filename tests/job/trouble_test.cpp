@@ -29,7 +29,7 @@ struct Training {
       record::EpochRecord done;
       done.epoch = epoch;
       done.train_loss = 0.6 / epoch;
-      done.learning_rate = 0.05;
+      done.lr = 0.05;
       done.train_accuracy = 0.95;
       done.val_accuracy = 0.9;
       result.epochs.push_back(done);
@@ -70,7 +70,7 @@ TEST(Trouble, ALossThatWaversWithItsBatchesIsNone) {
   for (std::size_t i = 0; i < epochs.size(); ++i) {
     record::EpochRecord& epoch = training.result.epochs[i];
     std::tie(epoch.train_loss, epoch.train_accuracy) = epochs[i];
-    epoch.learning_rate = 3e-7;
+    epoch.lr = 3e-7;
   }
   EXPECT_THAT(training.trouble(), IsEmpty());
   training.result.epochs[2].train_accuracy = 0.75;

@@ -44,7 +44,7 @@ Record full_record() {
   record.phases_s = {{"forward", 1.5}};
   record.hidden_s = {{"decode", 0.5}};
   record.images_per_s = {20, Interval{19, 21}, {19, 20, 21}, "epochs after the first", ""};
-  record.training.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, {{"val_map_50", 0.3}}, {{"read", 0.25}}}};
+  record.training.epochs = {{1, 2, 3, 4, 5, 6, 0.7, 8, 0.9, true, true, 0.5, {{"val_map_50", 0.3}}, {{"read", 0.25}}}};
   record.training.accuracy = {0.1, 0.2, 3, 0.4, "best", 0.5, 0.6};
   record.confusion = {"test", {{5, 1}, {0, 7}}};
   record.layers = {{"conv1", "conv2d", {"relu"}, 0.001, 0.002, 1000, 2000, 0.5},

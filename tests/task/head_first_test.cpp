@@ -138,7 +138,7 @@ TEST_F(HeadFirstRun, ReplicasBeginWithOneFit) {
   const TrainResult two = run(options, "two");
   ASSERT_EQ(two.epochs.size(), 2U);
   EXPECT_EQ(two.epochs[0].val_accuracy, alone.epochs[0].val_accuracy);
-  EXPECT_NEAR(two.epochs[1].train_loss / alone.epochs[1].train_loss, 1, 0.02);
+  EXPECT_NEAR(two.epochs[1].train_loss.value() / alone.epochs[1].train_loss.value(), 1, 0.02);
 }
 
 TEST_F(HeadFirstRun, IsLeftOutWhereTheHeadFitsOrItIsTurnedOff) {

@@ -127,7 +127,7 @@ TEST_F(LateTimes, OfTheFirstStepIsWhenItsResultIsKnown) {
   options_.epochs = 1;
   Ready ready;
   const TrainResult result = test::train(options_, ready);
-  EXPECT_GE(result.first_step_s, device_.first_done_s - ready.running_at_s);
+  EXPECT_GE(result.times.first_step, device_.first_done_s - ready.running_at_s);
 }
 
 TEST_F(LateTimes, OfATrialAreTheDevices) {

@@ -102,7 +102,7 @@ TEST_P(ResumeTest, ARunStoppedAtAnyStepOfAnEpochEndsAsTheWholeOne) {
     EXPECT_EQ(rest.best_epoch, whole.best_epoch);
     ASSERT_EQ(rest.epochs.size(), whole.epochs.size());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
-      EXPECT_DOUBLE_EQ(rest.epochs[i].train_loss, whole.epochs[i].train_loss);
+      EXPECT_DOUBLE_EQ(rest.epochs[i].train_loss.value(), whole.epochs[i].train_loss.value());
       EXPECT_DOUBLE_EQ(*rest.epochs[i].train_accuracy, *whole.epochs[i].train_accuracy);
       EXPECT_EQ(rest.epochs[i].val_loss, whole.epochs[i].val_loss);
     }

@@ -5,6 +5,7 @@
 // What a visitor knows, besides values, structs, lists, maps and optional ones by value():
 //   text               an empty text is null in a file
 //   not_negative       seconds, joules, rates: 0 or more
+//   column_if_known    the same; a table has a column of it only where some row has a value
 //   share              0 to 1
 //   interval           null or two numbers
 //   required           a value without which a file says nothing: reading refuses to do without
@@ -40,6 +41,7 @@ class PlainVisitor {
   void required(const char* key, auto& member) { self().value(key, member); }
   void text(const char* key, auto& member) { self().value(key, member); }
   void not_negative(const char* key, auto& member) { self().value(key, member); }
+  void column_if_known(const char* key, auto& member) { self().value(key, member); }
   void share(const char* key, auto& member) { self().value(key, member); }
   void interval(const char* key, auto& member) { self().value(key, member); }
   void square(const char* key, auto& rows) { self().value(key, rows); }

@@ -1,37 +1,50 @@
 // A table of structs of numbers that describe() shows (base/described.h), as CSV: a row for each.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/described.h"
 
 namespace evener::record {
 
-/// The cells of one row. A map of numbers has a column for each of its names, wherever any row has that.
+/// The cells of one row: a column's name and its text, empty where that is not known.
 class CsvRow : public PlainVisitor<CsvRow> {
  public:
   struct Column {
-    std::string name;                                            // empty: those of a map
-    std::string cell = {};                                       // empty: not known
-    std::map<std::string, std::string, std::less<>> cells = {};  // of a map
+    std::string name, cell;
+    bool if_known = false;  // the table has it only where some row has a cell
   };
 
   template <typename T>
   void value(const char* key, const T& member) {
     columns_.push_back({key, cell_of(member)});
   }
+  /// A map of numbers has a column for each of its names, wherever any row has that.
   void value(const char* /*key*/, const std::map<std::string, double>& members) {
-    Column& column = columns_.emplace_back();
-    for (const auto& [name, number] : members) column.cells[name] = cell_of(number);
+    map_at_ = columns_.size();
+    for (const auto& [name, number] : members) named_[name] = cell_of(number);
+  }
+  template <typename T>
+  void column_if_known(const char* key, const T& member) {
+    columns_.push_back({key, cell_of(member), true});
   }
   template <typename Members>
   void outside_tables(Members /*members*/) {}
 
+  /// Puts the cells of the map's names among the others.
+  void spread(const std::set<std::string>& names) {
+    std::vector<Column> spread;
+    for (const std::string& name : names) spread.push_back({name, named_[name]});
+    columns_.insert(columns_.begin() + static_cast<std::ptrdiff_t>(map_at_), spread.begin(), spread.end());
+  }
+
+  const std::map<std::string, std::string>& named() const { return named_; }
   const std::vector<Column>& columns() const { return columns_; }
 
  private:
@@ -44,43 +57,34 @@ class CsvRow : public PlainVisitor<CsvRow> {
   }
 
   std::vector<Column> columns_;
+  std::map<std::string, std::string> named_;  // of the map
+  std::size_t map_at_ = 0;                    // the column that it stands before
 };
 
 /// The heading and the rows, each with its end of line.
 template <typename T>
 std::string described_csv(const std::vector<T>& structs) {
-  std::vector<CsvRow> rows(structs.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) describe(rows[i], structs[i]);
-  CsvRow heading;
-  describe(heading, static_cast<const T&>(T()));
-  std::set<std::string> names;  // of all maps of a struct together: it has one
+  std::vector<CsvRow> rows(structs.size() + 1);  // the last one is that of no struct, for the heading
+  for (std::size_t i = 0; i < structs.size(); ++i) describe(rows[i], structs[i]);
+  const T nothing{};
+  describe(rows.back(), nothing);
+  std::set<std::string> names;
   for (const CsvRow& row : rows) {
-    for (const CsvRow::Column& column : row.columns()) {
-      for (const auto& [name, cell] : column.cells) names.insert(name);
-    }
+    for (const auto& [name, cell] : row.named()) names.insert(name);
   }
-  const auto line = [&](const CsvRow& row, auto cell_of, auto named_cell) {
-    std::string text;
-    bool is_first = true;
-    const auto add = [&](const std::string& cell) { text += (std::exchange(is_first, false) ? "" : ",") + cell; };
-    for (const CsvRow::Column& column : row.columns()) {
-      if (!column.name.empty()) add(cell_of(column));
-      if (!column.name.empty()) continue;
-      for (const std::string& name : names) add(named_cell(column, name));
-    }
-    return text + "\n";
+  for (CsvRow& row : rows) row.spread(names);
+  std::vector<std::size_t> shown;
+  for (std::size_t c = 0; c < rows.back().columns().size(); ++c) {
+    const auto is_known = [c](const CsvRow& row) { return !row.columns()[c].cell.empty(); };
+    if (!rows.back().columns()[c].if_known || std::any_of(rows.begin(), rows.end(), is_known)) shown.push_back(c);
+  }
+  const auto line = [&shown](const CsvRow& row, std::string CsvRow::Column::*text) {
+    std::string cells;
+    for (const std::size_t c : shown) cells += (c == shown.front() ? "" : ",") + row.columns()[c].*text;
+    return cells + "\n";
   };
-  std::string text = line(
-      heading, [](const CsvRow::Column& column) { return column.name; },
-      [](const CsvRow::Column&, const std::string& name) { return name; });
-  for (const CsvRow& row : rows) {
-    text += line(
-        row, [](const CsvRow::Column& column) { return column.cell; },
-        [](const CsvRow::Column& column, const std::string& name) {
-          const auto found = column.cells.find(name);
-          return found == column.cells.end() ? "" : found->second;
-        });
-  }
+  std::string text = line(rows.back(), &CsvRow::Column::name);
+  for (std::size_t i = 0; i < structs.size(); ++i) text += line(rows[i], &CsvRow::Column::cell);
   return text;
 }
 

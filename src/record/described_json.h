@@ -45,6 +45,7 @@ class JsonWriter {
   }
   void text(const char* key, const std::string& member) { json_[key] = member.empty() ? Json(nullptr) : Json(member); }
   void not_negative(const char* key, const std::optional<double>& member) { value(key, member); }
+  void column_if_known(const char* key, const std::optional<double>& member) { value(key, member); }
   void share(const char* key, const std::optional<double>& member) { value(key, member); }
   void square(const char* key, const std::vector<std::vector<std::int64_t>>& rows) { json_[key] = rows; }
   void schema(const char* key, const char* schema) { json_[key] = schema; }
@@ -194,6 +195,7 @@ class JsonFields {
   void not_negative(const char* key, std::optional<double>& member) {
     json_.read_within(key, 0, std::numeric_limits<double>::infinity(), member);
   }
+  void column_if_known(const char* key, std::optional<double>& member) { not_negative(key, member); }
   void share(const char* key, std::optional<double>& member) { json_.read_within(key, 0, 1, member); }
   void square(const char* key, std::vector<std::vector<std::int64_t>>& rows) {
     json_.read(key, rows);

@@ -139,7 +139,7 @@ void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.share("val_accuracy", epoch.val_accuracy);
   fields.not_negative("validate_seconds", epoch.validate_seconds);
   fields.left_out_if_empty("figures", epoch.figures);
-  fields.not_negative("joules", epoch.joules);
+  fields.column_if_known("joules", epoch.joules);
   fields.outside_tables([&](auto& more) {
     more.left_out_if(!epoch.best, "best", epoch.best);
     more.left_out_if(!epoch.head_only, "head_only", epoch.head_only);

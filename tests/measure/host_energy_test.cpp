@@ -53,7 +53,7 @@ TEST(HostEnergy, EachDeviceOfEachHostCountsOnce) {
   EXPECT_EQ(energy.devices[3].host, "b");
   EXPECT_EQ(energy.devices[3].joules, 700);
   EXPECT_EQ(energy.by_class.at("measured"), 1500);
-  EXPECT_EQ(energy.domains[3].name, "b package-0");
+  EXPECT_EQ(energy.domains[2].name, "b package-0");
   EXPECT_TRUE(record.host_energies.empty());
 }
 

@@ -30,16 +30,9 @@ TEST(GoldenRuns, ARecordIsReadAndWrittenAsItWas) {
   EXPECT_EQ(runs, 5);
 }
 
-TEST(GoldenRuns, TheTableOfEpochsStaysAndHasAColumnOfEnergy) {
+TEST(GoldenRuns, TheTableOfEpochsStays) {
   const fs::path run = golden_run("interrupted");
-  std::string expected;
-  const std::string before = read_file(run / "epochs.csv", 1 << 20);
-  for (std::size_t begin = 0; begin < before.size();) {
-    const std::size_t end = before.find('\n', begin);
-    expected += before.substr(begin, end - begin) + (begin == 0 ? ",joules\n" : ",\n");
-    begin = end + 1;
-  }
-  EXPECT_EQ(epochs_csv(read_record(run)), expected);
+  EXPECT_EQ(epochs_csv(read_record(run)), read_file(run / "epochs.csv", 1 << 20));
 }
 
 TEST(GoldenRuns, ASweepIsReadAndWrittenByteByByte) {

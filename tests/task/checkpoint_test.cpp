@@ -33,6 +33,7 @@ Progress progress_at(int epoch, std::int64_t step) {
   progress.best_epoch = 1;
   progress.best_accuracy = 2.0 / 3;
   progress.best_loss = 0.7 / 3;
+  progress.epochs.reserve(2);
   record::EpochRecord& first = progress.epochs.emplace_back();
   first.epoch = 1;
   first.seconds = 2.5;

@@ -1,7 +1,7 @@
 // What runs of the same work, repeated, say of it and of other work. Of the runs of one way only their mean and range
 // are told: what disturbs a machine lasts longer than a run, so that a few of them don't show how far their mean is
 // off. Two ways are compared by ratios, by Student's t of logarithms, because noise multiplies times.
-// tests/measure/repeats_coverage_test.cpp shows what their intervals cover.
+// tests/record/coverage_test.cpp shows what their intervals cover.
 //
 // Runs stand in blocks: those of one block were made side by side, so that what drifts meanwhile leaves their ratio
 // alone. Of runs that were not made so nothing is claimed. A rule that makes more runs of noisy work lets the data

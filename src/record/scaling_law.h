@@ -37,7 +37,7 @@ double karp_flatt(double speedup, int workers);
 /// their number and `serial_share` of that time stays serial (Gustafson, Reevaluating Amdahl's law, 1988).
 double gustafson(double serial_share, int workers);
 
-/// The seconds that so many workers took for the same work, of repeated runs in blocks (measure/repeats.h).
+/// The seconds that so many workers took for the same work, of repeated runs in blocks (record/repeats.h).
 struct WorkersRuns {
   int workers = 1;
   std::vector<BlockValue> seconds;

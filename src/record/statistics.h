@@ -31,7 +31,7 @@ constexpr std::size_t kFewestSamples = 10;
 
 /// 95 % interval of the median of samples in the order in which they were taken, between two of the samples (as a sign
 /// test has it, so whatever their distribution). The more neighbouring samples are alike, the wider it is: noise that
-/// drifts tells less than as many independent samples. tests/measure/coverage_test.cpp shows what it covers. Absent
+/// drifts tells less than as many independent samples. tests/record/coverage_test.cpp shows what it covers. Absent
 /// below kFewestSamples.
 std::optional<Interval> median_interval(std::span<const double> samples);
 

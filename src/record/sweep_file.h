@@ -66,7 +66,7 @@ struct SweepRecord {
   std::vector<SweepSeries> series;
   int series_now = 1;
 
-  /// The runs whose spread says how many there are; 0 where that was fixed. See measure/repeats.h.
+  /// The runs whose spread says how many there are; 0 where that was fixed. See record/repeats.h.
   std::size_t first_stage() const { return until_width ? static_cast<std::size_t>(repeats) : 0; }
 };
 

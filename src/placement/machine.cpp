@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <tuple>
 
 #include "base/ask_program.h"
 #include "base/error.h"

@@ -48,7 +48,9 @@ fs::path resume_path(const fs::path& dir, const std::string& generation) {
 /// Checkpoints from before criteria had names for their sums hold those of a classifier.
 void name_sums(json& progress) {
   json& partial = progress.at("partial");
-  if (partial.contains("sums") || partial.at("count") == 0) return;
+  if (partial.contains("sums")) return;
+  partial["sums"] = json::array();
+  if (partial.at("count") == 0) return;
   partial["sums"] = {{"loss", partial.at("loss_sum"), partial.at("count")},
                      {"correct", partial.at("correct"), partial.at("count")}};
 }
@@ -57,6 +59,11 @@ void name_sums(json& progress) {
 void leave_out_zeros(record::EpochRecord& epoch) {
   if (!epoch.val_loss) epoch.validate_seconds.reset();
   if (epoch.head_only) epoch.lr.reset();
+}
+
+/// Whether a run that goes on finds what it counts on.
+bool is_whole(const record::EpochRecord& epoch) {
+  return epoch.epoch > 0 && epoch.seconds && epoch.train_loss && (epoch.lr || epoch.head_only);
 }
 
 weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
@@ -122,15 +129,17 @@ void describe(Visitor& visitor, Of<Progress> auto& progress) {
   visitor.required("epoch", progress.epoch);
   visitor.required("step", progress.step);
   visitor.group("partial", [&](auto& partial) {
-    partial.value("sums", progress.partial);
-    partial.value("seconds", progress.partial_seconds);
+    partial.required("sums", progress.partial);
+    partial.required("seconds", progress.partial_seconds);
   });
   visitor.group("best", [&](auto& best) {
-    best.value("epoch", progress.best_epoch);
-    best.value("accuracy", progress.best_accuracy);
-    best.value("loss", progress.best_loss);
+    best.required("epoch", progress.best_epoch);
+    best.required("accuracy", progress.best_accuracy);
+    best.required("loss", progress.best_loss);
   });
   visitor.required("epochs", progress.epochs);
+  visitor.check("epochs", std::ranges::all_of(progress.epochs, is_whole),
+                "expected epochs with their number, seconds, rate and loss");
 }
 
 bool is_finite(const TensorMap& state) {

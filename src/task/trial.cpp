@@ -1,7 +1,6 @@
 #include "task/trial.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/clock.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "base/test_folder.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
@@ -107,6 +108,45 @@ TEST(Checkpoint, ReadsTheSumsOfRunsFromBeforeTheyHadNames) {
   const Checkpoint read = load_last(dir.path());
   EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
   EXPECT_EQ(read.progress.partial_seconds, 1.5);
+}
+
+TEST(Checkpoint, ReadsThatOfAProgramFromBefore) {
+  const Checkpoint read = load_last(test::source_folder() / "tests/golden/runs/interrupted");
+  const Progress& progress = read.progress;
+  EXPECT_EQ(progress.epoch, 2);
+  EXPECT_EQ(progress.step, 1246);
+  EXPECT_EQ(progress.partial_seconds, 0.015600004393490963);
+  EXPECT_EQ(progress.partial, engine::classification_sums(5214.153566837311, 464, 2492));
+  EXPECT_EQ(progress.best_epoch, 2);
+  EXPECT_EQ(progress.best_accuracy, 0.19375);
+  EXPECT_EQ(progress.best_loss, 2.0686017468571665);
+  ASSERT_EQ(progress.epochs.size(), 2u);
+  EXPECT_EQ(progress.epochs[0].lr, 0.05);
+  EXPECT_EQ(progress.epochs[0].validate_seconds, std::nullopt) << "it was not validated, which was told as zero";
+  EXPECT_FALSE(progress.epochs[0].best);
+  EXPECT_EQ(progress.epochs[1].seconds, 0.22164560997043736);
+  EXPECT_EQ(progress.epochs[1].train_loss, 2.1998889467575973);
+  EXPECT_EQ(progress.epochs[1].validate_seconds, 0.08774411100603174);
+  EXPECT_TRUE(progress.epochs[1].best);
+}
+
+TEST(Checkpoint, RefusesAProgressThatLacksWhatARunCountsOn) {
+  const test::TestFolder dir;
+  save_last(dir.path(), state_of(1), kInfo, progress_at(2, 5), {});
+  const fs::path resume = resume_file(dir.path());
+  const weights::SafetensorsFile file = weights::read_safetensors(resume);
+  const auto whole = nlohmann::json::parse(file.metadata.at("progress"));
+  for (const char* pointer :
+       {"/epoch", "/step", "/partial/sums", "/partial/seconds", "/best/epoch", "/best/accuracy", "/best/loss",
+        "/epochs", "/epochs/1/epoch", "/epochs/1/seconds", "/epochs/1/train_loss", "/epochs/1/lr"}) {
+    const nlohmann::json::json_pointer path(pointer);
+    nlohmann::json progress = whole;
+    progress.at(path.parent_pointer()).erase(path.back());
+    weights::Metadata metadata = file.metadata;
+    metadata["progress"] = progress.dump();
+    weights::write_safetensors(resume, file.tensors, metadata);
+    EXPECT_THAT(refusal(dir.path()), HasSubstr("can't resume")) << pointer;
+  }
 }
 
 TEST(Checkpoint, KeepsOnlyTheNewestPair) {

@@ -144,14 +144,8 @@ int train(job::TrainFlags& flags) {
   const job::TrainingOutcome outcome = job::train(flags, progress);
   if (outcome.out.empty()) return 0;  // others tell
   if (!write_json(*flags.output.json, record::to_json(outcome.record))) print_summary(outcome);
-  switch (outcome.status) {
-    case record::Status::kDone:
-      return 0;
-    case record::Status::kInterrupted:
-      throw Interrupted(outcome.status_reason);
-    case record::Status::kDiverged:
-      throw Error(outcome.status_reason);
-  }
+  if (outcome.status == record::Status::kInterrupted) throw Interrupted(outcome.status_reason);
+  if (outcome.status == record::Status::kDiverged) throw Error(outcome.status_reason);
   return 0;
 }
 

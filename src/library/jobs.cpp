@@ -134,15 +134,10 @@ void choose_threads(job::TrainFlags& flags) {
   replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
 }
 
+/// Of a training that has ended: whatever failed was thrown.
 Result::Status status_of(record::Status status) {
-  switch (status) {
-    case record::Status::kInterrupted:
-      return Result::Status::kInterrupted;
-    case record::Status::kDiverged:
-      return Result::Status::kDiverged;
-    case record::Status::kDone:
-      break;
-  }
+  if (status == record::Status::kInterrupted) return Result::Status::kInterrupted;
+  if (status == record::Status::kDiverged) return Result::Status::kDiverged;
   return Result::Status::kDone;
 }
 

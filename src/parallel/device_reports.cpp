@@ -1,6 +1,5 @@
 #include "parallel/device_reports.h"
 
-
 #include "base/message.h"
 #include "comm/gather.h"
 

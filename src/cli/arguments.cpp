@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/foreign_names.h"
-#include "cli/options/parser.h"
+#include "cli/parser.h"
 #include "job/options/config_file.h"
 
 namespace evener::cli {

@@ -1,6 +1,6 @@
 #include "cli/completion_places.h"
 
-#include "cli/options/parser.h"
+#include "cli/parser.h"
 
 namespace evener::cli {
 namespace {

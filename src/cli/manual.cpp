@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/options/parser.h"
+#include "cli/parser.h"
 
 namespace evener::cli {
 namespace {

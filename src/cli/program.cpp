@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
-#include "cli/options/parser.h"
+#include "cli/parser.h"
 
 namespace evener::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include "base/names.h"
 #include "base/utf8.h"
 #include "data/box_text.h"
-#include "data/codecs/png_encode.h"
 #include "data/each_index.h"
 #include "data/new_folder.h"
+#include "data/png_encode.h"
 
 namespace evener::data {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "data/codecs/png_encode.h"
 #include "data/each_index.h"
 #include "data/new_folder.h"
+#include "data/png_encode.h"
 
 namespace evener::data {
 

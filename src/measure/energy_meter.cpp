@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "measure/sensors/open_sensors.h"
+
 namespace evener::measure {
 namespace {
 
@@ -20,17 +22,6 @@ constexpr double kLongestPowerGap_s = 5, kLongestPowerGapSteps = 5;
 constexpr double kMostUnseenShare = 0.01;
 /// Less than so many steps of a counter are few.
 constexpr double kFewestSteps = 10;
-
-/// A right that is missing can be given; of other sensors the first one's refusal says enough.
-std::string sensors_refusal(const Sensors& sensors) {
-  std::string first;
-  for (const auto& sensor : sensors) {
-    if (sensor->refusal().starts_with("no right")) return sensor->refusal() + ": " + sensor->remedy();
-    if (first.empty()) first = sensor->refusal();
-  }
-  if (first.empty()) return "no sensor of energy was asked for";
-  return first + "; no other sensor either (evener doctor names them): --meter or --assume-power help";
-}
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/cpu.h"
-#include "measure/proc_files.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "measure/proc_files.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 

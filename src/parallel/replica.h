@@ -19,7 +19,7 @@
 #include "parallel/output_judge.h"
 #include "parallel/pace.h"
 #include "parallel/pipeline.h"
-#include "parallel/steps/protocol.h"
+#include "parallel/step_protocol.h"
 
 namespace evener::parallel {
 

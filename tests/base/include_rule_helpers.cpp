@@ -43,7 +43,7 @@ const std::map<std::string, Rooms>& allowed_rooms() {
 
 struct Vendor {
   const char* pattern;  // of the included name
-  const char* folder;   // the only one that may include it
+  const char* place;    // the only folder, or file, that may include it
 };
 const Vendor kVendors[] = {
     {"^(torch|ATen|c10|caffe2|at)/", "engine/torch"},
@@ -53,7 +53,7 @@ const Vendor kVendors[] = {
     {"^(cuda|cublas|cudnn|nvrtc|nvml|curand)", "engine/native_mlp/cuda"},
     {"^CL/", "engine/native_mlp/opencl"},
     {"^hwloc", "base"},
-    {"^CLI/", "cli/options"},
+    {"^CLI/", "cli/parser.cpp"},
     {"^(curl|openssl)/", "data/fetch/web_module"},
     {"^httplib", "job/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
@@ -74,8 +74,9 @@ std::string first_folder(const std::string& path) {
 // What is wrong with one included name; "" if nothing.
 std::string complaint(const std::string& path, const std::string& name, bool quoted) {
   for (const Vendor& vendor : kVendors) {
-    if (std::regex_search(name, std::regex(vendor.pattern)) && !path.starts_with(std::string(vendor.folder) + "/")) {
-      return "'" + name + "' may only be included in " + vendor.folder;
+    const bool may = path == vendor.place || path.starts_with(std::string(vendor.place) + "/");
+    if (std::regex_search(name, std::regex(vendor.pattern)) && !may) {
+      return "'" + name + "' may only be included in " + vendor.place;
     }
   }
   if (is_header(path) && (name.starts_with("fmt/") || name.starts_with("spdlog/"))) {

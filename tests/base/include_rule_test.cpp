@@ -51,7 +51,7 @@ TEST(IncludeRule, AllowsWhatIsListed) {
                              "#include \"engine/engine.h\"\n#include <fmt/format.h>\n#include <sys/stat.h>\n")
                   .empty());
   EXPECT_TRUE(check_includes("cli/main.cpp", "#include \"report/html.h\"\n#include \"bench/sweep.h\"\n").empty());
-  EXPECT_TRUE(check_includes("cli/options/parser.cpp", "#include <CLI/CLI.hpp>\n#include \"cli/command.h\"\n").empty());
+  EXPECT_TRUE(check_includes("cli/parser.cpp", "#include <CLI/CLI.hpp>\n#include \"cli/command.h\"\n").empty());
   EXPECT_TRUE(
       check_includes("engine/torch/engine.cpp", "#include <torch/torch.h>\n#include \"network/network.h\"\n").empty());
   EXPECT_TRUE(check_includes("base/a.cpp", "// #include \"cli/b.h\"\n#ifdef X\n#endif\n").empty());
@@ -83,7 +83,7 @@ TEST(IncludeRule, KeepsVendorsInTheirFolders) {
     EXPECT_THAT(only_complaint("task/train.cpp", line), HasSubstr("may only be included in")) << line;
   }
   EXPECT_THAT(only_complaint("cli/command.h", "#include <CLI/CLI.hpp>\n"),
-              HasSubstr("only be included in cli/options"));
+              HasSubstr("only be included in cli/parser.cpp"));
   EXPECT_THAT(only_complaint("engine/torching/a.cpp", "#include <torch/torch.h>\n"), HasSubstr("only be included in"));
 }
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "job/data/data_info.h"
-#include "job/export/export_flags.h"
+#include "job/export/export_job.h"
 #include "job/infer/model_sidecar.h"
 #include "job/infer/raw_outputs.h"
 #include "job/infer/run_config.h"

@@ -7,11 +7,49 @@
 #include <string>
 
 #include "base/this_work.h"
-#include "job/export/export_flags.h"
 #include "job/observer.h"
+#include "job/options/option_set.h"
 #include "task/export.h"
+#include "task/trained_model.h"
 
 namespace evener::job {
+
+struct ExportFlags : OptionGroup {
+  ExportFlags() : OptionGroup("Export") {}
+
+  Option<std::string> model{
+      *this,
+      {"MODEL", "MODEL",
+       "A run's folder (its best weights), a .safetensors file of one, or a network such as resnet18"},
+      "",
+      {.required = true}};
+  Option<std::string> onnx{*this, {"--onnx", "FILE.onnx", "File to write"}, "", {.required = true}};
+  Option<std::string> weights{
+      *this, {"--weights", "FILE", "Weights of a network: safetensors, or a state dict saved by PyTorch"}};
+  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: as it was trained)"}};
+  Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "Image channels (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
+  Option<std::optional<std::int64_t>> classes{*this,
+                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
+                                              {},
+                                              {.range = from_to(1, 16777216)}};
+  Option<std::string> normalize{*this,
+                                {"--normalize", "RULE",
+                                 "Mean and deviation of images: imagenet, MEAN/STD such as 0.5/0.25, or pixels "
+                                 "(default: as the weights' file says)"}};
+  Option<bool> normalize_inside{
+      *this,
+      {"--normalize-inside", "",
+       "The file takes pixels from 0 to 255 and normalises them itself (otherwise it takes normalised ones)"}};
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
+
+  OptionSet options() { return {this}; }
+  /// The network that they name.
+  task::ModelRequest request() const;
+
+ private:
+  void check_together() const override;
+};
 
 struct ExportedFile {
   std::filesystem::path path;

@@ -9,7 +9,7 @@
 #include "base/base64.h"
 #include "base/tensor.h"
 #include "data/codecs/colour.h"
-#include "data/codecs/png_encode.h"
+#include "data/png_encode.h"
 #include "data/resize.h"
 #include "report/answers.h"
 

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
-#include "measure/energy_meter.h"
 #include "measure/sensors/answer.h"
 
 extern char** environ;

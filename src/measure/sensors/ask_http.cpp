@@ -8,10 +8,10 @@
 #include <chrono>
 #include <future>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/web.h"
-#include "measure/energy_meter.h"
 #include "measure/sensors/answer.h"
 
 namespace evener::measure {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "measure/proc_files.h"
 #include "measure/sensors/energy_sensor.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "measure/proc_files.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 namespace {

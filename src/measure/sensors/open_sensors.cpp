@@ -59,4 +59,14 @@ std::vector<SensorState> sensor_states(const Sensors& sensors) {
   return states;
 }
 
+std::string sensors_refusal(const Sensors& sensors) {
+  std::string first;
+  for (const auto& sensor : sensors) {
+    if (sensor->refusal().starts_with("no right")) return sensor->refusal() + ": " + sensor->remedy();
+    if (first.empty()) first = sensor->refusal();
+  }
+  if (first.empty()) return "no sensor of energy was asked for";
+  return first + "; no other sensor either (evener doctor names them): --meter or --assume-power help";
+}
+
 }  // namespace evener::measure

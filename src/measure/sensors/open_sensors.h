@@ -34,4 +34,8 @@ struct SensorState {
 };
 std::vector<SensorState> sensor_states(const Sensors& sensors);
 
+/// Why none of them can be read. A right that is missing can be given; of other sensors the first one's refusal says
+/// enough.
+std::string sensors_refusal(const Sensors& sensors);
+
 }  // namespace evener::measure

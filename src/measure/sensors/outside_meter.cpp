@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "measure/energy_meter.h"
 
 namespace evener::measure {
 namespace {

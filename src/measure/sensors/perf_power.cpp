@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "measure/proc_files.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "measure/proc_files.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 namespace {

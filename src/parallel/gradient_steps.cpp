@@ -1,4 +1,4 @@
-#include "parallel/steps/gradients.h"
+#include "parallel/gradient_steps.h"
 
 #include <algorithm>
 #include <cmath>

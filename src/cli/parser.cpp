@@ -1,4 +1,4 @@
-#include "cli/options/parser.h"
+#include "cli/parser.h"
 
 #include <fmt/format.h>
 

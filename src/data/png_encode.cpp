@@ -1,4 +1,4 @@
-#include "data/codecs/png_encode.h"
+#include "data/png_encode.h"
 
 #include <png.h>
 

@@ -1,4 +1,4 @@
-#include "parallel/steps/protocol.h"
+#include "parallel/step_protocol.h"
 
 #include <algorithm>
 #include <span>
@@ -6,13 +6,7 @@
 
 #include "base/clock.h"
 #include "base/phase.h"
-#include "parallel/steps/alone.h"
-#include "parallel/steps/exchanged.h"
-#include "parallel/steps/gradients.h"
-#include "parallel/steps/on_devices.h"
-#include "parallel/steps/pipelined.h"
-#include "parallel/steps/shared.h"
-#include "parallel/steps/together.h"
+#include "parallel/step_kinds.h"
 
 namespace evener::parallel {
 

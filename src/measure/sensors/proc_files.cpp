@@ -1,4 +1,4 @@
-#include "measure/proc_files.h"
+#include "measure/sensors/proc_files.h"
 
 #include <charconv>
 #include <fstream>

@@ -3,7 +3,7 @@
 // what becomes of the gradients.
 #pragma once
 
-#include "parallel/steps/protocol.h"
+#include "parallel/step_protocol.h"
 
 namespace evener::parallel {
 

@@ -178,17 +178,19 @@ class WatchedInference {
 
   void run() {
     try {
+      job::Inference inference(flags_);
+      inference.stay_compiled();
       if (photos_.at_first() > 0) {
-        show();
+        show(inference);
         note("waiting for more photos; Ctrl-C ends it");
       } else {
-        job::check_network(flags_);
+        inference.require_meaning();
         note("there are no photos yet: waiting for photos; Ctrl-C ends it");
       }
       for (auto more = photos_.wait(); !more.empty(); more = photos_.wait()) {
         for (const std::string& file : more) unread_.erase(file);
         flags_.images.images.read(more);
-        show();
+        show(inference);
       }
     } catch (const Interrupted&) {  // which is its end
     }
@@ -200,9 +202,9 @@ class WatchedInference {
  private:
   void note(const std::string& text) const { ProgressLine(*flags_.answers.quiet).note(text); }
 
-  void show() {
+  void show(job::Inference& inference) {
     ProgressLine progress(*flags_.answers.quiet);
-    const job::InferenceRun run = job::infer(flags_, progress);
+    const job::InferenceRun run = inference.run(progress);
     tell_answers(flags_, run);
     std::fflush(stdout);
     answered_ += run.answered;

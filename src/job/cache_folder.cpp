@@ -14,4 +14,8 @@ std::filesystem::path cache_folder(const std::string& name) {
   return cache.empty() ? cache : cache / "evener" / name;
 }
 
+std::filesystem::path compile_cache() {
+  return cache_folder("openvino");
+}
+
 }  // namespace evener::job

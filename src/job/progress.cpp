@@ -26,6 +26,13 @@ std::string time_left_text(double seconds) {
   return seconds < 59.5 ? fmt::format("{:.0f} s", seconds) : duration_text(seconds);
 }
 
+bool RedrawPace::is_due(const Observer& line, double other_s) {
+  const double now = now_s();
+  if (now - last_s_ < (line.redraws() ? kRedraw_s : other_s)) return false;
+  last_s_ = now;
+  return true;
+}
+
 void LoadingProgress::update(const char* what, std::size_t done, std::size_t images) {
   const double now = now_s();
   if (what != what_) {

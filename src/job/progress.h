@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "job/observer.h"
@@ -10,6 +11,18 @@ namespace evener::job {
 
 /// How long a text that is redrawn stays, and one that isn't.
 inline constexpr double kRedraw_s = 0.2;
+
+/// Lets a line be drawn no more often than people can read it.
+class RedrawPace {
+ public:
+  /// Nothing is due before it would be after `last_s`, a time of now_s().
+  explicit RedrawPace(double last_s = 0) : last_s_(last_s) {}
+  /// Whether the line is to be drawn now. Where it can't be redrawn, one comes every `other_s` seconds.
+  bool is_due(const Observer& line, double other_s = std::numeric_limits<double>::infinity());
+
+ private:
+  double last_s_ = 0;
+};
 
 /// Shows it to an observer. Where it can't be redrawn, work of less than two seconds is not talked about.
 class LoadingProgress {

@@ -32,4 +32,16 @@ void limit_threads(record::PlacementRecord& placement, int most) {
   }
 }
 
+std::vector<std::string> precision_fallbacks(const placement::Plan& plan, Precision precision) {
+  std::vector<std::string> fallbacks;
+  for (const auto& replica : plan.replicas) {
+    for (const auto& stage : replica.stages) {
+      std::string fallback = precision_fallback(precision, stage.device.kind);
+      if (fallback.empty() || std::ranges::find(fallbacks, fallback) != fallbacks.end()) continue;
+      fallbacks.push_back(std::move(fallback));
+    }
+  }
+  return fallbacks;
+}
+
 }  // namespace evener::run

@@ -174,6 +174,20 @@ TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   EXPECT_THAT(refused({file("run"), "random:3", "--watch"}).err, HasSubstr("'random:3' is none"));
 }
 
+TEST_F(InferSort, WatchOpensItsNetworkOnce) {
+  trained();
+  pictures({"1.pgm"});
+  test::RunningProgram program(test::program_path(), {"infer", file("run"), file("pictures"), "--watch"}, options());
+  ASSERT_TRUE(program.wait_for("waiting for more photos")) << program.err();
+  fs::rename(file("run"), file("gone"));
+  pictures({"2.pgm"});
+  EXPECT_TRUE(program.wait_for("2.pgm")) << program.err();
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("2 photos answered"));
+}
+
 TEST_F(InferSort, WatchBeginsWithNothingAndComesBackToPhotosThatAreStillWritten) {
   trained();
   test::RunningProgram program(test::program_path(), {"infer", file("run"), file("pictures"), "--watch"}, options());

@@ -10,8 +10,9 @@
 
 #include "base/names.h"
 #include "base/test_folder.h"
-#include "job/infer/labelled_data.h"
 #include "job/infer/record.h"
+#include "job/inference/labelled_data.h"
+#include "job/inference/session_record.h"
 #include "record/record_kind.h"
 #include "report/answers.h"
 #include "weights/weights_file.h"
@@ -79,8 +80,8 @@ class AnswersTest : public testing::Test {
     return all;
   }
   /// A writer that got these answers, of samples 0, 1, ...
-  AnswerWriter& answer(const std::vector<std::vector<float>>& outputs, bool is_labelled, const fs::path& out = {},
-                       const std::vector<std::string>& photos = {"photos"}) {
+  InferSinks& answer(const std::vector<std::vector<float>>& outputs, bool is_labelled, const fs::path& out = {},
+                     const std::vector<std::string>& photos = {"photos"}) {
     writer_.emplace(flags_, model_, *samples_, is_labelled, out, photos, OutputShapes{}, lines_);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       task::Answer one;
@@ -100,7 +101,7 @@ class AnswersTest : public testing::Test {
   AnswerFlags flags_;
   std::optional<Greys> samples_;
   Lines lines_;
-  std::optional<AnswerWriter> writer_;
+  std::optional<InferSinks> writer_;
 };
 
 TEST_F(AnswersTest, TablesTellWhatIsWorthTelling) {
@@ -182,9 +183,9 @@ TEST_F(AnswersTest, LabelledAnswersAreCounted) {
   samples({{1}, {1}, {4}, {5}, {1}, {}});
   const auto out = folder_ / "out";
   fs::create_directories(out);
-  const AnswerWriter& writer = answer({probabilities(1, 0.9F, 4), probabilities(2, 0.6F, 1), kFalling, kFalling,
-                                       probabilities(3, 0.8F, 1), probabilities(0, 0.9F, 1)},
-                                      true, out);
+  const InferSinks& writer = answer({probabilities(1, 0.9F, 4), probabilities(2, 0.6F, 1), kFalling, kFalling,
+                                     probabilities(3, 0.8F, 1), probabilities(0, 0.9F, 1)},
+                                    true, out);
   const Scores& scores = writer.scores();
   EXPECT_EQ(scores.images, 5) << "one has no label";
   EXPECT_EQ(scores.correct, 1);
@@ -230,7 +231,7 @@ TEST_F(AnswersTest, FourRightAnswersOfEachClassAreKeptTheSurest) {
   std::vector<std::vector<float>> outputs;
   for (const float score : {0.7F, 0.9F, 0.6F, 0.8F, 0.65F, 0.55F}) outputs.push_back(probabilities(1, score, 3));
   outputs.push_back(probabilities(2, 0.51F, 3));
-  const AnswerWriter& writer = answer(outputs, true, out);
+  const InferSinks& writer = answer(outputs, true, out);
   std::vector<std::string> files;
   for (const Mistake& one : writer.scores().sure) files.push_back(one.file);
   EXPECT_THAT(files, ElementsAre("i1.png", "i3.png", "i0.png", "i4.png", "i6.png"));
@@ -244,8 +245,8 @@ TEST_F(AnswersTest, PhotosGoIntoTheFoldersOfTheirClassesAndUnsureOnesApart) {
   flags_.sort.read({(folder_ / "sorted").string()});
   flags_.sort_threshold.read({"0.5"});
   const std::vector<float> at_the_bound = {0.5F, 0.25F, 0.125F, 0.0625F, 0.03125F, 0.03125F};
-  const AnswerWriter& writer = answer({at_the_bound, {0.1F, 0.1F, 0.49F, 0.31F, 0, 0}, probabilities(3, 0.9F, 1)},
-                                      false, {}, {samples_->folder});
+  const InferSinks& writer = answer({at_the_bound, {0.1F, 0.1F, 0.49F, 0.31F, 0, 0}, probabilities(3, 0.9F, 1)}, false,
+                                    {}, {samples_->folder});
   EXPECT_THAT(writer.sorter()->added(), ElementsAre(Pair("a", 1), Pair("d", 1), Pair("unsure", 1)));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/unsure/i1.png"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/a/i0.png"));
@@ -275,7 +276,7 @@ TEST_F(AnswersTest, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {
   samples_->folder = (folder_ / "photos").string() + "/";
   for (std::size_t i = 0; i < 2; ++i) test::write_text(samples_->name(i), std::to_string(i));
   flags_.sort.read({(folder_ / "sorted").string()});
-  AnswerWriter writer(flags_, model, *samples_, false, {}, {samples_->folder}, OutputShapes{}, lines_);
+  InferSinks writer(flags_, model, *samples_, false, {}, {samples_->folder}, OutputShapes{}, lines_);
   for (std::size_t i = 0; i < 2; ++i) {
     const std::vector<float> output = probabilities(i, 0.9F, 3);
     task::Answer one;

@@ -13,8 +13,8 @@
 #include "job/faces/comparison.h"
 #include "job/faces/embeddings.h"
 #include "job/faces/sort.h"
-#include "job/infer/labelled_data.h"
 #include "job/infer/sort.h"
+#include "job/inference/labelled_data.h"
 #include "record/record.h"
 #include "weights/safetensors.h"
 

@@ -13,10 +13,10 @@
 #include "base/test_folder.h"
 #include "job/data/data_info.h"
 #include "job/export/export_job.h"
-#include "job/infer/model_sidecar.h"
 #include "job/infer/raw_outputs.h"
-#include "job/infer/run_config.h"
 #include "job/infer/small_picture.h"
+#include "job/inference/model_sidecar.h"
+#include "job/inference/run_config.h"
 #include "job/quantize/images.h"
 #include "record/record.h"
 

@@ -4,10 +4,11 @@
 #include <filesystem>
 
 #include "base/test_folder.h"
-#include "job/infer/image_lists.h"
-#include "job/infer/labelled_data.h"
 #include "job/infer/record.h"
 #include "job/infer/sort.h"
+#include "job/inference/images.h"
+#include "job/inference/labelled_data.h"
+#include "job/inference/session_record.h"
 
 namespace evener::job {
 namespace {

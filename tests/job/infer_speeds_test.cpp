@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "job/infer/record.h"
+#include "job/inference/session_record.h"
 
 namespace evener::job {
 namespace {

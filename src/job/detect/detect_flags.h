@@ -3,7 +3,7 @@
 
 #include "data/locations.h"
 #include "data/preprocess.h"
-#include "job/infer/infer_flags.h"
+#include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/profile_option.h"

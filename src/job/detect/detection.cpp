@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -15,45 +14,18 @@
 #include "base/precision.h"
 #include "base/tensor.h"
 #include "base/version.h"
+#include "job/cache_folder.h"
+#include "job/detect/box_sink.h"
 #include "job/detect/images.h"
 #include "job/detect/pictures.h"
 #include "job/detect/record.h"
-#include "job/detect/writer.h"
-#include "job/infer/compile_cache.h"
-#include "job/infer/record.h"
-#include "job/layer_table.h"
+#include "job/inference/session.h"
+#include "job/inference/session_record.h"
 #include "job/train/hosts.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
 namespace {
-
-/// Shows how far the photos are, beside writing what is found.
-class ShownDetections : public task::InferObserver {
- public:
-  ShownDetections(DetectionWriter& writer, Observer& line, std::size_t images)
-      : writer_(writer), line_(line), images_(images), shown_(!writer.tells_each_photo()) {}
-
-  void on_answer(const task::Answer& answer) override {
-    writer_.on_answer(answer);
-    if (!shown_ || !line_.redraws() || now_s() - last_shown_s_ < 0.2) return;
-    last_shown_s_ = now_s();
-    line_.show(fmt::format("{} of {}, {} found", writer_.photos().size(), counted(images_, "image"),
-                           writer_.boxes() == 1 ? "1 box" : fmt::format("{} boxes", writer_.boxes())));
-  }
-
- private:
-  DetectionWriter& writer_;
-  Observer& line_;
-  const std::size_t images_;
-  const bool shown_;
-  double last_shown_s_ = 0;
-};
-
-void tell_skipped(const std::vector<data::Skipped>& skipped, Observer& line) {
-  if (skipped.empty()) return;
-  line.note(fmt::format("{} could not be used:{}", counted(skipped.size(), "input"), data::first_skipped(skipped)));
-}
 
 /// One run of the job.
 class Detection {
@@ -61,93 +33,77 @@ class Detection {
   Detection(const DetectFlags& flags, Observer& observer)
       : flags_(flags),
         line_(observer),
-        plan_(flags.placement.plan()),
-        precision_(flags.placement.precision_on(plan_)),
-        threads_(flags.placement.reading_threads->value_or(usable_cpus())),
-        network_(flags.model.request()),
-        classes_(task::detector_classes(network_)),
-        images_(open_photos(flags, network_, classes_, threads_)),
-        detector_(network_, flags.boxes.options(images_.shown.labelled, classes_)),
-        run_(run_options(flags, plan_, network_.weights()), line_) {}
+        session_(flags.placement, flags.model.request()),
+        classes_(task::detector_classes(session_.network())),
+        images_(open_photos(flags, session_.network(), classes_, session_.threads())),
+        detector_(session_.network(), flags.boxes.options(images_.shown.labelled, classes_)) {}
 
   DetectionRun run() {
-    task::InferSetup setup;
-    record::Record record = run_.measure([&] {
-      task::InferJob job(network_, *images_.photos, infer_options(flags_, plan_, precision_, threads_));
-      begin(job);
-      look(job);
-      setup = job.setup();
-      return run_.record();
-    });
-    if (!flags_.profiling.profile->empty()) {
-      const auto options = infer_options(flags_, plan_, precision_, threads_);
-      add_layers(run_.folder(), record, line_,
-                 [&] { return task::profile_inference(network_, setup, *images_.photos, options); });
-    }
+    const placement::Plan& plan = session_.plan();
+    Shown shown = session_.show({.images = images_.shown,
+                                 .infer = infer_options(flags_, plan, session_.precision(), session_.threads()),
+                                 .run = run_options(flags_, plan, session_.network().weights()),
+                                 .groups = flags_.groups(),
+                                 .classes = classes_,
+                                 .times_layers = !flags_.profiling.profile->empty(),
+                                 .setup_line = [this](const task::InferSetup& setup) { return setup_line(setup); },
+                                 .work = [this](task::InferJob& job, run::MeteredRun& metered) { look(job, metered); }},
+                                line_);
     tell_speed();
-    return {std::move(record), std::move(quality_), classes_, run_.folder(), result_.answered};
+    return {std::move(shown.record), std::move(quality_), classes_, std::move(shown.folder), result_.answered};
   }
 
  private:
   bool is_labelled() const { return images_.shown.labelled; }
 
-  void begin(const task::InferJob& job) {
-    const task::InferSetup& setup = job.setup();
-    fill_inference_setup(run_.record(), flags_.groups(), network_, images_.shown, plan_, precision_, setup);
-    run_.record().data.classes = classes_;
+  std::string setup_line(const task::InferSetup& setup) const {
     if (!flags_.output.crops->empty()) require_writable_directory(*flags_.output.crops);
-    run_.begin();
-    const std::string from = network_.weights().empty() ? "random weights" : network_.weights().string();
-    line_.note(fmt::format("{} ({}), {}, input {}; {}; {} on {}, {}, batch {}, boxes likelier than {}", network_.name(),
-                           from, classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size()),
-                           shape_text(images_.photos->shape()), counted(images_.photos->size(), "image"),
-                           setup.engines.front(), plan_.text, precision_name(precision_), setup.batch,
-                           flags_.boxes.least_to_tell()));
-    for (const std::vector<std::string>* notes :
-         {&network_.notes(), &std::as_const(images_.shown.notes), &plan_.notes}) {
-      for (const std::string& text : *notes) line_.note("note: " + text);
-    }
-    for (const std::string& text : setup.fallbacks) line_.note("warning: " + text);
-    for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
-    tell_skipped(images_.shown.skipped, line_);
+    const task::InferenceModel& network = session_.network();
+    const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
+    return fmt::format("{} ({}), {}, input {}; {}; {} on {}, {}, batch {}, boxes likelier than {}", network.name(),
+                       from, classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size()),
+                       shape_text(images_.photos->shape()), counted(images_.photos->size(), "image"),
+                       setup.engines.front(), session_.plan().text, precision_name(session_.precision()), setup.batch,
+                       flags_.boxes.least_to_tell());
   }
 
-  void look(task::InferJob& job) {
+  void look(task::InferJob& job, run::MeteredRun& metered) {
+    tell_skipped(images_.shown.skipped, "input", "used", line_);
     const task::Photos& photos = *images_.photos;
-    writer_.emplace(flags_, detector_, photos, is_labelled(), run_.folder(), line_);
-    ShownDetections shown(*writer_, line_, photos.size());
-    result_ = job.run(photos, shown);
-    line_.finish();
-    writer_->finish();
-    if (is_labelled()) quality_ = task::quality_of(writer_->tally());
-    run_.take_times(run_.record());
-    fill_inference_speeds(run_.record(), result_, writer_->times_s(), {});
-    fill_detection(run_.record(), *writer_, quality_ ? &*quality_ : nullptr);
-    write_pictures(photos);
+    boxes_ = &sinks_.add<BoxSink>(flags_, detector_, photos, is_labelled(), metered.folder(), line_);
+    result_ = answer_all(job, photos, sinks_, line_);
+    if (is_labelled()) quality_ = task::quality_of(boxes_->tally());
+    metered.take_times(metered.record());
+    fill_inference_speeds(metered.record(), result_, sinks_.times_s(), {});
+    fill_detection(metered.record(), *boxes_, quality_ ? &*quality_ : nullptr);
+    write_pictures(photos, metered);
   }
 
-  void write_pictures(const task::Photos& photos) {
-    const task::Lettering lettering(needs_letters() ? task::font_folders() : std::vector<std::filesystem::path>());
-    if (needs_letters() && !lettering.has_fonts()) {
-      run_.note(
+  void write_pictures(const task::Photos& photos, run::MeteredRun& metered) {
+    const task::Lettering lettering(needs_letters(metered) ? task::font_folders()
+                                                           : std::vector<std::filesystem::path>());
+    if (needs_letters(metered) && !lettering.has_fonts()) {
+      metered.note(
           "boxes are drawn without labels: there is no TrueType font in the usual folders. Install one, such as "
           "the package fonts-dejavu-core, or name its folder in EVENER_FONTS");
     }
     const auto lost =
-        write_photo_files(flags_.output, run_.folder(), *writer_, photos, classes_, lettering, usable_cpus());
+        write_photo_files(flags_.output, metered.folder(), *boxes_, photos, classes_, lettering, usable_cpus());
     result_.skipped.insert(result_.skipped.end(), lost.begin(), lost.end());
-    if (quality_ && !run_.folder().empty()) write_quality(photos, lettering);
+    if (quality_ && !metered.folder().empty()) write_quality(photos, lettering, metered.folder());
   }
 
   /// Looking for fonts takes a moment.
-  bool needs_letters() const { return *flags_.output.save || (quality_ && !run_.folder().empty()); }
+  bool needs_letters(const run::MeteredRun& metered) const {
+    return *flags_.output.save || (quality_ && !metered.folder().empty());
+  }
 
-  void write_quality(const task::Photos& photos, const task::Lettering& lettering) {
-    const std::filesystem::path folder = run_.folder();
+  void write_quality(const task::Photos& photos, const task::Lettering& lettering,
+                     const std::filesystem::path& folder) {
     write_metrics(folder / "metrics.csv", *quality_, classes_);
-    write_box_confusion(folder / "confusion.csv", writer_->confusion(), classes_);
-    report::DetectionFigures figures = detection_figures(*writer_, *quality_, classes_);
-    figures.misses = worst_misses(*writer_, photos, classes_, lettering, usable_cpus());
+    write_box_confusion(folder / "confusion.csv", boxes_->confusion(), classes_);
+    report::DetectionFigures figures = detection_figures(*boxes_, *quality_, classes_);
+    figures.misses = worst_misses(*boxes_, photos, classes_, lettering, usable_cpus());
     report::write_detection(folder / report::kDetection, figures);
   }
 
@@ -156,34 +112,31 @@ class Detection {
     if (flags_.boxes.confidence.given()) return;
     line_.note(fmt::format(
         "{} likely than {} are left out of tables, labels and pictures; --confidence 0.01 keeps more{}",
-        writer_->boxes_left_out() > 0 ? fmt::format("{} boxes less", writer_->boxes_left_out()) : "boxes less",
-        writer_->shown_confidence(), is_labelled() ? ". mAP counts all" : ""));
+        boxes_->boxes_left_out() > 0 ? fmt::format("{} boxes less", boxes_->boxes_left_out()) : "boxes less",
+        boxes_->shown_confidence(), is_labelled() ? ". mAP counts all" : ""));
   }
 
   void tell_speed() {
-    tell_skipped(result_.skipped, line_);
+    tell_skipped(result_.skipped, "input", "used", line_);
     if (result_.answered > 0 && result_.seconds > 0) {
-      const std::size_t with_boxes = result_.answered - writer_->without_boxes();
+      const std::size_t with_boxes = result_.answered - boxes_->without_boxes();
       line_.note(fmt::format("{} in {}: {} images/s from files to boxes; {}, {} with one likelier than {}",
                              counted(result_.answered, "image"), duration_text(result_.seconds),
                              si_text(static_cast<double>(result_.answered) / result_.seconds),
-                             writer_->boxes() == 1 ? "1 box" : fmt::format("{} boxes", writer_->boxes()),
-                             counted(with_boxes, "image"), writer_->shown_confidence()));
+                             boxes_->boxes() == 1 ? "1 box" : fmt::format("{} boxes", boxes_->boxes()),
+                             counted(with_boxes, "image"), boxes_->shown_confidence()));
       tell_left_out();
     }
   }
 
   const DetectFlags& flags_;
   Observer& line_;
-  const placement::Plan plan_;
-  const Precision precision_;
-  const int threads_;
-  const task::InferenceModel network_;
+  InferenceSession session_;
   const std::vector<std::string> classes_;
   const DetectImages images_;
   const task::Detector detector_;
-  run::MeteredRun run_;
-  std::optional<DetectionWriter> writer_;
+  AnswerSinks sinks_;
+  const BoxSink* boxes_ = nullptr;  // one of those, once they look
   std::optional<task::DetectionQuality> quality_;
   task::InferResult result_;
 };

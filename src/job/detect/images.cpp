@@ -13,9 +13,9 @@
 #include "data/deep_images.h"
 #include "data/open_data.h"
 #include "data/pictures.h"
-#include "job/infer/image_lists.h"
-#include "job/infer/labelled_data.h"
-#include "job/infer/run_config.h"
+#include "job/inference/images.h"
+#include "job/inference/labelled_data.h"
+#include "job/inference/run_config.h"
 
 namespace evener::job {
 namespace {

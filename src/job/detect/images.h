@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/detect/detect_flags.h"
-#include "job/infer/images.h"
+#include "job/inference/images.h"
 #include "task/detect/photos.h"
 
 namespace evener::job {

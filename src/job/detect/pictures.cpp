@@ -206,7 +206,7 @@ std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float l
 }
 
 std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, const fs::path& folder,
-                                             const DetectionWriter& writer, const task::Photos& photos,
+                                             const BoxSink& writer, const task::Photos& photos,
                                              const std::vector<std::string>& classes, const task::Lettering& lettering,
                                              int threads) {
   const fs::path crops = *flags.crops;
@@ -250,7 +250,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   return lost;
 }
 
-std::vector<report::MissedImage> worst_misses(const DetectionWriter& writer, const task::Photos& photos,
+std::vector<report::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
                                               const std::vector<std::string>& classes, const task::Lettering& lettering,
                                               int threads) {
   std::vector<const LookedAt*> worst;

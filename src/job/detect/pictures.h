@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "job/detect/box_sink.h"
 #include "job/detect/detect_flags.h"
-#include "job/detect/writer.h"
 #include "report/detection.h"
 #include "task/detect/draw.h"
 #include "task/detect/lettering.h"
@@ -26,12 +26,12 @@ std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float l
 /// photo that can't be read any more, or has no room in a JPEG file, is told of in what is returned. Throws Error where
 /// a file can't be written, Interrupted after a stop request.
 std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, const std::filesystem::path& folder,
-                                             const DetectionWriter& writer, const task::Photos& photos,
+                                             const BoxSink& writer, const task::Photos& photos,
                                              const std::vector<std::string>& classes, const task::Lettering& lettering,
                                              int threads);
 
 /// The photos with the most mistakes: what was missed dashed, wrong boxes and right ones with their labels.
-std::vector<report::MissedImage> worst_misses(const DetectionWriter& writer, const task::Photos& photos,
+std::vector<report::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
                                               const std::vector<std::string>& classes, const task::Lettering& lettering,
                                               int threads);
 

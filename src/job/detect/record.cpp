@@ -73,7 +73,7 @@ void thin(std::vector<double>& values) {
 
 }  // namespace
 
-void fill_detection(record::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality) {
+void fill_detection(record::Record& record, const BoxSink& writer, const task::DetectionQuality* quality) {
   add_count(record, "boxes", "boxes", "boxes found", writer.boxes());
   add_count(record, "images_without_boxes", "without", "images without a box found", writer.without_boxes());
   if (quality == nullptr) return;
@@ -149,7 +149,7 @@ void write_box_confusion(const std::filesystem::path& path, const task::BoxConfu
   write_file_atomically(path, text);
 }
 
-report::DetectionFigures detection_figures(const DetectionWriter& writer, const task::DetectionQuality& quality,
+report::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
                                            const std::vector<std::string>& classes) {
   report::DetectionFigures figures;
   figures.confidence = double{writer.mistake_confidence()};

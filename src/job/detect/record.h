@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "job/detect/writer.h"
+#include "job/detect/box_sink.h"
 #include "record/record.h"
 #include "report/detection.h"
 
 namespace evener::job {
 
 /// Adds how many boxes were found and, with `quality`, how well, as metrics.
-void fill_detection(record::Record& record, const DetectionWriter& writer, const task::DetectionQuality* quality);
+void fill_detection(record::Record& record, const BoxSink& writer, const task::DetectionQuality* quality);
 
 /// "mAP@0.5 71.2 % (VOC 2007: 69.0 %), COCO 41.0 %" and so on, a line each, for people.
 std::string quality_text(const task::DetectionQuality& quality, const std::vector<std::string>& classes);
@@ -26,7 +26,7 @@ void write_box_confusion(const std::filesystem::path& path, const task::BoxConfu
                          const std::vector<std::string>& classes);
 
 /// For the page; the misses are added elsewhere.
-report::DetectionFigures detection_figures(const DetectionWriter& writer, const task::DetectionQuality& quality,
+report::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
                                            const std::vector<std::string>& classes);
 
 }  // namespace evener::job

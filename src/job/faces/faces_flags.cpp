@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "base/utf8.h"
-#include "job/infer/infer_flags.h"
-#include "job/infer/model_sidecar.h"
+#include "job/inference/inference_flags.h"
+#include "job/inference/model_sidecar.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 

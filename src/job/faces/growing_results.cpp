@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/plural.h"
 #include "job/faces/known.h"
-#include "job/progress.h"
 
 namespace evener::job {
 
@@ -21,7 +20,7 @@ GrowingResults::GrowingResults(const std::filesystem::path& folder, const data::
       table_(folder / "faces.csv", faces_heading()),
       chunk_rows_(folder / "chunks.csv", chunks_heading()),
       begin_s_(now_s()),
-      shown_s_(begin_s_) {
+      pace_(begin_s_) {
   for (const task::PhotoFaces& photo : all_) {
     table_.add(faces_rows(photos_.source(photo.photo), photo.faces));
     for (const task::EmbeddedFace& face : photo.faces) thumbnails_ += face.thumbnail.empty() ? 0 : 1;
@@ -51,10 +50,8 @@ void GrowingResults::add_chunk(const task::FacesChunk& chunk) {
 
 void GrowingResults::show() {
   constexpr double kNextLine_s = 10;  // where it can't be redrawn
-  const double now = now_s();
-  if (now - shown_s_ < (line_.redraws() ? kRedraw_s : kNextLine_s)) return;
-  shown_s_ = now;
-  const double left_s = (now - begin_s_) / static_cast<double>(done_) * static_cast<double>(to_do_ - done_);
+  if (!pace_.is_due(line_, kNextLine_s)) return;
+  const double left_s = (now_s() - begin_s_) / static_cast<double>(done_) * static_cast<double>(to_do_ - done_);
   line_.show(fmt::format("{} of {}, {}, {} left", done_, counted(to_do_, "photo"), counted(faces_, "face"),
                          time_left_text(left_s)));
 }

@@ -10,6 +10,7 @@
 #include "data/pictures.h"
 #include "job/faces/tables.h"
 #include "job/observer.h"
+#include "job/progress.h"
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 
@@ -42,7 +43,7 @@ class GrowingResults {
   std::size_t thumbnails_ = 0;  // in memory, of known photos and new ones
   std::size_t done_ = 0, faces_ = 0;
   const double begin_s_;
-  double shown_s_;
+  RedrawPace pace_;
 };
 
 }  // namespace evener::job

@@ -3,301 +3,89 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
-#include "base/clock.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
-#include "engine/best_class.h"
-#include "engine/engine.h"
-#include "job/infer/small_picture.h"
 #include "job/sort_folder.h"
-#include "report/answers.h"
-#include "report/format.h"
-#include "task/activation_map.h"
-#include "task/evaluation.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
 namespace evener::job {
 namespace {
 
-/// What the table tells beside the likeliest class.
-constexpr double kWorthTelling = 0.005;
-
-std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
-                     const std::function<std::string(std::size_t)>& class_name) {
-  std::string rows;
-  for (std::size_t rank = 0; rank < top.size(); ++rank) {
-    rows += fmt::format("{},{},{},{},{:.6g}\n", report::csv_cell(name), rank + 1, top[rank].index,
-                        report::csv_cell(class_name(top[rank].index)), top[rank].score);
-  }
-  return rows;
-}
-
-/// For the page: so many images.
-constexpr std::size_t kMostShown = 24;
-
-std::span<const Mistake> first_ones(const std::vector<Mistake>& all) {
-  return std::span(all).first(std::min(all.size(), kMostShown));
-}
+namespace fs = std::filesystem;
 
 /// The folder of sorted photos whose class isn't clear.
 constexpr const char* kUnsure = "unsure";
 
-/// What a score is called wherever it stands by itself.
-std::string score_name(task::OutputType type) {
-  return type == task::OutputType::kLogits ? "logit" : "probability";
+/// Those that lie in no file can't be sorted.
+const data::Samples& files_only(const data::Samples& samples) {
+  if (samples.size() == 0 || fs::is_regular_file(samples.name(0))) return samples;
+  throw UsageError(
+      fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
 }
 
 }  // namespace
-AnswerWriter::AnswerWriter(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
-                           bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
-                           const OutputShapes& shapes, Observer& observer)
+
+FeatureSink::FeatureSink(fs::path file, const std::string& network, const data::Samples& samples)
+    : file_(std::move(file)), network_(network), samples_(samples) {
+  require_writable_directory(file_.has_parent_path() ? file_.parent_path() : ".");
+}
+
+void FeatureSink::take(const task::Answer& answer) {
+  const auto found = answer.outputs.find("features");
+  if (found == answer.outputs.end()) return;
+  features_.insert(features_.end(), found->second.begin(), found->second.end());
+  files_.push_back(samples_.name(answer.index));
+}
+
+void FeatureSink::finish() {
+  if (files_.empty()) return;
+  const auto count = static_cast<std::int64_t>(files_.size());
+  const TensorMap tensors = {
+      {"features", HostTensor::of_floats({count, static_cast<std::int64_t>(features_.size()) / count}, features_)}};
+  weights::write_safetensors(
+      file_, tensors,
+      {{"format", "evener-features-1"}, {"model", to_utf8_text(network_)}, {"files", weights::metadata_text(files_)}});
+}
+
+SortSink::SortSink(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+                   const std::vector<std::string>& photos)
     : flags_(flags),
       network_(network),
-      samples_(samples),
-      observer_(observer),
-      format_(*flags.format),
-      tells_classes_(network.no_classes().empty() && shapes.empty()),
-      begin_s_(now_s()) {
-  if (!shapes.empty()) raw_.emplace(folder, shapes);
-  // Whoever says how much to tell of each image wants to be told.
-  const bool wants_each = flags.topk.given() || flags.threshold.given();
-  const bool are_random = photos.size() == 1 && photos.front().starts_with("random:");  // shown to measure
-  if (format_.empty()) {
-    format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
-  }
-  if (!tells_classes_) {
-    format_ = "none";
-    return;
-  }
-  const std::string heading = "file,rank,class_index,class_name," + score_name(flags_.type()) + "\n";
-  if (format_ == "csv") observer_.tell(heading);
-  if (!folder.empty()) {
-    csv_path_ = folder / "predictions.csv";
-    csv_.emplace(csv_path_, std::ios::trunc);
-    *csv_ << heading;
-    const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
-                              (samples.shape().front() == 1 || samples.shape().front() == 3);
-    if (are_pictures) shown_path_ = folder / report::kAnswers;
-    if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
-    if (labelled) mistakes_path_ = folder / "mistakes.csv";
-  }
-  if (!flags.features->empty()) {
-    const auto features = std::filesystem::path(*flags.features);
-    require_writable_directory(features.has_parent_path() ? features.parent_path() : ".");
-  }
-  if (!flags.sort->empty()) {
-    if (samples.size() > 0 && !std::filesystem::is_regular_file(samples.name(0))) {
-      throw UsageError(
-          fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
-    }
-    sorter_.emplace(*flags.sort, *flags.sort_by == "copy" ? SortBy::kCopy : SortBy::kLink, photos);
-    class_folders_ = folders_of(network.classes());
-  }
-  const std::size_t classes = network.classes().size();
-  if (labelled && task::confusion_classes(classes) > 0) {
-    scores_.confusion.assign(classes, std::vector<std::int64_t>(classes));
-  }
-}
+      samples_(files_only(samples)),
+      sorter_(*flags.sort, *flags.sort_by == "copy" ? SortBy::kCopy : SortBy::kLink, photos),
+      folders_(folders_of(network.classes())) {}
 
-std::string AnswerWriter::class_name(std::size_t index) const {
-  return index < network_.classes().size() ? network_.classes()[index] : fmt::format("class {}", index);
-}
-
-std::string AnswerWriter::class_folder(std::size_t index) const {
-  const auto found = class_folders_.find(class_name(index));
-  return found == class_folders_.end() ? class_name(index) : found->second;
-}
-
-void AnswerWriter::on_answer(const task::Answer& answer) {
-  times_s_.push_back(now_s() - begin_s_);
-  if (raw_) raw_->add(samples_.name(answer.index), answer);
-  if (!tells_classes_) return;
+void SortSink::take(const task::Answer& answer) {
   const auto output = answer.outputs.at(network_.main_output());
-  if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
-  if (const auto found = answer.outputs.find("features"); found != answer.outputs.end() && !flags_.features->empty()) {
-    features_.insert(features_.end(), found->second.begin(), found->second.end());
-    feature_files_.push_back(samples_.name(answer.index));
-  }
-  if (times_s_.size() == 1 && flags_.topk.given() && static_cast<std::size_t>(*flags_.topk) > output.size()) {
-    observer_.note(fmt::format("note: there are {} classes; --topk {} tells all of them", output.size(), *flags_.topk));
-  }
-  if (sorter_) sort(answer, output);
-  if (format_ == "none" && !csv_) return;
-  auto top = task::top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
-  if (flags_.type() != task::OutputType::kLogits) {
-    std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
-  }
-  if (!top.empty()) show(answer, top.front());
-  tell(samples_.name(answer.index), top);
-}
-
-void AnswerWriter::sort(const task::Answer& answer, std::span<const float> output) {
   const task::ClassScore best = task::top_classes(output, 1, task::OutputType::kAuto).front();
   // A class may have that name: its photos are not among the unsure ones then.
   const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
   const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
   const bool is_unsure = best.score < *flags_.sort_threshold;
-  sorter_->add(samples_.name(answer.index), is_unsure ? unsure : class_folder(best.index));
-  if (is_unsure && std::filesystem::is_directory(sorter_->out() / unsure)) mark_as_no_class(sorter_->out() / unsure);
+  const std::string name = class_name(network_, best.index);
+  const auto folder = folders_.find(name);
+  sorter_.add(samples_.name(answer.index), is_unsure ? unsure : folder == folders_.end() ? name : folder->second);
+  if (is_unsure && fs::is_directory(sorter_.out() / unsure)) mark_as_no_class(sorter_.out() / unsure);
 }
 
-void AnswerWriter::show(const task::Answer& answer, const task::ClassScore& best) {
-  const std::size_t one_in = (samples_.size() + kMostShown - 1) / kMostShown;
-  if (shown_path_.empty() || answer.index % one_in != 0 || shown_.size() == kMostShown) return;
-  const auto label = samples_.label(answer.index);
-  shown_.push_back({.file = samples_.name(answer.index),
-                    .found = class_name(best.index),
-                    .score = best.score,
-                    .is_probability = flags_.type() != task::OutputType::kLogits,
-                    .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
-                    .png_base64 = small_picture(samples_, answer.index).text()});
-}
-
-void AnswerWriter::score(const task::Answer& answer, std::span<const float> output, std::int32_t label) {
-  const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
-  ++scores_.images;
-  scores_.classes = static_cast<std::int64_t>(output.size());
-  scores_.correct += found == label ? 1 : 0;
-  const Mistake one{answer.index,
-                    samples_.name(answer.index),
-                    class_name(static_cast<std::size_t>(label)),
-                    class_name(static_cast<std::size_t>(found)),
-                    static_cast<std::size_t>(found),
-                    task::top_classes(output, 1, flags_.type()).front().score};
-  if (found != label) {
-    scores_.mistakes.push_back(one);
-  } else if (!shown_path_.empty()) {
-    keep_if_sure(one);
-  }
-  for (const auto& one : task::top_classes(output, 5, task::OutputType::kLogits)) {
-    scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label ? 1 : 0;
-  }
-  const auto row = static_cast<std::size_t>(label), column = static_cast<std::size_t>(found);
-  if (row < scores_.confusion.size() && column < scores_.confusion.size()) ++scores_.confusion[row][column];
-}
-
-void AnswerWriter::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
-  const auto named = [this](std::size_t index) { return class_name(index); };
-  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_trouble();
-  if (format_ == "csv") {
-    observer_.tell(csv_rows(name, top, named));
-  } else if (format_ == "jsonl") {
-    nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
-    for (const auto& one : top) {
-      line["predictions"].push_back({{"class", to_utf8_text(class_name(one.index))},
-                                     {"index", one.index},
-                                     {score_name(flags_.type()), one.score}});
-    }
-    observer_.tell(line.dump() + "\n");
-  } else if (format_ == "table") {
-    std::string text;
-    const bool logits = flags_.type() == task::OutputType::kLogits;
-    for (const auto& one : top) {
-      if (!text.empty() && !logits && one.score < kWorthTelling) break;
-      const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
-      text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
-    }
-    observer_.tell(fmt::format("{}  {}\n", printable(name), text.empty() ? "-" : text));
-  }
-}
-
-void AnswerWriter::tell_mistakes() {
-  std::vector<Mistake>& mistakes = scores_.mistakes;
-  std::ranges::stable_sort(mistakes, std::ranges::greater(), &Mistake::score);
-  if (!mistakes_path_.empty()) {
-    write_file_atomically(mistakes_path_, [&](std::ostream& out) {
-      out << "file,true_class,found_class,score\n";
-      for (const Mistake& mistake : mistakes) {
-        out << fmt::format("{},{},{},{:.6g}\n", report::csv_cell(to_utf8_text(mistake.file)),
-                           report::csv_cell(mistake.truth), report::csv_cell(mistake.found), mistake.score);
-      }
-    });
-  }
-  if (shown_path_.empty()) return;
-  std::ranges::stable_sort(scores_.sure, std::ranges::greater(), &Mistake::score);
-  show_labelled(first_ones(mistakes), /*are_right=*/false);
-  show_labelled(first_ones(scores_.sure), /*are_right=*/true);
-}
-
-std::vector<task::ActivationMap> AnswerWriter::maps_of(std::span<const Mistake> ones) const {
-  if (!flags_.shows_maps || network_.network() == nullptr || ones.empty()) return {};
-  const std::optional<task::PooledHead> head = task::pooled_head(*network_.network());
-  if (!head) return {};
-  std::vector<task::Looked> looked;
-  for (const Mistake& one : ones) looked.push_back({one.index, one.found_index});
-  const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
-  return task::class_maps({*engine, network_.normalization(), usable_cores()}, *network_.network(), *network_.state(),
-                          *head, samples_, looked);
-}
-
-void AnswerWriter::show_labelled(std::span<const Mistake> ones, bool are_right) {
-  const std::vector<task::ActivationMap> maps = maps_of(ones);
-  for (std::size_t i = 0; i < ones.size(); ++i) {
-    const Mistake& one = ones[i];
-    try {
-      const SmallPicture picture = small_picture(samples_, one.index);
-      const bool has_map = i < maps.size() && !maps[i].values.empty();
-      shown_.push_back({.file = one.file,
-                        .found = one.found,
-                        .score = one.score,
-                        .is_probability = flags_.type() != task::OutputType::kLogits,
-                        .truth = one.truth,
-                        .png_base64 = picture.text(),
-                        .map_base64 = has_map ? with_map(picture, maps[i]).text() : "",
-                        .is_sure_mistake = !are_right,
-                        .is_sure_right = are_right});
-    } catch (const Error&) {  // it has vanished since it was answered; the table has it
-    }
-  }
-}
-
-void AnswerWriter::keep_if_sure(Mistake right) {
-  constexpr std::ptrdiff_t kOfAClass = 4;
-  std::vector<Mistake>& sure = scores_.sure;
-  const auto is_of_class = [&](const Mistake& one) { return one.found == right.found; };
-  if (std::ranges::count_if(sure, is_of_class) < kOfAClass) {
-    sure.push_back(std::move(right));
+InferSinks::InferSinks(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+                       bool labelled, const fs::path& folder, const std::vector<std::string>& photos,
+                       const OutputShapes& shapes, Observer& observer) {
+  if (!shapes.empty()) {
+    add<RawSink>(folder, shapes, samples);
     return;
   }
-  Mistake* least = nullptr;
-  for (Mistake& one : sure) {
-    if (is_of_class(one) && (least == nullptr || one.score < least->score)) least = &one;
-  }
-  if (least->score < right.score) *least = std::move(right);
-}
-
-void AnswerWriter::throw_csv_trouble() const {
-  throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
-}
-
-void AnswerWriter::finish() {
-  if (raw_) raw_->finish();
-  if (csv_) {
-    csv_->close();
-    if (!*csv_) throw_csv_trouble();
-  }
-  tell_mistakes();
-  if (!shown_path_.empty()) report::write_answers(shown_path_, shown_);
-  if (flags_.features->empty() || feature_files_.empty()) return;
-  const auto count = static_cast<std::int64_t>(feature_files_.size());
-  const TensorMap tensors = {
-      {"features", HostTensor::of_floats({count, static_cast<std::int64_t>(features_.size()) / count}, features_)}};
-  weights::write_safetensors(*flags_.features, tensors,
-                             {{"format", "evener-features-1"},
-                              {"model", to_utf8_text(network_.name())},
-                              {"files", weights::metadata_text(feature_files_)}});
+  if (!network.no_classes().empty()) return;
+  const bool are_random = photos.size() == 1 && photos.front().starts_with("random:");  // shown to measure
+  classes_ = &add<ClassSink>(flags, network, samples, labelled, are_random, folder, observer);
+  if (!flags.features->empty()) add<FeatureSink>(*flags.features, network.name(), samples);
+  if (!flags.sort->empty()) sort_ = &add<SortSink>(flags, network, samples, photos);
 }
 
 }  // namespace evener::job

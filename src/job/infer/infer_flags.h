@@ -1,141 +1,9 @@
 // The options of `evener infer`.
 #pragma once
 
-#include "data/preprocess.h"
-#include "job/options/option_set.h"
-#include "job/options/placement_flags.h"
-#include "placement/plan.h"
-#include "task/infer.h"
+#include "job/inference/inference_flags.h"
 
 namespace evener::job {
-
-/// Which network, and how it is shown images.
-struct InferModelFlags : OptionGroup {
-  InferModelFlags();
-
-  Option<std::string> model;
-  Option<std::string> weights{
-      *this,
-      {"--weights", "FILE",
-       "Weights of a network of the zoo: safetensors, a state dict saved by PyTorch, or imagenet for published ones"}};
-  Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
-  Option<std::optional<std::int64_t>> classes{*this,
-                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
-                                              {},
-                                              {.range = from_to(1, 16777216)}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
-  Option<std::string> normalize{*this,
-                                {"--normalize", "RULE",
-                                 "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
-                                 "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"}};
-  Option<std::string> crop{*this,
-                           {"--crop", "NAME",
-                            "Pictures of another size: squash, border (black beside them), or centre (their middle) "
-                            "(default: as the network was trained; otherwise centre, and those of its size whole)"}};
-  Option<std::optional<double>> crop_fraction{
-      *this,
-      {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},
-      {},
-      {.range = from_to(0.01, 1)}};
-  Option<std::string> interpolation{
-      *this, {"--interpolation", "NAME", "nearest, bilinear, bicubic or lanczos, antialiased"}, "bilinear"};
-  Option<std::string> layout{*this,
-                             {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},
-                             "auto",
-                             {.one_of = {"auto", "nchw", "nhwc"}}};
-  Option<std::string> channel_order{
-      *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
-
-  Option<std::string> output_name{
-      *this,
-      {"--output-name", "NAME",
-       "The output that tells classes (default: the one with as many values as there are names, or the first row)"}};
-
-  std::filesystem::path sidecar;  // the file beside the network's that gave values; empty = none
-
-  /// `features`: see task::InferenceRequest. Throws UsageError.
-  task::InferenceRequest request(bool features, std::uint64_t seed) const;
-  /// How pictures become what the network takes. Throws UsageError.
-  data::Preprocessing preprocessing(const task::InferenceModel& network) const;
-
- private:
-  void check_together() const override;
-};
-
-/// What is shown to the network.
-struct ImagesFlags : OptionGroup {
-  ImagesFlags() : OptionGroup("Images") {}
-
-  Option<std::vector<std::string>> images{
-      *this,
-      {"IMAGES", "WHAT",
-       "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; data as train takes it; arrays "
-       "(.npy, .safetensors); or random:N (default: what the run's own data has to test on)"}};
-  Option<std::string> part{
-      *this,
-      {"--part", "NAME",
-       "Of data: train, validation, test, new (images that came after the training) or all (default: of divided data "
-       "the test part, or without one the validation part; else all)"},
-      "",
-      {.one_of = {"", "train", "validation", "test", "new", "all"}}};
-  Option<std::string> split{
-      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
-  Option<std::optional<std::int64_t>> seed{
-      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
-  Option<bool> strict{
-      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
-
-  Option<bool> random_weights{
-      *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
-
-  bool takes_undivided_whole = false;  // whatever `part` says, for which a command asked, not its user
-};
-
-/// Where it is computed.
-struct InferPlacementFlags : OptionGroup {
-  InferPlacementFlags() : OptionGroup("Placement") {}
-
-  Option<std::string> on{
-      *this,
-      {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cpu/t1..cpu/t1, cuda:0+cpu, ... (docs/placements.md)"},
-      "cpu"};
-  Option<bool> oversubscribe{*this, {"--oversubscribe", "", "Take all replicas of \"16x\", also more than the CPUs"}};
-  Option<std::string> precision{
-      *this, {"--precision", "NAME", "auto (bf16 where the processor is fast at it), fp32, bf16 or fp16"}, "fp32"};
-  Option<std::string> engine{
-      *this, {"--engine", "NAME", "auto, openvino or torch"}, "auto", {.one_of = {"auto", "openvino", "torch"}}};
-  Option<std::optional<std::int64_t>> batch{
-      *this,
-      {"--batch", "IMAGES", "Images of each call (default: 8, or what a file is fixed to)", {"--batch-size"}},
-      {},
-      {.range = from_to(1, 65536)}};
-  Option<std::optional<int>> streams{*this,
-                                     {"--streams", "N",
-                                      "Calls that a CPU replica computes side by side (default: one for "
-                                      "each thread; 1 answers each image soonest)"},
-                                     {},
-                                     {.range = from_to(1, 1024)}};
-  Option<std::string> cut = cut_option(*this);
-  Option<double> memory{*this,
-                        {"--memory", "MB",
-                         "Emulate devices with so much memory: a network that takes more for its weights and values is "
-                         "refused, and may be divided into stages (default: what there is)"},
-                        0,
-                        {.range = zero_or_more()}};
-  Option<std::optional<int>> reading_threads{
-      *this,
-      {"--reading-threads", "N", "Threads that read and decode images (default: one for each CPU)"},
-      {},
-      {.range = from_to(1, 1024)}};
-
-  /// Throws UsageError.
-  placement::Plan plan() const;
-  Precision precision_on(const placement::Plan& plan) const;
-  /// What is computed where, on a plan that plan() gave.
-  task::InferOptions infer_options(const placement::Plan& plan, Precision precision) const;
-};
 
 /// What is told.
 struct AnswerFlags : OptionGroup {
@@ -195,10 +63,7 @@ struct AnswerFlags : OptionGroup {
   void check_together() const override;
 };
 
-struct InferFlags {
-  InferModelFlags model;
-  ImagesFlags images;
-  InferPlacementFlags placement;
+struct InferFlags : InferenceFlags {
   AnswerFlags answers;
 
   OptionSet options() { return {&model, &images, &placement, &answers}; }

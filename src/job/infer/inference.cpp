@@ -16,13 +16,13 @@
 #include "base/tensor.h"
 #include "base/version.h"
 #include "bench/scenario_record.h"
+#include "job/cache_folder.h"
 #include "job/infer/answers.h"
-#include "job/infer/compile_cache.h"
-#include "job/infer/images.h"
-#include "job/infer/model_sidecar.h"
 #include "job/infer/record.h"
 #include "job/infer/scenario.h"
-#include "job/layer_table.h"
+#include "job/inference/images.h"
+#include "job/inference/model_sidecar.h"
+#include "job/inference/session_record.h"
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
 #include "job/sort_folder.h"
@@ -36,8 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Whoever sees a class for each picture takes it for an answer; of random images nobody expects one.
-void require_meaning(const InferCommandFlags& flags, const task::InferenceModel& network, const InferImages& images) {
-  const bool means_something = !network.weights().empty() || images.are_random || flags.scenario.wanted();
+void require_meaning(const InferCommandFlags& flags, const task::InferenceModel& network, bool are_random) {
+  const bool means_something = !network.weights().empty() || are_random || flags.scenario.wanted();
   if (means_something || *flags.images.random_weights || *flags.answers.format == "none") return;
   throw UsageError("'" + network.name() +
                    "' has no weights here, so that its answers would mean nothing: name trained ones with --weights "
@@ -57,12 +57,11 @@ void require_classes(const InferCommandFlags& flags, const task::InferenceModel&
   images.notes.push_back(why);
 }
 
-const task::InferenceModel& classifier(const InferCommandFlags& flags, const task::InferenceModel& network) {
-  if (*flags.answers.outputs == "raw") return network;
+void require_classifier(const InferCommandFlags& flags, const task::InferenceModel& network) {
+  if (*flags.answers.outputs == "raw") return;
   if (network.network() != nullptr && !network.network()->anchors().empty()) {
     throw UsageError("'" + network.name() + "' finds boxes, not one class for each image; use evener detect");
   }
-  return network;
 }
 
 /// "2 threads", those of a CPU replica: how many there are is not always what the machine promises.
@@ -79,43 +78,15 @@ std::string threads_text(const placement::Plan& plan) {
   return ", " + counted(static_cast<std::size_t>(threads), "thread") + limit;
 }
 
-std::string setup_line(const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
-                       Precision precision, const task::InferSetup& setup) {
+std::string setup_line(const InferenceSession& session, const InferImages& images, const task::InferSetup& setup) {
+  const task::InferenceModel& network = session.network();
   const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
   const std::string why = setup.reasons.front().empty() ? "" : " (" + setup.reasons.front() + ")";
   return fmt::format("{} ({}), input {}; {}; {}{} on {}{}, {}, {}, batch {}", network.name(), from,
                      shape_text(images.samples->shape()), counted(images.samples->size(), "image"),
-                     setup.engines.front(), why, plan.text, threads_text(plan),
-                     counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(precision),
+                     setup.engines.front(), why, session.plan().text, threads_text(session.plan()),
+                     counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(session.precision()),
                      setup.batch);
-}
-
-/// Shows how far the answers are, beside writing them.
-class ShownAnswers : public task::InferObserver {
- public:
-  ShownAnswers(AnswerWriter& writer, Observer& line, std::size_t images, bool shown)
-      : writer_(writer), line_(line), images_(images), shown_(shown) {}
-
-  void on_answer(const task::Answer& answer) override {
-    writer_.on_answer(answer);
-    ++answered_;
-    if (!shown_ || !line_.redraws() || now_s() - last_shown_s_ < 0.2) return;
-    last_shown_s_ = now_s();
-    line_.show(fmt::format("{} of {} images", answered_, images_));
-  }
-
- private:
-  AnswerWriter& writer_;
-  Observer& line_;
-  const std::size_t images_;
-  const bool shown_;
-  std::size_t answered_ = 0;
-  double last_shown_s_ = 0;
-};
-
-void tell_unread(const std::vector<data::Skipped>& skipped, Observer& line) {
-  if (skipped.empty()) return;
-  line.note(fmt::format("{} could not be read:{}", counted(skipped.size(), "image"), data::first_skipped(skipped)));
 }
 
 /// The pairs of classes that were taken for each other most often, as confusion.csv.
@@ -132,130 +103,91 @@ void write_confusion(const fs::path& path, const Scores& scores, const std::vect
   write_file_atomically(path, text);
 }
 
-/// One run of the job.
-class Inference {
- public:
-  Inference(const InferCommandFlags& flags, Observer& observer)
-      : flags_(flags),
-        line_(observer),
-        plan_(flags.placement.plan()),
-        precision_(flags.placement.precision_on(plan_)),
-        threads_(flags.placement.reading_threads->value_or(usable_cpus())),
-        network_(inference_request(flags)),
-        images_(open_images(flags, classifier(flags, network_), threads_)),
-        run_(run_options(flags, plan_, network_.weights()), line_) {
-    require_classes(flags, network_, images_);
-    require_meaning(flags, network_, images_);
-    if (!images_.part_note.empty()) images_.notes.push_back(images_.part_note);
-    if (const fs::path& sidecar = flags.model.sidecar; !sidecar.empty()) {
-      images_.notes.push_back(fmt::format("'{}' beside the network says how it is shown images", sidecar.string()));
-    }
-  }
-
-  InferenceRun run() {
-    task::InferSetup setup;
-    record::Record record = run_.measure([&] {
-      task::InferJob job(network_, *images_.samples, infer_options(flags_, plan_, precision_, threads_));
-      begin(job);
-      flags_.scenario.wanted() ? measure_in_scenario(job) : answer(job);
-      setup = job.setup();
-      return run_.record();
-    });
-    if (!flags_.measuring.profile->empty()) {
-      const auto options = infer_options(flags_, plan_, precision_, threads_);
-      add_layers(run_.folder(), record, line_,
-                 [&] { return task::profile_inference(network_, setup, *images_.samples, options); });
-    }
-    InferenceRun run{.seen = images_.seen, .folder = run_.folder(), .answered = result_.answered};
-    if (flags_.scenario.wanted()) {
-      run.was_stopped = scenario_->log.stopped;
-    } else {
-      end(record);
-      run.unread = result_.skipped;
-      run.scores = answers_->scores();
-      if (const PhotoSorter* sorter = answers_->sorter()) run.sorted = *sorter;
-      run.scores_are_logits = flags_.answers.type() == task::OutputType::kLogits;
-    }
-    run.record = std::move(record);
-    return run;
-  }
-
- private:
-  void begin(const task::InferJob& job) {
-    fill_inference_setup(run_.record(), flags_.groups(), network_, images_, plan_, precision_, job.setup());
-    run_.begin();
-    line_.note(setup_line(network_, images_, plan_, precision_, job.setup()));
-    if (!images_.seen.empty()) line_.note("seen are " + images_.seen);
-    for (const std::vector<std::string>* notes : {&network_.notes(), &std::as_const(images_.notes), &plan_.notes}) {
-      for (const std::string& text : *notes) line_.note("note: " + text);
-    }
-    for (const std::string& text : stage_notes(job.setup())) line_.note(text);
-    for (const std::string& text : job.setup().fallbacks) line_.note("warning: " + text);
-    for (const std::string& text : placement::all_warnings(plan_)) line_.note("warning: " + text);
-    tell_unread(images_.skipped, line_);
-  }
-
-  /// A call on zeros tells them.
-  OutputShapes output_shapes(task::InferJob& job) const {
-    const auto values = static_cast<std::size_t>(element_count(images_.samples->shape()));
-    task::SampleValues zeros;
-    images_.samples->is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
-    OutputShapes shapes;
-    for (const auto& [name, tensor] : job.call(0, {&zeros})) {
-      shapes[name].assign(tensor.shape.begin() + 1, tensor.shape.end());
-    }
-    return shapes;
-  }
-
-  void answer(task::InferJob& job) {
-    answers_.emplace(flags_.answers, network_, *images_.samples, images_.labelled, run_.folder(), *flags_.images.images,
-                     *flags_.answers.outputs == "raw" ? output_shapes(job) : OutputShapes(), line_);
-    ShownAnswers shown(*answers_, line_, images_.samples->size(), *flags_.answers.format == "none" || images_.labelled);
-    result_ = job.run(*images_.samples, shown);
-    line_.finish();
-    answers_->finish();
-    const double seconds = flags_.measuring.seconds->value_or(std::clamp(result_.seconds / 10, 0.2, 2.0));
-    const auto rates = seconds > 0 ? job.network_rates(*images_.samples, seconds) : std::vector<double>();
-    run_.take_times(run_.record());
-    fill_stage_uses(run_.record(), result_.stages);
-    fill_inference_results(run_.record(), images_.part.empty() ? "all" : images_.part, result_, *answers_, rates);
-  }
-
-  void measure_in_scenario(task::InferJob& job) {
-    scenario_ = measure_scenario(flags_.scenario, job, *images_.samples, network_.main_output(), line_);
-    run_.take_times(run_.record());
-    fill_stage_uses(run_.record(), job.stage_uses());
-    bench::fill_record(*scenario_, run_.record());
-    if (!run_.folder().empty()) bench::write_latencies(run_.folder() / bench::kLatencies, *scenario_);
-  }
-
-  void end(const record::Record& record) {
-    if (!run_.folder().empty()) {
-      write_confusion(run_.folder() / "confusion.csv", answers_->scores(), network_.classes());
-    }
-    tell_unread(result_.skipped, line_);
-    const std::vector<record::Metric> metrics = record::metrics_of(record);
-    const auto& network_rate = record::find_metric(metrics, "network_images_per_s")->value;
-    line_.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(result_.answered, "image"),
-                           duration_text(result_.seconds),
-                           si_text(static_cast<double>(result_.answered) / result_.seconds),
-                           network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));
-  }
-
-  const InferCommandFlags& flags_;
-  Observer& line_;
-  const placement::Plan plan_;
-  const Precision precision_;
-  const int threads_;
-  const task::InferenceModel network_;
-  InferImages images_;
-  run::MeteredRun run_;
-  std::optional<AnswerWriter> answers_;
-  task::InferResult result_;
-  std::optional<bench::ScenarioResult> scenario_;
-};
-
 }  // namespace
+
+Inference::Inference(const InferCommandFlags& flags)
+    : flags_(flags), session_(flags.placement, inference_request(flags)) {
+  require_classifier(flags, session_.network());
+}
+
+void Inference::require_meaning() const {
+  job::require_meaning(flags_, session_.network(), false);
+}
+
+InferenceRun Inference::run(Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  const task::InferenceModel& network = session_.network();
+  InferImages images = open_images(flags_, network, session_.threads());
+  require_classes(flags_, network, images);
+  job::require_meaning(flags_, network, images.are_random);
+  if (!images.part_note.empty()) images.notes.push_back(images.part_note);
+  if (const fs::path& sidecar = flags_.model.sidecar; !sidecar.empty()) {
+    images.notes.push_back(fmt::format("'{}' beside the network says how it is shown images", sidecar.string()));
+  }
+  InferenceRun run{.seen = images.seen};
+  Shown shown =
+      session_.show({.images = images,
+                     .infer = infer_options(flags_, session_.plan(), session_.precision(), session_.threads()),
+                     .run = run_options(flags_, session_.plan(), network.weights()),
+                     .groups = flags_.groups(),
+                     .classes = network.classes(),
+                     .times_layers = !flags_.measuring.profile->empty(),
+                     .setup_line = [&](const task::InferSetup& setup) { return setup_line(session_, images, setup); },
+                     .work =
+                         [&](task::InferJob& job, run::MeteredRun& metered) {
+                           tell_skipped(images.skipped, "image", "read", observer);
+                           if (flags_.scenario.wanted()) {
+                             run.was_stopped = measure(job, images, metered, observer);
+                           } else {
+                             answer(job, images, metered, observer, run);
+                           }
+                         }},
+                    observer);
+  run.folder = shown.folder;
+  run.record = std::move(shown.record);
+  if (!flags_.scenario.wanted()) tell_end(run, observer);
+  return run;
+}
+
+void Inference::answer(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line,
+                       InferenceRun& run) const {
+  const task::InferenceModel& network = session_.network();
+  InferSinks sinks(flags_.answers, network, *images.samples, images.labelled, metered.folder(), *flags_.images.images,
+                   *flags_.answers.outputs == "raw" ? output_shapes(job, *images.samples) : OutputShapes(), line);
+  task::InferResult result = answer_all(job, *images.samples, sinks, line);
+  const double seconds = flags_.measuring.seconds->value_or(std::clamp(result.seconds / 10, 0.2, 2.0));
+  const auto rates = seconds > 0 ? job.network_rates(*images.samples, seconds) : std::vector<double>();
+  metered.take_times(metered.record());
+  fill_stage_uses(metered.record(), result.stages);
+  fill_inference_results(metered.record(), images.part.empty() ? "all" : images.part, result, sinks, rates);
+  run.scores = sinks.scores();
+  run.scores_are_logits = flags_.answers.type() == task::OutputType::kLogits;
+  if (const PhotoSorter* sorter = sinks.sorter()) run.sorted = *sorter;
+  run.answered = result.answered;
+  run.seconds = result.seconds;
+  run.unread = std::move(result.skipped);
+}
+
+bool Inference::measure(task::InferJob& job, const InferImages& images, run::MeteredRun& metered,
+                        Observer& line) const {
+  const bench::ScenarioResult result =
+      measure_scenario(flags_.scenario, job, *images.samples, session_.network().main_output(), line);
+  metered.take_times(metered.record());
+  fill_stage_uses(metered.record(), job.stage_uses());
+  bench::fill_record(result, metered.record());
+  if (!metered.folder().empty()) bench::write_latencies(metered.folder() / bench::kLatencies, result);
+  return result.log.stopped;
+}
+
+void Inference::tell_end(const InferenceRun& run, Observer& line) const {
+  if (!run.folder.empty()) write_confusion(run.folder / "confusion.csv", run.scores, session_.network().classes());
+  tell_skipped(run.unread, "image", "read", line);
+  const std::vector<record::Metric> metrics = record::metrics_of(run.record);
+  const auto& network_rate = record::find_metric(metrics, "network_images_per_s")->value;
+  line.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(run.answered, "image"),
+                        duration_text(run.seconds), si_text(static_cast<double>(run.answered) / run.seconds),
+                        network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));
+}
 
 OptionSet InferCommandFlags::options() {
   OptionSet options = InferFlags::options();
@@ -279,6 +211,9 @@ task::InferOptions infer_options(const InferCommandFlags& flags, const placement
   options.cache = compile_cache();
   options.strict = *flags.images.strict;
   if (flags.scenario.wanted()) suit_scenario(flags.scenario, options);
+  options.repeated =
+      options.repeated || *flags.answers.watch;  // how few the first photos are says nothing of those to come
+  options.suits_few = options.suits_few || *flags.answers.watch;
   return options;
 }
 
@@ -299,15 +234,10 @@ void complete(InferCommandFlags& flags) {
   take_sidecar(flags.model);
 }
 
-void check_network(const InferCommandFlags& flags) {
-  const task::InferenceModel network(flags.model.request(false, 1));
-  require_meaning(flags, classifier(flags, network), {});
-}
-
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   if (const std::string& sorted = *flags.answers.sort; !sorted.empty()) require_writable_place(sorted);
-  return Inference(flags, observer).run();
+  return Inference(flags).run(observer, stop);
 }
 
 }  // namespace evener::job

@@ -12,6 +12,7 @@
 #include "job/infer/answers.h"
 #include "job/infer/infer_flags.h"
 #include "job/infer/scenario_flags.h"
+#include "job/inference/session.h"
 #include "job/observer.h"
 #include "job/options/energy_flags.h"
 #include "job/options/profile_option.h"
@@ -48,8 +49,9 @@ struct InferenceRun {
   bool scores_are_logits = false;          // of a mistake; otherwise probabilities
   Scores scores = {};                      // where classes are known
   std::string seen;                        // of each picture; see InferImages
-  std::filesystem::path folder;            // empty: none was asked for
+  std::filesystem::path folder = {};       // empty: none was asked for
   std::size_t answered = 0;                // images
+  double seconds = 0;                      // that answering took
   std::vector<data::Skipped> unread = {};  // images that could not be read
   std::optional<PhotoSorter> sorted = {};  // photos, where that was asked for
   bool was_stopped = false;                // a scenario before its end
@@ -58,8 +60,30 @@ struct InferenceRun {
 /// Gives values to options that were not given, from the file beside the network's. Throws UsageError.
 void complete(InferCommandFlags& flags);
 
-/// Opens the network, to know whether photos that are still to come can be shown to it. Throws UsageError and Error.
-void check_network(const InferCommandFlags& flags);
+/// A trained network, opened once, that images are shown to; again and again where photos come to folders.
+class Inference {
+ public:
+  /// Opens the network. Options have been completed; `flags` are looked at with each run, too. Throws UsageError and
+  /// Error.
+  explicit Inference(const InferCommandFlags& flags);
+
+  /// For photos that are still to come. Throws UsageError where the network has no weights.
+  void require_meaning() const;
+  /// The network stays compiled for the next run.
+  void stay_compiled() { session_.stay_compiled(); }
+  /// As infer().
+  InferenceRun run(Observer& observer, const StopFlag* stop = nullptr);
+
+ private:
+  void answer(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line,
+              InferenceRun& run) const;
+  /// Whether the scenario was stopped before its end.
+  bool measure(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line) const;
+  void tell_end(const InferenceRun& run, Observer& line) const;
+
+  const InferCommandFlags& flags_;
+  InferenceSession session_;
+};
 
 /// Answers, or measures a scenario; tells the answers to `observer` in the format that was asked for, and writes the
 /// files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone.

@@ -10,12 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "job/inference/session.h"
 #include "task/infer.h"
 
 namespace evener::job {
-
-/// The shape of each output, of one image.
-using OutputShapes = std::map<std::string, std::vector<std::int64_t>>;
 
 /// Writes OUTPUT.npy for each output, float32 (images, ...), as answers come, and files.txt with the image of each row.
 class RawOutputs {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "job/progress.h"
 #include "record/metric.h"
 
 namespace evener::job {
@@ -69,15 +70,14 @@ class Shown : public bench::ScenarioObserver {
     if (line_.redraws()) line_.show(part_);
   }
   void on_progress(double seconds, std::int64_t queries) override {
-    if (!line_.redraws() || now_s() - shown_s_ < 0.2) return;
-    shown_s_ = now_s();
+    if (!pace_.is_due(line_)) return;
     line_.show(fmt::format("{}: {} queries in {}", part_, queries, duration_text(seconds)));
   }
 
  private:
   Observer& line_;
   std::string part_;
-  double shown_s_ = 0;
+  RedrawPace pace_;
 };
 
 }  // namespace

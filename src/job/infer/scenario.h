@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bench/run_scenario.h"
-#include "job/infer/images.h"
 #include "job/infer/scenario_flags.h"
+#include "job/inference/images.h"
 #include "job/observer.h"
 #include "task/infer.h"
 

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/version.h"
+#include "job/progress.h"
 #include "job/train/hosts.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -106,8 +107,7 @@ class Products {
   }
 
   void show(std::int64_t done, double seconds) {
-    if (!observer_.redraws() || run_.session_s() - last_shown_s_ < 0.2) return;
-    last_shown_s_ = run_.session_s();
+    if (!pace_.is_due(observer_)) return;
     observer_.show(fmt::format("{} in {}", counted(done, "product"), duration_text(seconds)));
   }
 
@@ -115,7 +115,8 @@ class Products {
   Observer& observer_;
   const placement::Plan plan_;
   run::MeteredRun run_;
-  double init_s_ = 0, last_shown_s_ = 0;
+  double init_s_ = 0;
+  RedrawPace pace_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "data/locations.h"
 #include "data/open_data.h"
 #include "data/picture_listing.h"
-#include "job/infer/labelled_data.h"
+#include "job/inference/labelled_data.h"
 #include "task/detect/detector.h"
 
 namespace evener::job {

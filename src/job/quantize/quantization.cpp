@@ -16,8 +16,9 @@
 #include "base/simd_level.h"
 #include "base/version.h"
 #include "data/split_manifest.h"
-#include "job/infer/model_sidecar.h"
-#include "job/infer/run_config.h"
+#include "job/inference/model_sidecar.h"
+#include "job/inference/run_config.h"
+#include "job/inference/session.h"
 #include "job/quantize/comparison.h"
 #include "job/quantize/images.h"
 #include "job/quantize/quantize_flags.h"
@@ -42,14 +43,9 @@ std::shared_ptr<measure::EnergyMeter> machine_meter() {
 class Quantization {
  public:
   Quantization(QuantizeFlags& flags, Observer& observer)
-      : flags_(flags),
-        line_(observer),
-        plan_(flags.infer.placement.plan()),
-        precision_(flags.infer.placement.precision_on(plan_)),
-        threads_(flags.infer.placement.reading_threads->value_or(usable_cpus())),
-        model_(described(flags.infer.model)) {
+      : flags_(flags), line_(observer), session_(flags.infer.placement, described(flags.infer.model)) {
     require_usable();
-    images_ = open_quantize_images(flags, model_, !is_quantized(), threads_);
+    images_ = open_quantize_images(flags, model_, !is_quantized(), session_.threads());
     require_searchable();
     run_.emplace(run_options(flags, plan_, model_), line_);
   }
@@ -250,8 +246,8 @@ class Quantization {
   }
 
   task::RunFigures measure_side(const task::InferenceModel& model) const {
-    task::InferOptions infer = flags_.infer.placement.infer_options(plan_, precision_);
-    infer.reading_threads = threads_;
+    task::InferOptions infer = flags_.infer.placement.infer_options(plan_, session_.precision());
+    infer.reading_threads = session_.threads();
     infer.tries_engines = false;  // one engine for both networks
     const task::FigureOptions options{.infer = std::move(infer),
                                       .seconds = *flags_.output.seconds,
@@ -268,10 +264,9 @@ class Quantization {
 
   QuantizeFlags& flags_;
   Observer& line_;
-  const placement::Plan plan_;
-  const Precision precision_;
-  const int threads_;
-  const task::InferenceModel model_;
+  const InferenceSession session_;
+  const placement::Plan& plan_ = session_.plan();
+  const task::InferenceModel& model_ = session_.network();
   QuantizeImages images_;
   std::optional<run::MeteredRun> run_;
   QuantizeComparison found_;

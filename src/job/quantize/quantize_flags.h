@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/locations.h"
-#include "job/infer/infer_flags.h"
+#include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
 #include "task/quantize/quantizer.h"
 
@@ -91,7 +91,7 @@ struct QuantizeOutputFlags : OptionGroup {
 struct QuantizeFlags {
   QuantizeFlags();
 
-  InferFlags infer;  // its network and placement are options; its images are filled in
+  InferenceFlags infer;  // its network and placement are options; its images are filled in
   CalibrationDataFlags data;
   QuantizationFlags quantization;
   QuantizeOutputFlags output;

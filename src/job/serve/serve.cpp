@@ -13,8 +13,9 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/stop.h"
-#include "job/infer/compile_cache.h"
-#include "job/infer/model_sidecar.h"
+#include "job/cache_folder.h"
+#include "job/inference/model_sidecar.h"
+#include "job/inference/session.h"
 #include "job/serve/inference_api.h"
 
 namespace evener::job {
@@ -47,15 +48,10 @@ void require_servable(const ServeFlags& flags, const task::InferenceModel& netwo
   }
 }
 
-/// One call of the network says what its outputs look like.
+/// The one that tells classes first.
 std::vector<ServedOutput> outputs_of(task::InferJob& job, const ComingSamples& samples, const std::string& main) {
-  task::SampleValues zeros;
-  const auto values = static_cast<std::size_t>(element_count(samples.shape()));
-  samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
   std::vector<ServedOutput> outputs;
-  for (const auto& [name, tensor] : job.call(0, {&zeros})) {
-    outputs.push_back({name, {tensor.shape.begin() + 1, tensor.shape.end()}});
-  }
+  for (auto& [name, shape] : output_shapes(job, samples)) outputs.push_back({name, std::move(shape)});
   std::ranges::stable_partition(outputs, [&](const ServedOutput& output) { return output.name == main; });
   return outputs;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/http/http_server.h"
-#include "job/infer/infer_flags.h"
+#include "job/inference/inference_flags.h"
 #include "task/batch_queue.h"
 
 namespace evener::job {

@@ -11,7 +11,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
-#include "job/infer/run_config.h"
+#include "job/inference/run_config.h"
 #include "network/cost.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"

@@ -8,7 +8,7 @@
 #include "data/samples.h"
 #include "data/skipped.h"
 #include "data/split.h"
-#include "job/infer/infer_flags.h"
+#include "job/inference/inference_flags.h"
 
 namespace evener::job {
 
@@ -24,8 +24,12 @@ struct InferImages {
   std::vector<std::string> notes;
 };
 
+/// The words with lists in place of those that name one: a .txt file, or - for stdin, with a name on each line. Throws
+/// UsageError where nothing is left.
+std::vector<std::string> with_lists(const std::vector<std::string>& words);
+
 /// Opens what `flags` name, for the network. Without IMAGES it is the test part of the data that the network's own run
 /// was trained on. Throws UsageError and Error.
-InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads);
+InferImages open_images(const InferenceFlags& flags, const task::InferenceModel& network, int threads);
 
 }  // namespace evener::job

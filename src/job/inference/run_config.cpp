@@ -1,4 +1,4 @@
-#include "job/infer/run_config.h"
+#include "job/inference/run_config.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "job/infer/labelled_data.h"
+#include "job/inference/labelled_data.h"
 
 #include <fmt/format.h>
 

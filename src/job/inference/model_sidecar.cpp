@@ -1,4 +1,4 @@
-#include "job/infer/model_sidecar.h"
+#include "job/inference/model_sidecar.h"
 
 #include <filesystem>
 

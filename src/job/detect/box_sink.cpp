@@ -1,4 +1,4 @@
-#include "job/detect/writer.h"
+#include "job/detect/box_sink.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/terminal_text.h"
 #include "base/utf8.h"
@@ -66,8 +65,8 @@ std::string summary_of(const task::FoundBoxes& found, const std::vector<std::str
 
 }  // namespace
 
-DetectionWriter::DetectionWriter(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos,
-                                 bool labelled, const std::filesystem::path& folder, Observer& observer)
+BoxSink::BoxSink(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos, bool labelled,
+                 const std::filesystem::path& folder, Observer& observer)
     : detector_(detector),
       all_(photos),
       observer_(observer),
@@ -77,8 +76,7 @@ DetectionWriter::DetectionWriter(const DetectFlags& flags, const task::Detector&
       coco_confidence_(labelled && !flags.boxes.confidence.given() ? 0 : shown_confidence_),
       format_(*flags.output.format),
       tally_(detector.classes().size()),
-      confusion_(detector.classes().size(), mistake_confidence_),
-      begin_s_(now_s()) {
+      confusion_(detector.classes().size(), mistake_confidence_) {
   if (format_.empty()) format_ = labelled || *flags.output.json == "-" ? "none" : "table";
   if (format_ == "csv") observer_.tell(kBoxesHeading);
   if (folder.empty()) return;
@@ -88,12 +86,11 @@ DetectionWriter::DetectionWriter(const DetectFlags& flags, const task::Detector&
   if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
 }
 
-void DetectionWriter::on_answer(const task::Answer& answer) {
+void BoxSink::take(const task::Answer& answer) {
   LookedAt photo{.index = answer.index,
                  .found = {all_.name(answer.index), all_.photo_size(answer.index), detector_.found(answer, all_)},
                  .truth = {},
                  .matched = {}};
-  times_s_.push_back(now_s() - begin_s_);
   task::FoundBoxes told = photo.found;
   std::erase_if(told.boxes, [&](const task::Detection& box) { return box.score < shown_confidence_; });
   boxes_ += told.boxes.size();
@@ -112,7 +109,7 @@ void DetectionWriter::on_answer(const task::Answer& answer) {
   looked_at_.push_back(std::move(photo));
 }
 
-void DetectionWriter::tell(const task::FoundBoxes& told) {
+void BoxSink::tell(const task::FoundBoxes& told) {
   const std::vector<std::string>& classes = detector_.classes();
   if (csv_) *csv_ << csv_rows(to_utf8_text(told.file), told, classes);
   if (format_ == "csv") {
@@ -124,7 +121,11 @@ void DetectionWriter::tell(const task::FoundBoxes& told) {
   }
 }
 
-void DetectionWriter::finish() {
+std::string BoxSink::found_text() const {
+  return boxes_ == 1 ? "1 box found" : fmt::format("{} boxes found", boxes_);
+}
+
+void BoxSink::finish() {
   if (format_ == "coco") {
     std::vector<data::BoxedFile> all;
     for (const LookedAt& photo : looked_at_) all.push_back(task::boxed_file(photo.found, coco_confidence_));

@@ -1,26 +1,29 @@
-#include "job/infer/images.h"
+#include "job/inference/images.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/tensor.h"
+#include "base/utf8.h"
 #include "data/deep_images.h"
 #include "data/locations.h"
 #include "data/open_data.h"
 #include "data/pack.h"
 #include "data/picture_listing.h"
 #include "data/pictures.h"
-#include "job/infer/image_lists.h"
-#include "job/infer/labelled_data.h"
-#include "job/infer/run_config.h"
+#include "job/inference/labelled_data.h"
+#include "job/inference/run_config.h"
 #include "weights/safetensors.h"
 
 namespace evener::job {
@@ -47,7 +50,7 @@ bool is_array(const std::string& word) {
   return format == metadata.end() || format->second != data::kPackFormat;
 }
 
-InferImages from_pictures(const std::vector<std::string>& locations, const InferFlags& flags,
+InferImages from_pictures(const std::vector<std::string>& locations, const InferenceFlags& flags,
                           const task::InferenceModel& network) {
   InferImages images;
   data::Pictures pictures(locations);
@@ -119,7 +122,7 @@ std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::st
 }
 
 /// Nothing where the classes have nothing to do with the network's.
-std::optional<InferImages> from_data(const std::string& location, const InferFlags& flags,
+std::optional<InferImages> from_data(const std::string& location, const InferenceFlags& flags,
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
   const LabelledDataRequest request{.location = location,
                                     .weights = network.weights(),
@@ -144,9 +147,37 @@ std::optional<InferImages> from_data(const std::string& location, const InferFla
   return images;
 }
 
+std::vector<std::string> lines_of(std::istream& stream) {
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 }  // namespace
 
-InferImages open_images(const InferFlags& flags, const task::InferenceModel& network, int threads) {
+std::vector<std::string> with_lists(const std::vector<std::string>& words) {
+  std::vector<std::string> locations;
+  const auto append = [&](const std::vector<std::string>& more) {
+    locations.insert(locations.end(), more.begin(), more.end());
+  };
+  for (const std::string& word : words) {
+    if (word == "-") {
+      append(lines_of(std::cin));
+    } else if (word.ends_with(".txt") && std::filesystem::is_regular_file(word)) {
+      std::istringstream file(text_without_byte_order_mark(read_file(word)));
+      append(lines_of(file));
+    } else {
+      locations.push_back(word);
+    }
+  }
+  if (locations.empty()) throw UsageError("the list of images is empty");
+  return locations;
+}
+
+InferImages open_images(const InferenceFlags& flags, const task::InferenceModel& network, int threads) {
   const RunConfig run(network.run());
   std::vector<std::string> words = *flags.images.images;
   if (words.empty()) {

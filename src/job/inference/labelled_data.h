@@ -9,7 +9,7 @@
 
 #include "data/open_data.h"
 #include "data/preprocess.h"
-#include "job/infer/run_config.h"
+#include "job/inference/run_config.h"
 
 namespace evener::job {
 

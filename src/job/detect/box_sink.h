@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "job/detect/detect_flags.h"
+#include "job/inference/answer_sink.h"
 #include "job/observer.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/box_confusion.h"
@@ -25,18 +26,17 @@ struct LookedAt {
   task::MatchedBoxes matched;  // of the boxes that are as likely as mistake_confidence()
 };
 
-class DetectionWriter : public task::InferObserver {
+class BoxSink : public AnswerSink {
  public:
   /// Tells `observer` what is found, in the format of `flags`. `folder`: of detections.csv; empty = none is written.
   /// Throws Error where a file can't be written.
-  DetectionWriter(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos, bool labelled,
-                  const std::filesystem::path& folder, Observer& observer);
+  BoxSink(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos, bool labelled,
+          const std::filesystem::path& folder, Observer& observer);
 
-  void on_answer(const task::Answer& answer) override;
-  /// Whether each photo is told as it is answered: progress beside that would disturb.
-  bool tells_each_photo() const { return format_ == "table" || format_ == "csv" || format_ == "jsonl"; }
-  /// Writes what is left. Throws Error where something could not be written.
-  void finish();
+  void take(const task::Answer& answer) override;
+  bool tells_each() const override { return format_ == "table" || format_ == "csv" || format_ == "jsonl"; }
+  void finish() override;
+  std::string found_text() const override;
 
   /// Boxes that are less likely are not told, shown or cut out: where boxes are known, those that precision is measured
   /// with go down to almost nothing.
@@ -50,8 +50,6 @@ class DetectionWriter : public task::InferObserver {
   std::size_t boxes() const { return boxes_; }
   std::size_t boxes_left_out() const { return boxes_left_out_; }
   std::size_t without_boxes() const { return without_boxes_; }
-  /// Seconds since the writer was made, of each answer.
-  const std::vector<double>& times_s() const { return times_s_; }
 
  private:
   void tell(const task::FoundBoxes& told);
@@ -70,8 +68,6 @@ class DetectionWriter : public task::InferObserver {
   task::DetectionTally tally_;
   task::BoxConfusion confusion_;
   std::size_t boxes_ = 0, boxes_left_out_ = 0, without_boxes_ = 0;
-  const double begin_s_;
-  std::vector<double> times_s_;
 };
 
 }  // namespace evener::job

@@ -2,7 +2,7 @@
 //   model.onnx      model.toml:   size = "224x224"    crop = "centre"    normalize = "0.5/0.5"    labels = "names.txt"
 #pragma once
 
-#include "job/infer/infer_flags.h"
+#include "job/inference/inference_flags.h"
 
 namespace evener::job {
 

@@ -1,0 +1,245 @@
+#include "job/infer/class_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/utf8.h"
+#include "engine/best_class.h"
+#include "engine/engine.h"
+#include "job/infer/small_picture.h"
+#include "report/answers.h"
+#include "report/format.h"
+#include "task/activation_map.h"
+#include "task/evaluation.h"
+
+namespace evener::job {
+namespace {
+
+/// What the table tells beside the likeliest class.
+constexpr double kWorthTelling = 0.005;
+
+std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
+                     const std::function<std::string(std::size_t)>& class_name) {
+  std::string rows;
+  for (std::size_t rank = 0; rank < top.size(); ++rank) {
+    rows += fmt::format("{},{},{},{},{:.6g}\n", report::csv_cell(name), rank + 1, top[rank].index,
+                        report::csv_cell(class_name(top[rank].index)), top[rank].score);
+  }
+  return rows;
+}
+
+/// For the page: so many images.
+constexpr std::size_t kMostShown = 24;
+
+std::span<const Mistake> first_ones(const std::vector<Mistake>& all) {
+  return std::span(all).first(std::min(all.size(), kMostShown));
+}
+
+/// What a score is called wherever it stands by itself.
+std::string score_name(task::OutputType type) {
+  return type == task::OutputType::kLogits ? "logit" : "probability";
+}
+
+}  // namespace
+
+std::string class_name(const task::InferenceModel& network, std::size_t index) {
+  return index < network.classes().size() ? network.classes()[index] : fmt::format("class {}", index);
+}
+
+ClassSink::ClassSink(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+                     bool labelled, bool are_random, const std::filesystem::path& folder, Observer& observer)
+    : flags_(flags), network_(network), samples_(samples), observer_(observer), format_(*flags.format) {
+  // Whoever says how much to tell of each image wants to be told.
+  const bool wants_each = flags.topk.given() || flags.threshold.given();
+  if (format_.empty()) {
+    format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
+  }
+  const std::string heading = "file,rank,class_index,class_name," + score_name(flags_.type()) + "\n";
+  if (format_ == "csv") observer_.tell(heading);
+  if (!folder.empty()) {
+    csv_path_ = folder / "predictions.csv";
+    csv_.emplace(csv_path_, std::ios::trunc);
+    *csv_ << heading;
+    const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
+                              (samples.shape().front() == 1 || samples.shape().front() == 3);
+    if (are_pictures) shown_path_ = folder / report::kAnswers;
+    if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
+    if (labelled) mistakes_path_ = folder / "mistakes.csv";
+  }
+  const std::size_t classes = network.classes().size();
+  if (labelled && task::confusion_classes(classes) > 0) {
+    scores_.confusion.assign(classes, std::vector<std::int64_t>(classes));
+  }
+}
+
+std::string ClassSink::class_name(std::size_t index) const {
+  return job::class_name(network_, index);
+}
+
+void ClassSink::take(const task::Answer& answer) {
+  const auto output = answer.outputs.at(network_.main_output());
+  if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
+  if (is_first_ && flags_.topk.given() && static_cast<std::size_t>(*flags_.topk) > output.size()) {
+    observer_.note(fmt::format("note: there are {} classes; --topk {} tells all of them", output.size(), *flags_.topk));
+  }
+  is_first_ = false;
+  if (format_ == "none" && !csv_) return;
+  auto top = task::top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
+  if (flags_.type() != task::OutputType::kLogits) {
+    std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
+  }
+  if (!top.empty()) show(answer, top.front());
+  tell(samples_.name(answer.index), top);
+}
+
+void ClassSink::show(const task::Answer& answer, const task::ClassScore& best) {
+  const std::size_t one_in = (samples_.size() + kMostShown - 1) / kMostShown;
+  if (shown_path_.empty() || answer.index % one_in != 0 || shown_.size() == kMostShown) return;
+  const auto label = samples_.label(answer.index);
+  shown_.push_back({.file = samples_.name(answer.index),
+                    .found = class_name(best.index),
+                    .score = best.score,
+                    .is_probability = flags_.type() != task::OutputType::kLogits,
+                    .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
+                    .png_base64 = small_picture(samples_, answer.index).text()});
+}
+
+void ClassSink::score(const task::Answer& answer, std::span<const float> output, std::int32_t label) {
+  const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
+  ++scores_.images;
+  scores_.classes = static_cast<std::int64_t>(output.size());
+  scores_.correct += found == label ? 1 : 0;
+  const Mistake one{answer.index,
+                    samples_.name(answer.index),
+                    class_name(static_cast<std::size_t>(label)),
+                    class_name(static_cast<std::size_t>(found)),
+                    static_cast<std::size_t>(found),
+                    task::top_classes(output, 1, flags_.type()).front().score};
+  if (found != label) {
+    scores_.mistakes.push_back(one);
+  } else if (!shown_path_.empty()) {
+    keep_if_sure(one);
+  }
+  for (const auto& one : task::top_classes(output, 5, task::OutputType::kLogits)) {
+    scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label ? 1 : 0;
+  }
+  const auto row = static_cast<std::size_t>(label), column = static_cast<std::size_t>(found);
+  if (row < scores_.confusion.size() && column < scores_.confusion.size()) ++scores_.confusion[row][column];
+}
+
+void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
+  const auto named = [this](std::size_t index) { return class_name(index); };
+  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_trouble();
+  if (format_ == "csv") {
+    observer_.tell(csv_rows(name, top, named));
+  } else if (format_ == "jsonl") {
+    nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
+    for (const auto& one : top) {
+      line["predictions"].push_back({{"class", to_utf8_text(class_name(one.index))},
+                                     {"index", one.index},
+                                     {score_name(flags_.type()), one.score}});
+    }
+    observer_.tell(line.dump() + "\n");
+  } else if (format_ == "table") {
+    std::string text;
+    const bool logits = flags_.type() == task::OutputType::kLogits;
+    for (const auto& one : top) {
+      if (!text.empty() && !logits && one.score < kWorthTelling) break;
+      const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
+      text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
+    }
+    observer_.tell(fmt::format("{}  {}\n", printable(name), text.empty() ? "-" : text));
+  }
+}
+
+void ClassSink::tell_mistakes() {
+  std::vector<Mistake>& mistakes = scores_.mistakes;
+  std::ranges::stable_sort(mistakes, std::ranges::greater(), &Mistake::score);
+  if (!mistakes_path_.empty()) {
+    write_file_atomically(mistakes_path_, [&](std::ostream& out) {
+      out << "file,true_class,found_class,score\n";
+      for (const Mistake& mistake : mistakes) {
+        out << fmt::format("{},{},{},{:.6g}\n", report::csv_cell(to_utf8_text(mistake.file)),
+                           report::csv_cell(mistake.truth), report::csv_cell(mistake.found), mistake.score);
+      }
+    });
+  }
+  if (shown_path_.empty()) return;
+  std::ranges::stable_sort(scores_.sure, std::ranges::greater(), &Mistake::score);
+  show_labelled(first_ones(mistakes), /*are_right=*/false);
+  show_labelled(first_ones(scores_.sure), /*are_right=*/true);
+}
+
+std::vector<task::ActivationMap> ClassSink::maps_of(std::span<const Mistake> ones) const {
+  if (!flags_.shows_maps || network_.network() == nullptr || ones.empty()) return {};
+  const std::optional<task::PooledHead> head = task::pooled_head(*network_.network());
+  if (!head) return {};
+  std::vector<task::Looked> looked;
+  for (const Mistake& one : ones) looked.push_back({one.index, one.found_index});
+  const auto engine = engine::open_engine(engine::usual_runner_engine(DeviceKind::kCpu));
+  return task::class_maps({*engine, network_.normalization(), usable_cores()}, *network_.network(), *network_.state(),
+                          *head, samples_, looked);
+}
+
+void ClassSink::show_labelled(std::span<const Mistake> ones, bool are_right) {
+  const std::vector<task::ActivationMap> maps = maps_of(ones);
+  for (std::size_t i = 0; i < ones.size(); ++i) {
+    const Mistake& one = ones[i];
+    try {
+      const SmallPicture picture = small_picture(samples_, one.index);
+      const bool has_map = i < maps.size() && !maps[i].values.empty();
+      shown_.push_back({.file = one.file,
+                        .found = one.found,
+                        .score = one.score,
+                        .is_probability = flags_.type() != task::OutputType::kLogits,
+                        .truth = one.truth,
+                        .png_base64 = picture.text(),
+                        .map_base64 = has_map ? with_map(picture, maps[i]).text() : "",
+                        .is_sure_mistake = !are_right,
+                        .is_sure_right = are_right});
+    } catch (const Error&) {  // it has vanished since it was answered; the table has it
+    }
+  }
+}
+
+void ClassSink::keep_if_sure(Mistake right) {
+  constexpr std::ptrdiff_t kOfAClass = 4;
+  std::vector<Mistake>& sure = scores_.sure;
+  const auto is_of_class = [&](const Mistake& one) { return one.found == right.found; };
+  if (std::ranges::count_if(sure, is_of_class) < kOfAClass) {
+    sure.push_back(std::move(right));
+    return;
+  }
+  Mistake* least = nullptr;
+  for (Mistake& one : sure) {
+    if (is_of_class(one) && (least == nullptr || one.score < least->score)) least = &one;
+  }
+  if (least->score < right.score) *least = std::move(right);
+}
+
+void ClassSink::throw_csv_trouble() const {
+  throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
+}
+
+void ClassSink::finish() {
+  if (csv_) {
+    csv_->close();
+    if (!*csv_) throw_csv_trouble();
+  }
+  tell_mistakes();
+  if (!shown_path_.empty()) report::write_answers(shown_path_, shown_);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,84 @@
+// What `evener infer` tells of the classes of each image: to the observer, in predictions.csv, and of labelled images
+// how often they were right.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/samples.h"
+#include "job/infer/infer_flags.h"
+#include "job/inference/answer_sink.h"
+#include "job/observer.h"
+#include "report/run.h"
+#include "task/activation_map.h"
+#include "task/infer.h"
+
+namespace evener::job {
+
+/// A labelled image that was taken for another class; or for its own, where that is said.
+struct Mistake {
+  std::size_t index = 0;  // of the image
+  std::string file, truth, found;
+  std::size_t found_index = 0;  // the number of the class `found`
+  float score = 0;              // of the class that was found
+};
+
+/// How many labelled images were answered, and how many rightly.
+struct Scores {
+  std::int64_t images = 0, correct = 0, correct_in_five = 0;
+  std::int64_t classes = 0;                          // that the network tells apart
+  std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
+  std::vector<Mistake> mistakes;                     // the surest first, after ClassSink::finish()
+  std::vector<Mistake> sure;                         // the surest right answers of each class
+};
+
+class ClassSink : public AnswerSink {
+ public:
+  /// `folder`: of predictions.csv; empty = none is written. `are_random`: samples that were made up, to measure. Throws
+  /// Error where a file can't be written.
+  ClassSink(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples, bool labelled,
+            bool are_random, const std::filesystem::path& folder, Observer& observer);
+
+  void take(const task::Answer& answer) override;
+  void finish() override;
+  bool tells_each() const override { return format_ != "none"; }
+
+  const Scores& scores() const { return scores_; }
+
+ private:
+  std::string class_name(std::size_t index) const;
+  void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
+  /// The surest mistakes first: as a table, and some of them for the page.
+  void tell_mistakes();
+  /// Keeps a right answer if few of its class were as sure.
+  void keep_if_sure(Mistake right);
+  void show_labelled(std::span<const Mistake> ones, bool are_right);
+  /// Where the network found the class of each; empty where that isn't asked for, or can't be told.
+  std::vector<task::ActivationMap> maps_of(std::span<const Mistake> ones) const;
+  /// Keeps a small picture of one in so many images for the page.
+  void show(const task::Answer& answer, const task::ClassScore& best);
+  void tell(const std::string& name, const std::vector<task::ClassScore>& top);
+  [[noreturn]] void throw_csv_trouble() const;
+
+  const AnswerFlags& flags_;
+  const task::InferenceModel& network_;
+  const data::Samples& samples_;
+  Observer& observer_;
+  std::string format_;
+  bool is_first_ = true;
+  std::optional<std::ofstream> csv_;
+  std::filesystem::path csv_path_;
+  std::filesystem::path mistakes_path_;  // empty = nothing is labelled, or there is no folder
+  std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
+  std::vector<report::AnsweredImage> shown_;
+  Scores scores_;
+};
+
+/// "class 3" where the network has no names.
+std::string class_name(const task::InferenceModel& network, std::size_t index);
+
+}  // namespace evener::job

@@ -1,0 +1,113 @@
+#include "job/inference/inference_flags.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/precision.h"
+#include "job/options/image_size.h"
+#include "job/options/model_flags.h"
+#include "network/zoo.h"
+#include "placement/machine.h"
+#include "placement/placement.h"
+
+namespace evener::job {
+namespace {
+
+constexpr double kUsualFraction = 0.875;  // of torchvision's and timm's classifiers
+
+}  // namespace
+
+InferModelFlags::InferModelFlags()
+    : OptionGroup("Network"),
+      model(*this,
+            {"MODEL", "NAME|FILE|DIR",
+             "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a "
+             "network of the zoo, " +
+                 model_list()},
+            "", {.required = true}) {}
+
+task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t seed) const {
+  task::InferenceRequest request;
+  request.model.model = *model;
+  request.model.weights = *weights;
+  request.model.channels = *channels;
+  request.model.classes = *classes;
+  request.model.seed = seed;
+  if (!size->empty()) {
+    const ImageSize asked = parse_image_size(*size);
+    request.model.width = asked.width;
+    request.model.height = asked.height;
+  }
+  request.normalization = task::parse_normalization(*normalize);
+  if (*layout != "auto") {
+    request.layout = *layout == "nhwc" ? engine::ChannelPlace::kLast : engine::ChannelPlace::kFirst;
+  }
+  request.reverse_channels = *channel_order == "bgr";
+  request.features = features;
+  request.labels = *labels;
+  request.output = *output_name;
+  return request;
+}
+
+data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& network) const {
+  const auto& shape = network.input_shape();
+  if (!network.takes_images()) {
+    throw UsageError("'" + network.name() + "' takes inputs of shape " + shape_text(shape) +
+                     ", not pictures: give arrays (.npy or .safetensors)");
+  }
+  data::Preprocessing steps;
+  steps.shape = {shape[0], shape[1], shape[2]};
+  steps.filter = data::parse_resize_filter(*interpolation);
+  // What is not known to have seen whole pictures was, as usual, trained by others on the middle of ImageNet's.
+  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kCentre) : data::parse_crop_mode(*crop);
+  if (steps.crop == data::CropMode::kCentre) {
+    steps.crop_fraction = crop_fraction->value_or(crop->empty() && network.crop() ? 1 : kUsualFraction);
+    steps.keeps_fitting = crop->empty() && !*crop_fraction;
+  }
+  return steps;
+}
+
+void InferModelFlags::check_together() const {
+  if (!crop->empty()) data::parse_crop_mode(*crop);
+  data::parse_resize_filter(*interpolation);
+  if (*crop_fraction && !crop->empty() && *crop != "centre") {
+    throw UsageError("--crop-fraction is for --crop centre, not " + *crop);
+  }
+}
+
+placement::Plan InferPlacementFlags::plan() const {
+  const placement::Placement asked = placement::parse(*on);
+  // Every device is its own best placement here: images go to whoever is free.
+  const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
+  placement::PlanOptions options;
+  options.replicas = placement::ReplicasAs::kThreads;
+  options.oversubscribe = *oversubscribe;
+  placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
+  if (placement::stage_count(plan) == 1 && cut.given()) {
+    throw UsageError("--cut says where stages begin, and '" + *on + "' has none; give --on A..B, or leave it out");
+  }
+  return plan;
+}
+
+task::InferOptions InferPlacementFlags::infer_options(const placement::Plan& plan, Precision precision) const {
+  return {.plan = plan,
+          .engine = *engine,
+          .precision = precision,
+          .batch = *batch,
+          .streams = *streams,
+          .cut = cut_layers(*cut),
+          .stage_memory_bytes = memory_bytes(*memory)};
+}
+
+Precision InferPlacementFlags::precision_on(const placement::Plan& plan) const {
+  if (*precision != "auto") return parse_precision(*precision);
+  const bool all_fast = std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
+    return std::ranges::all_of(replica.stages, [](const placement::PlanStage& stage) {
+      return stage.device.kind != DeviceKind::kCpu || has_fast_bf16(cpu_topology().features);
+    });
+  });
+  return all_fast ? Precision::kBf16 : Precision::kFp32;
+}
+
+}  // namespace evener::job

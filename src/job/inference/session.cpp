@@ -1,0 +1,110 @@
+#include "job/inference/session.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "base/tensor.h"
+#include "job/inference/session_record.h"
+#include "job/layer_table.h"
+#include "job/progress.h"
+
+namespace evener::job {
+namespace {
+
+/// Shows how far the answers are, beside giving them to the sinks.
+class ShownAnswers : public task::InferObserver {
+ public:
+  ShownAnswers(AnswerSinks& sinks, Observer& line, std::size_t images) : sinks_(sinks), line_(line), images_(images) {
+    for (const auto& sink : sinks.sinks()) told_ = told_ || sink->tells_each();
+  }
+
+  void on_answer(const task::Answer& answer) override {
+    sinks_.on_answer(answer);
+    if (told_ || !pace_.is_due(line_)) return;
+    std::string text = fmt::format("{} of {}", sinks_.times_s().size(), counted(images_, "image"));
+    for (const auto& sink : sinks_.sinks()) {
+      if (const std::string found = sink->found_text(); !found.empty()) text += ", " + found;
+    }
+    line_.show(text);
+  }
+
+ private:
+  AnswerSinks& sinks_;
+  Observer& line_;
+  const std::size_t images_;
+  bool told_ = false;
+  RedrawPace pace_;
+};
+
+}  // namespace
+
+InferenceSession::InferenceSession(const InferPlacementFlags& placement, const task::InferenceRequest& request)
+    : plan_(placement.plan()),
+      precision_(placement.precision_on(plan_)),
+      threads_(placement.reading_threads->value_or(usable_cpus())),
+      network_(request) {}
+
+Shown InferenceSession::show(const Showing& showing, Observer& line) {
+  run::MeteredRun run(showing.run, line);
+  const data::Samples& samples = *showing.images.samples;
+  task::InferSetup setup;
+  record::Record record = run.measure([&] {
+    if (!job_) job_.emplace(network_, samples, showing.infer);
+    setup = job_->setup();
+    begin(showing, run, setup, line);
+    showing.work(*job_, run);
+    if (!stays_compiled_) job_.reset();
+    return run.record();
+  });
+  if (showing.times_layers) {
+    add_layers(run.folder(), record, line,
+               [&] { return task::profile_inference(network_, setup, samples, showing.infer); });
+  }
+  return {std::move(record), run.folder()};
+}
+
+void InferenceSession::begin(const Showing& showing, run::MeteredRun& run, const task::InferSetup& setup,
+                             Observer& line) const {
+  fill_inference_setup(run.record(), showing.groups, network_, showing.images, plan_, precision_, setup);
+  run.record().data.classes = showing.classes;
+  const std::string setup_line = showing.setup_line(setup);
+  run.begin();
+  line.note(setup_line);
+  if (!showing.images.seen.empty()) line.note("seen are " + showing.images.seen);
+  for (const std::vector<std::string>* notes : {&network_.notes(), &showing.images.notes, &plan_.notes}) {
+    for (const std::string& text : *notes) line.note("note: " + text);
+  }
+  for (const std::string& text : stage_notes(setup)) line.note(text);
+  for (const std::string& text : setup.fallbacks) line.note("warning: " + text);
+  for (const std::string& text : placement::all_warnings(plan_)) line.note("warning: " + text);
+}
+
+task::InferResult answer_all(task::InferJob& job, const data::Samples& samples, AnswerSinks& sinks, Observer& line) {
+  ShownAnswers shown(sinks, line, samples.size());
+  task::InferResult result = job.run(samples, shown);
+  line.finish();
+  sinks.finish();
+  return result;
+}
+
+OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples) {
+  const auto values = static_cast<std::size_t>(element_count(samples.shape()));
+  task::SampleValues zeros;
+  samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
+  OutputShapes shapes;
+  for (const auto& [name, tensor] : job.call(0, {&zeros})) {
+    shapes[name].assign(tensor.shape.begin() + 1, tensor.shape.end());
+  }
+  return shapes;
+}
+
+void tell_skipped(const std::vector<data::Skipped>& skipped, const char* what, const char* why_not, Observer& line) {
+  if (skipped.empty()) return;
+  line.note(fmt::format("{} could not be {}:{}", counted(skipped.size(), what), why_not, data::first_skipped(skipped)));
+}
+
+}  // namespace evener::job

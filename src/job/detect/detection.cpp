@@ -70,11 +70,12 @@ class Detection {
   void look(task::InferJob& job, run::MeteredRun& metered) {
     tell_skipped(images_.shown.skipped, "input", "used", line_);
     const task::Photos& photos = *images_.photos;
-    boxes_ = &sinks_.add<BoxSink>(flags_, detector_, photos, is_labelled(), metered.folder(), line_);
-    result_ = answer_all(job, photos, sinks_, line_);
+    AnswerSinks& sinks = sinks_.emplace();
+    boxes_ = &sinks.add<BoxSink>(flags_, detector_, photos, is_labelled(), metered.folder(), line_);
+    result_ = answer_all(job, photos, sinks, line_);
     if (is_labelled()) quality_ = task::quality_of(boxes_->tally());
     metered.take_times(metered.record());
-    fill_inference_speeds(metered.record(), result_, sinks_.times_s(), {});
+    fill_inference_speeds(metered.record(), result_, sinks.times_s(), {});
     fill_detection(metered.record(), *boxes_, quality_ ? &*quality_ : nullptr);
     write_pictures(photos, metered);
   }
@@ -135,7 +136,7 @@ class Detection {
   const std::vector<std::string> classes_;
   const DetectImages images_;
   const task::Detector detector_;
-  AnswerSinks sinks_;
+  std::optional<AnswerSinks> sinks_;
   const BoxSink* boxes_ = nullptr;  // one of those, once they look
   std::optional<task::DetectionQuality> quality_;
   task::InferResult result_;

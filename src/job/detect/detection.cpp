@@ -22,7 +22,6 @@
 #include "job/infer/compile_cache.h"
 #include "job/infer/record.h"
 #include "job/layer_table.h"
-#include "job/train/hosts.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
@@ -203,7 +202,6 @@ run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& pla
                             const std::filesystem::path& weights) {
   return {.kind = "detect",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .overwrite = *flags.output.overwrite,
           .reads = {weights},

@@ -10,7 +10,6 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/version.h"
-#include "job/train/hosts.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "record/record_json.h"
@@ -47,10 +46,12 @@ class Products {
 
   MatmulRun run() {
     MatmulRun result;
-    result.record = run_.measure([&] {
-      measure_all(result.products);
-      return run_.record();
-    });
+    result.record = run_.measure(
+        [&] {
+          measure_all(result.products);
+          return run_.record();
+        },
+        run::SampledFrom::kBegin);
     result.folder = run_.folder();
     return result;
   }
@@ -101,7 +102,6 @@ class Products {
     for (const std::vector<std::string>* notes : {&plan_.warnings, &plan_.notes}) {
       for (const std::string& text : *notes) run_.note(text);
     }
-    run_.start_sampling();
     run_.begin();
   }
 
@@ -133,11 +133,9 @@ task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::Pl
 run::RunOptions run_options(const MatmulFlags& flags) {
   return {.kind = "matmul",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .overwrite = *flags.output.overwrite,
           .sample_interval_ms = *flags.repeats.sample_interval_ms,
-          .tries_first = true,
           .json = *flags.output.json};
 }
 

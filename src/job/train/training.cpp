@@ -199,16 +199,14 @@ int choose_epochs(const TrainFlags& flags, const task::Trials& trials, const pla
 
 /// Lets what is not given be chosen once the data is there: the placement by measuring, the batch by trying, and the
 /// epochs by the time that there is.
-void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run,
-                  TrainingObserver& observer, Observer& progress) {
+void choose_later(const TrainFlags& flags, task::TrainOptions& options, TrainingObserver& observer,
+                  Observer& progress) {
   if (flags.placement.is_automatic()) {
     const std::vector<plan::Candidate> candidates = candidates_of(flags);
     options.candidates = plans_of(candidates);
-    options.choose_plan = [&, candidates, is_last = !times_epochs(flags, options.plan)](
-                              const task::Trials& trials) -> std::optional<placement::Plan> {
+    options.choose_plan = [&, candidates](const task::Trials& trials) -> std::optional<placement::Plan> {
       Choice choice = choose_placement(candidates, trials, *flags.measuring.plan_seconds, progress);
       observer.decided("--on auto: " + choice.reason);
-      if (is_last) run.start_sampling();
       return std::move(choice.plan);
     };
   }
@@ -225,9 +223,7 @@ void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::Met
   }
   if (times_epochs(flags, options.plan)) {
     options.choose_epochs = [&](const task::Trials& trials, const placement::Plan& plan) {
-      const int epochs = choose_epochs(flags, trials, plan, observer, progress);
-      run.start_sampling();
-      return epochs;
+      return choose_epochs(flags, trials, plan, observer, progress);
     };
   }
 }
@@ -276,7 +272,6 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
 run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan) {
   return {.kind = "train",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .default_name = model,
           .resume = flags.output.resumes(),
@@ -286,7 +281,6 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .energy = flags.energy.options(plan),
           .hosts = *flags.placement.hosts_started,
-          .tries_first = flags.placement.is_automatic() || times_epochs(flags, plan),
           .trace = *flags.measuring.trace,
           .json = *flags.output.json};
 }
@@ -322,13 +316,16 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
   run::MeteredRun run(run_options(flags, options.model, options.plan), watcher);
   options.out = run.folder();
   TrainingObserver observer(flags, run, watcher);
-  choose_later(flags, options, run, observer, watcher);
+  choose_later(flags, options, observer, watcher);
+  const bool tries = flags.placement.is_automatic() || times_epochs(flags, plan);
   TrainingOutcome outcome;
   try {
-    outcome.record = run.measure([&] {
-      outcome = train_in(run, flags, options, observer, watcher, position);
-      return std::move(outcome.record);
-    });
+    outcome.record = run.measure(
+        [&] {
+          outcome = train_in(run, flags, options, observer, watcher, position);
+          return std::move(outcome.record);
+        },
+        tries ? run::SampledFrom::kBegin : run::SampledFrom::kStart);
   } catch (...) {
     // That hosts differ is found out after the setup.
     if (position.hosts > 1 && !task::has_checkpoint(run.folder())) run.withdraw();

@@ -13,17 +13,17 @@
 
 namespace evener::task {
 
-const network::Network& TrainJob::State::network_of(const Division& division, int rank) const {
+const network::Network& PreparedTraining::State::network_of(const Division& division, int rank) const {
   if (division.stages.empty()) return setup.network;
   return division.stages[static_cast<std::size_t>(rank) % division.stages.size()].network;
 }
 
-int TrainJob::State::loader_threads(const placement::Plan& plan, int rank) const {
+int PreparedTraining::State::loader_threads(const placement::Plan& plan, int rank) const {
   return options.loader_threads.value_or(usual_loader_threads(plan, rank));
 }
 
-parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan& plan, const Division& division,
-                                                          int rank) const {
+parallel::ReplicaOptions PreparedTraining::State::replica_options(const placement::Plan& plan, const Division& division,
+                                                                  int rank) const {
   parallel::ReplicaOptions replica;
   replica.trainer = options.trainer;
   replica.trainer.accumulate = options.accumulate;
@@ -65,7 +65,7 @@ parallel::ReplicaOptions TrainJob::State::replica_options(const placement::Plan&
 }
 
 /// Whether gradients are exchanged, and every replica is a GPU of its own.
-bool TrainJob::State::could_exchange_on_devices(const placement::Plan& plan) const {
+bool PreparedTraining::State::could_exchange_on_devices(const placement::Plan& plan) const {
   const bool exchanges = plan.replicas.size() > 1 || options.always_exchange;
   if (!exchanges || options.host_exchange || options.wire != comm::Wire::kFloat32) return false;
   if (std::string_view(engine->name()) != "torch") return false;
@@ -75,13 +75,13 @@ bool TrainJob::State::could_exchange_on_devices(const placement::Plan& plan) con
   });
 }
 
-bool TrainJob::State::exchanges_on_devices(const placement::Plan& plan) const {
+bool PreparedTraining::State::exchanges_on_devices(const placement::Plan& plan) const {
   if (!could_exchange_on_devices(plan)) return false;
   module_status("torch_cuda");  // it brings NCCL along, which is found by its name then
   return comm::why_no_device_groups().empty();
 }
 
-std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
+std::size_t PreparedTraining::State::shared_bytes(const placement::Plan& plan) const {
   const auto replicas = static_cast<int>(plan.replicas.size());
   // An exchange takes place as such where the user asked for it.
   const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
@@ -90,7 +90,7 @@ std::size_t TrainJob::State::shared_bytes(const placement::Plan& plan) const {
   return engine->shared_bytes(setup.network, replica_options(plan, {}, 0).trainer, replicas);
 }
 
-void TrainJob::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {
+void PreparedTraining::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {
   trainer.load_state(state);
   if (!optimizer_state.empty()) trainer.load_optimizer_state(optimizer_state);
   if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too

@@ -29,7 +29,7 @@ constexpr std::int64_t kWarmUpSteps = 10;
 /// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {
  public:
-  TrainRun(TrainJob::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer)
+  TrainRun(PreparedTraining::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer)
       : job_(job),
         options_(job.options),
         observer_(job.observer),
@@ -362,7 +362,7 @@ class TrainRun {
 
   record::Times& times() { return result_.times; }
 
-  TrainJob::State& job_;
+  PreparedTraining::State& job_;
   const TrainOptions& options_;
   TrainObserver& observer_;
   const TrainSetup& setup_;
@@ -379,7 +379,7 @@ class TrainRun {
 }  // namespace
 
 TrainResult TrainJob::run(const parallel::Seat& seat) {
-  State& job = *state_;
+  PreparedTraining::State& job = training_.state();
   const Stopwatch starting;
   parallel::ReplicaOptions options = job.replica_options(seat.rank);
   if (seat.group != nullptr) {

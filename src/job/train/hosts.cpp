@@ -124,7 +124,7 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
   task::TrainObserver silent;
   task::TrainOptions own = options;
   if (!own.resume) own.out.clear();  // the first host writes
-  task::TrainJob job(own, silent);
+  task::TrainJob job(task::PreparedTraining(own, silent));
   if (own.resume && has_ended(job, record::earlier_sessions(own.out))) return;  // the first host says so
   parallel::LaunchOptions launch;
   launch.hosts = hosts_options(position, job);

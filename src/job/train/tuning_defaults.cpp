@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "job/choose/candidates.h"
+#include "job/options/image_size.h"
 #include "job/train/train_flags.h"
 #include "network/zoo.h"
 #include "task/start.h"

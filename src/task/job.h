@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
 #include "parallel/replica.h"
 #include "task/checkpoint.h"
@@ -78,5 +79,8 @@ struct PreparedTraining::State {
   /// Tells what memory the training takes where that is much, and always where it is only looked at.
   void tell_memory() const;
 };
+
+/// Rank 0's part of a training, from the first step, or from where the progress stands, to the test.
+TrainResult lead_training(PreparedTraining::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer);
 
 }  // namespace evener::task

@@ -1,10 +1,15 @@
-// What each rank of a training is made of: its network, its options, how it exchanges with the others.
+// What each rank of a training is made of, and does: its network, its options, how it exchanges with the others.
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/heap.h"
 #include "base/module.h"
+#include "base/phase.h"
 #include "comm/device_communicator.h"
+#include "parallel/data_parallel.h"
+#include "parallel/first_shares.h"
+#include "task/copied_files.h"
 #include "task/detect/training_judge.h"
 #include "task/evaluation.h"
 #include "task/job.h"
@@ -97,6 +102,47 @@ void PreparedTraining::State::give_first_state(engine::Trainer& trainer, const p
   state.clear();
   optimizer_state.clear();
   give_back_freed_memory();  // what comes now has other sizes, and would lie beside what these leave
+}
+
+TrainResult TrainJob::run(const parallel::Seat& seat) {
+  PreparedTraining::State& job = training_.state();
+  const Stopwatch starting;
+  parallel::ReplicaOptions options = job.replica_options(seat.rank);
+  if (seat.group != nullptr) {
+    options.on_progress = [seat](std::int64_t epoch, std::int64_t step) {
+      seat.group->set_progress(seat.local_rank, epoch, step);
+    };
+  }
+  options.stage.own_process = seat.own_process;
+  parallel::Channels channels = seat.channels();
+  {
+    const PhaseMark mark(Phase::kConnect);
+    channels.control->barrier();
+  }
+  parallel::Replica replica(*job.engine, job.network_of(seat.rank), job.data.dataset, std::move(options),
+                            std::move(channels));
+  return parallel::telling_failure(seat, [&]() -> TrainResult {
+    const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
+    job.give_first_state(replica.trainer(), seat);
+    if (seat.rank != 0) {
+      replica.serve();
+      return {};
+    }
+    job.init_s += starting.seconds();
+    const bool may_leave = seat.hosts == 1 && seat.stages == 1 && !replica.exchanges_on_devices();
+    parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
+    TrainResult result = lead_training(job, replicas, replica.trainer());
+    if (result.status == record::Status::kDone && job.options.epochs > 0) {
+      result.copies = copies_after_training(job.data, placement::cpu_threads(job.options.plan));
+    }
+    result.devices = replicas.reports();
+    result.stages = replicas.stage_work();
+    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
+    replicas.finish();
+    result.times.load = job.load_s;
+    result.times.init = job.init_s;
+    return result;
+  });
 }
 
 }  // namespace evener::task

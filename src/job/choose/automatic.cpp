@@ -31,12 +31,6 @@ constexpr double kUsualMinutes = 10;
 /// Of the time, for all trials together; a trial of less than the least tells nothing.
 constexpr double kTrialShare = 0.2, kMostTrials_s = 180, kLeastTrial_s = 1;
 
-data::OpenedData look_at_data(const TrainFlags& flags) {
-  data::DataOptions options = flags.data.data_options();
-  options.look_only = true;
-  return data::open_data(options);
-}
-
 bool has_boxes(const data::OpenedData& data) {
   return data.dataset->target_kind() == data::TargetKind::kBoxes;
 }
@@ -105,9 +99,9 @@ std::string weights_at_hand(bool for_boxes) {
 }
 
 /// A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
-void choose_split(TrainFlags& flags) {
+void choose_split(TrainFlags& flags, const data::OpenedData& data) {
   if (flags.data.split.given()) return;
-  const std::string split = suitable_split(flags);
+  const std::string split = suitable_split(flags, data);
   if (split.empty()) return;
   flags.data.split.read({split});
   flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
@@ -246,7 +240,7 @@ void choose_by_weights(TrainFlags& flags) {
   flags.chooses = true;
   const data::OpenedData data = look_at_data(flags);
   const bool boxes = has_boxes(data);
-  choose_split(flags);
+  choose_split(flags, data);
   std::string weights = *flags.model.weights;
   if (weights.empty() && !is_small(data.dataset->shape())) {
     weights = weights_at_hand(boxes);

@@ -20,7 +20,6 @@
 #include "job/train/hosts.h"
 #include "job/train/ignored_options.h"
 #include "job/train/record.h"
-#include "job/train/stage_trace.h"
 #include "job/train/trouble.h"
 #include "record/host_energy.h"
 #include "record/record_json.h"

@@ -8,14 +8,12 @@
 #include <tuple>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
 #include "base/plural.h"
 #include "base/version.h"
 #include "job/copies_table.h"
 #include "job/layer_table.h"
-#include "job/observer.h"
 #include "job/train/decide.h"
 #include "job/train/hosts.h"
 #include "job/train/ignored_options.h"
@@ -24,14 +22,11 @@
 #include "record/host_energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/out_folder.h"
 #include "run/ranks.h"
 #include "task/checkpoint.h"
 
 namespace evener::job {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The record with the speed of its epochs so far; blocks of steps are known at the end.
 record::Record with_speed(record::Record record) {

@@ -53,7 +53,7 @@ double time_of(const Words& words, const fs::path& out, Way way) {
   task::TrainOptions options = job::train_options(flags, job::plan_of(flags));
   options.out = out;
   task::TrainObserver nobody;
-  task::TrainJob job(options, nobody);
+  task::TrainJob job(task::PreparedTraining(options, nobody));
   parallel::LaunchOptions launch;
   launch.shared_bytes = job.shared_bytes();
   const auto body = [&](const parallel::Seat& seat) {

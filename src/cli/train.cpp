@@ -16,7 +16,6 @@
 #include "cli/progress.h"
 #include "job/choose/automatic.h"
 #include "job/layer_table.h"
-#include "job/train/dry_run.h"
 #include "job/train/training.h"
 #include "record/metric.h"
 #include "record/record_json.h"

@@ -65,6 +65,15 @@ void leave_steps_out(record::Record& record, bool sessions_before) {
 
 }  // namespace
 
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (!words.empty()) words.front() = "evener";
+  words.erase(std::ranges::find(words, kHostsStarted), words.end());  // what no user gave
+  return words;
+}
+
 MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     : options_(std::move(options)), observer_(observer), phases_(options_.trace.empty() ? 0 : kTraceMarks) {
   if (!options_.out.empty() || !options_.default_name.empty()) {
@@ -78,7 +87,6 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
   }
   require_writable_outputs(options_);
   measure_idle_power();
-  if (!options_.tries_first) start_sampling();
   record_.kind = options_.kind;
   record_.machine = measure::read_machine();
   record_.versions = measure::program_versions(options_.version);
@@ -151,6 +159,7 @@ void MeteredRun::tell_of_others() {
 
 void MeteredRun::begin() {
   begun_ = true;
+  if (!others_) start_sampling();
   if (out_) out_->begin();
 }
 
@@ -245,7 +254,11 @@ void MeteredRun::start_again() {
   start_sampling();
 }
 
-record::Record MeteredRun::measure(const std::function<record::Record()>& work) {
+record::Record MeteredRun::measure(const std::function<record::Record()>& work, SampledFrom from) {
+  if (from == SampledFrom::kStart) {
+    start_sampling();
+    clock_ = Stopwatch();  // to open the sensors is no part of the session
+  }
   record::Record record;
   try {
     const measure::PhaseListening listening(phases_);

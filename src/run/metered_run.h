@@ -27,10 +27,16 @@ class RunObserver {
   virtual void on_failure() = 0;
 };
 
+/// The command line of this process, without the program's path, as the user gave it.
+std::vector<std::string> command_line();
+
+/// What a process that is started on one host of a run gets behind the user's words: this, and the number of hosts.
+inline constexpr const char* kHostsStarted = "--hosts-started";
+
 struct RunOptions {
-  std::string kind;                        // of the record: "train"
-  std::string version;                     // of the program
-  std::vector<std::string> command = {};   // argv, as the user gave it
+  std::string kind;     // of the record: "train"
+  std::string version;  // of the program
+  std::vector<std::string> command = command_line();
   std::filesystem::path out = {};          // empty: a new folder; see OutFolderOptions
   std::string default_name = {};           // of that; empty: no folder, no samples, and the record is not written
   bool resume = false, overwrite = false;  // see OutFolderOptions, as the next two
@@ -39,15 +45,18 @@ struct RunOptions {
   int sample_interval_ms = 500;  // see SamplerOptions
   measure::EnergyOptions energy = {};
   int hosts = 0;                     // of a run on several, each of which tells its energy
-  bool tries_first = false;          // the sampler waits for start_sampling(): trials are not the run
   std::filesystem::path trace = {};  // of the phases, for Chrome; empty = none
   std::filesystem::path json = {};   // the caller writes the record there too; empty or "-" = nowhere
 };
 
+/// From when on a run is sampled: from the start of its work, or from begin(), as what is tried out before is not the
+/// run.
+enum class SampledFrom { kStart, kBegin };
+
 class MeteredRun {
  public:
-  /// Makes and locks the folder, proves that all outputs can be written, and starts the sampler, so do this before the
-  /// calling thread is pinned. Throws as OutFolder and ProcessSampler do, and Error for an output.
+  /// Makes and locks the folder, and proves that all outputs can be written. Throws as OutFolder does, and Error for an
+  /// output.
   MeteredRun(RunOptions options, RunObserver& observer);
   ~MeteredRun();
 
@@ -62,8 +71,6 @@ class MeteredRun {
   /// The record of the run so far, where this one goes on with it; null for a new run.
   const record::Record* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
 
-  /// What was tried out is over; see RunOptions::tries_first.
-  void start_sampling();
   /// The work begins, and the record says with what: the folder stays from now on, whatever happens.
   void begin();
   /// The work came to nothing after all: a new folder goes again at the end.
@@ -87,13 +94,14 @@ class MeteredRun {
   /// The ranks were lost and start again: a session ends here, and another one begins.
   void start_again();
 
-  /// Does `work` while phases are listened to. It returns the record of what was done, to which the figures of the
+  /// Does `work` while phases are listened to and samples are taken, for which the calling thread must not be pinned
+  /// yet. It returns the record of what was done, to which the figures of the
   /// sampler and the validity are added before it is written, and those of the
   /// earlier sessions. A task that gives `missing` a reason for "validity.valid" is not judged. If `work` returns
   /// without begin(), or after withdraw(), nothing is written. If it throws before begin(), a new folder goes again. If
   /// it throws Interrupted after begin(), the record of what is known is written first; after another error it is where
   /// save_so_far() had written one.
-  record::Record measure(const std::function<record::Record()>& work);
+  record::Record measure(const std::function<record::Record()>& work, SampledFrom from = SampledFrom::kStart);
 
   /// These child processes count as part of the run, and one of them has ended; see ProcessSampler.
   void watch(const std::vector<int>& children);
@@ -101,6 +109,7 @@ class MeteredRun {
 
  private:
   void measure_idle_power();
+  void start_sampling();
   void tell_of_others();
   void take_samples(record::Record& record);
   void write(record::Record& record);

@@ -53,7 +53,7 @@ std::string weights_of(const TensorMap& state) {
 
 }  // namespace
 
-std::vector<parallel::Fact> facts_of(const TrainJob::State& job) {
+std::vector<parallel::Fact> facts_of(const PreparedTraining::State& job) {
   const TrainSetup& setup = job.setup;
   std::string classes;
   for (const auto& name : setup.classes) classes += (classes.empty() ? "" : ", ") + name;

@@ -8,6 +8,6 @@
 
 namespace evener::task {
 
-std::vector<parallel::Fact> facts_of(const TrainJob::State& job);
+std::vector<parallel::Fact> facts_of(const PreparedTraining::State& job);
 
 }  // namespace evener::task

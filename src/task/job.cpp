@@ -26,7 +26,6 @@
 #include "task/stages.h"
 #include "task/start.h"
 #include "task/training_memory.h"
-#include "task/trial.h"
 
 namespace evener::task {
 namespace {
@@ -42,48 +41,71 @@ std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::
 
 }  // namespace
 
-TrainJob::TrainJob(TrainOptions options, TrainObserver& observer)
+PreparedTraining::PreparedTraining(TrainOptions options, TrainObserver& observer)
     : state_(std::make_unique<State>(std::move(options), observer)) {}
 
-TrainJob::~TrainJob() = default;
+PreparedTraining::PreparedTraining(PreparedTraining&& other) noexcept = default;
+
+PreparedTraining::~PreparedTraining() = default;
+
+const TrainOptions& PreparedTraining::options() const {
+  return state_->options;
+}
+
+void PreparedTraining::take_plan(placement::Plan plan) {
+  state_->options.trainer.device = plan.replicas.front().stages.front().device;
+  state_->options.plan = std::move(plan);
+}
+
+void PreparedTraining::take_batch(std::int64_t batch) {
+  state_->take_batch(batch);
+}
+
+void PreparedTraining::take_epochs(int epochs) {
+  TrainOptions& options = state_->options;
+  options.epochs = epochs;
+  options.schedule.warmup_epochs = std::min(options.schedule.warmup_epochs, static_cast<double>(epochs));
+}
+
+void look_at(TrainOptions options, TrainObserver& observer) {
+  options.data.look_only = true;
+  options.resume = false;  // a look at the start of a run; the checkpoint is compared when it goes on
+  const TrainJob job(PreparedTraining(std::move(options), observer));
+}
+
+TrainJob::TrainJob(PreparedTraining training) : training_(std::move(training)) {
+  training_.state().settle(Trials(training_));
+}
 
 std::vector<parallel::Fact> TrainJob::facts() const {
-  return facts_of(*state_);
+  return facts_of(training_.state());
 }
 
 std::size_t TrainJob::shared_bytes() const {
-  return state_->shared_bytes(state_->options.plan);
+  return training_.state().shared_bytes(plan());
 }
 
 const placement::Plan& TrainJob::plan() const {
-  return state_->options.plan;
+  return training_.options().plan;
 }
 
 void TrainJob::end_by(double at_s) {
-  state_->end_by_s = at_s;
+  training_.state().end_by_s = at_s;
 }
 
 void TrainJob::leave_out(int rank) {
-  placement::Plan& plan = state_->options.plan;
+  placement::Plan& plan = training_.state().options.plan;
   plan = placement::without_replica(std::move(plan), rank);
 }
 
 bool TrainJob::is_complete() const {
-  const State& job = *state_;
+  const PreparedTraining::State& job = training_.state();
   if (job.progress.step > 0) return false;
   return job.progress.epoch >= job.options.epochs || job.has_reached_accuracy() || job.has_lost_patience();
 }
 
-bool TrainJob::State::has_reached_accuracy() const {
-  return progress.best_epoch != 0 && options.until_accuracy > 0 && progress.best_accuracy >= options.until_accuracy;
-}
-
-bool TrainJob::State::has_lost_patience() const {
-  return progress.best_epoch != 0 && options.patience > 0 && progress.epoch - progress.best_epoch >= options.patience;
-}
-
 void TrainJob::rewind() {
-  State& job = *state_;
+  PreparedTraining::State& job = training_.state();
   // What was loaded and prepared belongs to the time before.
   job.clock = Stopwatch();
   job.load_s = job.init_s = job.setup.load_s = 0;
@@ -94,20 +116,27 @@ void TrainJob::rewind() {
   }
 }
 
-TrainJob::State::State(TrainOptions chosen, TrainObserver& told)
+bool PreparedTraining::State::has_reached_accuracy() const {
+  return progress.best_epoch != 0 && options.until_accuracy > 0 && progress.best_accuracy >= options.until_accuracy;
+}
+
+bool PreparedTraining::State::has_lost_patience() const {
+  return progress.best_epoch != 0 && options.patience > 0 && progress.epoch - progress.best_epoch >= options.patience;
+}
+
+PreparedTraining::State::State(TrainOptions chosen, TrainObserver& told)
     : options(std::move(chosen)), observer(told), data(open()), setup(describe()) {
   prepare();
 }
 
-data::OpenedData TrainJob::State::open() {
+data::OpenedData PreparedTraining::State::open() {
   mark_critical_thread();
   network::build(options.model, {});  // a name that is unknown is told before images are decoded for minutes
   require_data_of_run(options);
   data::DataOptions data_options = options.data;
   data_options.progress = loading_progress(LoadingStep::kDecode);
-  data_options.look_only = options.look_only;
   data_options.before_decoding = [this](std::size_t images, const data::ImageShape& shape) {
-    if (options.epochs == 0 || options.choose_batch) return;
+    if (options.epochs == 0 || options.finds_batch) return;
     network::ModelOptions model;
     model.input = network::Shape{shape.channels, shape.height, shape.width};
     TrainingWork work = training_work(options, options.plan);
@@ -135,11 +164,11 @@ data::OpenedData TrainJob::State::open() {
   return opened;
 }
 
-data::Progress TrainJob::State::loading_progress(LoadingStep step) {
+data::Progress PreparedTraining::State::loading_progress(LoadingStep step) {
   return [this, step](std::size_t done, std::size_t images) { observer.on_loading(step, done, images); };
 }
 
-TrainSetup TrainJob::State::describe() {
+TrainSetup PreparedTraining::State::describe() {
   TrainSetup described(build_network(options, *data.dataset));
   const bool has_boxes = data.dataset->target_kind() == data::TargetKind::kBoxes;
   require_same_kind(described.network, has_boxes, options.data.location);
@@ -190,14 +219,13 @@ TrainSetup TrainJob::State::describe() {
   return described;
 }
 
-std::int64_t TrainJob::State::steps_per_epoch() const {
+std::int64_t PreparedTraining::State::steps_per_epoch() const {
   return (static_cast<std::int64_t>(data.split.train.size()) + options.batch - 1) / options.batch;
 }
 
-void TrainJob::State::prepare() {
-  const Stopwatch preparing;
+void PreparedTraining::State::prepare() {
   if (options.epochs > 0) require_possible_training();
-  if (options.epochs > 0 && !options.choose_batch) require_possible_batch();
+  if (options.epochs > 0 && !options.finds_batch) require_possible_batch();
   require_visible_crop(options.augment, setup.image);
   std::optional<Checkpoint> checkpoint;
   if (options.resume) checkpoint = load_last(options.out);
@@ -219,24 +247,18 @@ void TrainJob::State::prepare() {
     setup.head_fit = start.head_fit;
     setup.begins_with_head = start.head_fit.has_value();
   }
-  if (options.choose_plan && !options.look_only) {
-    if (std::optional<placement::Plan> chosen = options.choose_plan(Trials(*this))) {
-      options.trainer.device = chosen->replicas.front().stages.front().device;
-      options.plan = std::move(*chosen);
-    }
-  }
-  if (options.choose_batch && !options.look_only) {
-    options.batch = options.choose_batch(Trials(*this), options.plan);
-    require_possible_batch();
-    setup.steps_per_epoch = steps_per_epoch();
-    config = resume_config(options, setup);
-  }
-  if (options.choose_epochs && !options.look_only && !options.resume) {
-    options.epochs = options.choose_epochs(Trials(*this), options.plan);
-    options.schedule.warmup_epochs = std::min(options.schedule.warmup_epochs, static_cast<double>(options.epochs));
-  }
+}
+
+void PreparedTraining::State::take_batch(std::int64_t batch) {
+  options.batch = batch;
+  require_possible_batch();
+  setup.steps_per_epoch = steps_per_epoch();
+  config = resume_config(options, setup);
+}
+
+void PreparedTraining::State::settle(const Trials& trials) {
   setup.epochs = options.epochs;
-  if (placement::stage_count(options.plan) > 1) divide_layers();
+  if (placement::stage_count(options.plan) > 1) divide_layers(trials);
   if (options.epochs > 0) require_stage_memory(options, setup.network, setup.division);
   info = {.model = options.model,
           .classes = setup.classes,
@@ -256,14 +278,14 @@ void TrainJob::State::prepare() {
                               : "the GPUs exchange gradients through host memory, which is slower: " +
                                     comm::why_no_device_groups());
   }
-  init_s = preparing.seconds();
+  init_s = clock.seconds() - load_s;
   setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
   tell_memory();
 }
 
-void TrainJob::State::divide_layers() {
+void PreparedTraining::State::divide_layers(const Trials& trials) {
   require_possible_stages(options, setup);
   const auto estimated = [&] {
     return Division{divided_layers(options, setup.network, estimated_costs(setup.network, options.plan)),
@@ -271,8 +293,8 @@ void TrainJob::State::divide_layers() {
   };
   try {
     const bool by_estimates =
-        options.look_only || placement::has_other_hosts(options.plan);  // hosts measure differently
-    setup.division = by_estimates ? estimated() : Trials(*this).division_of(options.plan);
+        options.data.look_only || placement::has_other_hosts(options.plan);  // hosts measure differently
+    setup.division = by_estimates ? estimated() : trials.division_of(options.plan);
   } catch (const Interrupted&) {
     throw Interrupted("interrupted while layers were timed, to divide them; nothing was trained or written");
   } catch (const UsageError&) {
@@ -285,13 +307,13 @@ void TrainJob::State::divide_layers() {
   for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
 }
 
-void TrainJob::State::tell_memory() const {
+void PreparedTraining::State::tell_memory() const {
   if (options.epochs == 0 || uses_accelerator(options.plan)) return;
   const MemoryEstimate estimate = estimated_memory(setup.network, training_work(options, options.plan, setup));
-  if (options.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
+  if (options.data.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
 }
 
-void TrainJob::State::open_engine(const std::string& before) {
+void PreparedTraining::State::open_engine(const std::string& before) {
   EngineChoice choice{options.engine, ""};
   if (options.engine == "auto") {
     EngineQuestion question{setup.network, options.trainer, {&options.plan}, before};
@@ -310,7 +332,7 @@ void TrainJob::State::open_engine(const std::string& before) {
   setup.engine_reads_data = alone && *options.loader_threads == 0;
 }
 
-void TrainJob::State::require_possible_training() const {
+void PreparedTraining::State::require_possible_training() const {
   const auto& parameters = setup.network.parameters();
   if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
     throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
@@ -318,21 +340,19 @@ void TrainJob::State::require_possible_training() const {
   if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer);
 }
 
-void TrainJob::State::require_possible_batch() const {
+void PreparedTraining::State::require_possible_batch() const {
   require_trainable_batch(setup.network, setup.train_images, options.batch, options.accumulate);
   require_memory_for(setup.network, training_work(options, options.plan, setup));
 }
 
-void TrainJob::State::require_memory_for(const network::Network& network, const TrainingWork& work) const {
+void PreparedTraining::State::require_memory_for(const network::Network& network, const TrainingWork& work) const {
   if (uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
   const network::Shape& input = network.input_shape();
   const bool may_be_smaller = !options.data.width && input.size() == 3;
   require_memory(network, work, may_be_smaller ? data::smaller_size({input[0], input[1], input[2]}) : "");
 }
 
-/// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that it
-/// started from need not be there any more.
-void TrainJob::State::resume(Checkpoint checkpoint) {
+void PreparedTraining::State::resume(Checkpoint checkpoint) {
   network::check_state(setup.network, checkpoint.state, (options.out / "last.safetensors").string());
   state = std::move(checkpoint.state);
   optimizer_state = std::move(checkpoint.optimizer_state);

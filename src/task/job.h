@@ -5,16 +5,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
 #include "parallel/replica.h"
 #include "task/checkpoint.h"
 #include "task/limits.h"
 #include "task/train.h"
 #include "task/training_memory.h"
+#include "task/trial.h"
 
 namespace evener::task {
 
-struct TrainJob::State {
+struct PreparedTraining::State {
   State(TrainOptions chosen, TrainObserver& told);
 
   /// The trainer's options for the replica of `rank`, with the normalisation filled in.
@@ -39,7 +41,14 @@ struct TrainJob::State {
   bool has_reached_accuracy() const;
   bool has_lost_patience() const;
 
-  TrainOptions options;  // with the plan and the batch that were chosen
+  /// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that
+  /// it started from need not be there any more.
+  void resume(Checkpoint checkpoint);
+  void take_batch(std::int64_t batch);
+  /// Nothing is open any more: checks the whole, and tells the observer what it is.
+  void settle(const Trials& trials);
+
+  TrainOptions options;  // with what was decided
   TrainObserver& observer;
   Stopwatch clock;
   double load_s = 0, init_s = 0;
@@ -59,18 +68,19 @@ struct TrainJob::State {
   /// `before`: the engine of the run that is gone on with; "" = a new run.
   void open_engine(const std::string& before);
   void prepare();
-  void divide_layers();
+  void divide_layers(const Trials& trials);
   void require_possible_training() const;
-  void require_possible_batch() const;
   /// `images`: that there are at most.
   void require_memory_for(const network::Network& network, const TrainingWork& work) const;
-  std::int64_t steps_per_epoch() const;
   /// That prepare the batches of a rank.
   int loader_threads(const placement::Plan& plan, int rank) const;
+  void require_possible_batch() const;
+  std::int64_t steps_per_epoch() const;
   /// Tells what memory the training takes where that is much, and always where it is only looked at.
   void tell_memory() const;
-  friend class TrainJob;
-  void resume(Checkpoint checkpoint);
 };
+
+/// Rank 0's part of a training, from the first step, or from where the progress stands, to the test.
+TrainResult lead_training(PreparedTraining::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer);
 
 }  // namespace evener::task

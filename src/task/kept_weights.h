@@ -10,7 +10,7 @@ namespace evener::task {
 /// What a training under way keeps: the weights that were best so far, and in its folder checkpoints of everything.
 class KeptWeights {
  public:
-  KeptWeights(TrainJob::State& job, parallel::DataParallel& replicas)
+  KeptWeights(PreparedTraining::State& job, parallel::DataParallel& replicas)
       : job_(job), replicas_(replicas), is_manifest_saved_(job.options.resume) {}
 
   /// The replicas' weights, as they are now, are the best so far.
@@ -35,7 +35,7 @@ class KeptWeights {
   /// Before the first weights: whoever finds weights finds the list of their images.
   void keep_manifest();
 
-  TrainJob::State& job_;
+  PreparedTraining::State& job_;
   parallel::DataParallel& replicas_;
   TensorMap best_;  // empty: what the folder has
   bool best_saved_ = true;

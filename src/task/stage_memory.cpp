@@ -9,7 +9,6 @@
 #include "base/names.h"
 #include "base/precision.h"
 #include "network/cost.h"
-#include "task/run_apart.h"
 #include "task/stages.h"
 
 namespace evener::task {
@@ -87,7 +86,8 @@ void require_stage_memory(const TrainOptions& options, const network::Network& n
   const int count = static_cast<int>(stages.size());
   const std::string what = count == 1 ? "it" : fmt::format("stage {}", most - stages.begin());
   const auto divided = [&](const placement::Plan& plan) {
-    TrainOptions otherwise = with_plan(options, plan);
+    TrainOptions otherwise = options;
+    otherwise.plan = plan;
     otherwise.cut.clear();
     const Division by_operations{divided_layers(otherwise, network, estimated_costs(network, plan)),
                                  micro_batch_count(otherwise, network)};

@@ -113,7 +113,7 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
         "how to normalise the images is unknown: there are no training images to take the mean and the "
         "standard deviation of, and the weights' file doesn't tell them. Give --normalize, such as imagenet");
   }
-  if (options.look_only && !data.statistics) {
+  if (options.data.look_only && !data.statistics) {
     const std::vector<float> channel_values(static_cast<std::size_t>(channels), 1);
     start.normalization = {channel_values, channel_values};
     return;
@@ -161,25 +161,24 @@ bool calibrates(const TrainOptions& options) {
 /// Gives the weights scales, by a look at training images.
 void calibrate(const TrainOptions& options, const data::OpenedData& data, Start& start) {
   const network::Network network = build_float_network(options, *data.dataset);
-  if (options.look_only) {
-    start.state = network::initial_state(quantized_network(network, options.quantization), options.trainer.seed);
-    return;
-  }
   if (data.split.train.empty()) throw UsageError("--quantize calibrates on training images, of which there are none");
   const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
   start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples,
                                  placement::cpu_threads(options.plan));
 }
 
-/// Fits the last layer where that is asked for and possible.
-void begin_with_head(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data, Start& start) {
+/// The last layer, where it is asked for that it is fitted first, and possible.
+std::optional<LinearHead> head_to_fit(const TrainOptions& options, const TrainSetup& setup, Start& start) {
   const bool wanted =
       options.head_first == HeadFirst::kAlways || (options.head_first == HeadFirst::kNew && start.has_new_head);
-  if (!wanted || options.epochs == 0 || options.weights.empty() || !setup.network.anchors().empty()) return;
-  const auto skip = [&](const std::string& why) {
+  if (!wanted || options.epochs == 0 || options.weights.empty() || !setup.network.anchors().empty()) {
+    return std::nullopt;
+  }
+  const auto skip = [&](const std::string& why) -> std::optional<LinearHead> {
     start.notes.push_back("the last layer is trained with the others from the first step on: " + why);
+    return std::nullopt;
   };
-  const auto head = linear_head(setup.network);
+  auto head = linear_head(setup.network);
   if (!head) return skip(setup.network.model() + "'s can't be fitted by itself, as one linear layer could");
   if (!std::holds_alternative<network::CrossEntropy>(options.trainer.criterion.terms.front().op)) {
     return skip("by itself it could be fitted for cross-entropy alone");
@@ -187,11 +186,12 @@ void begin_with_head(const TrainOptions& options, const TrainSetup& setup, const
   if (placement::has_other_hosts(options.plan)) {
     return skip("several hosts would each come to slightly different weights");
   }
-  if (options.look_only) {
-    start.notes.push_back("epoch 1 fits the last layer, " + head->layer + ", on features that are computed once");
-    return;
-  }
-  start.head_fit = fit_head(setup.network, *head, start.state, data,
+  return head;
+}
+
+void begin_with(const LinearHead& head, const TrainOptions& options, const TrainSetup& setup,
+                const data::OpenedData& data, Start& start) {
+  start.head_fit = fit_head(setup.network, head, start.state, data,
                             {.normalization = start.normalization,
                              .augment = options.augment,
                              .seed = options.trainer.seed,
@@ -351,12 +351,18 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
     if (!folded) start_from_file(options, setup, read, start, metadata);
   }
   set_normalization(options, metadata, data, progress, start);
-  if (folded && !options.look_only) {
+  const std::optional<LinearHead> head = head_to_fit(options, setup, start);
+  if (options.data.look_only) {
+    if (head)
+      start.notes.push_back("epoch 1 fits the last layer, " + head->layer + ", on features that are computed once");
+    return start;
+  }
+  if (folded) {
     const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
     estimate_norms(read, start.state, start.normalization, *samples, placement::cpu_threads(options.plan));
   }
   if (calibrates(options)) calibrate(options, data, start);
-  begin_with_head(options, setup, data, start);
+  if (head) begin_with(*head, options, setup, data, start);
   return start;
 }
 

@@ -6,18 +6,14 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "base/phase.h"
 #include "base/plural.h"
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
-#include "parallel/first_shares.h"
-#include "task/copied_files.h"
 #include "task/detect/blank_images.h"
 #include "task/evaluation.h"
 #include "task/job.h"
 #include "task/kept_weights.h"
 #include "task/step_times.h"
-#include "task/time_limit.h"
 #include "task/train_text.h"
 
 namespace evener::task {
@@ -29,7 +25,7 @@ constexpr std::int64_t kWarmUpSteps = 10;
 /// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {
  public:
-  TrainRun(TrainJob::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer)
+  TrainRun(PreparedTraining::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer)
       : job_(job),
         options_(job.options),
         observer_(job.observer),
@@ -362,7 +358,7 @@ class TrainRun {
 
   record::Times& times() { return result_.times; }
 
-  TrainJob::State& job_;
+  PreparedTraining::State& job_;
   const TrainOptions& options_;
   TrainObserver& observer_;
   const TrainSetup& setup_;
@@ -378,45 +374,8 @@ class TrainRun {
 
 }  // namespace
 
-TrainResult TrainJob::run(const parallel::Seat& seat) {
-  State& job = *state_;
-  const Stopwatch starting;
-  parallel::ReplicaOptions options = job.replica_options(seat.rank);
-  if (seat.group != nullptr) {
-    options.on_progress = [seat](std::int64_t epoch, std::int64_t step) {
-      seat.group->set_progress(seat.local_rank, epoch, step);
-    };
-  }
-  options.stage.own_process = seat.own_process;
-  parallel::Channels channels = seat.channels();
-  {
-    const PhaseMark mark(Phase::kConnect);
-    channels.control->barrier();
-  }
-  parallel::Replica replica(*job.engine, job.network_of(seat.rank), job.data.dataset, std::move(options),
-                            std::move(channels));
-  return parallel::telling_failure(seat, [&]() -> TrainResult {
-    const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
-    job.give_first_state(replica.trainer(), seat);
-    if (seat.rank != 0) {
-      replica.serve();
-      return {};
-    }
-    job.init_s += starting.seconds();
-    const bool may_leave = seat.hosts == 1 && seat.stages == 1 && !replica.exchanges_on_devices();
-    parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
-    TrainResult result = TrainRun(job, replicas, replica.trainer()).execute();
-    if (result.status == record::Status::kDone && job.options.epochs > 0) {
-      result.copies = copies_after_training(job.data, placement::cpu_threads(job.options.plan));
-    }
-    result.devices = replicas.reports();
-    result.stages = replicas.stage_work();
-    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
-    replicas.finish();
-    result.times.load = job.load_s;
-    result.times.init = job.init_s;
-    return result;
-  });
+TrainResult lead_training(PreparedTraining::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer) {
+  return TrainRun(job, replicas, trainer).execute();
 }
 
 }  // namespace evener::task

@@ -29,8 +29,6 @@
 
 namespace evener::task {
 
-class Trials;  // task/trial.h
-
 /// Whether the last layer is fitted on the features of the network as it begins, before all layers are trained
 /// (task/tune/head_fit.h): never; where the weights' own doesn't fit the data; whenever there are weights.
 enum class HeadFirst { kNever, kNew, kAlways };
@@ -54,6 +52,7 @@ struct TrainOptions {
   int quantize_bits =
       0;  // of the weights, where `weights` are not quantised yet and the network is to be; 0 = it isn't
   std::int64_t batch = 64;    // global, whatever the placement
+  bool finds_batch = false;   // `batch` is to be decided, and not checked before
   int epochs = 10;            // 0: validate and test `weights`, train and save nothing
   int accumulate = 1;         // micro-batches that a batch is computed in, one after the other
   int patience = 0;           // epochs without a better validation after which training ends; 0 = never
@@ -65,15 +64,7 @@ struct TrainOptions {
   std::optional<int> loader_threads;  // absent: the engine's usual number
   /// Where it computes; replica r's device, threads and CPUs replace those of `trainer`. Empty: as `trainer` says.
   placement::Plan plan;
-  /// The job calls it once data, network and first weights are there, and before anything depends on the plan. It may
-  /// try plans out, and returns the one to take; none: `plan` stays. Empty: `plan` it is.
-  std::function<std::optional<placement::Plan>(const Trials&)> choose_plan = {};
-  std::vector<placement::Plan> candidates;  // that choose_plan may take: one engine has to serve them all
-  /// The job calls it after that. It may try out what fits on the plan that is taken, and returns the batch. Empty:
-  /// `batch` it is.
-  std::function<std::int64_t(const Trials&, const placement::Plan&)> choose_batch = {};
-  /// The job calls it last, of a new run. It may time steps, and returns the number of epochs. Empty: `epochs` it is.
-  std::function<int(const Trials&, const placement::Plan&)> choose_epochs = {};
+  std::vector<placement::Plan> candidates;  // of which one may be taken instead: one engine has to serve them all
   // Where the plan's replicas have several stages:
   std::vector<std::string> cut;  // names of the layers that the second and later stages begin with; empty: balanced
   int micro_batches = 0;         // of each replica's share of a batch; 0 = as suits the network
@@ -90,7 +81,6 @@ struct TrainOptions {
   bool resume = false;                     // go on from the checkpoint in `out`
   /// Of a new run with `weights` of another run: its images keep the parts that they had there (task/known_parts.h).
   bool inherits_parts = false;
-  bool look_only = false;  // check what can be without decoding images; the job can't be run then
   /// What decides the weights, by name: checkpoints keep it, and a resumed run has to have it in common with the run
   /// that it goes on with, besides what the job finds out itself (task/resume_config.h). Null: the caller names
   /// nothing.
@@ -154,7 +144,7 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   /// Often, and before on_setup.
   virtual void on_loading(LoadingStep, std::size_t /*images_done*/, std::size_t /*images*/) {}
-  /// `options` have the plan and the batch that were chosen.
+  /// `options` have what was decided.
   virtual void on_setup(const TrainSetup& /*setup*/, const TrainOptions& /*options*/) {}
   virtual void on_step(const StepProgress&) {}
   virtual void on_epoch(const record::EpochRecord&) {}
@@ -191,14 +181,41 @@ struct TrainResult {
   record::Times times;  // without its total
 };
 
-/// A run made ready: data, network, first weights or checkpoint, engine. What replicas as processes share is loaded
-/// here, before they are forked.
-class TrainJob {
+/// Data, network, first weights or checkpoint, and engine of a training. What replicas as processes share is loaded
+/// here, before they are forked. What its options leave open is decided on it, by trials (task/trial.h) or otherwise.
+class PreparedTraining {
  public:
   /// Throws Error or UsageError before any work when the data, model, memory or checkpoint don't allow it. The observer
-  /// is told of the loading and the setup, and by run() of the rest; it must outlive the job.
-  TrainJob(TrainOptions options, TrainObserver& observer);
-  ~TrainJob();
+  /// is told of the loading; it must outlive the training.
+  PreparedTraining(TrainOptions options, TrainObserver& observer);
+  PreparedTraining(PreparedTraining&& other) noexcept;
+  ~PreparedTraining();
+
+  /// With what was taken so far.
+  const TrainOptions& options() const;
+  void take_plan(placement::Plan plan);
+  /// Throws as the constructor does where it can't be.
+  void take_batch(std::int64_t batch);
+  /// Of a new run.
+  void take_epochs(int epochs);
+
+  struct State;  // task/job.h
+  State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// Tells the observer what a new training with these options would be, with its setup and notes, and decodes no image.
+/// What can be checked so is checked; throws as PreparedTraining and TrainJob do.
+void look_at(TrainOptions options, TrainObserver& observer);
+
+/// A training for which all is decided.
+class TrainJob {
+ public:
+  /// Throws Error or UsageError where it can't be run so. The observer that `training` was made with is told of the
+  /// setup, and by run() of the rest.
+  explicit TrainJob(PreparedTraining training);
 
   /// Training has to be over by then, validation and test included (now_s()); to be called before run(). Epochs that
   /// would take longer are not begun, and one that does is cut short.
@@ -214,7 +231,7 @@ class TrainJob {
   /// exchanged.
   std::size_t shared_bytes() const;
 
-  /// Where the run computes: the plan that was given, or chosen, without the replicas that were left out.
+  /// Where the run computes: the plan that was given, or decided on, without the replicas that were left out.
   const placement::Plan& plan() const;
   /// The run goes on without a replica that was lost for good.
   void leave_out(int rank);
@@ -229,10 +246,8 @@ class TrainJob {
   /// After a rank was lost: the run goes on from the checkpoint in `out`, or from the start where there is none yet.
   void rewind();
 
-  struct State;  // task/job.h
-
  private:
-  std::unique_ptr<State> state_;
+  PreparedTraining training_;
 };
 
 }  // namespace evener::task

@@ -91,7 +91,7 @@ TrainingWork training_work(const TrainOptions& options, const placement::Plan& p
   work.accumulate = options.accumulate;
   work.replicas = std::max(1, static_cast<int>(plan.replicas.size()));
   work.threads = plan.replicas.empty() ? options.trainer.threads : plan.replicas.front().stages.front().threads;
-  work.images_are_loaded = !options.look_only;
+  work.images_are_loaded = !options.data.look_only;
   return work;
 }
 

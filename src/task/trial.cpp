@@ -1,5 +1,7 @@
 #include "task/trial.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,11 +13,12 @@
 #include "parallel/data_parallel.h"
 #include "parallel/first_shares.h"
 #include "parallel/launcher.h"
+#include "parallel/pipeline.h"
 #include "task/batch_search.h"
 #include "task/evaluation.h"
 #include "task/job.h"
+#include "task/layer_profile.h"
 #include "task/limits.h"
-#include "task/run_apart.h"
 #include "task/stage_memory.h"
 #include "task/stages.h"
 #include "task/step_times.h"
@@ -23,6 +26,34 @@
 
 namespace evener::task {
 namespace {
+
+void leave_if_stopped() {
+  if (stop_requested())
+    throw Interrupted("interrupted while placements were tried out; nothing was trained or written");
+}
+
+/// Runs `body`, which returns messages, in processes of their own, and returns what rank 0's message says.
+template <class Result>
+Result run_apart(const placement::Plan& plan, const parallel::RankBody& body, std::size_t shared_bytes = 0) {
+  leave_if_stopped();
+  parallel::LaunchOptions launch;
+  launch.always_fork = true;
+  launch.shared_bytes = shared_bytes;
+  return unpack_message<Result>(parallel::run_ranks(plan, body, launch).front(), "the result of a trial");
+}
+
+placement::Plan plan_of_one() {
+  placement::Plan plan;
+  plan.text = "cpu/t1";
+  plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
+  plan.processes = {{{0}}};
+  return plan;
+}
+
+TrainOptions with_plan(TrainOptions options, const placement::Plan& plan) {
+  options.plan = plan;
+  return options;
+}
 
 /// The first steps of a size are not timed: they make primitives and memory that later ones reuse.
 constexpr std::int64_t kWarmUpTrialSteps = 2;
@@ -36,7 +67,7 @@ constexpr double kSmallShare = 0.2, kEvaluateShare = 0.1;  // of the time
 /// A trial of one plan, as rank 0 leads it.
 class Trial {
  public:
-  Trial(const TrainJob::State& job, parallel::Replica& replica, parallel::Shares shares, std::int64_t batch,
+  Trial(const PreparedTraining::State& job, parallel::Replica& replica, parallel::Shares shares, std::int64_t batch,
         double seconds)
       : job_(job), replica_(replica), shares_(std::move(shares)), batch_(batch), end_s_(now_s() + seconds) {}
 
@@ -123,7 +154,7 @@ class Trial {
     result_.evaluate_images_per_s = static_cast<double>(images) / once();
   }
 
-  const TrainJob::State& job_;
+  const PreparedTraining::State& job_;
   parallel::Replica& replica_;
   const parallel::Shares shares_;
   const std::int64_t batch_;
@@ -236,6 +267,64 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     }));
   };
   return std::min(images, run_apart<std::int64_t>(plan, body) * parts);
+}
+
+Division Trials::division_of(const placement::Plan& plan) const {
+  const auto found = divisions_.find(plan.text);
+  if (found != divisions_.end()) return found->second;
+  const TrainOptions options = with_plan(job_.options, plan);
+  const network::Network& network = job_.setup.network;
+  Division division;
+  division.micro_batches = micro_batch_count(options, network);
+  network::StageCosts costs;
+  if (options.cut.empty()) {
+    const std::int64_t images = images_of_micro_batch(options, division.micro_batches);
+    std::vector<std::vector<double>> seconds;
+    for (const auto& stage : plan.replicas.front().stages) {
+      std::vector<double>& of_layers = seconds.emplace_back();
+      for (const auto& layer : layer_times(stage, images)) of_layers.push_back(layer.forward_s + layer.backward_s);
+    }
+    costs = measured_costs(std::move(seconds), plan, images);
+  }
+  division.stages = divided_layers(options, network, std::move(costs));
+  require_stage_memory(options, network, division);
+  return divisions_[plan.text] = std::move(division);
+}
+
+StageForecast Trials::forecast(const placement::Plan& plan) const {
+  const Division division = division_of(plan);
+  const std::int64_t images = images_of_micro_batch(with_plan(job_.options, plan), division.micro_batches);
+  StageForecast forecast;
+  forecast.micro_batches = division.micro_batches;
+  forecast.schedule = job_.options.pipeline_schedule;
+  for (const StageMemory& stage : stage_memory(with_plan(job_.options, plan), job_.setup.network, division)) {
+    forecast.memory_bytes.push_back(stage.bytes());
+  }
+  for (const auto& replica : plan.replicas) {
+    std::vector<std::vector<parallel::StageTimes>> layers;
+    for (const auto& stage : replica.stages) layers.push_back(layer_times(stage, images));
+    auto times = stage_times(job_.setup.network, division.stages, layers, images, replica);
+    if (parallel::splits_backward(forecast.schedule)) {
+      for (auto& stage : times) stage.weights_s = stage.backward_s /= 2;  // each has the same multiplications
+    }
+    forecast.replicas.push_back(std::move(times));
+    forecast.update_s.push_back(update_seconds(division.stages, replica));
+  }
+  return forecast;
+}
+
+const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::PlanStage& device,
+                                                             std::int64_t images) const {
+  const std::string key = fmt::format("{} {} {}", device_text(device.device), device.threads, images);
+  if (const auto found = layer_times_.find(key); found != layer_times_.end()) return found->second;
+  TrainOptions options = with_plan(job_.options, plan_of_one());
+  options.plan.replicas.front().stages.front() = device;
+  options.batch = images;
+  options.accumulate = 1;
+  const auto body = [&](const parallel::Seat&) {
+    return pack_message(times_by_layer(profile_training(job_.setup, options), job_.setup.network));
+  };
+  return layer_times_[key] = run_apart<std::vector<parallel::StageTimes>>(options.plan, body);
 }
 
 double Trials::loader_images_per_s(double seconds) const {

@@ -26,10 +26,11 @@ struct TrialResult {
   std::optional<double> evaluate_images_per_s;  // absent: nothing to validate on, or no time
 };
 
-/// Tries plans out for a run that is ready but for its plan.
+/// Tries out on a prepared training what it may come to be: its plan, its batch, its steps.
 class Trials {
  public:
-  explicit Trials(const TrainJob::State& job) : job_(job) {}
+  /// `training` must outlive them.
+  explicit Trials(const PreparedTraining& training) : job_(training.state()) {}
 
   const TrainSetup& setup() const;
   const TrainOptions& options() const;
@@ -58,7 +59,7 @@ class Trials {
   /// device and number of threads.
   const std::vector<parallel::StageTimes>& layer_times(const placement::PlanStage& device, std::int64_t images) const;
 
-  const TrainJob::State& job_;
+  const PreparedTraining::State& job_;
   mutable std::map<std::string, std::vector<parallel::StageTimes>> layer_times_;
   mutable std::map<std::string, Division> divisions_;  // by the plan's text
 };

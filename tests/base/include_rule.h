@@ -1,6 +1,7 @@
 // The include rule of the source tree: who may include whom, and where vendors' headers may stand.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,10 @@ struct Violation {
 
 /// Checks one source file. `path` is relative to src/, with '/': "task/train.cpp".
 std::vector<Violation> check_includes(const std::string& path, std::string_view text);
+
+/// Folders below rooms that include each other in a circle, each in the words of one line: "job/plan, job/train". A
+/// folder and those that lie in it count as no circle: they are parts of one thing. `files`: text of each, by its path.
+std::vector<std::string> folder_circles(const std::map<std::string, std::string>& files);
 
 /// Names of all rooms, the folders directly in src/.
 std::vector<std::string> known_rooms();

@@ -115,6 +115,42 @@ std::vector<Violation> check_includes(const std::string& path, std::string_view 
   return violations;
 }
 
+std::vector<std::string> folder_circles(const std::map<std::string, std::string>& files) {
+  static const std::regex kInclude("#\\s*include\\s*\"([^\"]+)/[^/\"]+\"");
+  std::map<std::string, std::set<std::string>> reached;
+  for (const auto& [path, text] : files) {
+    const std::string folder = path.substr(0, path.rfind('/'));
+    for (auto match = std::sregex_iterator(text.begin(), text.end(), kInclude); match != std::sregex_iterator();
+         ++match) {
+      const std::string other = (*match)[1];
+      if (!(other + "/").starts_with(folder + "/") && !folder.starts_with(other + "/")) reached[folder].insert(other);
+    }
+  }
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (auto& [folder, others] : reached) {
+      const std::size_t before = others.size();
+      for (const std::string& other : std::set(others)) {
+        if (const auto further = reached.find(other); further != reached.end()) {
+          others.insert(further->second.begin(), further->second.end());
+        }
+      }
+      grows = grows || others.size() > before;
+    }
+  }
+  std::set<std::string> circles;
+  for (const auto& [folder, others] : reached) {
+    if (!others.contains(folder)) continue;
+    std::string circle;
+    for (const std::string& other : others) {
+      const auto back = reached.find(other);
+      if (back != reached.end() && back->second.contains(folder)) circle += (circle.empty() ? "" : ", ") + other;
+    }
+    circles.insert(circle);
+  }
+  return {circles.begin(), circles.end()};
+}
+
 std::vector<std::string> known_rooms() {
   std::vector<std::string> rooms;
   for (const auto& [room, allowed] : allowed_rooms()) rooms.push_back(room);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "base/files.h"
 #include "base/paths.h"
@@ -12,7 +13,9 @@ namespace evener::test {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 namespace fs = std::filesystem;
 
 std::string only_complaint(const std::string& path, const std::string& text) {
@@ -35,6 +38,27 @@ TEST(IncludeRule, HoldsInTheWholeTree) {
     }
   }
   EXPECT_GT(files, 40);
+}
+
+TEST(IncludeRule, FoldersOfARoomFormNoCircle) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(source_folder() / "src")) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp" && extension != ".cuh") continue;
+    files[fs::relative(entry.path(), source_folder() / "src").generic_string()] = read_file(entry.path());
+  }
+  EXPECT_GT(files.size(), 40U);
+  EXPECT_THAT(folder_circles(files), IsEmpty());
+}
+
+TEST(IncludeRule, FindsFoldersInACircle) {
+  std::map<std::string, std::string> files = {{"job/plan/a.h", "#include \"job/train/b.h\"\n"},
+                                              {"job/train/b.h", "#include \"job/observer.h\"\n"},
+                                              {"job/observer.h", "#include \"job/train/b.h\"\n"},
+                                              {"job/train/c.cpp", "#include \"job/choose/d.h\"\n"}};
+  EXPECT_THAT(folder_circles(files), IsEmpty());
+  files["job/choose/d.h"] = "#include <vector>\n#include \"job/plan/a.h\"\n";
+  EXPECT_THAT(folder_circles(files), ElementsAre("job/choose, job/plan, job/train"));
 }
 
 TEST(IncludeRule, EveryFolderIsARoom) {

@@ -6,7 +6,7 @@
 #include "job/choose/candidates.h"
 #include "job/choose/choice.h"
 #include "job/choose/try_out.h"
-#include "job/train/epochs_in_time.h"
+#include "job/train/decide.h"
 
 namespace evener::job {
 namespace {

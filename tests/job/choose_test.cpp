@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "job/choose/candidates.h"
 #include "job/choose/choice.h"
-#include "job/train/epochs_in_time.h"
+#include "job/train/decide.h"
 
 namespace evener::job {
 namespace {

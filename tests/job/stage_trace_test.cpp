@@ -1,6 +1,4 @@
 // The timeline of a pipeline's last steps, as a browser opens it.
-#include "job/train/stage_trace.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/test_folder.h"
+#include "job/train/record.h"
 
 namespace evener::job {
 namespace {

@@ -134,7 +134,7 @@ TEST_F(TuningDefaults, DetectorsHaveTheirOwn) {
 TEST_F(TuningDefaults, DataWithoutPartsIsDividedSoThatAPartCanJudge) {
   const auto divided = completed("resnet18", usual_weights());
   const std::string split = *divided->data.split;
-  EXPECT_EQ(split, suitable_split(*divided));
+  EXPECT_EQ(split, suitable_split(*divided, look_at_data(*divided)));
   const auto asked = completed("resnet18", usual_weights(), {{"--split", {"50/50"}}});
   EXPECT_EQ(*asked->data.split, "50/50");
 }

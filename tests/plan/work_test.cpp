@@ -18,20 +18,20 @@ TEST(Work, CountsWhatMicroBatchesExchangeAndHoldAtOnce) {
   options.data.location = "synth:masks:400";
   options.data.width = options.data.height = 16;
   options.batch = 96;
-  options.choose_plan = [&](const task::Trials& trials) {
-    work = work_of(trials);
+  const auto find_work = [&] {
+    task::TrainObserver observer;
+    const task::PreparedTraining training(options, observer);
+    work = work_of(task::Trials(training));
     placement::Plan two;
     two.replicas.resize(2, placement::PlanReplica{0, {placement::PlanStage{}}, {}});
     memory_bytes = work.memory_bytes(two);
-    return std::nullopt;
   };
-  task::TrainObserver observer;
-  const task::TrainJob whole(options, observer);
+  find_work();
   const Work of_whole = work;
   const double of_whole_bytes = memory_bytes;
   EXPECT_EQ(of_whole.small_exchanges, 2 + 2 * 19) << "19 batch-norm layers";
   options.accumulate = 4;
-  const task::TrainJob in_parts(options, observer);
+  find_work();
   EXPECT_EQ(work.small_exchanges, 2 + 4 * 2 * 19);
   // Of each replica's 48 images of 16x16 pixels 12 are computed at once. A step keeps what each of the 19 convolutions
   // takes and gives: of an image about 2 x 47,104 values, and 8 % more for gaps.
@@ -40,7 +40,7 @@ TEST(Work, CountsWhatMicroBatchesExchangeAndHoldAtOnce) {
   EXPECT_NEAR(of_whole_bytes - memory_bytes, 2 * ((48 - 12) * kept_bytes * 1.08 - gradient_bytes),
               0.05 * 72 * kept_bytes);
   options.local_batch_norm = true;
-  const task::TrainJob local(options, observer);
+  find_work();
   EXPECT_EQ(work.small_exchanges, 2);
 }
 

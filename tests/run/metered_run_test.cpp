@@ -82,17 +82,35 @@ TEST_F(MeteredRunTest, TheLockRefusesASecondRun) {
   RunOptions second = options();
   second.overwrite = true;
   {
-    const MeteredRun run(options(), shown_);
-    try {
-      const MeteredRun other(second, shown_);
-      FAIL() << "two runs write to one folder";
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("another run is writing to " + out_.string()));
-    }
-    EXPECT_TRUE(std::filesystem::exists(out_)) << "the refused run must not take the other's folder away";
-    EXPECT_TRUE(std::filesystem::exists(out_ / "samples.csv.new"));
+    MeteredRun run(options(), shown_);
+    run.measure([&] {
+      try {
+        const MeteredRun other(second, shown_);
+        ADD_FAILURE() << "two runs write to one folder";
+      } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("another run is writing to " + out_.string()));
+      }
+      EXPECT_TRUE(std::filesystem::exists(out_)) << "the refused run must not take the other's folder away";
+      EXPECT_TRUE(std::filesystem::exists(out_ / "samples.csv.new"));
+      return run.record();
+    });
   }
   EXPECT_NO_THROW(MeteredRun(second, shown_)) << "the lock goes with its run";
+}
+
+TEST_F(MeteredRunTest, WhatIsTriedOutIsNotSampled) {
+  for (const SampledFrom from : {SampledFrom::kStart, SampledFrom::kBegin}) {
+    MeteredRun run(options(), shown_);
+    run.measure(
+        [&] {
+          EXPECT_EQ(std::filesystem::exists(out_ / "samples.csv.new"), from == SampledFrom::kStart);
+          run.begin();
+          EXPECT_TRUE(std::filesystem::exists(out_ / "samples.csv"));
+          run.withdraw();
+          return run.record();
+        },
+        from);
+  }
 }
 
 TEST_F(MeteredRunTest, AnErrorBeforeTheWorkTakesTheFolderAway) {

@@ -103,16 +103,14 @@ TEST_F(AccumulateTest, TrialsTakeWhatTheRunTakes) {
   options_.batch = 33;  // a third of it, 11, is tried too
   options_.accumulate = 16;
   std::size_t sizes = 0;
-  options_.choose_plan = [&](const Trials& trials) {
-    for (const int replicas : {1, 2}) {
-      const placement::Plan plan = cpu_replicas(replicas);
-      EXPECT_EQ(trials.refusal(plan), "");
-      sizes += trials.run(plan, /*seconds=*/0.3).sizes.size();
-    }
-    return std::nullopt;
-  };
   TrainObserver observer;
-  const TrainJob job(options_, observer);
+  const PreparedTraining training(options_, observer);
+  const Trials trials(training);
+  for (const int replicas : {1, 2}) {
+    const placement::Plan plan = cpu_replicas(replicas);
+    EXPECT_EQ(trials.refusal(plan), "");
+    sizes += trials.run(plan, /*seconds=*/0.3).sizes.size();
+  }
   EXPECT_GE(sizes, 2U);
 }
 

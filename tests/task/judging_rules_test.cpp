@@ -10,7 +10,7 @@
 #include "task/activation_map.h"
 #include "task/detect/blank_images.h"
 #include "task/faces/compare.h"
-#include "task/time_limit.h"
+#include "task/step_times.h"
 #include "task/train_text.h"
 
 namespace evener::task {

@@ -132,13 +132,9 @@ TEST_F(LateTimes, OfTheFirstStepIsWhenItsResultIsKnown) {
 
 TEST_F(LateTimes, OfATrialAreTheDevices) {
   device_.behind = 8;
-  TrialResult result;
-  options_.choose_plan = [&](const Trials& trials) {
-    result = trials.run(options_.plan, /*seconds=*/0.1);
-    return std::nullopt;
-  };
   TrainObserver observer;
-  const TrainJob job(options_, observer);
+  const PreparedTraining training(options_, observer);
+  const TrialResult result = Trials(training).run(options_.plan, /*seconds=*/0.1);
   ASSERT_FALSE(result.sizes.empty());
   for (const TrialSteps& size : result.sizes) {
     EXPECT_GT(median(size.seconds).value_or(0), device_.step_s / kFar) << size.images << " images";

@@ -321,13 +321,12 @@ TEST_F(Stages, WhatTheyCannotDoIsRefused) {
 // 35 images to train on. Batch-norm takes the statistics of a whole batch, to which each replica brings a share.
 TEST_F(Stages, ALastBatchOfFewerImagesThanReplicasIsRefused) {
   train_on_small_images("resnet20");
-  options_.look_only = true;
   const auto refusal_of = [&](int replicas, std::int64_t batch) -> std::string {
     options_.plan = staged(replicas, 2);
     options_.batch = batch;
     TrainObserver observer;
     try {
-      const TrainJob job(options_, observer);
+      look_at(options_, observer);
     } catch (const Error& error) {
       return error.what();
     }

@@ -1,10 +1,9 @@
 // Whether there is time for more of a training.
-#include "task/time_limit.h"
-
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
 #include "network/zoo.h"
+#include "task/step_times.h"
 
 namespace evener::task {
 namespace {

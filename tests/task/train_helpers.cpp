@@ -17,7 +17,7 @@ placement::Plan cpu_replicas(int count) {
 
 task::TrainResult train(const task::TrainOptions& options, task::TrainObserver& observer) {
   task::TrainResult result;
-  task::TrainJob job(options, observer);
+  task::TrainJob job(task::PreparedTraining(options, observer));
   const auto body = [&](const parallel::Seat& seat) {
     task::TrainResult own = job.run(seat);
     if (seat.rank == 0) result = std::move(own);

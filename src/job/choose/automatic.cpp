@@ -13,11 +13,14 @@
 #include "base/simd_level.h"
 #include "data/box_census.h"
 #include "job/choose/choice.h"
-#include "job/choose/known_weights.h"
 #include "job/choose/try_out.h"
 #include "job/named_weights.h"
 #include "job/options/image_size.h"
 #include "job/train/hosts.h"
+#include "network/zoo.h"
+#include "task/fitting.h"
+#include "task/model_metadata.h"
+#include "weights/weights_file.h"
 
 namespace evener::job {
 namespace {
@@ -27,12 +30,6 @@ namespace fs = std::filesystem;
 constexpr double kUsualMinutes = 10;
 /// Of the time, for all trials together; a trial of less than the least tells nothing.
 constexpr double kTrialShare = 0.2, kMostTrials_s = 180, kLeastTrial_s = 1;
-
-data::OpenedData look_at_data(const TrainFlags& flags) {
-  data::DataOptions options = flags.data.data_options();
-  options.look_only = true;
-  return data::open_data(options);
-}
 
 bool has_boxes(const data::OpenedData& data) {
   return data.dataset->target_kind() == data::TargetKind::kBoxes;
@@ -52,6 +49,40 @@ std::string network_for(const std::string& word, bool for_boxes) {
   return for_boxes ? "ssdlite_mobilenet_v2" : "mobilenet_v2";
 }
 
+/// The detector that is built on a classifier of the zoo; "" = none is.
+std::string detector_on(const std::string& classifier) {
+  for (const network::ModelInfo& model : network::known_models()) {
+    if (!classifier.empty() && network::classifier_of(model.name) == classifier) return model.name;
+  }
+  return "";
+}
+
+/// The network whose weights are in `file`: as the file says, or by the names and shapes of its tensors; where
+/// `for_boxes`, of a classifier the detector that is built on it. Throws Error where the file can't be read, and
+/// UsageError where the network isn't known.
+std::string network_of_weights(const fs::path& file, bool for_boxes) {
+  std::string model;
+  if (file.extension() == ".tflite") {
+    model = "mobilenet_v2";  // the one whose models of TensorFlow Lite are read
+  } else {
+    const weights::SafetensorsFile read = weights::read_weights(file);
+    model = task::model_facts(read.metadata).model;
+    const auto fitting = model.empty() ? task::fitting_networks(read) : std::vector<task::FittingNetwork>();
+    if (!fitting.empty()) model = fitting.front().model;
+  }
+  if (model.empty()) {
+    throw UsageError("which network the weights in '" + file.string() +
+                     "' are of can't be told by their names and shapes; name it: evener train MODEL --weights ...");
+  }
+  if (!for_boxes || !network::classifier_of(model).empty()) return model;
+  const std::string detector = detector_on(model);
+  if (detector.empty()) {
+    throw UsageError("the data has boxes, and no detector is built on " + model + ", whose weights '" + file.string() +
+                     "' has; take those of mobilenet_v2 or mobilenet_v3_large, or a detector's");
+  }
+  return detector;
+}
+
 /// The name of published weights that lie in the cache already; "" = none do.
 std::string weights_at_hand(bool for_boxes) {
   for (const char* word : {"coco", "imagenet"}) {
@@ -68,9 +99,9 @@ std::string weights_at_hand(bool for_boxes) {
 }
 
 /// A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
-void choose_split(TrainFlags& flags) {
+void choose_split(TrainFlags& flags, const data::OpenedData& data) {
   if (flags.data.split.given()) return;
-  const std::string split = suitable_split(flags);
+  const std::string split = suitable_split(flags, data);
   if (split.empty()) return;
   flags.data.split.read({split});
   flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
@@ -209,7 +240,7 @@ void choose_by_weights(TrainFlags& flags) {
   flags.chooses = true;
   const data::OpenedData data = look_at_data(flags);
   const bool boxes = has_boxes(data);
-  choose_split(flags);
+  choose_split(flags, data);
   std::string weights = *flags.model.weights;
   if (weights.empty() && !is_small(data.dataset->shape())) {
     weights = weights_at_hand(boxes);

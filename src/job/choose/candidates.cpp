@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -153,16 +152,6 @@ void refuse_small_boxes(std::vector<Candidate>& candidates, const ChoiceFacts& f
 
 std::string Candidate::text() const {
   return fmt::format("{} at {}x{}", model, size.width, size.height);
-}
-
-ImageSize scaled_size(const data::ImageShape& image, std::int64_t side, std::int64_t step) {
-  const std::int64_t longer = std::max(image.width, image.height);
-  const double scale = std::min(1.0, static_cast<double>(side) / static_cast<double>(longer));
-  const auto scaled = [&](std::int64_t pixels) {
-    const double exact = scale * static_cast<double>(pixels) / static_cast<double>(step);
-    return std::max<std::int64_t>(step, std::llround(exact) * step);
-  };
-  return {scaled(image.width), scaled(image.height)};
 }
 
 std::vector<Candidate> candidates_for(const ChoiceFacts& facts) {

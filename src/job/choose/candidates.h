@@ -48,8 +48,4 @@ struct Candidate {
 /// Those worth a try, from the cheapest to the dearest; at least one. Throws UsageError where no network fits.
 std::vector<Candidate> candidates_for(const ChoiceFacts& facts);
 
-/// The size of `image` with its longer side brought down to `side` and both to multiples of `step`; an image that is
-/// smaller keeps its size.
-ImageSize scaled_size(const data::ImageShape& image, std::int64_t side, std::int64_t step);
-
 }  // namespace evener::job

@@ -58,8 +58,8 @@ bool is_blind(const record::EpochRecord& epoch) {
 /// The message of a trial; the process that does it has nothing else to do.
 std::string train_briefly(const TrainFlags& flags, const fs::path& folder, double seconds) {
   task::TrainObserver silent;
-  task::TrainOptions options = options_of_trial(flags, folder);
-  task::TrainJob job(options, silent);
+  const task::TrainOptions options = options_of_trial(flags, folder);
+  task::TrainJob job(task::PreparedTraining(options, silent));
   job.end_by(now_s() + seconds);
   parallel::LaunchOptions launch;
   launch.shared_bytes = job.shared_bytes();

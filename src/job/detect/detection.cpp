@@ -21,7 +21,6 @@
 #include "job/detect/record.h"
 #include "job/inference/session.h"
 #include "job/inference/session_record.h"
-#include "job/train/hosts.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
@@ -157,7 +156,6 @@ run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& pla
                             const std::filesystem::path& weights) {
   return {.kind = "detect",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .overwrite = *flags.output.overwrite,
           .reads = {weights},

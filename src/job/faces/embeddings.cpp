@@ -16,7 +16,6 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "job/faces/comparison.h"
-#include "job/train/hosts.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
@@ -180,7 +179,6 @@ FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line) {
   request.threads = placement::cpu_threads(plan);
   run::MeteredRun run({.kind = "faces",
                        .version = program_version(),
-                       .command = command_line(),
                        .out = *flags.output.out,
                        .default_name = "faces",
                        .overwrite = *flags.output.overwrite,

@@ -28,7 +28,6 @@
 #include "job/faces/results.h"
 #include "job/faces/sort.h"
 #include "job/progress.h"
-#include "job/train/hosts.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"
 #include "run/metered_run.h"
@@ -344,7 +343,6 @@ task::FacesOptions faces_options(const FacesCommandFlags& flags) {
 run::RunOptions run_options(const FacesCommandFlags& flags, const placement::Plan& plan, bool resumes) {
   return {.kind = "faces",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .default_name = "faces",
           .overwrite = *flags.output.overwrite || resumes,

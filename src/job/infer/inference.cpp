@@ -26,7 +26,6 @@
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
 #include "job/sort_folder.h"
-#include "job/train/hosts.h"
 #include "report/format.h"
 #include "run/metered_run.h"
 
@@ -220,7 +219,6 @@ task::InferOptions infer_options(const InferCommandFlags& flags, const placement
 run::RunOptions run_options(const InferCommandFlags& flags, const placement::Plan& plan, const fs::path& weights) {
   return {.kind = "infer",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.answers.out,
           .overwrite = *flags.answers.overwrite,
           .reads = {weights},

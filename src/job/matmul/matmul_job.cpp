@@ -11,7 +11,6 @@
 #include "base/plural.h"
 #include "base/version.h"
 #include "job/progress.h"
-#include "job/train/hosts.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "record/record_json.h"
@@ -48,10 +47,12 @@ class Products {
 
   MatmulRun run() {
     MatmulRun result;
-    result.record = run_.measure([&] {
-      measure_all(result.products);
-      return run_.record();
-    });
+    result.record = run_.measure(
+        [&] {
+          measure_all(result.products);
+          return run_.record();
+        },
+        run::SampledFrom::kBegin);
     result.folder = run_.folder();
     return result;
   }
@@ -102,7 +103,6 @@ class Products {
     for (const std::vector<std::string>* notes : {&plan_.warnings, &plan_.notes}) {
       for (const std::string& text : *notes) run_.note(text);
     }
-    run_.start_sampling();
     run_.begin();
   }
 
@@ -134,11 +134,9 @@ task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::Pl
 run::RunOptions run_options(const MatmulFlags& flags) {
   return {.kind = "matmul",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .overwrite = *flags.output.overwrite,
           .sample_interval_ms = *flags.repeats.sample_interval_ms,
-          .tries_first = true,
           .json = *flags.output.json};
 }
 

@@ -1,6 +1,8 @@
 // The one reader of image sizes given as text.
 #include "job/options/image_size.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "base/error.h"
@@ -30,6 +32,16 @@ ImageSize parse_image_size(const std::string& text) {
                      "' is not a size: write width x height in pixels (1 to 65536), for example 197x148");
   }
   return size;
+}
+
+ImageSize scaled_size(const data::ImageShape& image, std::int64_t side, std::int64_t step) {
+  const std::int64_t longer = std::max(image.width, image.height);
+  const double scale = std::min(1.0, static_cast<double>(side) / static_cast<double>(longer));
+  const auto scaled = [&](std::int64_t pixels) {
+    const double exact = scale * static_cast<double>(pixels) / static_cast<double>(step);
+    return std::max<std::int64_t>(step, std::llround(exact) * step);
+  };
+  return {scaled(image.width), scaled(image.height)};
 }
 
 }  // namespace evener::job

@@ -1,10 +1,11 @@
 // Comparing placements for a training, without training: for some seconds each is tried or predicted.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
-#include "job/plan/planning.h"
 #include "job/train/training.h"
+#include "plan/planner.h"
 
 namespace evener::job {
 
@@ -30,5 +31,9 @@ struct PlanOutcome {
 /// Leaves no folder: what is measured here is what a run of `train` has too, and pays for. Throws UsageError for
 /// candidates that are no placements. `stop`: see run_training().
 PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFlag* stop = nullptr);
+
+/// The comparison for a terminal and as JSON.
+std::string comparison_text(const plan::Comparison& comparison);
+nlohmann::ordered_json comparison_json(const plan::Comparison& comparison);
 
 }  // namespace evener::job

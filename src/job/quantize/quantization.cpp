@@ -22,7 +22,6 @@
 #include "job/quantize/comparison.h"
 #include "job/quantize/images.h"
 #include "job/quantize/quantize_flags.h"
-#include "job/train/hosts.h"
 #include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
 #include "network/cost.h"
@@ -282,7 +281,6 @@ run::RunOptions run_options(const QuantizeFlags& flags, const placement::Plan& p
                             const task::InferenceModel& model) {
   return {.kind = "quantize",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .default_name = model.name() + "-quantized",
           .overwrite = *flags.output.overwrite,

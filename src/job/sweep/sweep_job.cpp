@@ -20,8 +20,8 @@
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
 #include "job/sweep/predictions.h"
-#include "job/train/hosts.h"
 #include "report/sweep_page.h"
+#include "run/metered_run.h"
 
 namespace evener::job {
 namespace {
@@ -244,7 +244,7 @@ record::SweepRecord asked_for(const SweepFlags& flags) {
   sweep.title = flags.plan.title;
   sweep.command = flags.plan.command;
   sweep.version = program_version();
-  sweep.words = command_line();
+  sweep.words = run::command_line();
   sweep.axes = flags.plan.axes;
   flags.fill(sweep);
   sweep.cells = cells_of(flags.plan);

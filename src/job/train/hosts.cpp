@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "base/host_name.h"
@@ -40,16 +38,6 @@ std::string without_advice(std::string text) {
 
 }  // namespace
 
-std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  if (!words.empty()) words.front() = "evener";
-  const auto ours = std::ranges::find(words, PlacementFlags().hosts_started.name());
-  if (ours != words.end()) words.erase(ours, words.end());  // the last option and its value
-  return words;
-}
-
 std::vector<std::string> hosts_to_start(const TrainFlags& flags) {
   if (*flags.placement.hosts_started > 0) return {};
   auto hosts = flags.placement.hosts->empty() ? parallel::slurm_hosts() : parallel::parse_hosts(*flags.placement.hosts);
@@ -81,9 +69,9 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
   launch.hosts = hosts;
   launch.slurm = flags.placement.hosts->empty();
   launch.program = fs::read_symlink("/proc/self/exe").string();
-  launch.words = command_line();
+  launch.words = run::command_line();
   launch.words.erase(launch.words.begin());
-  launch.words.insert(launch.words.end(), {flags.placement.hosts_started.name(), std::to_string(hosts.size())});
+  launch.words.insert(launch.words.end(), {run::kHostsStarted, std::to_string(hosts.size())});
   const fs::path out = *flags.output.out;
   const bool made_here = !out.empty() && !fs::exists(out);
   const auto saved_before = task::checkpoint_time(out);  // of a run that --overwrite replaces
@@ -136,7 +124,7 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
   task::TrainObserver silent;
   task::TrainOptions own = options;
   if (!own.resume) own.out.clear();  // the first host writes
-  task::TrainJob job(own, silent);
+  task::TrainJob job(task::PreparedTraining(own, silent));
   if (own.resume && has_ended(job, record::earlier_sessions(own.out))) return;  // the first host says so
   parallel::LaunchOptions launch;
   launch.hosts = hosts_options(position, job);

@@ -10,9 +10,6 @@
 
 namespace evener::job {
 
-/// The command line of this process, without the program's path, as the user gave it.
-std::vector<std::string> command_line();
-
 /// The hosts to start: of --hosts, or of the Slurm allocation we are in; empty for this one alone, and in a process
 /// that was started for one host of a run. Throws UsageError.
 std::vector<std::string> hosts_to_start(const TrainFlags& flags);

@@ -1,7 +1,11 @@
-// From what a training gave back to its record.
+// From what a training gave back to its record, and to the timeline of its stages.
 #pragma once
 
+#include <filesystem>
+#include <span>
+
 #include "job/train/training.h"
+#include "parallel/pipeline.h"
 #include "record/record.h"
 
 namespace evener::job {
@@ -12,5 +16,12 @@ void fill_setup(record::Record& record, const TrainFlags& flags, const task::Tra
 
 /// Fills in what came out. A run that only evaluated says why it is not judged.
 void fill_results(record::Record& record, const task::TrainResult& result);
+
+/// Writes what each rank did in the last whole steps as Chrome's trace event format (chrome://tracing,
+/// ui.perfetto.dev): a process for each replica, in it a row for each stage, on which gaps are the bubble. `work`: of
+/// all ranks, of so many hosts, each of which begins at 0: their clocks have nothing in common. Throws Error where the
+/// file can't be written.
+void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages,
+                       int hosts);
 
 }  // namespace evener::job

@@ -177,6 +177,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   flags.optimisation.fill(options);
   flags.placement.fill(plan, options);
   options.batch = batch.value_or(kBatchUntilFound);
+  options.finds_batch = !batch;
   options.data = flags.data.data_options();
   options.data.threads = reading_threads(plan);
   options.augment = flags.data.augment_options();

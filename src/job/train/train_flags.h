@@ -80,9 +80,11 @@ void choose_tuning_defaults(TrainFlags& flags);
 /// scales already.
 bool learns_quantized(const TrainFlags& flags);
 
-/// A --split that leaves enough to validate on; "" where the data has a part of its own for that, or can't be looked
-/// at.
-std::string suitable_split(const TrainFlags& flags);
+/// The data as these options divide it, none of it decoded. Throws as data::open_data does.
+data::OpenedData look_at_data(const TrainFlags& flags);
+
+/// A --split that leaves enough of this data to validate on; "" where it has a part of its own for that.
+std::string suitable_split(const TrainFlags& flags, const data::OpenedData& data);
 
 /// Why --on auto is not for --dry-run and several hosts.
 inline constexpr const char* kAutoIsMeasured =

@@ -8,32 +8,25 @@
 #include <tuple>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
 #include "base/plural.h"
 #include "base/version.h"
 #include "job/copies_table.h"
 #include "job/layer_table.h"
-#include "job/observer.h"
-#include "job/plan/planning.h"
-#include "job/train/epochs_in_time.h"
+#include "job/train/decide.h"
 #include "job/train/hosts.h"
 #include "job/train/ignored_options.h"
 #include "job/train/record.h"
-#include "job/train/stage_trace.h"
 #include "job/train/trouble.h"
 #include "record/host_energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/out_folder.h"
 #include "run/ranks.h"
 #include "task/checkpoint.h"
 
 namespace evener::job {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The record with the speed of its epochs so far; blocks of steps are known at the end.
 record::Record with_speed(record::Record record) {
@@ -160,82 +153,15 @@ TrainingOutcome from_message(const std::string& message) {
   return {record::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
-/// Seconds that are left of --minutes, where it is given.
-double left_s(const TrainFlags& flags) {
-  return flags.end_by_s().value_or(now_s()) - now_s();
-}
-
-EpochWish wished_epochs(const TrainFlags& flags) {
-  return {.given = flags.optimisation.epochs.given(),
-          .epochs = *flags.optimisation.epochs,
-          .has_weights = !flags.model.weights->empty(),
-          .wants_time = flags.chooses && flags.optimisation.minutes.given()};
-}
-
-/// Whether the epochs are as many as --minutes has time for. Several hosts, and stages, aren't timed beforehand: there
-/// the time ends the epochs that --epochs says.
-bool times_epochs(const TrainFlags& flags, const placement::Plan& plan) {
-  const bool is_here = flags.placement.hosts->empty() && *flags.placement.hosts_started == 0;
-  return flags.end_by_s() && is_here && placement::stage_count(plan) == 1 && !flags.output.resumes() &&
-         *flags.optimisation.epochs > 0;
-}
-
-/// The number of epochs that fit into what is left of --minutes.
-int choose_epochs(const TrainFlags& flags, const task::Trials& trials, const placement::Plan& plan,
-                  TrainingObserver& observer, Observer& progress) {
-  constexpr double kTrialShare = 0.05, kLeastTrial_s = 1, kMostTrial_s = 10;
-  const task::TrainSetup& setup = trials.setup();
-  progress.show("timing steps, to see how many epochs fit");
-  const EpochCost cost =
-      no_longer_than(epoch_cost(trials.run(plan, std::clamp(kTrialShare * left_s(flags), kLeastTrial_s, kMostTrial_s)),
-                                {setup.train_images, setup.val_images, setup.test_images, trials.batch()}),
-                     flags.tried_epoch_s);
-  progress.finish();
-  const int head = setup.begins_with_head ? 1 : 0, most = most_epochs(wished_epochs(flags));
-  const int epochs = std::min(most, head + epochs_within(left_s(flags), cost, most));
-  observer.decided(epochs_text(flags.optimisation.minutes->value_or(0), epochs, most, cost));
-  return epochs;
-}
-
-/// Lets what is not given be chosen once the data is there: the placement by measuring, the batch by trying, and the
-/// epochs by the time that there is.
-void choose_later(const TrainFlags& flags, task::TrainOptions& options, run::MeteredRun& run,
-                  TrainingObserver& observer, Observer& progress) {
-  if (flags.placement.is_automatic()) {
-    const std::vector<plan::Candidate> candidates = candidates_of(flags);
-    options.candidates = plans_of(candidates);
-    options.choose_plan = [&, candidates, is_last = !times_epochs(flags, options.plan)](
-                              const task::Trials& trials) -> std::optional<placement::Plan> {
-      Choice choice = choose_placement(candidates, trials, *flags.measuring.plan_seconds, progress);
-      observer.decided("--on auto: " + choice.reason);
-      if (is_last) run.start_sampling();
-      return std::move(choice.plan);
-    };
-  }
-  if (!flags.optimisation.batch_size()) {
-    options.choose_batch = [&, model = options.model](const task::Trials& trials, const placement::Plan& plan) {
-      const std::int64_t batch = trials.largest_batch(plan);
-      if (batch == 0) {
-        throw Error(model + " does not fit into the memory of '" + plan.text +
-                    "' even with a batch of one image; use a smaller --size or a smaller model");
-      }
-      observer.decided(fmt::format("--batch max: {} images are the most that were found to fit", batch));
-      return batch;
-    };
-  }
-  if (times_epochs(flags, options.plan)) {
-    options.choose_epochs = [&](const task::Trials& trials, const placement::Plan& plan) {
-      const int epochs = choose_epochs(flags, trials, plan, observer, progress);
-      run.start_sampling();
-      return epochs;
-    };
-  }
-}
-
 /// Trains on all ranks of this host; the outcome is that of rank 0.
-TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const task::TrainOptions& options,
+TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::TrainOptions options,
                          TrainingObserver& observer, Observer& progress, const comm::HostPosition& position) {
-  task::TrainJob job(options, observer);
+  std::vector<plan::Candidate> candidates;
+  if (flags.placement.is_automatic()) candidates = candidates_of(flags);
+  options.candidates = plans_of(candidates);
+  task::PreparedTraining training(options, observer);
+  for (std::string& text : decide(flags, candidates, training, progress)) observer.decided(std::move(text));
+  task::TrainJob job(std::move(training));
   if (const auto end_s = flags.end_by_s()) job.end_by(*end_s);
   if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
     run.withdraw();
@@ -271,12 +197,29 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, const ta
   return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
 }
 
+/// Writes down what a job says of itself.
+class Listener : public task::TrainObserver {
+ public:
+  explicit Listener(const TrainFlags& flags) : flags_(flags) {}
+
+  void on_setup(const task::TrainSetup& setup, const task::TrainOptions& options) override {
+    text += "run        " + setup_text(setup) + "\n";
+    for (const std::string& note : setup.notes) on_note(note);
+    for (const std::string& note : ignored_options(flags_, options, setup)) on_note(note);
+  }
+  void on_note(const std::string& note) override { text += "note       " + note + "\n"; }
+
+  std::string text;
+
+ private:
+  const TrainFlags& flags_;
+};
+
 }  // namespace
 
 run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan) {
   return {.kind = "train",
           .version = program_version(),
-          .command = command_line(),
           .out = *flags.output.out,
           .default_name = model,
           .resume = flags.output.resumes(),
@@ -286,7 +229,6 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .energy = flags.energy.options(plan),
           .hosts = *flags.placement.hosts_started,
-          .tries_first = flags.placement.is_automatic() || times_epochs(flags, plan),
           .trace = *flags.measuring.trace,
           .json = *flags.output.json};
 }
@@ -322,13 +264,15 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
   run::MeteredRun run(run_options(flags, options.model, options.plan), watcher);
   options.out = run.folder();
   TrainingObserver observer(flags, run, watcher);
-  choose_later(flags, options, run, observer, watcher);
+  const bool tries = flags.placement.is_automatic() || times_epochs(flags, plan);
   TrainingOutcome outcome;
   try {
-    outcome.record = run.measure([&] {
-      outcome = train_in(run, flags, options, observer, watcher, position);
-      return std::move(outcome.record);
-    });
+    outcome.record = run.measure(
+        [&] {
+          outcome = train_in(run, flags, options, observer, watcher, position);
+          return std::move(outcome.record);
+        },
+        tries ? run::SampledFrom::kBegin : run::SampledFrom::kStart);
   } catch (...) {
     // That hosts differ is found out after the setup.
     if (position.hosts > 1 && !task::has_checkpoint(run.folder())) run.withdraw();
@@ -340,6 +284,17 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
                [&] { return task::profile_training(profiled->first, profiled->second); });
   }
   return outcome;
+}
+
+std::string dry_run_text(const TrainFlags& flags) {
+  const std::vector<std::string> hosts = hosts_to_start(flags);
+  if (flags.placement.is_automatic()) throw UsageError(kAutoIsMeasured);
+  const placement::Plan plan = plan_of(flags);
+  Listener listener(flags);
+  task::look_at(train_options(flags, plan), listener);
+  std::string text = placement::plan_text(plan);
+  if (!hosts.empty()) text += hosts_text(hosts, plan.replicas.size());
+  return text + listener.text;
 }
 
 TrainingOutcome train(const TrainFlags& flags, TrainWatcher& watcher, const StopFlag* stop) {

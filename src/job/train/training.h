@@ -41,6 +41,11 @@ TrainingOutcome train(const TrainFlags& flags, TrainWatcher& watcher, const Stop
 /// no folder. A run that stops before its first step leaves nothing behind.
 TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher);
 
+/// What a run would be, found out without training: the plan of the placement, on each host if there are several, and
+/// what the network, the data, the weights and the engine come to. Images are listed and not decoded. Throws what a run
+/// would throw before its first step.
+std::string dry_run_text(const TrainFlags& flags);
+
 /// What becomes of a replica that is lost.
 run::RankOptions rank_options(const TrainFlags& flags);
 

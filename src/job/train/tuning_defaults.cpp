@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
-#include "job/choose/candidates.h"
+#include "job/options/image_size.h"
 #include "job/train/train_flags.h"
 #include "network/zoo.h"
 #include "task/start.h"
@@ -27,25 +28,22 @@ std::string size_of_weights(const std::string& model, std::optional<network::Sha
   return std::to_string((*shape)[2]) + "x" + std::to_string((*shape)[1]);
 }
 
-/// Of images of any shape, scaled so that their longer side has as many pixels as a detector's usually has; "" where
-/// the data can't be looked at, which is told where it is opened.
-std::string detector_size(const TrainFlags& flags) {
+/// Of images of any shape, scaled so that their longer side has as many pixels as a detector's usually has; "" where it
+/// has no more.
+std::string detector_size(const data::ImageShape& image) {
   constexpr std::int64_t kLongerSide = 320, kStep = 8;
-  try {
-    data::DataOptions options = flags.data.data_options();
-    options.look_only = true;
-    const data::ImageShape image = data::open_data(options).dataset->shape();
-    if (std::max(image.width, image.height) <= kLongerSide) return "";
-    const ImageSize size = scaled_size(image, kLongerSide, kStep);
-    return std::to_string(size.width) + "x" + std::to_string(size.height);
-  } catch (const Error&) {
-    return "";
-  }
+  if (std::max(image.width, image.height) <= kLongerSide) return "";
+  const ImageSize size = scaled_size(image, kLongerSide, kStep);
+  return std::to_string(size.width) + "x" + std::to_string(size.height);
 }
 
-/// Divides data without a part to validate on so that the best epoch isn't chosen by chance.
-void choose_tuning_split(TrainFlags& flags) {
-  if (!flags.data.split.given()) flags.data.split.preset(suitable_split(flags));
+/// Nothing where the data can't be looked at, which is told where it is opened.
+std::optional<data::OpenedData> looked_at(const TrainFlags& flags) {
+  try {
+    return look_at_data(flags);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 bool any_given(std::initializer_list<const OptionBase*> options) {
@@ -61,10 +59,14 @@ bool says_how_to_learn(const OptimisationFlags& learning) {
 /// The rate stays that of detectors: on 205 images of blood cells, with a backbone of ImageNet, half of it with warm-up
 /// came to less in ten epochs, with an average of the weights too.
 void choose_detector_tuning(TrainFlags& flags) {
-  if (!flags.data.size.given()) flags.data.size.preset(detector_size(flags));
   OptimisationFlags& learning = flags.optimisation;
-  if (learns_quantized(flags) || says_how_to_learn(learning)) return;
-  choose_tuning_split(flags);
+  const bool is_said = learns_quantized(flags) || says_how_to_learn(learning);
+  const bool wants_size = !flags.data.size.given(), wants_split = !is_said && !flags.data.split.given();
+  if (const auto data = wants_size || wants_split ? looked_at(flags) : std::nullopt) {
+    if (wants_size) flags.data.size.preset(detector_size(data->dataset->shape()));
+    if (wants_split) flags.data.split.preset(suitable_split(flags, *data));
+  }
+  if (is_said) return;
   if (!learning.epochs.given()) learning.epochs.preset(40);
   if (!flags.data.augment.given()) flags.data.augment.preset("flip,iou-crop");
 }
@@ -75,12 +77,18 @@ bool learns_quantized(const TrainFlags& flags) {
   return !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
 }
 
-std::string suitable_split(const TrainFlags& flags) {
+data::OpenedData look_at_data(const TrainFlags& flags) {
+  data::DataOptions options = flags.data.data_options();
+  options.look_only = true;
+  return data::open_data(options);
+}
+
+std::string suitable_split(const TrainFlags& flags, const data::OpenedData& data) {
+  if (!data.came_divided) return "70/15/15";
+  data::DataOptions options = flags.data.data_options();
+  options.look_only = true;
+  options.split = {85, 15};
   try {
-    data::DataOptions options = flags.data.data_options();
-    options.look_only = true;
-    if (!data::open_data(options).came_divided) return "70/15/15";
-    options.split = {85, 15};
     data::open_data(options);  // only where it has no validation part
     return "85/15";
   } catch (const Error&) {
@@ -101,7 +109,10 @@ void choose_tuning_defaults(TrainFlags& flags) {
   const bool only_evaluates = learning.epochs.given() && *learning.epochs == 0;
   if (!learning.patience.given() && !only_evaluates) learning.patience.preset(3);
   if (says_how_to_learn(learning)) return;
-  choose_tuning_split(flags);
+  // So that the best epoch isn't chosen by chance.
+  if (const auto data = flags.data.split.given() ? std::nullopt : looked_at(flags)) {
+    flags.data.split.preset(suitable_split(flags, *data));
+  }
   if (only_evaluates) return;
   learning.optimizer.preset("sgd");
   learning.momentum.preset(0.9);

@@ -1,13 +1,40 @@
-// How many epochs fit into the time that a training is given.
+// What a training's options leave open, decided once it is prepared: its placement by measuring, its batch by trying,
+// and its epochs by the time that there is.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "job/observer.h"
+#include "job/train/train_flags.h"
+#include "plan/candidates.h"
+#include "plan/planner.h"
 #include "task/trial.h"
 
 namespace evener::job {
+
+/// The placements of the list in --on ("auto": the usual ones) on this machine. Throws UsageError for what is not
+/// a placement.
+std::vector<plan::Candidate> candidates_of(const TrainFlags& flags);
+/// The plans of those that this machine has the devices for.
+std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates);
+
+/// Measures and predicts them for about `seconds`.
+plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
+                                    double seconds, Observer& observer);
+/// Why placements can't be used, a line for each that can't.
+std::string refusals_text(const plan::Comparison& comparison);
+
+/// Whether the epochs are as many as --minutes has time for. Several hosts, and stages, aren't timed beforehand: there
+/// the time ends the epochs that --epochs says.
+bool times_epochs(const TrainFlags& flags, const placement::Plan& plan);
+
+/// Decides what `flags` leave open, on `training`, which takes it. `candidates`: of --on auto. A sentence for each
+/// decision says why. Throws UsageError where no placement can be used, Error where no batch fits.
+std::vector<std::string> decide(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
+                                task::PreparedTraining& training, Observer& progress);
 
 /// What epochs cost, as far as short trials tell.
 struct EpochCost {

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "job/options/image_size.h"
 #include "task/detect/detector.h"
 
 namespace evener::job {
@@ -23,26 +22,10 @@ std::vector<std::string> comma_list(const std::string& text) {
 }  // namespace
 
 DetectModelFlags::DetectModelFlags()
-    : OptionGroup("Network"),
-      model(*this,
-            {"MODEL", "NAME|DIR|FILE",
-             "The folder of a training, its .safetensors, or a detector of the zoo: ssdlite_mobilenet_v2, "
-             "ssdlite320_mobilenet_v3_large"},
-            "", {.required = true}) {}
-
-task::InferenceRequest DetectModelFlags::request() const {
-  task::InferenceRequest request;
-  request.model.model = *model;
-  request.model.weights = *weights;
-  if (!size->empty()) {
-    const ImageSize asked = parse_image_size(*size);
-    request.model.width = asked.width;
-    request.model.height = asked.height;
-  }
-  request.normalization = task::parse_normalization(*normalize);
-  request.labels = *labels;
-  return request;
-}
+    : TrainedModelFlags({"MODEL", "NAME|DIR|FILE",
+                         "The folder of a training, its .safetensors, or a detector of the zoo: ssdlite_mobilenet_v2, "
+                         "ssdlite320_mobilenet_v3_large"},
+                        "Weights of a network of the zoo: safetensors, or a state dict saved by PyTorch") {}
 
 data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& network) const {
   const auto& shape = network.input_shape();

@@ -6,26 +6,17 @@
 #include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
 #include "job/options/option_set.h"
-#include "job/options/profile_option.h"
+#include "job/options/output_flags.h"
+#include "job/options/measuring_flags.h"
 #include "task/detect/decode.h"
 #include "task/inference_model.h"
 
 namespace evener::job {
 
 /// Which network, and how it is shown photos.
-struct DetectModelFlags : OptionGroup {
+struct DetectModelFlags : TrainedModelFlags {
   DetectModelFlags();
 
-  Option<std::string> model;
-  Option<std::string> weights{
-      *this, {"--weights", "FILE", "Weights of a network of the zoo: safetensors, or a state dict saved by PyTorch"}};
-  Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
-  Option<std::string> normalize{
-      *this,
-      {"--normalize", "RULE",
-       "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as 0.5/0.5, or pixels: 0 to 255 "
-       "as they are (default: as the file says)"}};
   Option<std::string> crop{
       *this,
       {"--crop", "NAME",
@@ -34,15 +25,13 @@ struct DetectModelFlags : OptionGroup {
       {.one_of = {"", "squash", "border"}}};
 
   /// Throws UsageError.
-  task::InferenceRequest request() const;
+  task::InferenceRequest request() const { return request_of_all(); }
   /// How photos become what the network takes. Throws UsageError.
   data::Preprocessing preprocessing(const task::InferenceModel& network) const;
 };
 
 /// What is looked at.
-struct DetectImagesFlags : OptionGroup {
-  DetectImagesFlags() : OptionGroup("Images") {}
-
+struct DetectImagesFlags : PartFlags {
   Option<std::vector<std::string>> images{
       *this, {"IMAGES", "WHAT", "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin"}};
   Option<std::string> data{
@@ -52,19 +41,6 @@ struct DetectImagesFlags : OptionGroup {
        "without IMAGES: what the run's own data has to test on)"},
       "",
       {.joint = data::kLocationJoint}};
-  Option<std::string> part{
-      *this,
-      {"--part", "NAME",
-       "Of data: train, validation, test, new (images that came after the training) or all (default: of divided data "
-       "the test part, or without one the validation part; else all)"},
-      "",
-      {.one_of = {"", "train", "validation", "test", "new", "all"}}};
-  Option<std::string> split{
-      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
-  Option<std::optional<std::int64_t>> seed{
-      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
-  Option<bool> strict{
-      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
 
  private:
   void check_together() const override;
@@ -98,8 +74,10 @@ struct DetectBoxesFlags : OptionGroup {
 };
 
 /// What is told.
-struct DetectOutputFlags : OptionGroup {
-  DetectOutputFlags() : OptionGroup("Output") {}
+struct DetectOutputFlags : OutputFlags {
+  DetectOutputFlags()
+      : OutputFlags("Folder for detections.csv and the record (default: none)",
+                    "Write the record there; - is stdout, instead of boxes") {}
 
   Option<std::string> format{
       *this,
@@ -110,14 +88,6 @@ struct DetectOutputFlags : OptionGroup {
       {.one_of = {"", "table", "csv", "jsonl", "coco", "voc", "yolo", "none"}}};
   Option<bool> save{*this, {"--save", "", "Write the photos with boxes drawn to the folder of --out"}};
   Option<std::string> crops{*this, {"--crops", "DIR", "Write what was found, cut out, to a folder per class"}};
-  Option<std::string> out{*this,
-                          {"--out", "DIR", "Folder for detections.csv and the record (default: none)", {"--output"}},
-                          "",
-                          {.recorded = false}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
-  Option<std::string> json{
-      *this, {"--json", "FILE", "Write the record there; - is stdout, instead of boxes"}, "", {.recorded = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 
  private:
   void check_together() const override;

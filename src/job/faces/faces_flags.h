@@ -3,6 +3,7 @@
 
 #include "job/options/energy_flags.h"
 #include "job/options/option_set.h"
+#include "job/options/output_flags.h"
 #include "placement/plan.h"
 #include "task/faces/faces.h"
 
@@ -113,19 +114,14 @@ struct FacesPlacementFlags : OptionGroup {
   std::uint64_t memory_bytes() const;
 };
 
-struct FacesOutputFlags : OptionGroup {
-  FacesOutputFlags() : OptionGroup("Output") {}
+struct FacesOutputFlags : OutputFlags {
+  FacesOutputFlags() : OutputFlags("Folder for the results (default: runs/faces-TIME)") {}
 
-  Option<std::string> out{*this,
-                          {"--out", "DIR", "Folder for the results (default: runs/faces-TIME)", {"--output"}},
-                          "",
-                          {.recorded = false}};
   Option<bool> resume{
       *this,
       {"--resume", "", "Go on in --out: photos that are known there by their content are not done again"},
       false,
       {.recorded = false}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
   Option<int> chunk{*this,
                     {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
                     50,
@@ -135,9 +131,6 @@ struct FacesOutputFlags : OptionGroup {
       {"--sort", "DIR", "Link the photos into a folder for each person there, named as names.csv in --out says"},
       "",
       {.recorded = false}};
-  Option<std::string> json{
-      *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 };
 
 struct FacesCommandFlags {

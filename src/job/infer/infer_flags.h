@@ -2,12 +2,15 @@
 #pragma once
 
 #include "job/inference/inference_flags.h"
+#include "job/options/output_flags.h"
 
 namespace evener::job {
 
 /// What is told.
-struct AnswerFlags : OptionGroup {
-  AnswerFlags() : OptionGroup("Output") {}
+struct AnswerFlags : OutputFlags {
+  AnswerFlags()
+      : OutputFlags("Folder for predictions.csv and the record (default: none)",
+                    "Write the record there; - is stdout, instead of answers") {}
 
   Option<int> topk{*this, {"--topk", "N", "Classes told of each image"}, 5, {.range = from_to(1, 1000000)}};
   Option<double> threshold{
@@ -45,14 +48,6 @@ struct AnswerFlags : OptionGroup {
                                 {.range = from_to(0, 1), .recorded = false}};
   Option<bool> watch{
       *this, {"--watch", "", "Go on with photos that come to the folders, until Ctrl-C"}, false, {.recorded = false}};
-  Option<std::string> out{*this,
-                          {"--out", "DIR", "Folder for predictions.csv and the record (default: none)", {"--output"}},
-                          "",
-                          {.recorded = false}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
-  Option<std::string> json{
-      *this, {"--json", "FILE", "Write the record there; - is stdout, instead of answers"}, "", {.recorded = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 
   /// Whether pages show where the network looked; set by commands that want it.
   bool shows_maps = false;

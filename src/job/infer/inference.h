@@ -15,23 +15,20 @@
 #include "job/inference/session.h"
 #include "job/observer.h"
 #include "job/options/energy_flags.h"
-#include "job/options/profile_option.h"
+#include "job/options/measuring_flags.h"
 #include "record/record.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
 
 struct InferCommandFlags : InferFlags {
-  struct Measuring : OptionGroup {
-    Measuring() : OptionGroup("Measuring") {}
-
+  struct Measuring : ProfileFlags {
     Option<std::optional<double>> seconds{
         *this,
         {"--seconds", "SECONDS",
          "How long the network alone is measured, 0 = not (default: a tenth of the run, at most 2)"},
         {},
         {.range = zero_or_more(), .recorded = false}};
-    Option<std::string> profile{*this, profile_words(), "", profile_rules()};
     Option<std::string> trace{
         *this, {"--trace", "FILE", "Write the phases as a Chrome trace"}, "", {.recorded = false}};
     Option<int> sample_interval_ms{

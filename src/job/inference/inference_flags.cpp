@@ -18,34 +18,39 @@ constexpr double kUsualFraction = 0.875;  // of torchvision's and timm's classif
 
 }  // namespace
 
-InferModelFlags::InferModelFlags()
-    : OptionGroup("Network"),
-      model(*this,
-            {"MODEL", "NAME|FILE|DIR",
-             "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a "
-             "network of the zoo, " +
-                 model_list()},
-            "", {.required = true}) {}
-
-task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t seed) const {
+task::InferenceRequest TrainedModelFlags::request_of_all() const {
   task::InferenceRequest request;
   request.model.model = *model;
   request.model.weights = *weights;
-  request.model.channels = *channels;
-  request.model.classes = *classes;
-  request.model.seed = seed;
   if (!size->empty()) {
     const ImageSize asked = parse_image_size(*size);
     request.model.width = asked.width;
     request.model.height = asked.height;
   }
   request.normalization = task::parse_normalization(*normalize);
+  request.labels = *labels;
+  return request;
+}
+
+InferModelFlags::InferModelFlags()
+    : TrainedModelFlags(
+          {"MODEL", "NAME|FILE|DIR",
+           "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a network "
+           "of the zoo, " +
+               model_list()},
+          "Weights of a network of the zoo: safetensors, a state dict saved by PyTorch, or imagenet for published "
+          "ones") {}
+
+task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t seed) const {
+  task::InferenceRequest request = request_of_all();
+  request.model.channels = *channels;
+  request.model.classes = *classes;
+  request.model.seed = seed;
   if (*layout != "auto") {
     request.layout = *layout == "nhwc" ? engine::ChannelPlace::kLast : engine::ChannelPlace::kFirst;
   }
   request.reverse_channels = *channel_order == "bgr";
   request.features = features;
-  request.labels = *labels;
   request.output = *output_name;
   return request;
 }

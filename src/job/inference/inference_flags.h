@@ -1,6 +1,11 @@
 // Options of commands that show images to a trained network: which network, what it is shown, and where it computes.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "data/preprocess.h"
 #include "job/options/option_set.h"
 #include "job/options/placement_flags.h"
@@ -9,27 +14,38 @@
 
 namespace evener::job {
 
-/// Which network, and how it is shown images.
-struct InferModelFlags : OptionGroup {
-  InferModelFlags();
+/// A trained network, and what its images look like to it.
+struct TrainedModelFlags : OptionGroup {
+  /// `named`, `of_weights`: what --help says of MODEL and --weights.
+  TrainedModelFlags(OptionWords named, std::string of_weights)
+      : OptionGroup("Network"),
+        model(*this, std::move(named), "", {.required = true}),
+        weights(*this, {"--weights", "FILE", std::move(of_weights)}) {}
 
   Option<std::string> model;
-  Option<std::string> weights{
-      *this,
-      {"--weights", "FILE",
-       "Weights of a network of the zoo: safetensors, a state dict saved by PyTorch, or imagenet for published ones"}};
+  Option<std::string> weights;
   Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
-  Option<std::optional<std::int64_t>> classes{*this,
-                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
-                                              {},
-                                              {.range = from_to(1, 16777216)}};
   Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
   Option<std::string> normalize{*this,
                                 {"--normalize", "RULE",
                                  "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
                                  "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"}};
+
+ protected:
+  /// Throws UsageError.
+  task::InferenceRequest request_of_all() const;
+};
+
+/// Which network, and how it is shown images.
+struct InferModelFlags : TrainedModelFlags {
+  InferModelFlags();
+
+  Option<std::optional<std::int64_t>> classes{*this,
+                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
+                                              {},
+                                              {.range = from_to(1, 16777216)}};
+  Option<std::optional<std::int64_t>> channels{
+      *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
   Option<std::string> crop{*this,
                            {"--crop", "NAME",
                             "Pictures of another size: squash, border (black beside them), or centre (their middle) "
@@ -64,15 +80,10 @@ struct InferModelFlags : OptionGroup {
   void check_together() const override;
 };
 
-/// What is shown to the network.
-struct ImagesFlags : OptionGroup {
-  ImagesFlags() : OptionGroup("Images") {}
+/// Which part of data is shown, and what becomes of images that can't be read.
+struct PartFlags : OptionGroup {
+  PartFlags() : OptionGroup("Images") {}
 
-  Option<std::vector<std::string>> images{
-      *this,
-      {"IMAGES", "WHAT",
-       "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; data as train takes it; arrays "
-       "(.npy, .safetensors); or random:N (default: what the run's own data has to test on)"}};
   Option<std::string> part{
       *this,
       {"--part", "NAME",
@@ -86,7 +97,15 @@ struct ImagesFlags : OptionGroup {
       *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+};
 
+/// What is shown to the network.
+struct ImagesFlags : PartFlags {
+  Option<std::vector<std::string>> images{
+      *this,
+      {"IMAGES", "WHAT",
+       "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; data as train takes it; arrays "
+       "(.npy, .safetensors); or random:N (default: what the run's own data has to test on)"}};
   Option<bool> random_weights{
       *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
 

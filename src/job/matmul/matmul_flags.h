@@ -2,6 +2,7 @@
 #pragma once
 
 #include "job/options/option_set.h"
+#include "job/options/output_flags.h"
 
 namespace evener::job {
 
@@ -38,21 +39,10 @@ struct RepeatFlags : OptionGroup {
       *this, {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"}, 500, {.recorded = false}};
 };
 
-struct ProductOutputFlags : OptionGroup {
-  ProductOutputFlags() : OptionGroup("Output") {}
-
-  Option<std::string> out{
-      *this, {"--out", "DIR", "Folder for the record (default: none)", {"--output"}}, "", {.recorded = false}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
-  Option<std::string> json{
-      *this, {"--json", "FILE", "Write the record there too; - is stdout"}, "", {.recorded = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
-};
-
 struct MatmulFlags {
   ProductFlags product;
   RepeatFlags repeats;
-  ProductOutputFlags output;
+  OutputFlags output{"Folder for the record (default: none)"};
 
   OptionSet options() { return {&product, &repeats, &output}; }
 };

@@ -1,14 +1,23 @@
-// Options about how a training is measured.
+// Options about how work is measured.
 #pragma once
 
 #include "job/options/option.h"
-#include "job/options/profile_option.h"
 
 namespace evener::job {
 
-struct MeasuringFlags : OptionGroup {
-  MeasuringFlags() : OptionGroup("Measuring") {}
+/// Of every command that can time layers.
+struct ProfileFlags : OptionGroup {
+  ProfileFlags() : OptionGroup("Measuring") {}
 
+  Option<std::string> profile{
+      *this,
+      {"--profile", "WHAT", "layers: when the work is done, time each layer in a pass of its own (docs/profile.md)"},
+      "",
+      {.one_of = {"", "layers"}, .suggestions = {"layers"}, .recorded = false, .in_plans = false, .inherited = false}};
+};
+
+/// Of a training.
+struct MeasuringFlags : ProfileFlags {
   Option<std::string> trace{*this,
                             {"--trace", "FILE", "Write the phases as a Chrome trace"},
                             "",
@@ -17,7 +26,6 @@ struct MeasuringFlags : OptionGroup {
                                  {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"},
                                  500,
                                  {.recorded = false, .in_plans = false}};
-  Option<std::string> profile{*this, profile_words(), "", profile_rules()};
   Option<double> plan_seconds{*this,
                               {"--plan-seconds", "SECONDS", "How long --on auto may measure"},
                               15,

@@ -7,11 +7,11 @@
 
 namespace evener::job {
 
-OutputFlags::OutputFlags() : OptionGroup("Output") {
+TrainOutputFlags::TrainOutputFlags() : OptionGroup("Output") {
   resume.record_as([this](nlohmann::json& value) { value = resumes(); });
 }
 
-void OutputFlags::check_together() const {
+void TrainOutputFlags::check_together() const {
   if (!resumes()) return;
   if (out->empty()) throw UsageError("--resume needs the folder of the run to go on with: --resume RUN_DIR");
   if (*overwrite) {

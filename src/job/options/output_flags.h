@@ -1,12 +1,31 @@
-// Options about what a training writes and shows.
+// Options about what commands write and show.
 #pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "job/options/option.h"
 
 namespace evener::job {
 
+/// Where the results of a command go that writes a record.
 struct OutputFlags : OptionGroup {
-  OutputFlags();
+  /// `folder`, `json_file`: what --help says of --out and --json.
+  explicit OutputFlags(std::string folder, std::string json_file = "Write the record there too; - is stdout")
+      : OptionGroup("Output"),
+        out(*this, {"--out", "DIR", std::move(folder), {"--output"}}, "", {.recorded = false}),
+        json(*this, {"--json", "FILE", std::move(json_file)}, "", {.recorded = false}) {}
+
+  Option<std::string> out;
+  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<std::string> json;
+  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+};
+
+/// What a training writes and shows, where it can be gone on with and inherited by others.
+struct TrainOutputFlags : OptionGroup {
+  TrainOutputFlags();
 
   Option<std::string> out{*this,
                           {"--out",

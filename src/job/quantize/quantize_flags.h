@@ -4,6 +4,7 @@
 #include "data/locations.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
+#include "job/options/output_flags.h"
 #include "task/quantize/quantizer.h"
 
 namespace evener::job {
@@ -68,24 +69,17 @@ struct QuantizationFlags : OptionGroup {
   double most_lost() const { return accuracy_drop->value_or(0) / 100; }
 };
 
-struct QuantizeOutputFlags : OptionGroup {
-  QuantizeOutputFlags() : OptionGroup("Output") {}
+struct QuantizeOutputFlags : OutputFlags {
+  QuantizeOutputFlags()
+      : OutputFlags(
+            "Folder for quantized.safetensors (.onnx of another program's file), layers.csv and the record "
+            "(default: runs/MODEL-TIME)",
+            "Write the record there; - is stdout") {}
 
-  Option<std::string> out{*this,
-                          {"--out",
-                           "DIR",
-                           "Folder for quantized.safetensors (.onnx of another program's file), layers.csv and the "
-                           "record (default: runs/MODEL-TIME)",
-                           {"--output"}},
-                          "",
-                          {.recorded = false}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
   Option<double> seconds{*this,
                          {"--seconds", "SECONDS", "How long each speed is measured"},
                          1,
                          {.range = more_than_zero(), .recorded = false}};
-  Option<std::string> json{*this, {"--json", "FILE", "Write the record there; - is stdout"}, "", {.recorded = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 };
 
 struct QuantizeFlags {

@@ -26,7 +26,7 @@ struct TrainFlags {
   DataFlags data;
   OptimisationFlags optimisation;
   PlacementFlags placement;
-  OutputFlags output;
+  TrainOutputFlags output;
   MeasuringFlags measuring;
   EnergyFlags energy;
 

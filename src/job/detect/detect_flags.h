@@ -5,9 +5,9 @@
 #include "data/preprocess.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
+#include "job/options/measuring_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
-#include "job/options/measuring_flags.h"
 #include "task/detect/decode.h"
 #include "task/inference_model.h"
 

@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kNextLine_s = 10;  // where lines stay
+
 constexpr const char* kMirrorVariable = "EVENER_FETCH_FROM";
 
 /// Bytes and speed of the file under way. Where it can't be redrawn, a file of less than two seconds is not talked of.
@@ -28,20 +30,18 @@ class FetchProgressLine {
   void update(const data::FetchProgress& progress) {
     const double now = now_s();
     if (progress.what != what_ || progress.file != file_ || progress.done_bytes < begin_bytes_) begin(progress, now);
-    constexpr double kRedraw_s = 0.2, kLine_s = 10;
-    if (now - last_shown_s_ < (line_.redraws() ? kRedraw_s : kLine_s)) return;
-    last_shown_s_ = now;
+    if (!pace_.is_due(line_, kNextLine_s)) return;
     line_.show(text_of(progress, now - begin_s_));
   }
 
  private:
   void begin(const data::FetchProgress& progress, double now) {
-    constexpr double kFirst_s = 2, kLine_s = 10;
+    constexpr double kFirst_s = 2;
     what_ = progress.what;
     file_ = progress.file;
     begin_s_ = now;
     begin_bytes_ = progress.done_bytes;  // what was there from before says nothing about the speed
-    last_shown_s_ = line_.redraws() ? 0 : now + kFirst_s - kLine_s;
+    pace_ = job::RedrawPace(line_.redraws() ? 0 : now + kFirst_s - kNextLine_s);
   }
 
   std::string text_of(const data::FetchProgress& progress, double seconds) const {
@@ -58,7 +58,8 @@ class FetchProgressLine {
 
   ProgressLine& line_;
   std::string what_, file_;
-  double begin_s_ = 0, last_shown_s_ = 0;
+  double begin_s_ = 0;
+  job::RedrawPace pace_;
   std::uint64_t begin_bytes_ = 0;
 };
 

@@ -126,10 +126,8 @@ std::string TrainProgress::text_of(const task::StepProgress& progress) const {
 }
 
 void TrainProgress::step(const task::StepProgress& progress) {
-  const double now = now_s();
-  if (last_shown_s_ < 0 && !line_.redraws()) last_shown_s_ = now;  // not at the first step
-  if (now - last_shown_s_ < (line_.redraws() ? job::kRedraw_s : kLogLine_s)) return;
-  last_shown_s_ = now;
+  if (!pace_) pace_.emplace(line_.redraws() ? 0 : now_s());  // lines that stay don't begin with the first step
+  if (!pace_->is_due(line_, kLogLine_s)) return;
   line_.show(text_of(progress));
 }
 

@@ -2,6 +2,7 @@
 // elsewhere.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -61,8 +62,8 @@ class TrainProgress : public job::TrainWatcher {
   int epochs_;
   ProgressLine line_;
   job::LoadingProgress loading_{line_};
-  double last_shown_s_ = -1e9;
-  double overhead_s_ = 0;  // of an epoch beside its training: validation and checkpoint
+  std::optional<job::RedrawPace> pace_;  // of lines within an epoch; none before the first step
+  double overhead_s_ = 0;                // of an epoch beside its training: validation and checkpoint
   double epoch_end_s_ = 0;
   bool names_best_ = true;  // few images to validate on don't tell which epoch is the best
 };

@@ -10,6 +10,7 @@
 namespace evener::job {
 namespace {
 
+constexpr double kRedraw_s = 0.2;
 constexpr double kFirstText_s = 2, kNextText_s = 10;  // where texts stay
 
 }  // namespace
@@ -38,10 +39,9 @@ void LoadingProgress::update(const char* what, std::size_t done, std::size_t ima
   if (what != what_) {
     what_ = what;
     begin_s_ = now;
-    last_shown_s_ = observer_.redraws() ? now : now + kFirstText_s - kNextText_s;
+    pace_ = RedrawPace(observer_.redraws() ? now : now + kFirstText_s - kNextText_s);
   }
-  if (done == 0 || now - last_shown_s_ < (observer_.redraws() ? kRedraw_s : kNextText_s)) return;
-  last_shown_s_ = now;
+  if (done == 0 || !pace_.is_due(observer_, kNextText_s)) return;
   const double share = static_cast<double>(done) / static_cast<double>(images);
   const double images_per_s = static_cast<double>(done) / std::max(now - begin_s_, 1e-9);
   observer_.show(fmt::format("{} {} {:3.0f} %  {} of {}  {} {}/s  {} left", what, progress_bar(share), 100 * share,

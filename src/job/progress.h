@@ -9,9 +9,6 @@
 
 namespace evener::job {
 
-/// How long a text that is redrawn stays, and one that isn't.
-inline constexpr double kRedraw_s = 0.2;
-
 /// Lets a line be drawn no more often than people can read it.
 class RedrawPace {
  public:
@@ -36,7 +33,8 @@ class LoadingProgress {
   Observer& observer_;
   const char* const unit_;
   const char* what_ = nullptr;
-  double begin_s_ = 0, last_shown_s_ = 0;
+  double begin_s_ = 0;
+  RedrawPace pace_;
 };
 
 /// "[#####...............]" for a quarter.

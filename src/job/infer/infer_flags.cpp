@@ -15,8 +15,8 @@ void AnswerFlags::check_together() const {
   }
   if (*outputs == "raw" && (out->empty() || *watch || !sort->empty() || (!format->empty() && *format != "none"))) {
     throw UsageError(
-        "--outputs raw writes files: give --out DIR for them, and leave out --format, --sort and --watch, which are for "
-        "classes");
+        "--outputs raw writes files: give --out DIR for them, and leave out --format, --sort and --watch, which are "
+        "for classes");
   }
   if (sort->empty() && (sort_by.given() || sort_threshold.given())) {
     throw UsageError("--sort-by and --sort-threshold say how --sort sorts: give --sort DIR, too");

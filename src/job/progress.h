@@ -12,7 +12,7 @@ namespace evener::job {
 /// Lets a line be drawn no more often than people can read it.
 class RedrawPace {
  public:
-  /// Nothing is due before it would be after `last_s`, a time of now_s().
+  /// `last_s`: when the line was drawn last, by now_s(); 0 = never.
   explicit RedrawPace(double last_s = 0) : last_s_(last_s) {}
   /// Whether the line is to be drawn now. Where it can't be redrawn, one comes every `other_s` seconds.
   bool is_due(const Observer& line, double other_s = std::numeric_limits<double>::infinity());

@@ -32,16 +32,14 @@ void limit_threads(record::PlacementRecord& placement, int most) {
   }
 }
 
-std::vector<std::string> precision_fallbacks(const placement::Plan& plan, Precision precision) {
-  std::vector<std::string> fallbacks;
+void add_precision_fallbacks(record::Record& record, const placement::Plan& plan, Precision precision) {
   for (const auto& replica : plan.replicas) {
     for (const auto& stage : replica.stages) {
       std::string fallback = precision_fallback(precision, stage.device.kind);
-      if (fallback.empty() || std::ranges::find(fallbacks, fallback) != fallbacks.end()) continue;
-      fallbacks.push_back(std::move(fallback));
+      if (fallback.empty() || std::ranges::find(record.fallbacks, fallback) != record.fallbacks.end()) continue;
+      record.fallbacks.push_back(std::move(fallback));
     }
   }
-  return fallbacks;
 }
 
 }  // namespace evener::run

@@ -1,9 +1,6 @@
 // A plan as the record tells it.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/precision.h"
 #include "placement/plan.h"
 #include "record/record.h"
@@ -16,7 +13,8 @@ record::PlacementRecord placement_record(const placement::Plan& plan);
 /// For an engine that takes no more threads than this for a stage, however many it was given.
 void limit_threads(record::PlacementRecord& placement, int most);
 
-/// What is computed otherwise than in `precision`, on the devices of the plan that can't: each sentence once.
-std::vector<std::string> precision_fallbacks(const placement::Plan& plan, Precision precision);
+/// Adds to the record's fallbacks what is computed otherwise than in `precision` on devices of the plan: each sentence
+/// once, and none that the record has already.
+void add_precision_fallbacks(record::Record& record, const placement::Plan& plan, Precision precision);
 
 }  // namespace evener::run

@@ -188,6 +188,29 @@ TEST_F(InferSort, WatchOpensItsNetworkOnce) {
   EXPECT_THAT(result.err, HasSubstr("2 photos answered"));
 }
 
+TEST_F(InferSort, WatchWithStagesGoesOnToo) {
+  trained();
+  pictures({"1.pgm"});
+  test::RunningProgram program(
+      test::program_path(), {"infer", file("run"), file("pictures"), "--watch", "--on", "cpu/t1..cpu/t1"}, options());
+  ASSERT_TRUE(program.wait_for("waiting for more photos")) << program.err();
+  pictures({"2.pgm"});
+  EXPECT_TRUE(program.wait_for("2.pgm")) << program.err();
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("2 photos answered"));
+}
+
+TEST_F(InferSort, WatchLooksAtThePlaceOfSortedPhotosFirst) {
+  trained();
+  pictures({"1.pgm"});
+  const ProgramResult result =
+      refused({file("run"), file("pictures"), "--watch", "--sort", file("pictures") + "/1.pgm/sorted"});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_EQ(result.out, "") << "nothing was answered before";
+}
+
 TEST_F(InferSort, WatchBeginsWithNothingAndComesBackToPhotosThatAreStillWritten) {
   trained();
   test::RunningProgram program(test::program_path(), {"infer", file("run"), file("pictures"), "--watch"}, options());

@@ -79,13 +79,7 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data,
 
 DetectImages from_data(const std::string& location, const DetectFlags& flags, const task::InferenceModel& network,
                        const std::vector<std::string>& classes, const RunConfig& run, int threads) {
-  const LabelledDataRequest request{.location = location,
-                                    .weights = network.weights(),
-                                    .part = *flags.images.part,
-                                    .split = *flags.images.split,
-                                    .seed = *flags.images.seed,
-                                    .strict = *flags.images.strict,
-                                    .threads = threads};
+  const LabelledDataRequest request = labelled_request(flags.images, location, network, threads);
   const data::Preprocessing steps = flags.model.preprocessing(network);
   data::OpenedData opened = open_labelled_data(request, steps, run);
   if (opened.dataset->target_kind() != data::TargetKind::kBoxes) {

@@ -88,6 +88,12 @@ std::string setup_line(const InferenceSession& session, const InferImages& image
                      setup.batch);
 }
 
+/// Looked at before the network is opened, which may take long.
+const InferCommandFlags& with_writable_places(const InferCommandFlags& flags) {
+  if (const std::string& sorted = *flags.answers.sort; !sorted.empty()) require_writable_place(sorted);
+  return flags;
+}
+
 /// The pairs of classes that were taken for each other most often, as confusion.csv.
 void write_confusion(const fs::path& path, const Scores& scores, const std::vector<std::string>& classes) {
   if (scores.confusion.empty() || scores.images == 0) return;
@@ -105,7 +111,7 @@ void write_confusion(const fs::path& path, const Scores& scores, const std::vect
 }  // namespace
 
 Inference::Inference(const InferCommandFlags& flags)
-    : flags_(flags), session_(flags.placement, inference_request(flags)) {
+    : flags_(with_writable_places(flags)), session_(flags.placement, inference_request(flags)) {
   require_classifier(flags, session_.network());
 }
 
@@ -234,7 +240,6 @@ void complete(InferCommandFlags& flags) {
 
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
-  if (const std::string& sorted = *flags.answers.sort; !sorted.empty()) require_writable_place(sorted);
   return Inference(flags).run(observer, stop);
 }
 

@@ -124,13 +124,7 @@ std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::st
 /// Nothing where the classes have nothing to do with the network's.
 std::optional<InferImages> from_data(const std::string& location, const InferenceFlags& flags,
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
-  const LabelledDataRequest request{.location = location,
-                                    .weights = network.weights(),
-                                    .part = *flags.images.part,
-                                    .split = *flags.images.split,
-                                    .seed = *flags.images.seed,
-                                    .strict = *flags.images.strict,
-                                    .threads = threads};
+  const LabelledDataRequest request = labelled_request(flags.images, location, network, threads);
   data::OpenedData opened = open_labelled_data(request, flags.model.preprocessing(network), run);
   const auto numbers = class_numbers(opened.dataset->classes(), network, location);
   if (!numbers) return std::nullopt;

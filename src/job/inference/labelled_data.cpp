@@ -78,6 +78,17 @@ void recall_parts(const LabelledDataRequest& request, const RunConfig& run, data
 
 }  // namespace
 
+LabelledDataRequest labelled_request(const PartFlags& flags, const std::string& location,
+                                     const task::InferenceModel& network, int threads) {
+  return {.location = location,
+          .weights = network.weights(),
+          .part = *flags.part,
+          .split = *flags.split,
+          .seed = *flags.seed,
+          .strict = *flags.strict,
+          .threads = threads};
+}
+
 std::string own_data(const RunConfig& run) {
   const std::string location = run.data_location();
   if (location.empty() || location.starts_with("synth:") || data::are_on_disk(location)) return location;

@@ -9,6 +9,7 @@
 
 #include "data/open_data.h"
 #include "data/preprocess.h"
+#include "job/inference/inference_flags.h"
 #include "job/inference/run_config.h"
 
 namespace evener::job {
@@ -25,6 +26,10 @@ struct LabelledDataRequest {
   bool strict = false;
   int threads = 1;
 };
+
+/// As `flags` ask for it.
+LabelledDataRequest labelled_request(const PartFlags& flags, const std::string& location,
+                                     const task::InferenceModel& network, int threads);
 
 /// Where the data lies that a run was made with; "" = that is not known. Throws UsageError where it isn't there.
 std::string own_data(const RunConfig& run);

@@ -57,7 +57,8 @@ Shown InferenceSession::show(const Showing& showing, Observer& line) {
     setup = job_->setup();
     begin(showing, run, setup, line);
     showing.work(*job_, run);
-    if (!stays_compiled_) job_.reset();
+    // The threads of stages tell their phases to the run that they began in, which ends here.
+    if (!stays_compiled_ || placement::stage_count(plan_) > 1) job_.reset();
     return run.record();
   });
   if (showing.times_layers) {

@@ -52,7 +52,8 @@ class InferenceSession {
   int threads() const { return threads_; }
   const task::InferenceModel& network() const { return network_; }
 
-  /// From now on the network stays compiled from one show() to the next, whose samples are of one shape.
+  /// From now on the network stays compiled from one show() to the next, whose samples are of one shape; one that is
+  /// divided into stages stays open alone.
   void stay_compiled() { stays_compiled_ = true; }
   /// Compiles the network for the images, begins a run, tells `line` of it, and does the work. Throws what
   /// MeteredRun::measure() throws.

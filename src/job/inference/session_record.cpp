@@ -54,8 +54,7 @@ void fill_inference_setup(record::Record& record, const std::vector<const Option
   record.batch = setup.batch;
   record.fallbacks = plan.fallbacks;
   record.fallbacks.insert(record.fallbacks.end(), setup.fallbacks.begin(), setup.fallbacks.end());
-  for (std::string& fallback : run::precision_fallbacks(plan, precision))
-    record.fallbacks.push_back(std::move(fallback));
+  run::add_precision_fallbacks(record, plan, precision);
   for (const std::vector<std::string>* notes : {&network.notes(), &images.notes, &plan.warnings, &plan.notes}) {
     record.notes.insert(record.notes.end(), notes->begin(), notes->end());
   }

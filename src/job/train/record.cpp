@@ -252,9 +252,7 @@ void fill_setup(record::Record& record, const TrainFlags& flags, const task::Tra
   record.engine = setup.engine;
   record.precision = precision_name(options.trainer.precision);
   record.batch = options.batch;
-  for (std::string& fallback : run::precision_fallbacks(plan, options.trainer.precision)) {
-    record.fallbacks.push_back(std::move(fallback));
-  }
+  run::add_precision_fallbacks(record, plan, options.trainer.precision);
   const bool fewer_threads = std::ranges::any_of(
       plan.replicas, [](const placement::PlanReplica& r) { return r.stages.front().threads > usable_cpus(); });
   if (setup.engine == "native" && fewer_threads) {

@@ -15,9 +15,6 @@ namespace {
 /// std::regex, which the library looks for handlers with, calls itself for each character.
 constexpr std::size_t kLongestPath = 1024;
 
-/// What the thread's request comes over: the library doesn't pass it on to handlers.
-thread_local Connection* connection_of_thread = nullptr;
-
 /// A connection as the library sees it.
 class LibraryStream : public httplib::Stream {
  public:
@@ -80,7 +77,8 @@ HttpResponse refusal(int status) {
 /// The body of one request, as far as it may be taken; the memory is its own until it is destroyed.
 class Body {
  public:
-  Body(const HttpOptions& options, BodyBudget& budget) : options_(options), budget_(budget) {}
+  Body(const Connection& connection, const HttpOptions& options, BodyBudget& budget)
+      : connection_(connection), options_(options), budget_(budget) {}
   ~Body() { budget_.give_back(promised_); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
@@ -97,7 +95,7 @@ class Body {
       return true;
     });
     if (refused_ || whole) return refused_;
-    if (connection_of_thread->timed_out()) return refusal(408);
+    if (connection_.timed_out()) return refusal(408);
     return http_error(400, "the body of the request ended early, or is compressed in a way that isn't known");
   }
 
@@ -121,6 +119,7 @@ class Body {
     return true;
   }
 
+  const Connection& connection_;
   const HttpOptions& options_;
   BodyBudget& budget_;
   std::size_t promised_ = 0;
@@ -128,43 +127,35 @@ class Body {
   std::optional<HttpResponse> refused_;
 };
 
-}  // namespace
-
-bool BodyBudget::take(std::size_t bytes) {
-  std::size_t taken = taken_;
-  do {
-    if (bytes > bytes_ - taken) return false;
-  } while (!taken_.compare_exchange_weak(taken, taken + bytes));
-  return true;
-}
-
-class LibraryServer::Library : public httplib::Server {
+/// The library for one connection: it doesn't tell its handlers which one a request came over.
+class ConnectionServer : public httplib::Server {
  public:
-  Library(const HttpOptions& options, const HttpServer::Handler& handler, BodyBudget& budget)
-      : options_(options), handler_(handler), budget_(budget) {
+  ConnectionServer(Connection& connection, const HttpOptions& options, const HttpServer::Handler& handler,
+                   BodyBudget& budget)
+      : connection_(connection), options_(options), handler_(handler), budget_(budget) {
     set_payload_max_length(options.body_bytes);
     set_keep_alive_timeout(static_cast<time_t>(options.idle_s));
     set_keep_alive_max_count(1'000'000);
-    set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-      connection_of_thread->end_head();
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      connection_.end_head();
       return looked_at(request, response);
     });
-    set_error_handler([](const httplib::Request& /*request*/, httplib::Response& response) {
-      if (connection_of_thread->timed_out()) response.status = 408;
+    set_error_handler([this](const httplib::Request& /*request*/, httplib::Response& response) {
+      if (connection_.timed_out()) response.status = 408;
       if (response.body.empty()) fill(response, refusal(response.status));
     });
     Get(".*", [this](const httplib::Request& from, httplib::Response& to) {
       // Nobody reads a body here, so that it would be taken for the next request.
       if (from.has_header("Content-Length") || from.has_header("Transfer-Encoding")) {
-        connection_of_thread->close_after_answer();
+        connection_.close_after_answer();
       }
       HttpRequest request = request_of(from);
       fill(to, answer(request));
     });
     Post(".*", [this](const httplib::Request& from, httplib::Response& to, const httplib::ContentReader& reader) {
-      Body body(options_, budget_);
+      Body body(connection_, options_, budget_);
       if (auto refused = body.read(from, reader)) {
-        connection_of_thread->close_after_answer();
+        connection_.close_after_answer();
         fill(to, *std::move(refused));
         return;
       }
@@ -174,22 +165,20 @@ class LibraryServer::Library : public httplib::Server {
     });
   }
 
-  void serve(Connection& connection) {
-    connection_of_thread = &connection;
-    LibraryStream stream(connection);
+  void serve() {
+    LibraryStream stream(connection_);
     bool closed = false;
-    while (!closed && connection.wait_for_request()) {
-      const bool last = connection.server_is_ending();
+    while (!closed && connection_.wait_for_request()) {
+      const bool last = connection_.server_is_ending();
       if (!process(stream, last, closed) || last) break;
-      if (!connection.head_ended()) connection.close_after_answer();  // where the next request begins isn't known
+      if (!connection_.head_ended()) connection_.close_after_answer();  // where the next request begins isn't known
     }
-    connection_of_thread = nullptr;
   }
 
  private:
-  static HandlerResponse looked_at(const httplib::Request& request, httplib::Response& response) {
+  HandlerResponse looked_at(const httplib::Request& request, httplib::Response& response) {
     const auto refuse = [&](int status, const char* what) {
-      connection_of_thread->close_after_answer();
+      connection_.close_after_answer();
       fill(response, http_error(status, what));
       return HandlerResponse::Handled;
     };
@@ -230,18 +219,25 @@ class LibraryServer::Library : public httplib::Server {
     }
   }
 
+  Connection& connection_;
   const HttpOptions& options_;
   const HttpServer::Handler& handler_;
   BodyBudget& budget_;
 };
 
-LibraryServer::LibraryServer(const HttpOptions& options, const HttpServer::Handler& handler, BodyBudget& budget)
-    : library_(std::make_unique<Library>(options, handler, budget)) {}
+}  // namespace
 
-LibraryServer::~LibraryServer() = default;
+bool BodyBudget::take(std::size_t bytes) {
+  std::size_t taken = taken_;
+  do {
+    if (bytes > bytes_ - taken) return false;
+  } while (!taken_.compare_exchange_weak(taken, taken + bytes));
+  return true;
+}
 
-void LibraryServer::serve(Connection& connection) {
-  library_->serve(connection);
+void serve_requests(Connection& connection, const HttpOptions& options, const HttpServer::Handler& handler,
+                    BodyBudget& budget) {
+  ConnectionServer(connection, options, handler, budget).serve();
 }
 
 std::string library_version() {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
+#include <string>
 
 #include "job/http/http_module/connection.h"
 #include "job/http/http_server.h"
@@ -24,19 +24,9 @@ class BodyBudget {
   std::atomic<std::size_t> taken_ = 0;
 };
 
-class LibraryServer {
- public:
-  /// All must outlive it.
-  LibraryServer(const HttpOptions& options, const HttpServer::Handler& handler, BodyBudget& budget);
-  ~LibraryServer();
-
-  /// Answers what comes over the connection until it is to be closed. Called by many threads.
-  void serve(Connection& connection);
-
- private:
-  class Library;
-  std::unique_ptr<Library> library_;
-};
+/// Answers what comes over the connection until it is to be closed. Called by many threads at once.
+void serve_requests(Connection& connection, const HttpOptions& options, const HttpServer::Handler& handler,
+                    BodyBudget& budget);
 
 std::string library_version();
 

@@ -95,8 +95,7 @@ class ThreadedServer : public HttpServer {
   int port() const override { return listener_.port(); }
 
   void run(const Handler& handler, const std::function<bool()>& stop) override {
-    LibraryServer library(options_, handler, budget_);
-    ConnectionThreads threads(options_.connections, as_this_work([&](int socket) { serve(library, socket); }));
+    ConnectionThreads threads(options_.connections, as_this_work([&](int socket) { serve(handler, socket); }));
     const auto take = [&](int socket) {
       if (threads.take(socket)) return;
       ++refused_;
@@ -118,12 +117,12 @@ class ThreadedServer : public HttpServer {
   }
 
  private:
-  void serve(LibraryServer& library, int socket) {
+  void serve(const Handler& handler, int socket) {
     ++connections_;
     ++open_;
     {
       Connection connection(socket, options_, ending_);
-      library.serve(connection);
+      serve_requests(connection, options_, handler, budget_);
     }
     --open_;
   }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/native_mlp/levels.h"
-#include "engine/native_mlp/memory.h"
+#include "engine/native_mlp/cpu/levels.h"
+#include "engine/native_mlp/cpu/memory.h"
 #include "measure/peaks.h"
 
 namespace evener {

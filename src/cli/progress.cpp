@@ -15,7 +15,7 @@
 #include "base/plural.h"
 #include "base/terminal_text.h"
 #include "record/record_kind.h"
-#include "task/limits.h"
+#include "task/training/limits.h"
 
 namespace evener::cli {
 namespace {

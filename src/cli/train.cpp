@@ -21,7 +21,7 @@
 #include "record/record_json.h"
 #include "record/record_kind.h"
 #include "record/share_interval.h"
-#include "task/limits.h"
+#include "task/training/limits.h"
 
 namespace evener::cli {
 namespace {

@@ -4,11 +4,7 @@
 
 #include <bit>
 
-#include "base/error.h"
 #include "base/plural.h"
-#include "data/codecs/decode.h"
-#include "data/image_files.h"
-#include "data/pictures.h"
 
 namespace evener::data {
 
@@ -43,22 +39,6 @@ std::vector<std::string> DeepImages::notes() const {
   }
   return {fmt::format("{} {} no value above {}: of the 256 values of the upper 8 bits, which are kept, {} are used; {}",
                       what, images == 1 ? "has" : "have", largest, largest / 256 + 1, advice)};
-}
-
-std::vector<std::string> deep_notes(const Pictures& pictures) {
-  constexpr std::size_t kMostLookedAt = 16;
-  const std::size_t step = (pictures.size() + kMostLookedAt - 1) / kMostLookedAt;
-  DeepImages deep;
-  for (std::size_t i = 0; i < pictures.size(); i += step) {
-    try {
-      const std::string file = read_image_file(pictures.source(i));
-      if (read_picture_header(file).has_16_bits) deep.add(decode_image_file(file));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // told when it is to be shown
-    }
-  }
-  return deep.notes();
 }
 
 }  // namespace evener::data

@@ -11,8 +11,6 @@
 
 namespace evener::data {
 
-class Pictures;
-
 /// Counts images of 16 bits and their values. May be added to by many threads.
 class DeepImages {
  public:
@@ -25,8 +23,5 @@ class DeepImages {
   std::atomic<std::size_t> images_{0}, black_{0};
   std::atomic<std::uint16_t> largest_{0};
 };
-
-/// The notes of a few pictures spread over all. Of those that aren't of 16 bits only the headers are looked at.
-std::vector<std::string> deep_notes(const Pictures& pictures);
 
 }  // namespace evener::data

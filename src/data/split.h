@@ -13,7 +13,7 @@ namespace evener::data {
 /// Which samples are for what. Indices ascend within a part.
 struct Split {
   std::vector<std::uint32_t> train, val, test;
-  // In none of these, where they are those of an earlier training (data/split_manifest.h):
+  // In none of these, where they are those of an earlier training (data/open/split_manifest.h):
   std::vector<std::uint32_t> added = {};    // came after it
   std::vector<std::uint32_t> changed = {};  // have other content than they had then
 };

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "task/copied_files.h"
+#include "task/training/copied_files.h"
 
 namespace evener::job {
 

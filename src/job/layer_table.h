@@ -7,7 +7,7 @@
 
 #include "job/observer.h"
 #include "record/record.h"
-#include "task/layer_profile.h"
+#include "task/inference/layer_profile.h"
 
 namespace evener::job {
 

@@ -17,7 +17,7 @@
 #include "library/given_options.h"
 #include "library/load_flags.h"
 #include "library/memory_samples.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener {
 namespace {

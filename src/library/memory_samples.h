@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "data/open/samples.h"
 #include "data/preprocess.h"
-#include "data/samples.h"
 #include "evener/loaded_network.h"
 
 namespace evener::library {

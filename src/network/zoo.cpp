@@ -77,6 +77,10 @@ bool sees_whole_pictures(std::string_view model) {
   return std::ranges::any_of(kModels, [&](const Entry& entry) { return entry.key() == key && entry.seen == kWhole; });
 }
 
+bool embeds_faces(std::string_view model) {
+  return model == "inception_resnet_v1" || model == "mobilefacenet";
+}
+
 std::string classifier_of(std::string_view model) {
   if (model == "ssdlite320_mobilenet_v3_large") return "mobilenet_v3_large";
   if (model == "ssdlite_mobilenet_v2") return "mobilenet_v2";

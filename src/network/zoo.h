@@ -26,6 +26,9 @@ Network build(std::string_view model, const ModelOptions& options);
 /// ImageNet, on the middle of them. False for other names.
 bool sees_whole_pictures(std::string_view model);
 
+/// Whether a network of the zoo gives a vector of a face, which it sees with a mean of 0.5 and a deviation of 128/255.
+bool embeds_faces(std::string_view model);
+
 /// The classifier whose convolutional part a detector is built on; "" where `model` is no such detector.
 std::string classifier_of(std::string_view model);
 

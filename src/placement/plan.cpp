@@ -335,6 +335,10 @@ bool uses_accelerator(const PlanReplica& replica) {
                              [](const PlanStage& stage) { return stage.device.kind != DeviceKind::kCpu; });
 }
 
+bool uses_accelerator(const Plan& plan) {
+  return std::ranges::any_of(plan.replicas, [](const PlanReplica& replica) { return uses_accelerator(replica); });
+}
+
 bool has_other_hosts(const Plan& plan) {
   std::size_t here = 0;
   for (const PlanProcess& process : plan.processes) here += process.ranks.size();

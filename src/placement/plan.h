@@ -84,6 +84,8 @@ Plan make_plan(const Placement& placement, const Machine& machine, const PlanOpt
 Plan on_hosts(Plan plan, int hosts);
 /// Whether any stage is on something else than the CPU.
 bool uses_accelerator(const PlanReplica& replica);
+/// The same of any replica.
+bool uses_accelerator(const Plan& plan);
 /// Whether it has replicas on other hosts: its processes are those of this one.
 bool has_other_hosts(const Plan& plan);
 

@@ -9,8 +9,8 @@
 
 #include "placement/plan.h"
 #include "plan/predict.h"
-#include "task/stage_forecast.h"
-#include "task/trial.h"
+#include "task/training/stage_forecast.h"
+#include "task/training/trial.h"
 
 namespace evener::plan {
 

@@ -3,8 +3,8 @@
 #include "engine/engine.h"
 #include "network/cost.h"
 #include "plan/planner.h"
-#include "task/limits.h"
-#include "task/training_memory.h"
+#include "task/training/limits.h"
+#include "task/training/training_memory.h"
 
 namespace evener::plan {
 

@@ -75,7 +75,7 @@ constexpr const char* kMapsExplained =
     "<p>Below each picture, in orange, is what spoke for the class that was found: the network's last map of the "
     "picture, weighted as for that class (a class activation map, coarse by nature).</p>";
 
-std::string figure_of(const AnsweredImage& answer) {
+std::string figure_of(const record::AnsweredImage& answer) {
   const bool is_wrong = !answer.truth.empty() && answer.truth != answer.found;
   const std::string score =
       answer.is_probability ? fmt::format("{:.0f} %", 100 * answer.score) : fmt::format("{:.4g}", answer.score);
@@ -93,7 +93,7 @@ std::string figure_of(const AnsweredImage& answer) {
 
 enum class Sort { kOneInSoMany, kSureMistake, kSureRight };
 
-Sort sort_of(const AnsweredImage& answer) {
+Sort sort_of(const record::AnsweredImage& answer) {
   if (answer.is_sure_mistake) return Sort::kSureMistake;
   return answer.is_sure_right ? Sort::kSureRight : Sort::kOneInSoMany;
 }
@@ -102,7 +102,7 @@ Sort sort_of(const AnsweredImage& answer) {
 std::string gallery(const std::string& heading, const std::string& explanation, const Run& run, Sort sort) {
   std::string figures;
   bool has_maps = false;
-  for (const AnsweredImage& answer : run.answers) {
+  for (const record::AnsweredImage& answer : run.answers) {
     if (sort_of(answer) != sort) continue;
     figures += figure_of(answer);
     has_maps = has_maps || !answer.map_base64.empty();

@@ -15,11 +15,11 @@ namespace {
 /// Wider tables can't be read.
 constexpr std::size_t kMostClassesShown = 20;
 
-HtmlTable detected_table(const DetectionFigures& figures) {
+HtmlTable detected_table(const record::DetectionFigures& figures) {
   HtmlTable table{.columns = {{"class"}, {"boxes", true}, {"AP@0.5", true}, {"VOC 2007", true}, {"COCO", true}},
                   .style = "",
                   .has_row_headings = true};
-  for (const DetectedClass& one : figures.classes) {
+  for (const record::DetectedClass& one : figures.classes) {
     if (one.true_boxes == 0 && figures.classes.size() > kMostClassesShown) continue;
     table.rows.push_back({{{escape_html(one.name)},
                            {std::to_string(one.true_boxes)},
@@ -31,7 +31,7 @@ HtmlTable detected_table(const DetectionFigures& figures) {
 }
 
 /// The classes that were there or found, and the background: rows and columns that say something.
-std::vector<std::size_t> told_classes(const DetectionFigures& figures) {
+std::vector<std::size_t> told_classes(const record::DetectionFigures& figures) {
   const auto& counts = figures.confusion;
   std::vector<std::size_t> told;
   for (std::size_t c = 0; c < counts.size(); ++c) {
@@ -42,14 +42,14 @@ std::vector<std::size_t> told_classes(const DetectionFigures& figures) {
   return told;
 }
 
-std::string mistakes(const DetectionFigures& figures, const std::vector<std::size_t>& told) {
+std::string mistakes(const record::DetectionFigures& figures, const std::vector<std::size_t>& told) {
   std::vector<std::string> names;
-  for (const DetectedClass& one : figures.classes) names.push_back(escape_html(one.name));
+  for (const record::DetectedClass& one : figures.classes) names.push_back(escape_html(one.name));
   names.resize(std::max(names.size(), figures.confusion.size()), "<i>nothing</i>");
   return confusion_html(names, figures.confusion, told);
 }
 
-std::string miss_figure(const MissedImage& miss) {
+std::string miss_figure(const record::MissedImage& miss) {
   const std::string what = miss.missed == 0  ? fmt::format("{} wrong", miss.wrong)
                            : miss.wrong == 0 ? fmt::format("{} missed", miss.missed)
                                              : fmt::format("{} missed, {} wrong", miss.missed, miss.wrong);
@@ -61,7 +61,7 @@ std::string miss_figure(const MissedImage& miss) {
 }
 
 std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_first, std::size_t runs) {
-  const DetectionFigures& figures = *run.detection;
+  const record::DetectionFigures& figures = *run.detection;
   const std::string whose = runs == 1 ? "" : swatch(n) + escape_html(run.name) + ": ";
   std::string html = "<div class=\"grid\">";
   if (is_first) {
@@ -93,7 +93,7 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
       "<span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
       "dashed</span>.</p><div class=\"misses\">",
       whose, figures.confidence);
-  for (const MissedImage& miss : figures.misses) html += miss_figure(miss);
+  for (const record::MissedImage& miss : figures.misses) html += miss_figure(miss);
   return html + "</div></div>";
 }
 

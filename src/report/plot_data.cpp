@@ -131,16 +131,16 @@ Json rate_data(const Record& record) {
 Json detection_data(const Run& run) {
   constexpr std::size_t kMostCurves = 20;
   if (!run.detection) return nullptr;
-  std::vector<const DetectedClass*> classes;
-  for (const DetectedClass& one : run.detection->classes) {
+  std::vector<const record::DetectedClass*> classes;
+  for (const record::DetectedClass& one : run.detection->classes) {
     if (!one.recall.empty()) classes.push_back(&one);
   }
   if (classes.size() > kMostCurves) {
-    std::ranges::stable_sort(classes, std::ranges::greater{}, &DetectedClass::true_boxes);
+    std::ranges::stable_sort(classes, std::ranges::greater{}, &record::DetectedClass::true_boxes);
     classes.resize(kMostCurves);
   }
   Json curves = Json::array();
-  for (const DetectedClass* one : classes) {
+  for (const record::DetectedClass* one : classes) {
     curves.push_back(
         {{"name", one->name}, {"recall", one->recall}, {"precision", one->precision}, {"score", one->score}});
   }

@@ -14,8 +14,8 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "base/numbers.h"
+#include "record/answers.h"
 #include "record/validity.h"
-#include "report/answers.h"
 #include "report/latencies.h"
 
 namespace evener::report {
@@ -100,9 +100,9 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
 
 void load_answers(const fs::path& dir, Run& run) {
   std::error_code error;
-  if (!fs::exists(dir / kAnswers, error)) return;
+  if (!fs::exists(dir / record::kAnswers, error)) return;
   try {
-    run.answers = read_answers(dir / kAnswers);
+    run.answers = record::read_answers(dir / record::kAnswers);
   } catch (const Error& failure) {
     run.warnings.emplace_back(failure.what());
   }
@@ -110,9 +110,9 @@ void load_answers(const fs::path& dir, Run& run) {
 
 void load_detection(const fs::path& dir, Run& run) {
   std::error_code error;
-  if (!fs::exists(dir / kDetection, error)) return;
+  if (!fs::exists(dir / record::kDetection, error)) return;
   try {
-    run.detection = read_detection(dir / kDetection);
+    run.detection = record::read_detection(dir / record::kDetection);
   } catch (const Error& failure) {
     run.warnings.emplace_back(failure.what());
   }

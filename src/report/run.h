@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "record/answers.h"
+#include "record/detection.h"
 #include "record/record.h"
-#include "report/detection.h"
 #include "report/timeline.h"
 
 namespace evener::report {
@@ -21,18 +22,6 @@ struct Samples {
   std::vector<Column> phases;  // percent of the time between two samples
 };
 
-/// An image that a network answered.
-struct AnsweredImage {
-  std::string file, found;       // the class that was found
-  double score = 0;              // of it
-  bool is_probability = true;    // the score; or a logit
-  std::string truth;             // its own class; empty = not known
-  std::string png_base64;        // a small picture of it
-  std::string map_base64 = {};   // the same with where the network looked over it; empty = not known
-  bool is_sure_mistake = false;  // one of the surest wrong answers, rather than one in so many of all
-  bool is_sure_right = false;    // one of the surest right answers
-};
-
 /// A layer of a quantised network: how far it is from the float one.
 struct LayerNoise {
   std::string layer;
@@ -43,13 +32,14 @@ struct LayerNoise {
 struct Run {
   std::string name;  // of the folder; made unique among the runs of a report
   record::Record record;
-  Samples samples;                     // empty where there is no samples.csv
-  std::vector<double> latencies_s;     // of the queries of a scenario, shortest first; empty without latencies.csv
-  std::vector<AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
-  std::vector<LayerNoise> layers;      // of a quantised network; empty without layers.csv
-  std::optional<DetectionFigures> detection;  // of `evener detect` on known boxes; absent without detection.json
-  std::vector<StageTask> timeline;            // of a pipeline's last steps; empty without stages.trace.json
-  std::vector<std::string> warnings;          // e.g. an unreadable samples.csv, which does not stop a report
+  Samples samples;                  // empty where there is no samples.csv
+  std::vector<double> latencies_s;  // of the queries of a scenario, shortest first; empty without latencies.csv
+  std::vector<record::AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
+  std::vector<LayerNoise> layers;              // of a quantised network; empty without layers.csv
+  std::optional<record::DetectionFigures>
+      detection;                      // of `evener detect` on known boxes; absent without detection.json
+  std::vector<StageTask> timeline;    // of a pipeline's last steps; empty without stages.trace.json
+  std::vector<std::string> warnings;  // e.g. an unreadable samples.csv, which does not stop a report
 };
 
 /// A run that says it is running, and to whose folder nobody writes, was killed. Reads DIR/record.json and, if there,

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "task/checkpoint.h"
+#include "task/training/checkpoint.h"
 
 namespace evener::run {
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "run/placement_record.h"
-#include "task/checkpoint.h"
+#include "task/training/checkpoint.h"
 
 namespace evener::run {
 

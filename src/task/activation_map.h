@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "task/quantize/probe.h"
 
 namespace evener::task {

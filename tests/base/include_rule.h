@@ -13,11 +13,11 @@ struct Violation {
   std::string what;
 };
 
-/// Checks one source file. `path` is relative to src/, with '/': "task/train.cpp".
+/// Checks one source file. `path` is relative to src/, with '/': "task/training/train.cpp".
 std::vector<Violation> check_includes(const std::string& path, std::string_view text);
 
-/// Folders below rooms that include each other in a circle, each in the words of one line: "job/plan, job/train". A
-/// folder and those that lie in it count as no circle: they are parts of one thing. `files`: text of each, by its path.
+/// Folders that include each other in a circle, each circle in the words of one line: "job/plan, job/train". `files`:
+/// text of each, by its path.
 std::vector<std::string> folder_circles(const std::map<std::string, std::string>& files);
 
 /// Names of all rooms, the folders directly in src/.

@@ -123,7 +123,7 @@ std::vector<std::string> folder_circles(const std::map<std::string, std::string>
     for (auto match = std::sregex_iterator(text.begin(), text.end(), kInclude); match != std::sregex_iterator();
          ++match) {
       const std::string other = (*match)[1];
-      if (!(other + "/").starts_with(folder + "/") && !folder.starts_with(other + "/")) reached[folder].insert(other);
+      if (other != folder) reached[folder].insert(other);
     }
   }
   for (bool grows = true; grows;) {

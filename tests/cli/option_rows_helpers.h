@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/run_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "job/options/option_set.h"
 #include "placement/plan.h"
 #include "run/metered_run.h"

@@ -12,7 +12,7 @@
 #include "network/zoo.h"
 #include "record/record.h"
 #include "record/sweep_file.h"
-#include "task/limits.h"
+#include "task/training/limits.h"
 
 namespace evener::cli {
 namespace {

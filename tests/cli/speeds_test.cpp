@@ -13,7 +13,7 @@
 #include "cli/train_helpers.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/model_metadata.h"
+#include "task/inference/model_metadata.h"
 #include "weights/safetensors.h"
 
 namespace evener {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 
 namespace evener::data::test {
 

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
-#include "data/pictures.h"
+#include "data/open/open_data.h"
+#include "data/open/pictures.h"
 #include "data/sources/cifar_file.h"
 
 namespace evener::data {

@@ -11,7 +11,7 @@
 #include "data/alignment.h"
 #include "data/copies_helpers.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 
 namespace evener::data {
 namespace {

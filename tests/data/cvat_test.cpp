@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "data/boxes_helpers.h"
-#include "data/other_annotations.h"
+#include "data/open/other_annotations.h"
 #include "data/sources/cvat_xml.h"
 
 namespace evener::data {

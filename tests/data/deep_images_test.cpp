@@ -8,9 +8,9 @@
 
 #include "data/codecs/decode.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
-#include "data/picture_survey.h"
-#include "data/pictures.h"
+#include "data/open/open_data.h"
+#include "data/open/picture_survey.h"
+#include "data/open/pictures.h"
 
 namespace evener::data {
 namespace {

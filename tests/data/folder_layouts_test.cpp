@@ -5,9 +5,9 @@
 #include <set>
 
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
+#include "data/open/pictures.h"
 #include "data/passed_over.h"
-#include "data/pictures.h"
 
 namespace evener::data {
 namespace {

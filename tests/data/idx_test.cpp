@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "data/sources/idx_file.h"
 
 namespace evener::data {

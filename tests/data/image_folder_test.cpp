@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 
 namespace evener::data {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/data_helpers.h"
 #include "data/locations.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 
 namespace evener::data {
 namespace {

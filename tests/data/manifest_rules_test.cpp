@@ -6,8 +6,8 @@
 
 #include "data/boxes_helpers.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
-#include "data/split_manifest.h"
+#include "data/open/open_data.h"
+#include "data/open/split_manifest.h"
 
 namespace evener::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 
 namespace evener::data {
 namespace {

@@ -1,5 +1,5 @@
 // Packed files: equal to their source, mapped, and refused when they are not what they should be.
-#include "data/pack.h"
+#include "data/open/pack.h"
 
 #include <gmock/gmock.h>
 

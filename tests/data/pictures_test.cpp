@@ -1,5 +1,5 @@
 // Image files without labels: which are found and under what names, and what is told of them.
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
-#include "data/picture_survey.h"
+#include "data/open/open_data.h"
+#include "data/open/picture_survey.h"
 
 namespace evener::data {
 namespace {

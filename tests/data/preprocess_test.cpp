@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 #include "base/random.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 
 namespace evener::data {
 namespace {

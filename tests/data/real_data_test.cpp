@@ -7,7 +7,7 @@
 
 #include "data/box_census.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 
 namespace evener::data {
 namespace {

@@ -1,5 +1,5 @@
 // Images that are known again, whatever has become of the data since.
-#include "data/split_manifest.h"
+#include "data/open/split_manifest.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include "base/content_hash.h"
 #include "data/boxes_helpers.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "weights/safetensors.h"
 
 namespace evener::data {

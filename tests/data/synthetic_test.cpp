@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/boxes.h"
 #include "data/data_helpers.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "data/resize.h"
 #include "data/sources/polygon.h"
 #include "data/sources/shapes.h"

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "data/box_census.h"
 #include "data/boxes_helpers.h"
-#include "data/pack.h"
+#include "data/open/pack.h"
 
 namespace evener::data {
 namespace {

@@ -13,8 +13,8 @@
 #include "job/infer/record.h"
 #include "job/inference/labelled_data.h"
 #include "job/inference/session_record.h"
+#include "record/answers.h"
 #include "record/record_kind.h"
-#include "report/answers.h"
 #include "weights/weights_file.h"
 
 namespace evener::job {
@@ -200,9 +200,9 @@ TEST_F(AnswersTest, LabelledAnswersAreCounted) {
             "file,true_class,found_class,score\ni4.png,b,d,0.8\ni1.png,b,c,0.6\ni2.png,e,a,0.3\ni3.png,f,a,0.3\n")
       << "the surest first";
   EXPECT_THAT(content_of(out / "predictions.csv"), HasSubstr("\ni5.png,1,0,a,0.9\n"));
-  const auto shown = report::read_answers(out / report::kAnswers);
-  EXPECT_EQ(std::ranges::count(shown, true, &report::AnsweredImage::is_sure_mistake), 4);
-  EXPECT_EQ(std::ranges::count(shown, true, &report::AnsweredImage::is_sure_right), 1);
+  const auto shown = record::read_answers(out / record::kAnswers);
+  EXPECT_EQ(std::ranges::count(shown, true, &record::AnsweredImage::is_sure_mistake), 4);
+  EXPECT_EQ(std::ranges::count(shown, true, &record::AnsweredImage::is_sure_right), 1);
   EXPECT_EQ(shown.size(), 6u + 4 + 1) << "and one in so many, here each";
 
   record::Record record;
@@ -258,7 +258,7 @@ TEST_F(AnswersTest, OneInSoManyImagesIsShownUpTo24) {
     const auto out = folder_ / std::to_string(images);
     fs::create_directories(out);
     answer(std::vector<std::vector<float>>(images, probabilities(1, 0.9F, 4)), false, out);
-    return report::read_answers(out / report::kAnswers);
+    return record::read_answers(out / record::kAnswers);
   };
   EXPECT_EQ(shown(24).size(), 24u);
   const auto of_fifty = shown(50);

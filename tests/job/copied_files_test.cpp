@@ -1,5 +1,5 @@
 // Which images of validation and test are in training, too, by their names and parts.
-#include "task/copied_files.h"
+#include "task/training/copied_files.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

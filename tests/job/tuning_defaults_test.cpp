@@ -10,7 +10,7 @@
 #include "job/train/train_flags.h"
 #include "network/zoo.h"
 #include "placement/placement.h"
-#include "task/model_metadata.h"
+#include "task/inference/model_metadata.h"
 #include "weights/safetensors.h"
 
 namespace evener::job {

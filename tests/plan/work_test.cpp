@@ -3,7 +3,7 @@
 
 #include "base/module.h"
 #include "plan/planner.h"
-#include "task/trial.h"
+#include "task/training/trial.h"
 
 namespace evener::plan {
 namespace {

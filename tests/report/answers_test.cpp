@@ -1,5 +1,5 @@
 // What an inference keeps for the page, and the page's part with it.
-#include "report/answers.h"
+#include "record/answers.h"
 
 #include <gmock/gmock.h>
 
@@ -20,9 +20,9 @@ using testing::Not;
 class Answers : public testing::Test {
  protected:
   std::string failure(const std::string& text) {
-    std::ofstream(folder_ / kAnswers) << text;
+    std::ofstream(folder_ / record::kAnswers) << text;
     try {
-      read_answers(folder_ / kAnswers);
+      record::read_answers(folder_ / record::kAnswers);
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -33,9 +33,9 @@ class Answers : public testing::Test {
 };
 
 TEST_F(Answers, ComeBackAsTheyWereWritten) {
-  write_answers(folder_ / kAnswers,
-                {{"a\xff.png", "bream", 0.75, true, "", to_base64("png")}, {"b", "x", 11, false, "y", to_base64("p")}});
-  const auto answers = read_answers(folder_ / kAnswers);
+  record::write_answers(folder_ / record::kAnswers, {{"a\xff.png", "bream", 0.75, true, "", to_base64("png")},
+                                                     {"b", "x", 11, false, "y", to_base64("p")}});
+  const auto answers = record::read_answers(folder_ / record::kAnswers);
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(answers[0].found, "bream");
   EXPECT_EQ(answers[0].score, 0.75);
@@ -52,8 +52,8 @@ TEST_F(Answers, ForeignFilesBringNothingElseThanImages) {
   EXPECT_EQ(failure(with_image("cG5n")), "");
   EXPECT_THAT(failure(with_image("x' onerror='alert(1)")), HasSubstr("damaged"));
   EXPECT_THAT(failure(with_image("")), HasSubstr("damaged"));
-  EXPECT_THAT(failure("[{}]"), HasSubstr(kAnswers));
-  EXPECT_THAT(failure("no JSON"), HasSubstr(kAnswers));
+  EXPECT_THAT(failure("[{}]"), HasSubstr(record::kAnswers));
+  EXPECT_THAT(failure("no JSON"), HasSubstr(record::kAnswers));
 }
 
 TEST_F(Answers, StandOnThePage) {

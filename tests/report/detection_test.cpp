@@ -1,5 +1,5 @@
 // The figures of a detector, kept in a run's folder and shown on the page.
-#include "report/detection.h"
+#include "record/detection.h"
 
 #include <gmock/gmock.h>
 
@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-DetectionFigures figures() {
+record::DetectionFigures figures() {
   return {.confidence = 0.25,
           .classes = {{"<cat>", 3, 0.5, 0.625, 0.25, {0.5, 1}, {1, 0.75}, {0.9, 0.4}},
                       {"dog", 0, std::nullopt, std::nullopt, std::nullopt, {}, {}, {}}},
@@ -28,8 +28,8 @@ DetectionFigures figures() {
 
 TEST(Detection, ComesBackFromItsFile) {
   const test::TestFolder folder;
-  write_detection(folder / "detection.json", figures());
-  const DetectionFigures read = read_detection(folder / "detection.json");
+  record::write_detection(folder / "detection.json", figures());
+  const record::DetectionFigures read = record::read_detection(folder / "detection.json");
   ASSERT_EQ(read.classes.size(), 2U);
   EXPECT_EQ(read.classes[0].name, "<cat>");
   EXPECT_EQ(read.classes[0].voc_2010, 0.625);
@@ -41,12 +41,12 @@ TEST(Detection, ComesBackFromItsFile) {
 
 TEST(Detection, ADamagedFileIsNamed) {
   const test::TestFolder folder;
-  const auto refused = [&](DetectionFigures damaged) {
-    write_detection(folder / "detection.json", damaged);
-    EXPECT_THAT([&] { read_detection(folder / "detection.json"); },
+  const auto refused = [&](record::DetectionFigures damaged) {
+    record::write_detection(folder / "detection.json", damaged);
+    EXPECT_THAT([&] { record::read_detection(folder / "detection.json"); },
                 testing::ThrowsMessage<Error>(HasSubstr("detection.json can't be read")));
   };
-  DetectionFigures damaged = figures();
+  record::DetectionFigures damaged = figures();
   damaged.misses[0].jpeg_base64 = "\"><script>";
   refused(damaged);
   damaged = figures();
@@ -70,12 +70,12 @@ TEST(Detection, ADamagedFileIsNamed) {
   for (const char* count : {"1.5e300", "true", "null", "\"3\""}) {
     std::ofstream(folder / "detection.json")
         << R"({"confidence":0.25,"classes":[],"misses":[],"confusion":[[)" << count << "]]}";
-    EXPECT_THAT([&] { read_detection(folder / "detection.json"); },
-                testing::ThrowsMessage<Error>(HasSubstr("which is no number of boxes")))
+    EXPECT_THAT([&] { record::read_detection(folder / "detection.json"); },
+                testing::ThrowsMessage<Error>(HasSubstr("confusion")))
         << count;
   }
   std::ofstream(folder / "detection.json") << "{";
-  EXPECT_THROW(read_detection(folder / "detection.json"), Error);
+  EXPECT_THROW(record::read_detection(folder / "detection.json"), Error);
 }
 
 TEST(Detection, ThePageShowsClassesAndMisses) {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "report/answers.h"
+#include "record/answers.h"
 #include "report/faces_costs_part.h"
 #include "report/figures.h"
 #include "report/format.h"
@@ -87,8 +87,9 @@ TEST(StagesPart, TellsWhatIsKnownOfEachStage) {
   EXPECT_EQ(stages_part(std::vector{undivided}), "");
 }
 
-AnsweredImage answer(const std::string& file, const std::string& found, const std::string& truth, double score) {
-  AnsweredImage made;
+record::AnsweredImage answer(const std::string& file, const std::string& found, const std::string& truth,
+                             double score) {
+  record::AnsweredImage made;
   made.file = file;
   made.found = found;
   made.truth = truth;
@@ -120,14 +121,14 @@ TEST(AnswersPart, MistakesRightOnesAndSamplesStandApart) {
 
 TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   const test::TestFolder folder;
-  AnsweredImage whole = answer("a", "cat", "dog", 0.875);
+  record::AnsweredImage whole = answer("a", "cat", "dog", 0.875);
   whole.is_probability = true;
   whole.map_base64 = "TUFQ";
   whole.is_sure_mistake = true;
-  AnsweredImage other = answer("b", "x", "", -2);
+  record::AnsweredImage other = answer("b", "x", "", -2);
   other.is_sure_right = true;
-  write_answers(folder / kAnswers, {whole, other});
-  const auto read = read_answers(folder / kAnswers);
+  record::write_answers(folder / record::kAnswers, {whole, other});
+  const auto read = record::read_answers(folder / record::kAnswers);
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(read[0].file, "a");
   EXPECT_EQ(read[0].found, "cat");
@@ -142,12 +143,12 @@ TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   EXPECT_FALSE(read[1].is_sure_mistake);
   EXPECT_EQ(read[1].map_base64, "");
   whole.map_base64 = "\"><script>";
-  write_answers(folder / kAnswers, {whole});
-  EXPECT_THROW(read_answers(folder / kAnswers), Error);
+  record::write_answers(folder / record::kAnswers, {whole});
+  EXPECT_THROW(record::read_answers(folder / record::kAnswers), Error);
   whole.map_base64 = "";
   whole.png_base64 = "\"><script>";
-  write_answers(folder / kAnswers, {whole});
-  EXPECT_THROW(read_answers(folder / kAnswers), Error);
+  record::write_answers(folder / record::kAnswers, {whole});
+  EXPECT_THROW(record::read_answers(folder / record::kAnswers), Error);
 }
 
 TEST(JobsPart, ASpeedStandsWithWhatIsKnownOfItsSpread) {

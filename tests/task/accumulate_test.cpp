@@ -7,9 +7,9 @@
 #include "base/module.h"
 #include "base/relative_distance.h"
 #include "base/test_folder.h"
-#include "task/checkpoint.h"
 #include "task/train_helpers.h"
-#include "task/trial.h"
+#include "task/training/checkpoint.h"
+#include "task/training/trial.h"
 
 namespace evener::task {
 namespace {

@@ -1,5 +1,5 @@
 // A detector's convolutional part from a classifier, and from convolutions that batch-norms were folded into.
-#include "task/backbone.h"
+#include "task/training/backbone.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <future>
 #include <span>
 
-#include "task/batch_queue.h"
+#include "task/inference/batch_queue.h"
 
 namespace evener::task {
 namespace {

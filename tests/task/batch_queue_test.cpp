@@ -1,5 +1,5 @@
 // Samples of many callers answered together, without any engine.
-#include "task/batch_queue.h"
+#include "task/inference/batch_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

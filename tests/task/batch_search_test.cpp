@@ -1,4 +1,4 @@
-#include "task/batch_search.h"
+#include "task/training/batch_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "base/precision.h"
 #include "network/zoo.h"
 #include "placement/plan.h"
-#include "task/limits.h"
+#include "task/training/limits.h"
 
 namespace evener::task {
 namespace {

@@ -1,4 +1,4 @@
-#include "task/checkpoint.h"
+#include "task/training/checkpoint.h"
 
 #include <gmock/gmock.h>
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "task/class_output.h"
+#include "task/inference/class_output.h"
 
 namespace evener::task {
 namespace {

@@ -1,10 +1,10 @@
 // Which of a network's outputs tells classes.
-#include "task/class_output.h"
+#include "task/inference/class_output.h"
 
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "task/imagenet_names.h"
+#include "task/inference/imagenet_names.h"
 
 namespace evener::task {
 namespace {

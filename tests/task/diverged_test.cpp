@@ -7,8 +7,8 @@
 
 #include "base/module.h"
 #include "base/test_folder.h"
-#include "task/checkpoint.h"
 #include "task/train_helpers.h"
+#include "task/training/checkpoint.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

@@ -1,5 +1,5 @@
 // Which engine trains where the user names none.
-#include "task/engine_choice.h"
+#include "task/training/engine_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Exported networks: what the file says of itself, and the check that finds a file of other weights.
-#include "task/export.h"
+#include "task/inference/export.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/model_metadata.h"
+#include "task/inference/model_metadata.h"
 #include "weights/metadata_json.h"
 
 namespace evener::task {

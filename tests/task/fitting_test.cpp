@@ -1,5 +1,5 @@
 // Which networks weights are of, and what a network becomes with them.
-#include "task/fitting.h"
+#include "task/inference/fitting.h"
 
 #include <gmock/gmock.h>
 

@@ -8,8 +8,8 @@
 #include "base/stop.h"
 #include "base/test_folder.h"
 #include "network/zoo.h"
-#include "task/checkpoint.h"
 #include "task/train_helpers.h"
+#include "task/training/checkpoint.h"
 #include "task/tune/head_fit.h"
 
 namespace evener::task {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "network/cost.h"
 #include "network/passes/cut.h"
-#include "task/infer_stages.h"
+#include "task/inference/infer_stages.h"
 
 namespace evener::task {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/samples.h"
-#include "task/infer.h"
+#include "data/open/samples.h"
+#include "task/inference/infer.h"
 
 namespace evener::task {
 namespace {

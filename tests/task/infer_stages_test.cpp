@@ -1,5 +1,5 @@
 // Networks divided over stages ('..' in placements) answer what an undivided one answers.
-#include "task/infer_stages.h"
+#include "task/inference/infer_stages.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/module.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "network/cost.h"
 
 namespace evener::task {

@@ -10,8 +10,8 @@
 #include "task/activation_map.h"
 #include "task/detect/blank_images.h"
 #include "task/faces/compare.h"
-#include "task/step_times.h"
-#include "task/train_text.h"
+#include "task/training/step_times.h"
+#include "task/training/train_text.h"
 
 namespace evener::task {
 namespace {

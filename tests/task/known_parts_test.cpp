@@ -1,5 +1,5 @@
 // Images that an earlier run knew stay in the parts that they had there. Images are numbers here: their contents.
-#include "task/known_parts.h"
+#include "task/training/known_parts.h"
 
 #include <gmock/gmock.h>
 

@@ -8,9 +8,9 @@
 #include "base/statistics.h"
 #include "base/test_folder.h"
 #include "task/late_device_helpers.h"
-#include "task/step_times.h"
 #include "task/train_helpers.h"
-#include "task/trial.h"
+#include "task/training/step_times.h"
+#include "task/training/trial.h"
 
 namespace evener::task {
 namespace {

@@ -1,5 +1,5 @@
 // Passes that were timed by hand become a profile: medians, and what layers cost.
-#include "task/layer_profile.h"
+#include "task/inference/layer_profile.h"
 
 #include <gmock/gmock.h>
 

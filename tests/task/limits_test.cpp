@@ -1,5 +1,5 @@
 // What is refused before the first step.
-#include "task/limits.h"
+#include "task/training/limits.h"
 
 #include <gmock/gmock.h>
 

@@ -4,8 +4,8 @@
 #include "base/module.h"
 #include "base/relative_distance.h"
 #include "base/test_folder.h"
-#include "task/checkpoint.h"
 #include "task/train_helpers.h"
+#include "task/training/checkpoint.h"
 
 namespace evener::task {
 namespace {

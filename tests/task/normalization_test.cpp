@@ -1,5 +1,5 @@
 // How a network's own scaling of its input joins the normalisation of images.
-#include "task/normalization.h"
+#include "task/inference/normalization.h"
 
 #include <gmock/gmock.h>
 

@@ -14,11 +14,11 @@
 #include "network/init.h"
 #include "network/quantization.h"
 #include "network/zoo.h"
-#include "task/model_metadata.h"
+#include "task/inference/model_metadata.h"
+#include "task/inference/packed_weights.h"
+#include "task/inference/trained_model.h"
 #include "task/quantize/learn.h"
-#include "task/quantize/packed_weights.h"
 #include "task/quantize/search.h"
-#include "task/trained_model.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

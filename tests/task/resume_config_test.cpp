@@ -1,4 +1,4 @@
-#include "task/resume_config.h"
+#include "task/training/resume_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

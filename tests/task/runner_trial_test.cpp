@@ -1,5 +1,5 @@
 // Trials of runners, with runners that only wait.
-#include "task/runner_trial.h"
+#include "task/inference/runner_trial.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

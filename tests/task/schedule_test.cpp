@@ -1,4 +1,4 @@
-#include "task/schedule.h"
+#include "task/training/schedule.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What stages are predicted to take, and how good the planner's cut is beside all others.
-#include "task/stage_forecast.h"
+#include "task/training/stage_forecast.h"
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 
 #include "network/cost.h"
 #include "network/zoo.h"
-#include "task/stage_memory.h"
-#include "task/stages.h"
+#include "task/training/stage_memory.h"
+#include "task/training/stages.h"
 
 namespace evener::task {
 namespace {

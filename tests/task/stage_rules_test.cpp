@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "network/cost.h"
 #include "network/zoo.h"
-#include "task/infer_stages.h"
-#include "task/stages.h"
+#include "task/inference/infer_stages.h"
+#include "task/training/stages.h"
 
 namespace evener::task {
 namespace {

@@ -1,5 +1,5 @@
 // What a run begins with: patterns of frozen parameters, and how images are normalised.
-#include "task/start.h"
+#include "task/training/start.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "task/step_blocks.h"
+#include "task/training/step_blocks.h"
 
 #include <gmock/gmock.h>
 

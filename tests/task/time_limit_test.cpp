@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "network/zoo.h"
-#include "task/step_times.h"
+#include "task/training/step_times.h"
 
 namespace evener::task {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::task {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "placement/plan.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::test {
 

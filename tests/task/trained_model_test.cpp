@@ -1,5 +1,5 @@
 // What a user names as a trained network.
-#include "task/trained_model.h"
+#include "task/inference/trained_model.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include "engine/graph_file.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/inference_model.h"
+#include "task/inference/inference_model.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

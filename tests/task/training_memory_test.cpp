@@ -1,5 +1,5 @@
 // The estimate of a training's memory: what it consists of, and what it is used for.
-#include "task/training_memory.h"
+#include "task/training/training_memory.h"
 
 #include <gmock/gmock.h>
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "data/codecs/decode.h"
+#include "data/data_options.h"
 #include "data/deep_images.h"
-#include "data/open_data.h"
 #include "data/preprocess.h"
 
 namespace evener::data {

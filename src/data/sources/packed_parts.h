@@ -1,4 +1,4 @@
-// The values of "parts" and "box_flags" in a packed file (data/pack.h).
+// The name of the format, and the values of "parts" and "box_flags", in a packed file (data/open/pack.h).
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include "data/targets.h"
 
 namespace evener::data {
+
+constexpr const char* kPackFormat = "evener-pack-1";
 
 constexpr std::uint8_t kPackedTrain = 0, kPackedVal = 1, kPackedTest = 2, kPackedUnused = 3;
 

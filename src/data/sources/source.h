@@ -1,13 +1,17 @@
 // What each kind of data tells open_data: the samples, and how they come divided.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "data/open_data.h"
+#include "data/channel_statistics.h"
+#include "data/data_options.h"
+#include "data/dataset.h"
+#include "data/skipped.h"
 
 namespace evener::data {
 

@@ -8,9 +8,9 @@
 #include "base/phase.h"
 #include "base/simd_level.h"
 #include "engine/kernels/block_products.h"
+#include "engine/native_mlp/cpu/team.h"
 #include "engine/native_mlp/device/matrix_product.h"
 #include "engine/native_mlp/device/open.h"
-#include "engine/native_mlp/team.h"
 
 namespace evener::engine::native_mlp {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "base/module_entry.h"
 #include "base/simd_level.h"
+#include "engine/native_mlp/cpu/kernels.h"
 #include "engine/native_mlp/device/trainer.h"
-#include "engine/native_mlp/kernels.h"
 #include "engine/native_mlp/matrix_product.h"
 #include "engine/native_mlp/trainer.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "engine/native_mlp/memory.h"
-#include "engine/native_mlp/mlp.h"
+#include "engine/native_mlp/cpu/memory.h"
+#include "engine/native_mlp/cpu/mlp.h"
 
 namespace evener::engine::native_mlp {
 

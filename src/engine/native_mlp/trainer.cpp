@@ -6,10 +6,10 @@
 
 #include "base/phase.h"
 #include "base/precision.h"
-#include "engine/native_mlp/class_loss.h"
+#include "engine/native_mlp/cpu/class_loss.h"
+#include "engine/native_mlp/cpu/naive_mlp.h"
+#include "engine/native_mlp/cpu/simd_mlp.h"
 #include "engine/native_mlp/device/trainer.h"
-#include "engine/native_mlp/naive_mlp.h"
-#include "engine/native_mlp/simd_mlp.h"
 
 namespace evener::engine::native_mlp {
 namespace {

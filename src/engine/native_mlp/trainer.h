@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/native_mlp/mlp.h"
-#include "engine/native_mlp/mlp_trainer.h"
+#include "engine/native_mlp/cpu/mlp.h"
+#include "engine/native_mlp/cpu/mlp_trainer.h"
 #include "engine/native_mlp/sample_images.h"
 
 namespace evener::engine::native_mlp {

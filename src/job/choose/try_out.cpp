@@ -17,7 +17,7 @@
 #include "base/stop.h"
 #include "parallel/launcher.h"
 #include "task/detect/blank_images.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::job {
 namespace {

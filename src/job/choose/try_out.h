@@ -5,7 +5,7 @@
 
 #include "job/choose/choice.h"
 #include "job/train/train_flags.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::job {
 

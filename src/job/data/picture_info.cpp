@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/terminal_text.h"
-#include "data/picture_survey.h"
-#include "data/pictures.h"
+#include "data/open/picture_survey.h"
+#include "data/open/pictures.h"
 #include "job/progress.h"
 
 namespace evener::job {

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "parallel/flow.h"
 
 namespace evener::job {

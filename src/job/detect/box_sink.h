@@ -14,7 +14,7 @@
 #include "task/detect/box_confusion.h"
 #include "task/detect/detector.h"
 #include "task/detect/found_boxes.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

@@ -9,7 +9,7 @@
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
 #include "task/detect/decode.h"
-#include "task/inference_model.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::job {
 

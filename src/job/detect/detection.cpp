@@ -102,9 +102,9 @@ class Detection {
                      const std::filesystem::path& folder) {
     write_metrics(folder / "metrics.csv", *quality_, classes_);
     write_box_confusion(folder / "confusion.csv", boxes_->confusion(), classes_);
-    report::DetectionFigures figures = detection_figures(*boxes_, *quality_, classes_);
+    record::DetectionFigures figures = detection_figures(*boxes_, *quality_, classes_);
     figures.misses = worst_misses(*boxes_, photos, classes_, lettering, usable_cpus());
-    report::write_detection(folder / report::kDetection, figures);
+    record::write_detection(folder / record::kDetection, figures);
   }
 
   /// Where nobody has said how likely boxes have to be.

@@ -19,7 +19,7 @@
 #include "data/each_index.h"
 #include "data/resize.h"
 #include "job/sort_folder.h"
-#include "report/answers.h"
+#include "record/answers.h"
 #include "report/pictures_page.h"
 
 namespace evener::job {
@@ -120,7 +120,7 @@ data::Picture smaller(data::Picture picture, double scale) {
   return data::resize(std::move(picture), height, width);
 }
 
-report::MissedImage miss_of(const LookedAt& photo, data::Picture picture, const std::vector<std::string>& classes,
+record::MissedImage miss_of(const LookedAt& photo, data::Picture picture, const std::vector<std::string>& classes,
                             const task::Lettering& lettering) {
   const double scale = scale_to(picture, kMissSide);
   picture = smaller(std::move(picture), scale);
@@ -250,7 +250,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   return lost;
 }
 
-std::vector<report::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
+std::vector<record::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
                                               const std::vector<std::string>& classes, const task::Lettering& lettering,
                                               int threads) {
   std::vector<const LookedAt*> worst;
@@ -259,14 +259,14 @@ std::vector<report::MissedImage> worst_misses(const BoxSink& writer, const task:
   }
   std::ranges::stable_sort(worst, std::ranges::greater{}, [](const LookedAt* photo) { return mistakes(*photo); });
   if (worst.size() > kMostMisses) worst.resize(kMostMisses);
-  std::vector<report::MissedImage> images(worst.size());
+  std::vector<record::MissedImage> images(worst.size());
   data::for_each_index(worst.size(), threads, [&](std::size_t i) {
     try {
       images[i] = miss_of(*worst[i], photos.picture(worst[i]->index), classes, lettering);
     } catch (const Error&) {  // gone since it was looked at
     }
   });
-  std::erase_if(images, [](const report::MissedImage& image) { return image.jpeg_base64.empty(); });
+  std::erase_if(images, [](const record::MissedImage& image) { return image.jpeg_base64.empty(); });
   return images;
 }
 

@@ -7,7 +7,7 @@
 
 #include "job/detect/box_sink.h"
 #include "job/detect/detect_flags.h"
-#include "report/detection.h"
+#include "record/detection.h"
 #include "task/detect/draw.h"
 #include "task/detect/lettering.h"
 
@@ -31,7 +31,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
                                              int threads);
 
 /// The photos with the most mistakes: what was missed dashed, wrong boxes and right ones with their labels.
-std::vector<report::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
+std::vector<record::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
                                               const std::vector<std::string>& classes, const task::Lettering& lettering,
                                               int threads);
 

@@ -149,9 +149,9 @@ void write_box_confusion(const std::filesystem::path& path, const task::BoxConfu
   write_file_atomically(path, text);
 }
 
-report::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
+record::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
                                            const std::vector<std::string>& classes) {
-  report::DetectionFigures figures;
+  record::DetectionFigures figures;
   figures.confidence = double{writer.mistake_confidence()};
   figures.confusion = writer.confusion().counts();
   for (std::size_t c = 0; c < classes.size(); ++c) {

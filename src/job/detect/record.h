@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "job/detect/box_sink.h"
+#include "record/detection.h"
 #include "record/record.h"
-#include "report/detection.h"
 
 namespace evener::job {
 
@@ -26,7 +26,7 @@ void write_box_confusion(const std::filesystem::path& path, const task::BoxConfu
                          const std::vector<std::string>& classes);
 
 /// For the page; the misses are added elsewhere.
-report::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
+record::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
                                            const std::vector<std::string>& classes);
 
 }  // namespace evener::job

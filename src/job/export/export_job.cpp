@@ -7,7 +7,7 @@
 #include "base/stop.h"
 #include "base/tensor.h"
 #include "job/options/image_size.h"
-#include "task/normalization.h"
+#include "task/inference/normalization.h"
 
 namespace evener::job {
 namespace {

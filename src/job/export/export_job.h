@@ -9,8 +9,8 @@
 #include "base/this_work.h"
 #include "job/observer.h"
 #include "job/options/option_set.h"
-#include "task/export.h"
-#include "task/trained_model.h"
+#include "task/inference/export.h"
+#include "task/inference/trained_model.h"
 
 namespace evener::job {
 

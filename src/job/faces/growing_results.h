@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/csv.h"
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 #include "job/faces/tables.h"
 #include "job/observer.h"
 #include "job/progress.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 #include "job/faces/results.h"
 #include "record/record.h"
 #include "task/faces/verify.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 #include "job/faces/names.h"
 #include "task/faces/faces.h"
 

@@ -19,10 +19,10 @@
 #include "engine/best_class.h"
 #include "engine/engine.h"
 #include "job/infer/small_picture.h"
-#include "report/answers.h"
+#include "record/answers.h"
 #include "report/format.h"
 #include "task/activation_map.h"
-#include "task/evaluation.h"
+#include "task/training/evaluation.h"
 
 namespace evener::job {
 namespace {
@@ -74,7 +74,7 @@ ClassSink::ClassSink(const AnswerFlags& flags, const task::InferenceModel& netwo
     *csv_ << heading;
     const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
                               (samples.shape().front() == 1 || samples.shape().front() == 3);
-    if (are_pictures) shown_path_ = folder / report::kAnswers;
+    if (are_pictures) shown_path_ = folder / record::kAnswers;
     if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
     if (labelled) mistakes_path_ = folder / "mistakes.csv";
   }
@@ -239,7 +239,7 @@ void ClassSink::finish() {
     if (!*csv_) throw_csv_trouble();
   }
   tell_mistakes();
-  if (!shown_path_.empty()) report::write_answers(shown_path_, shown_);
+  if (!shown_path_.empty()) record::write_answers(shown_path_, shown_);
 }
 
 }  // namespace evener::job

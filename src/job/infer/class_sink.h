@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "job/infer/infer_flags.h"
 #include "job/inference/answer_sink.h"
 #include "job/observer.h"
+#include "record/answers.h"
 #include "report/run.h"
 #include "task/activation_map.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 
@@ -74,7 +75,7 @@ class ClassSink : public AnswerSink {
   std::filesystem::path csv_path_;
   std::filesystem::path mistakes_path_;  // empty = nothing is labelled, or there is no folder
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
-  std::vector<report::AnsweredImage> shown_;
+  std::vector<record::AnsweredImage> shown_;
   Scores scores_;
 };
 

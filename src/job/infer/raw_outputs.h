@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "job/inference/session.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

@@ -6,7 +6,7 @@
 
 #include "job/infer/answers.h"
 #include "record/record.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

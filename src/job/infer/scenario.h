@@ -5,7 +5,7 @@
 #include "job/infer/scenario_flags.h"
 #include "job/inference/images.h"
 #include "job/observer.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

@@ -11,7 +11,7 @@
 #include "data/codecs/colour.h"
 #include "data/png_encode.h"
 #include "data/resize.h"
-#include "report/answers.h"
+#include "record/answers.h"
 
 namespace evener::job {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/image_shape.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "task/activation_map.h"
 
 namespace evener::job {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 
 namespace evener::job {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

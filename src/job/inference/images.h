@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "data/skipped.h"
 #include "data/split.h"
 #include "job/inference/inference_flags.h"

@@ -10,7 +10,7 @@
 #include "job/options/option_set.h"
 #include "job/options/placement_flags.h"
 #include "placement/plan.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/locations.h"
-#include "data/split_manifest.h"
+#include "data/open/split_manifest.h"
 #include "job/options/data_flags.h"
 
 namespace evener::job {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "data/preprocess.h"
 #include "job/inference/inference_flags.h"
 #include "job/inference/run_config.h"
@@ -35,9 +35,9 @@ LabelledDataRequest labelled_request(const PartFlags& flags, const std::string& 
 std::string own_data(const RunConfig& run);
 
 /// Opens it in the size that the network takes. The data that it was trained on is divided, decoded and cropped as the
-/// training did, of which `run` tells: its images are in the parts that they had then (data/split_manifest.h), however
-/// the data has changed since, and of other data no image that was trained on is in a part to validate on or to test
-/// with; notes tell both. Throws as data::open_data does.
+/// training did, of which `run` tells: its images are in the parts that they had then (data/open/split_manifest.h),
+/// however the data has changed since, and of other data no image that was trained on is in a part to validate on or to
+/// test with; notes tell both. Throws as data::open_data does.
 data::OpenedData open_labelled_data(const LabelledDataRequest& request, const data::Preprocessing& steps,
                                     const RunConfig& run);
 

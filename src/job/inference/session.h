@@ -15,7 +15,7 @@
 #include "job/inference/inference_flags.h"
 #include "job/observer.h"
 #include "run/metered_run.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

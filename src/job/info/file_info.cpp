@@ -16,8 +16,8 @@
 #include "job/info/tensors_info.h"
 #include "network/cost.h"
 #include "record/record_json.h"
-#include "task/inference_model.h"
-#include "task/model_metadata.h"
+#include "task/inference/inference_model.h"
+#include "task/inference/model_metadata.h"
 #include "weights/weights_file.h"
 
 namespace evener::job {

@@ -6,7 +6,7 @@
 #include "job/options/image_size.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
-#include "task/training_memory.h"
+#include "task/training/training_memory.h"
 
 namespace evener::job {
 namespace {

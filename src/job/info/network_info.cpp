@@ -8,7 +8,7 @@
 #include "base/names.h"
 #include "base/tensor.h"
 #include "network/cost.h"
-#include "task/training_memory.h"
+#include "task/training/training_memory.h"
 
 namespace evener::job {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "network/network.h"
-#include "task/training_memory.h"
+#include "task/training/training_memory.h"
 
 namespace evener::job {
 

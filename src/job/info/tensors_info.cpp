@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/tensor.h"
-#include "task/fitting.h"
+#include "task/inference/fitting.h"
 
 namespace evener::job {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/augment.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "job/options/option.h"
 
 namespace evener::job {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/options/option.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::job {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "job/options/option.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::job {
 

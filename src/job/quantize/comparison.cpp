@@ -13,7 +13,7 @@
 #include "record/share_interval.h"
 #include "record/statistics.h"
 #include "report/format.h"
-#include "task/limits.h"
+#include "task/training/limits.h"
 
 namespace evener::job {
 namespace {

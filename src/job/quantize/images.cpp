@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "data/locations.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "data/picture_listing.h"
 #include "job/inference/labelled_data.h"
 #include "task/detect/detector.h"

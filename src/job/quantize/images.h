@@ -5,7 +5,7 @@
 
 #include "job/detect/images.h"
 #include "job/quantize/quantize_flags.h"
-#include "task/inference_model.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::job {
 

@@ -15,7 +15,7 @@
 #include "base/plural.h"
 #include "base/simd_level.h"
 #include "base/version.h"
-#include "data/split_manifest.h"
+#include "data/open/split_manifest.h"
 #include "job/inference/model_sidecar.h"
 #include "job/inference/run_config.h"
 #include "job/inference/session.h"
@@ -25,6 +25,7 @@
 #include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
 #include "network/cost.h"
+#include "network/passes/quantize.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
@@ -64,7 +65,7 @@ class Quantization {
     return request;
   }
 
-  bool is_quantized() const { return task::is_quantized(*model_.network()); }
+  bool is_quantized() const { return network::is_quantized(*model_.network()); }
 
   void require_usable() const {
     if (placement::stage_count(plan_) > 1) {

@@ -10,7 +10,7 @@
 #include "job/http/http_server.h"
 #include "job/serve/serve_metrics.h"
 #include "job/serve/served_model.h"
-#include "task/batch_queue.h"
+#include "task/inference/batch_queue.h"
 
 namespace evener::job {
 

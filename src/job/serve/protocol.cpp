@@ -12,7 +12,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "job/serve/request_json.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "job/http/http_server.h"
 #include "job/inference/inference_flags.h"
-#include "task/batch_queue.h"
+#include "task/inference/batch_queue.h"
 
 namespace evener::job {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "job/http/http_server.h"
-#include "task/batch_queue.h"
+#include "task/inference/batch_queue.h"
 
 namespace evener::job {
 

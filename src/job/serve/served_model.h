@@ -8,7 +8,7 @@
 
 #include "data/preprocess.h"
 #include "job/serve/protocol.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 

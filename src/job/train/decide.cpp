@@ -13,7 +13,7 @@
 #include "placement/fastest_cores.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
-#include "task/training_memory.h"
+#include "task/training/training_memory.h"
 
 namespace evener::job {
 namespace {

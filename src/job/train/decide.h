@@ -11,7 +11,7 @@
 #include "job/train/train_flags.h"
 #include "plan/candidates.h"
 #include "plan/planner.h"
-#include "task/trial.h"
+#include "task/training/trial.h"
 
 namespace evener::job {
 

@@ -15,7 +15,7 @@
 #include "record/host_energy.h"
 #include "record/sessions.h"
 #include "run/out_folder.h"
-#include "task/checkpoint.h"
+#include "task/training/checkpoint.h"
 
 namespace evener::job {
 namespace {

@@ -17,7 +17,7 @@
 #include "job/options/output_flags.h"
 #include "job/options/placement_flags.h"
 #include "placement/plan.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::job {
 

@@ -23,7 +23,8 @@
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/ranks.h"
-#include "task/checkpoint.h"
+#include "task/training/checkpoint.h"
+#include "task/training/training_profile.h"
 
 namespace evener::job {
 namespace {

@@ -10,7 +10,7 @@
 #include "record/record.h"
 #include "run/metered_run.h"
 #include "run/ranks.h"
-#include "task/train.h"
+#include "task/training/train.h"
 
 namespace evener::job {
 

@@ -9,7 +9,7 @@
 #include "job/options/image_size.h"
 #include "job/train/train_flags.h"
 #include "network/zoo.h"
-#include "task/start.h"
+#include "task/training/start.h"
 
 namespace evener::job {
 namespace {

@@ -181,4 +181,9 @@ std::vector<std::set<std::string>> shared_scales(const Network& folded, const Qu
   return named;
 }
 
+bool is_quantized(const Network& network) {
+  return std::ranges::any_of(network.layers(),
+                             [](const Layer& layer) { return std::holds_alternative<FakeQuantize>(layer.op); });
+}
+
 }  // namespace evener::network

@@ -35,6 +35,9 @@ std::string quantizer_name(const std::string& name);
 /// ones. Throws Error where the scheme names a layer that isn't there or has no weights.
 Network with_quantization(const Network& folded, const QuantizationScheme& scheme);
 
+/// Whether it has such layers.
+bool is_quantized(const Network& network);
+
 /// Names of quantised results that are parts of one concatenation, which int8 kernels compute with one scale.
 std::vector<std::set<std::string>> shared_scales(const Network& folded, const QuantizationScheme& scheme);
 

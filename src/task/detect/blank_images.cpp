@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "engine/offers.h"
 #include "task/detect/output_boxes.h"
-#include "task/suppress.h"
+#include "task/inference/suppress.h"
 
 namespace evener::task {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "task/suppress.h"
+#include "task/inference/suppress.h"
 
 namespace evener::task {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "task/suppress.h"
+#include "task/inference/suppress.h"
 
 namespace evener::task {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "task/detect/decode.h"
 #include "task/detect/photos.h"
-#include "task/infer.h"
-#include "task/inference_model.h"
+#include "task/inference/infer.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::task {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "task/suppress.h"
+#include "task/inference/suppress.h"
 
 namespace evener::task {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "data/codecs/picture.h"
 #include "data/dataset.h"
-#include "data/pictures.h"
+#include "data/open/pictures.h"
+#include "data/open/samples.h"
 #include "data/preprocess.h"
-#include "data/samples.h"
 #include "task/detect/decode.h"
 #include "task/detect/judge.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "task/suppress.h"
+#include "task/inference/suppress.h"
 
 namespace evener::task {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/names.h"
 #include "base/tensor.h"
 #include "task/faces/part_network.h"
-#include "task/trained_model.h"
+#include "task/inference/trained_model.h"
 
 namespace evener::task {
 namespace {
@@ -51,10 +51,6 @@ void check_embedder(const std::string& name) {
   if (std::ranges::find(known, name) != known.end()) return;
   known.emplace_back("FILE.onnx");
   throw UsageError(unknown_name_message("embedder", name, known));
-}
-
-bool is_face_network(const std::string& model) {
-  return std::ranges::find(kEmbedders, model, &KnownEmbedder::name) != std::end(kEmbedders);
 }
 
 FaceEmbedder::FaceEmbedder(engine::Engine& engine, const EmbedderRequest& request, engine::RunnerOptions options,

@@ -12,7 +12,7 @@
 
 #include "data/image_shape.h"
 #include "engine/engine.h"
-#include "task/inference_model.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::task {
 
@@ -26,9 +26,6 @@ struct EmbedderRequest {
   InferenceRequest file = {};          // how a file's network takes images; its model is not read
   std::optional<FaceCut> cut = {};     // absent = as the network was trained; upright for a file's of a height of 112
 };
-
-/// Whether a network of that name embeds faces, which it sees with a mean of 0.5 and a deviation of 128/255.
-bool is_face_network(const std::string& model);
 
 /// Throws UsageError for a name that is neither a network nor a file, naming the nearest.
 void check_embedder(const std::string& name);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/open/pictures.h"
 #include "parallel/flow.h"
 #include "placement/plan.h"
 #include "task/faces/chunks.h"

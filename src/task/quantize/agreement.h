@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/described.h"
-#include "data/samples.h"
-#include "task/inference_model.h"
+#include "data/open/samples.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::task {
 

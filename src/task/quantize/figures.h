@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/described.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "task/detect/detector.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::task {
 

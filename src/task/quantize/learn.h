@@ -3,7 +3,7 @@
 
 #include "base/tensor.h"
 #include "data/channel_statistics.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "network/network.h"
 #include "network/passes/quantize.h"
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "task/detect/average_precision.h"
-#include "task/infer.h"
+#include "task/inference/infer.h"
 
 namespace evener::task {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/tensor.h"
 #include "data/channel_statistics.h"
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "engine/engine.h"
 #include "network/network.h"
 #include "task/detect/detector.h"

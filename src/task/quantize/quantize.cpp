@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/module.h"
-#include "task/export.h"
-#include "task/model_metadata.h"
-#include "task/quantize/packed_weights.h"
+#include "task/inference/export.h"
+#include "task/inference/model_metadata.h"
+#include "task/inference/packed_weights.h"
 #include "task/quantize/search.h"
 #include "weights/safetensors.h"
 
@@ -95,12 +95,6 @@ QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::file
 void pack_to_file(const InferenceModel& model, std::optional<data::CropMode> crop, const std::filesystem::path& file) {
   const network::Network& network = *model.network();
   write_file(model, network, packed(network, *model.state()), *model.quantization(), crop, file);
-}
-
-bool is_quantized(const network::Network& network) {
-  return std::ranges::any_of(network.layers(), [](const network::Layer& layer) {
-    return std::holds_alternative<network::FakeQuantize>(layer.op);
-  });
 }
 
 bool is_packed(const std::filesystem::path& file) {

@@ -9,7 +9,7 @@
 
 #include "base/described.h"
 #include "task/detect/detector.h"
-#include "task/inference_model.h"
+#include "task/inference/inference_model.h"
 #include "task/quantize/quantizer.h"
 
 namespace evener::task {
@@ -50,8 +50,6 @@ QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::file
 /// Writes the weights of a network that learnt with quantisation as those of a quantised one. `crop`: see ModelFacts.
 void pack_to_file(const InferenceModel& model, std::optional<data::CropMode> crop, const std::filesystem::path& file);
 
-/// Whether a network has quantised values.
-bool is_quantized(const network::Network& network);
 /// Whether a file of weights holds some as int8.
 bool is_packed(const std::filesystem::path& file);
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "data/samples.h"
+#include "data/open/samples.h"
 #include "task/tune/head_fit.h"
 
 namespace evener::task {

@@ -9,7 +9,7 @@
 
 #include "base/tensor.h"
 #include "data/augment.h"
-#include "data/open_data.h"
+#include "data/open/open_data.h"
 #include "network/network.h"
 
 namespace evener::task {

@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/phase.h"
+#include "engine/native_mlp/cpu/layers.h"
 #include "engine/native_mlp/device/kernels.h"
 #include "engine/native_mlp/device/open.h"
-#include "engine/native_mlp/layers.h"
 
 namespace evener::engine::native_mlp {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "engine/native_mlp/class_loss.h"
+#include "engine/native_mlp/cpu/class_loss.h"
+#include "engine/native_mlp/cpu/mlp.h"
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"
-#include "engine/native_mlp/mlp.h"
 #include "engine/trainer_options.h"
 
 namespace evener::engine::native_mlp {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/native_mlp/cpu/mlp_trainer.h"
+#include "engine/native_mlp/cpu/parameters.h"
 #include "engine/native_mlp/device/feed.h"
 #include "engine/native_mlp/device/mlp.h"
 #include "engine/native_mlp/device/steps.h"
-#include "engine/native_mlp/mlp_trainer.h"
-#include "engine/native_mlp/parameters.h"
 
 namespace evener::engine::native_mlp {
 

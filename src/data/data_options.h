@@ -1,0 +1,70 @@
+// What users can say of data that is opened (data/open/open_data.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/each_index.h"
+#include "data/image_shape.h"
+#include "data/preprocess.h"
+
+namespace evener::data {
+
+/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h); or the
+/// names of boxes that do.
+struct ClassFiles {
+  std::string name;
+  std::string pattern;
+};
+
+/// How JPEG files are decoded. Fast: scaled while they are decoded (to the smallest eighth, quarter or half that is at
+/// least as large as wanted), colours without smoothing; the pixels differ a little from those of other programs.
+enum class DecodeMode : std::uint8_t { kExact, kFast };
+
+/// "exact", "fast".
+const char* decode_mode_name(DecodeMode mode);
+/// Throws UsageError, naming the nearest.
+DecodeMode parse_decode_mode(const std::string& name);
+
+struct DataOptions {
+  /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]",
+  /// "synth:shapes[:N]". Several folders of classes with " + " between (data/locations.h) are joined: classes by their
+  /// names, parts by theirs; a folder without parts is for training where another has some.
+  std::string location;
+  /// Absent = of the data: for image folders the first readable image's size, upright.
+  std::optional<std::int64_t> width, height;
+  /// 1 or 3; absent = of the data: for image folders 3 if any of up to 64 images spread over it is in colour.
+  std::optional<std::int64_t> channels;
+  /// Percent of train, val[, test]; empty = 85/2/13. Divides data that comes undivided. Data with its own test part but
+  /// no validation part has its training part divided in the proportion of the first two numbers. Data with its own
+  /// validation part can't be divided again: UsageError.
+  std::vector<double> split;
+  std::uint64_t seed = 1;  // of the split and of synthetic data
+  int threads = 1;         // for decoding
+  bool strict = false;     // a bad image is an error, not skipped
+  /// Of image folders: the files of each class; empty = one folder per class. Of data with boxes: the names of boxes
+  /// that form each class, others are left out; empty = one class per name.
+  std::vector<ClassFiles> classes;
+  DecodeMode decode = DecodeMode::kExact;
+  /// How image files are brought to the common shape; see Preprocessing.
+  CropMode crop = CropMode::kSquash;
+  double crop_fraction = 1;
+  ResizeFilter filter = ResizeFilter::kBilinear;
+  bool keeps_fitting = false;
+  /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
+  /// known then.
+  bool look_only = false;
+  /// Is told the number and shape of an image folder's files before they are decoded; may throw.
+  std::function<void(std::size_t, const ImageShape&)> before_decoding = {};
+  std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
+  Progress progress;                  // of the decoding, in images; may be empty
+  /// Has the decoding of image files done in another way than on `threads` threads with `progress`: calls `work` with
+  /// each number below `count`, from any thread. May be empty.
+  std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)> deal = {};
+};
+
+}  // namespace evener::data

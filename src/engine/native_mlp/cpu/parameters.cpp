@@ -1,0 +1,94 @@
+#include "engine/native_mlp/cpu/parameters.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace evener::engine::native_mlp {
+namespace {
+
+constexpr std::size_t kAlignment = 64;  // values; more than a cache line, so that each begins with one
+
+}  // namespace
+
+Parameters::Parameters(const network::Network& network, const std::vector<Dense>& layers, Layout layout)
+    : layout_(layout) {
+  for (const auto& parameter : network.parameters()) {
+    Entry entry{parameter.name, parameter.shape, 0, 0, parameter.trained};
+    entry.size = static_cast<std::size_t>(element_count(parameter.shape));
+    entries_.push_back(std::move(entry));
+  }
+  if (layout == Layout::kPanels) {
+    for (const Dense& layer : layers) {
+      entries_[layer.weight_parameter].size = static_cast<std::size_t>(layer.columns() * layer.inputs);
+      if (layer.bias) entries_[layer.bias_parameter].size = static_cast<std::size_t>(layer.columns());
+    }
+  }
+  for (Entry& entry : entries_) {
+    entry.offset = size_;
+    size_ += (entry.size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+}
+
+/// In an array.
+std::int64_t Parameters::place_of(const Entry& entry, std::int64_t output, std::int64_t input) const {
+  const std::int64_t outputs = entry.shape.front();
+  const std::int64_t inputs = entry.shape.size() == 2 ? entry.shape.back() : 1;
+  const auto first = static_cast<std::int64_t>(entry.offset);
+  if (layout_ == Layout::kRowMajor) return first + output * inputs + input;
+  if (layout_ == Layout::kColumnMajor) return first + input * outputs + output;
+  const std::int64_t columns = static_cast<std::int64_t>(entry.size) / std::max<std::int64_t>(inputs, 1);
+  const std::int64_t panel = output / kPanel * kPanel, width = std::min(kPanel, columns - panel);
+  return first + panel * inputs + input * width + output - panel;
+}
+
+/// visit(place in the array, place in the row-major tensor) for each value.
+template <class Visit>
+void Parameters::for_each(const Entry& entry, Visit visit) const {
+  const std::int64_t inputs = entry.shape.size() == 2 ? entry.shape.back() : 1;
+  for (std::int64_t o = 0; o < entry.shape.front(); ++o) {
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      visit(static_cast<std::size_t>(place_of(entry, o, i)), o * inputs + i);
+    }
+  }
+}
+
+void Parameters::copy(std::size_t index, const Array& from, const Parameters& there, const Array& to) const {
+  const Entry &here_entry = entries_[index], &there_entry = there.entries_[index];
+  const std::int64_t inputs = here_entry.shape.size() == 2 ? here_entry.shape.back() : 1;
+  for (std::int64_t i = 0; i < inputs; ++i) {  // outputs follow each other in all layouts but one
+    for (std::int64_t o = 0; o < here_entry.shape.front(); ++o) {
+      to.data()[there.place_of(there_entry, o, i)] = from.data()[place_of(here_entry, o, i)];
+    }
+  }
+}
+
+void Parameters::read(const Array& array, const std::string& suffix, bool all, TensorMap& to) const {
+  for (const Entry& entry : entries_) {
+    if (!all && !entry.trained) continue;
+    HostTensor tensor;
+    tensor.shape = entry.shape;
+    tensor.bytes.resize(static_cast<std::size_t>(element_count(entry.shape)) * sizeof(float));
+    for_each(entry,
+             [&](std::size_t place, std::int64_t row_major) { tensor.floats()[row_major] = array.data()[place]; });
+    to.insert_or_assign(entry.name + suffix, std::move(tensor));
+  }
+}
+
+void Parameters::write(const TensorMap& from, const std::string& suffix, bool all, const char* what,
+                       const Array& array) const {
+  for (const Entry& entry : entries_) {
+    if (!all && !entry.trained) continue;
+    const auto found = from.find(entry.name + suffix);
+    if (found == from.end()) throw Error(std::string(what) + " no '" + entry.name + suffix + "'");
+    if (found->second.shape != entry.shape) {
+      throw Error("tensor '" + found->first + "' is " + shape_text(found->second.shape) + ", the network needs " +
+                  shape_text(entry.shape));
+    }
+    const HostTensor tensor = found->second.to_floats();
+    for_each(entry,
+             [&](std::size_t place, std::int64_t row_major) { array.data()[place] = tensor.floats()[row_major]; });
+  }
+}
+
+}  // namespace evener::engine::native_mlp

@@ -1,0 +1,359 @@
+#include "engine/native_mlp/cpu/simd_mlp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/phase.h"
+#include "base/precision.h"
+
+namespace evener::engine::native_mlp {
+namespace {
+
+constexpr std::int64_t kLine = 16;       // values of a cache line
+constexpr std::int64_t kSumsApart = 32;  // values from one replica's sums to the next's
+
+const MlpKernels& kernels_for(Precision precision) {
+  return computed_precision(precision, DeviceKind::kCpu) == Precision::kBf16 ? *bfloat16_kernels() : float_kernels();
+}
+
+}  // namespace
+
+SimdMlp::Common::Common(const OperandLayout& layout, std::int64_t samples, int replicas, Arena& arena)
+    : space(layout, samples, arena), sums(arena.take(replicas * kSumsApart)) {}
+
+void SimdMlp::count_shared(const std::vector<Dense>& layers, Precision precision, std::int64_t samples, int replicas,
+                           Arena& arena) {
+  const OperandLayout layout(layers, kernels_for(precision));
+  make_weight_operands(layout, arena);
+  Common(layout, samples, replicas, arena);
+}
+
+SimdMlp::SimdMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
+                 PixelScale pixel_scale, Arena* shared)
+    : kernels_(kernels_for(options.precision)),
+      layers_(std::move(layers)),
+      parameters_(parameters),
+      arrays_(arrays),
+      loss_(class_loss_of(options.criterion)),
+      pixel_scale_(std::move(pixel_scale)),
+      replica_(options.shared.replica),
+      layout_(layers_, kernels_),
+      team_(options.threads, options.cpus) {
+  Arena own_memory;
+  weights_ = make_weight_operands(layout_, shared != nullptr ? *shared : own_memory);
+  if (shared != nullptr) common_ = Common(layout_, options.shared.batch, options.shared.replicas, *shared);
+  own_.resize(static_cast<std::size_t>(team_.size()));
+  std::int64_t widest = 0;
+  for (const Dense& layer : layers_) widest = std::max(widest, layer.columns());
+  no_bias_ = Array(static_cast<std::size_t>(widest));
+}
+
+/// Room for so many samples.
+void SimdMlp::grow(std::int64_t samples, bool common) {
+  Arena own_memory;
+  if (!common && samples > space_.capacity) space_ = Workspace(layout_, samples, own_memory);
+  if (samples <= packed_capacity_) return;
+  packed_capacity_ = samples;
+  const Strides& strides = layout_.strides.front();
+  for (Own& own : own_) {
+    own.x = own_memory.take(samples * strides.x);
+    if (layout_.unit_values > 1) own.pairs = own_memory.take(up(samples, layout_.unit_values) * strides.pairs);
+  }
+}
+
+float* SimdMlp::place(const Array& array, std::size_t parameter, bool exists) const {
+  return array && exists ? array.data() + parameters_.entries()[parameter].offset : nullptr;
+}
+
+float* SimdMlp::values(std::size_t parameter) const {
+  return place(arrays_.values, parameter);
+}
+
+LossSums SimdMlp::gradients(const Samples& samples, double weight, bool add,
+                            const std::function<void(std::size_t layer)>& on_layer_ready) {
+  Call gradients{samples};
+  gradients.backward = true;
+  gradients.add = add;
+  gradients.weight = static_cast<float>(weight);
+  gradients.on_layer_ready = &on_layer_ready;
+  return call(gradients);
+}
+
+LossSums SimdMlp::step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) {
+  Call step{samples};
+  if (crew.meet != nullptr) step.crew = &crew;
+  step.backward = true;
+  step.weight = static_cast<float>(weight);
+  step.rule = &rule;
+  return call(step);
+}
+
+LossSums SimdMlp::evaluate(const Samples& samples, std::int32_t* predicted) {
+  Call evaluation{samples};
+  evaluation.predicted = predicted;
+  return call(evaluation);
+}
+
+LossSums SimdMlp::call(Call call) {
+  grow(call.count(), call.crew != nullptr);
+  call.space = call.crew != nullptr ? &common_.space : &space_;
+  team_.run([this, &call](int thread) { work(thread, call); });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return sums(call);
+}
+
+/// In the order of the threads.
+LossSums SimdMlp::own_sums() const {
+  LossSums all{0, 0};
+  for (const Own& part : own_) {
+    all.loss += part.sums.loss;
+    all.correct += part.sums.correct;
+  }
+  return all;
+}
+
+LossSums* SimdMlp::common_sums(int replica) const {
+  return reinterpret_cast<LossSums*>(common_.sums.data() + replica * kSumsApart);
+}
+
+/// Of the whole batch: the same for each thread of each replica.
+LossSums SimdMlp::sums(const Call& call) const {
+  if (call.crew == nullptr) return own_sums();
+  LossSums all{0, 0};
+  for (const int member : call.crew->members) {
+    all.loss += common_sums(member)->loss;
+    all.correct += common_sums(member)->correct;
+  }
+  return all;
+}
+
+Portion SimdMlp::portion_of(int thread, const Call& call) const {
+  const Portion portion = call.crew != nullptr ? call.crew->portion : Portion{};
+  return portion.part(thread, team_.size());
+}
+
+/// Returns when all threads that do the call have come, of all replicas; false if one of those was lost.
+bool SimdMlp::meet(int thread, const Call& call) {
+  team_.barrier(thread);
+  if (call.crew == nullptr) return true;
+  if (thread == 0) {
+    try {
+      (*call.crew->meet)();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+  team_.barrier(thread);
+  return !failure_;
+}
+
+void SimdMlp::work(int thread, const Call& call) {
+  {
+    std::optional<PhaseMark> mark;
+    if (thread == 0) mark.emplace(call.backward ? Phase::kForward : Phase::kEvaluate);
+    pack(thread, call);
+    if (call.backward) transpose_weights(thread, call);
+    if (!forward(thread, call)) return;
+    if (call.crew != nullptr) {
+      team_.barrier(thread);
+      if (thread == 0) *common_sums(replica_) = own_sums();
+    }
+    if (!meet(thread, call)) return;
+  }
+  if (!call.backward || (call.rule != nullptr && !std::isfinite(sums(call).loss))) return;
+  std::optional<PhaseMark> mark;
+  if (thread == 0) mark.emplace(Phase::kBackward);
+  backward(thread, call);
+}
+
+/// All samples, for this thread's own use.
+void SimdMlp::pack(int thread, const Call& call) {
+  const Strides& strides = layout_.strides.front();
+  const Own& own = own_[static_cast<std::size_t>(thread)];
+  const std::int64_t channels = static_cast<std::int64_t>(pixel_scale_.scale.size());
+  const PackInput input{call.samples.images,
+                        call.count(),
+                        channels,
+                        layers_.front().inputs / channels,
+                        pixel_scale_.scale.data(),
+                        pixel_scale_.shift.data(),
+                        own.x.data(),
+                        strides.x,
+                        own.pairs.data(),
+                        strides.pairs};
+  kernels_.pack_input(input, 0, input.samples);
+}
+
+const Array& SimdMlp::x_of(std::size_t layer, int thread, const Call& call) const {
+  return layer > 0 ? call.space->layers[layer].x : own_[static_cast<std::size_t>(thread)].x;
+}
+
+const Array& SimdMlp::pairs_of(std::size_t layer, int thread, const Call& call) const {
+  return layer > 0 ? call.space->layers[layer].pairs : own_[static_cast<std::size_t>(thread)].pairs;
+}
+
+void SimdMlp::transpose_weights(int thread, const Call& call) {
+  for (std::size_t l = 1; l < layers_.size(); ++l) {
+    const Dense& layer = layers_[l];
+    const Range range = portion_of(thread, call).of(layer.outputs, kernels_.unit_values);
+    kernels_.transpose(
+        {values(layer.weight_parameter), layer.inputs, layer.outputs, layer.columns(), weights_[l].transposed.data()},
+        range.begin, range.end);
+  }
+}
+
+Forward SimdMlp::forward_of(std::size_t index, int thread, const Call& call) const {
+  const Dense& layer = layers_[index];
+  const WeightOperands& weights = weights_[index];
+  const bool last = index + 1 == layers_.size();
+  const Workspace::Layer* next = last ? nullptr : &call.space->layers[index + 1];
+  return {x_of(index, thread, call).data(),
+          layout_.strides[index].x,
+          up(layer.inputs, kernels_.unit_values),
+          call.count(),
+          weights.rounded ? weights.rounded.data() : values(layer.weight_parameter),
+          layer.columns(),
+          layer.bias ? values(layer.bias_parameter) : no_bias_.data(),
+          layer.function,
+          last ? nullptr : next->x.data(),
+          last ? 0 : layout_.strides[index + 1].x,
+          last ? nullptr : next->pairs.data(),
+          last ? 0 : layout_.strides[index + 1].pairs,
+          last ? call.space->logits.data() : nullptr,
+          layout_.logits_stride};
+}
+
+LossInput SimdMlp::loss_of(const Call& call) const {
+  const Dense& last = layers_.back();
+  const Workspace::Layer& own = call.space->layers.back();
+  const data::Batch& batch = call.samples.batch;
+  const auto* mixed = std::get_if<data::MixedClassTargets>(&batch.targets);
+  return {call.space->logits.data(),
+          layout_.logits_stride,
+          last.outputs,
+          last.columns(),
+          data::class_labels(batch.targets).data(),
+          mixed != nullptr ? mixed->second_labels.data() : nullptr,
+          mixed != nullptr ? mixed->label_weights.data() : nullptr,
+          loss_.squared,
+          call.backward ? loss_.smoothing : 0,
+          call.weight,
+          batch.count,
+          call.space->slopes.data(),
+          call.backward ? own.dy.data() : nullptr,
+          layout_.strides.back().dy,
+          own.dy_panels.data()};
+}
+
+/// All layers; the last one and the loss by samples, so that whoever has a sample's logits finds its loss. False if a
+/// replica was lost.
+bool SimdMlp::forward(int thread, const Call& call) {
+  const Portion portion = portion_of(thread, call);
+  const std::int64_t blocks = up(call.count(), kernels_.tile_rows);
+  for (std::size_t l = 0; l + 1 < layers_.size(); ++l) {
+    const Range tiles = portion.of(up(layers_[l].columns(), kPanel) * blocks);
+    kernels_.forward(forward_of(l, thread, call), tiles.begin, tiles.end);
+    if (!meet(thread, call)) return false;
+  }
+  const Forward last = forward_of(layers_.size() - 1, thread, call);
+  const Range own = portion.of(blocks);
+  for (std::int64_t panel = 0; panel < up(last.columns, kPanel); ++panel) {
+    kernels_.forward(last, panel * blocks + own.begin, panel * blocks + own.end);
+  }
+  own_[static_cast<std::size_t>(thread)].sums =
+      kernels_.loss(loss_of(call), own.begin * kernels_.tile_rows, std::min(call.count(), own.end * kernels_.tile_rows),
+                    call.predicted);
+  return true;
+}
+
+WeightGradient SimdMlp::weight_gradient_of(std::size_t index, int thread, const Call& call) const {
+  const Dense& layer = layers_[index];
+  const Strides& strides = layout_.strides[index];
+  WeightGradient work{};
+  const Array& pairs = pairs_of(index, thread, call);
+  work.x = pairs ? pairs.data() : x_of(index, thread, call).data();
+  work.x_stride = pairs ? strides.pairs : strides.x;
+  work.inputs = layer.inputs;
+  work.dy = call.space->layers[index].dy_panels.data();
+  work.columns = layer.columns();
+  work.samples = up(call.count(), kernels_.unit_values);
+  work.add = call.add;
+  if (call.rule == nullptr) {
+    work.gradient = place(arrays_.gradients, layer.weight_parameter);
+    work.bias_gradient = place(arrays_.gradients, layer.bias_parameter, layer.bias);
+    return work;
+  }
+  work.rule = *call.rule;
+  work.weights = values(layer.weight_parameter);
+  work.momentum = place(arrays_.momentum, layer.weight_parameter);
+  work.bias = place(arrays_.values, layer.bias_parameter, layer.bias);
+  work.bias_momentum = place(arrays_.momentum, layer.bias_parameter, layer.bias);
+  work.rounded = weights_[index].rounded.data();
+  return work;
+}
+
+void SimdMlp::backward(int thread, const Call& call) {
+  const Portion portion = portion_of(thread, call);
+  const std::int64_t samples = call.count();
+  const std::int64_t blocks = up(samples, kernels_.tile_rows);
+  for (std::size_t l = layers_.size(); l-- > 0;) {
+    const Dense& layer = layers_[l];
+    if (l > 0) {
+      const Workspace::Layer &own = call.space->layers[l], &below = call.space->layers[l - 1];
+      const Strides &strides = layout_.strides[l], &strides_below = layout_.strides[l - 1];
+      const std::int64_t columns = layers_[l - 1].columns();
+      const InputGradient work{own.dy.data(),
+                               strides.dy,
+                               up(layer.outputs, kernels_.unit_values),
+                               samples,
+                               weights_[l].transposed.data(),
+                               columns,
+                               own.x.data(),
+                               strides.x,
+                               layers_[l - 1].function,
+                               below.dy.data(),
+                               strides_below.dy,
+                               below.dy_panels.data()};
+      const Range tiles = portion.of(up(columns, kPanel) * blocks);
+      kernels_.input_gradient(work, tiles.begin, tiles.end);
+    }
+    const Range tiles = portion.of(up(layer.columns(), kPanel) * up(layer.inputs, kernels_.tile_rows));
+    kernels_.weight_gradient(weight_gradient_of(l, thread, call), tiles.begin, tiles.end);
+    if ((l > 0 || call.on_layer_ready != nullptr) && !meet(thread, call)) return;
+    if (thread == 0 && call.on_layer_ready != nullptr) (*call.on_layer_ready)(l);
+  }
+}
+
+void SimdMlp::update(const UpdateRule& rule) {
+  const PhaseMark mark(Phase::kUpdate);
+  team_.run([this, &rule](int thread) {
+    for (const auto& entry : parameters_.entries()) {
+      if (!entry.trained) continue;
+      const auto offset = static_cast<std::int64_t>(entry.offset), size = static_cast<std::int64_t>(entry.size);
+      const Range range = Portion{}.part(thread, team_.size()).of(size, kLine);
+      kernels_.update(rule, arrays_.values.data(), arrays_.gradients.data(), arrays_.momentum.data(),
+                      offset + range.begin, offset + range.end);
+    }
+    if (kernels_.round == nullptr) return;
+    team_.barrier(thread);
+    round_weights(thread);
+  });
+}
+
+void SimdMlp::round_weights(int thread) {
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    const Dense& layer = layers_[l];
+    const Range range = Portion{}.part(thread, team_.size()).of(layer.inputs, kernels_.unit_values);
+    kernels_.round(values(layer.weight_parameter), layer.inputs, layer.columns(), weights_[l].rounded.data(),
+                   range.begin, range.end);
+  }
+}
+
+void SimdMlp::weights_changed() {
+  if (kernels_.round == nullptr) return;
+  team_.run([this](int thread) { round_weights(thread); });
+}
+
+}  // namespace evener::engine::native_mlp

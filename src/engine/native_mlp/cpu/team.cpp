@@ -1,0 +1,91 @@
+#include "engine/native_mlp/cpu/team.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cpu.h"
+
+namespace evener::engine::native_mlp {
+namespace {
+
+/// Threads that share a CPU wait for each other at every step, which takes longer than the work.
+int useful_threads(int threads, const std::vector<int>& cpus) {
+  const int available = cpus.empty() ? usable_cpus() : static_cast<int>(cpus.size());
+  return std::clamp(threads, 1, available);
+}
+
+/// The CPUs of the threads: all that there are, for more threads than those.
+std::vector<int> cpus_for(int threads, std::vector<int> cpus) {
+  const std::vector<int>& allowed = cpu_topology().allowed;
+  const bool too_many = cpus.empty() && static_cast<std::size_t>(threads) > allowed.size();
+  return too_many && usable_cpus() == static_cast<int>(allowed.size()) ? allowed : std::move(cpus);
+}
+
+}  // namespace
+
+Team::Team(int threads, std::vector<int> cpus)
+    : threads_(useful_threads(threads, cpus)),
+      cpus_(cpus_for(threads, std::move(cpus))),
+      members_(static_cast<std::size_t>(threads_)) {
+  pin(0);
+  for (int thread = 1; thread < threads_; ++thread) {
+    workers_.emplace_back([this, thread] {
+      pin(thread);
+      serve(thread);
+    });
+  }
+}
+
+Team::~Team() {
+  ending_ = true;
+  announce(rounds_, idle_);
+  for (auto& worker : workers_) worker.join();
+}
+
+void Team::pin(int thread) {
+  if (!cpus_.empty()) pin_this_thread(cpus_);
+  member(thread).thread.begin(thread);
+}
+
+void Team::begin(Task task) {
+  if (threads_ == 1) return task.call(task.what, 0);
+  task_ = task;
+  member(0).thread.begin(0);
+  announce(rounds_, idle_);
+  task.call(task.what, 0);
+  barrier(0);
+}
+
+void Team::barrier(int thread) {
+  if (threads_ == 1) return;
+  Member& self = member(thread);
+  const std::uint32_t barriers = self.barriers.load(std::memory_order_relaxed) + 1;
+  self.thread.give_back();
+  self.barriers = barriers;
+  announce(arrivals_, sleepers_);
+  Member* missing = nullptr;
+  const auto done = [&] {
+    for (Member& each : members_) {
+      // They are at most one apart, and the count goes round.
+      if (static_cast<std::int32_t>(each.barriers - barriers) < 0) {
+        missing = &each;
+        return false;
+      }
+    }
+    return true;
+  };
+  StepWait(self.thread, threads_).until(arrivals_, sleepers_, done, [&] { return &missing->thread; });
+}
+
+void Team::serve(int thread) {
+  for (std::uint32_t seen = 0;; ++seen) {
+    StepWait(member(thread).thread, threads_)
+        .until(
+            rounds_, idle_, [&] { return rounds_ != seen; }, [&] { return &member(0).thread; });
+    if (ending_) return;
+    task_.call(task_.what, thread);
+    barrier(thread);
+  }
+}
+
+}  // namespace evener::engine::native_mlp

@@ -1,0 +1,54 @@
+// The arrays that a batch goes through on its way forward and backward.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/native_mlp/cpu/kernels.h"
+#include "engine/native_mlp/cpu/layers.h"
+#include "engine/native_mlp/cpu/memory.h"
+
+namespace evener::engine::native_mlp {
+
+/// Units from one row of a layer's operands to the next.
+struct Strides {
+  std::int64_t x = 0, pairs = 0, dy = 0;
+};
+
+/// How the operands of a network lie in memory, for these kernels.
+struct OperandLayout {
+  OperandLayout(const std::vector<Dense>& layers, const MlpKernels& kernels);
+
+  const std::vector<Dense>& layers;
+  std::int64_t unit_values;
+  std::vector<Strides> strides;  // of each layer
+  std::int64_t logits_stride = 0;
+};
+
+/// Room for a batch of `samples` samples. The first layer's x is not in it: each thread packs it for itself.
+struct Workspace {
+  Workspace() = default;
+  Workspace(const OperandLayout& layout, std::int64_t samples, Arena& arena);
+
+  /// What goes into a layer, and derivatives by what goes into its function.
+  struct Layer {
+    Array x, pairs;       // rows; with pairs also over the samples
+    Array dy, dy_panels;  // rows (none of the first layer), panels
+  };
+  std::int64_t capacity = 0;  // samples
+  std::vector<Layer> layers;
+  Array logits, slopes;
+};
+
+/// The weights of a layer as the products want them.
+struct WeightOperands {
+  Array rounded;     // as bfloat16; empty with float32
+  Array transposed;  // over the inputs; none of the first layer
+};
+std::vector<WeightOperands> make_weight_operands(const OperandLayout& layout, Arena& arena);
+
+inline std::int64_t up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+}  // namespace evener::engine::native_mlp

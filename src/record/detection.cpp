@@ -1,0 +1,89 @@
+#include "record/detection.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/utf8.h"
+#include "record/described_json.h"
+
+namespace evener::record {
+namespace {
+
+constexpr std::uint64_t kMostCurveBytes = 256 << 20;
+constexpr const char* kShares = "expected numbers from 0 to 1, as many as of recall";
+constexpr const char* kBoxes = "expected a number of boxes";
+
+/// A file of another's may say anything: no sum of what is shown may leave its type.
+bool is_number_of_boxes(std::int64_t count) {
+  return count >= 0 && count <= 1'000'000'000'000;
+}
+
+/// Along a curve.
+bool are_shares(const std::vector<double>& values, const DetectedClass& one) {
+  return values.size() == one.recall.size() &&
+         std::ranges::all_of(values, [](double share) { return share >= 0 && share <= 1; });
+}
+
+bool are_numbers_of_boxes(const std::vector<std::vector<std::int64_t>>& rows) {
+  return std::ranges::all_of(rows, [](const auto& row) { return std::ranges::all_of(row, is_number_of_boxes); });
+}
+
+}  // namespace
+
+template <typename Fields>
+void describe(Fields& fields, Of<DetectedClass> auto& one) {
+  fields.required("class", one.name);
+  fields.value("coco", one.coco);
+  fields.value("precision", one.precision);
+  fields.value("recall", one.recall);
+  fields.value("score", one.score);
+  fields.required("true_boxes", one.true_boxes);
+  fields.value("voc_2007", one.voc_2007);
+  fields.value("voc_2010", one.voc_2010);
+  fields.check("precision", are_shares(one.precision, one), kShares);
+  fields.check("recall", are_shares(one.recall, one), kShares);
+  fields.check("score", are_shares(one.score, one), kShares);
+  fields.check("true_boxes", is_number_of_boxes(one.true_boxes), kBoxes);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<MissedImage> auto& image) {
+  fields.required("file", image.file);
+  fields.value("jpeg", image.jpeg_base64);
+  fields.required("missed", image.missed);
+  fields.required("wrong", image.wrong);
+  fields.check("jpeg", from_base64(image.jpeg_base64).has_value(), "the image is damaged");
+  fields.check("missed", is_number_of_boxes(image.missed), kBoxes);
+  fields.check("wrong", is_number_of_boxes(image.wrong), kBoxes);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<DetectionFigures> auto& figures) {
+  fields.value("classes", figures.classes);
+  fields.required("confidence", figures.confidence);
+  fields.square("confusion", figures.confusion);
+  fields.value("misses", figures.misses);
+  fields.check("confusion", are_numbers_of_boxes(figures.confusion), kBoxes);
+  fields.check("confusion", figures.confusion.size() == figures.classes.size() + 1,
+               "expected a row of each class and of the background");
+}
+
+void write_detection(const std::filesystem::path& path, DetectionFigures figures) {
+  for (DetectedClass& one : figures.classes) one.name = to_utf8_text(one.name);
+  for (MissedImage& one : figures.misses) one.file = to_utf8_text(one.file);
+  write_file_atomically(path, json_text(described_json(figures)) + "\n");
+}
+
+DetectionFigures read_detection(const std::filesystem::path& path) {
+  const std::string source = path.string() + " can't be read";
+  const auto parsed = nlohmann::json::parse(read_file(path, kMostCurveBytes), nullptr, false);
+  if (parsed.is_discarded()) throw Error(source + ": it is not JSON");
+  DetectionFigures figures;
+  read_described(parsed, source, figures);
+  return figures;
+}
+
+}  // namespace evener::record

@@ -1,0 +1,42 @@
+// How well a detector found the boxes that are known, as the folder of `evener detect` keeps it for the page:
+// detection.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evener::record {
+
+/// The file in a run's folder.
+inline constexpr const char* kDetection = "detection.json";
+
+struct DetectedClass {
+  std::string name;
+  std::int64_t true_boxes = 0;
+  std::optional<double> voc_2007, voc_2010, coco;  // average precision; absent without true boxes
+  std::vector<double> recall, precision, score;    // the curve at an intersection over union of 0.5
+};
+
+/// An image on which boxes were missed, or wrong ones found.
+struct MissedImage {
+  std::string file;
+  std::int64_t missed = 0, wrong = 0;
+  std::string jpeg_base64;  // with boxes drawn
+};
+
+struct DetectionFigures {
+  double confidence = 0;  // of the boxes that counts, misses and pictures are about
+  std::vector<DetectedClass> classes;
+  std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class], the background last
+  std::vector<MissedImage> misses;                   // the worst first
+};
+
+/// Throws Error where it can't be written.
+void write_detection(const std::filesystem::path& path, DetectionFigures figures);
+/// Throws Error naming the file and what is wrong with it: it may come from elsewhere.
+DetectionFigures read_detection(const std::filesystem::path& path);
+
+}  // namespace evener::record

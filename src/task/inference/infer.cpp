@@ -1,0 +1,225 @@
+#include "task/inference/infer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "parallel/dealing.h"
+#include "task/inference/runner_trial.h"
+
+namespace evener::task {
+namespace {
+
+using parallel::FlowStep;
+
+/// So many calls may a fast device be ahead of a slow one, whose answers come first.
+constexpr std::size_t kAnswersAhead = 1024;
+
+struct ReadSample {
+  std::size_t index = 0;
+  SampleValues values;
+};
+
+struct RawAnswer {
+  std::size_t index = 0;
+  std::map<std::string, std::vector<float>> outputs;
+};
+
+/// What samples have been read to, for a call.
+SampleValues batch_of(const std::vector<ReadSample>& samples, std::int64_t batch) {
+  std::vector<const SampleValues*> values;
+  for (const ReadSample& sample : samples) values.push_back(&sample.values);
+  return gathered(values, batch);
+}
+
+std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<ReadSample>& samples) {
+  std::vector<RawAnswer> answers;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    RawAnswer answer{samples[i].index, {}};
+    for (const auto& [name, tensor] : outputs) {
+      const auto each = static_cast<std::size_t>(element_count(tensor.shape) / tensor.shape.front());
+      const float* const begin = tensor.floats() + i * each;
+      answer.outputs.emplace(name, std::vector<float>(begin, begin + each));
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+/// Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
+bool look_like_probabilities(std::span<const float> scores) {
+  constexpr float kByteStep = 1.0F / 256;
+  const bool in_range = std::ranges::all_of(scores, [](float score) { return score >= 0 && score <= 1; });
+  if (!in_range) return false;
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
+  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
+}
+
+}  // namespace
+
+SampleValues read_values(const data::Samples& samples, std::size_t index) {
+  const auto count = static_cast<std::size_t>(element_count(samples.shape()));
+  SampleValues values;
+  if (samples.is_bytes()) {
+    values.bytes.resize(count);
+    samples.read(index, std::span(values.bytes));
+  } else {
+    values.floats.resize(count);
+    samples.read(index, std::span(values.floats));
+  }
+  return values;
+}
+
+SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int64_t batch) {
+  SampleValues all;
+  const auto gather = [&](auto member) {
+    auto& to = all.*member;
+    const std::size_t each = (samples.front()->*member).size();
+    to.resize(each * static_cast<std::size_t>(batch));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      std::ranges::copy(samples[i]->*member, to.begin() + static_cast<std::ptrdiff_t>(i * each));
+    }
+  };
+  gather(&SampleValues::bytes);
+  gather(&SampleValues::floats);
+  return all;
+}
+
+void start(engine::Runner& runner, const SampleValues& values) {
+  if (values.floats.empty()) {
+    runner.start(std::span<const std::uint8_t>(values.bytes));
+  } else {
+    runner.start(std::span<const float>(values.floats));
+  }
+}
+
+InferResult InferJob::run(const data::Samples& samples, InferObserver& observer) {
+  std::size_t next = 0;
+  const auto batch = static_cast<std::size_t>(setup_.batch);
+  const std::size_t waiting = batch * std::max<std::size_t>(2, lanes_.size() + 1);
+  const FlowStep reading{
+      .name = "read",
+      .workers = std::max(1, options_.reading_threads),
+      .on_failure = options_.strict ? parallel::OnFailure::kEndFlow : parallel::OnFailure::kSetAside};
+  parallel::Dealing dealing(call_s_, static_cast<std::int64_t>((samples.size() + batch - 1) / batch));
+  FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
+  computing.goes_on = [&](int worker) { return dealing.takes(static_cast<std::size_t>(worker), now_s()); };
+  InferResult result;
+  result.images_at_once = batch * lanes_.size();
+  const auto next_index = [&]() -> std::optional<std::size_t> {
+    return next < samples.size() ? std::optional(next++) : std::nullopt;
+  };
+  const auto read = [&](std::size_t index) { return ReadSample{index, read_values(samples, index)}; };
+  const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
+    const auto lane = static_cast<std::size_t>(worker);
+    const Stopwatch call;
+    start(*lanes_[lane], batch_of(taken, setup_.batch));
+    auto answers = answers_of(lanes_[lane]->wait(), taken);
+    dealing.gave(lane, call.seconds(), now_s());
+    return answers;
+  };
+  const auto tell = [&](const RawAnswer& raw) {
+    Answer answer{raw.index, {}};
+    for (const auto& [name, values] : raw.outputs) answer.outputs.emplace(name, values);
+    ++result.answered;
+    observer.on_answer(answer);
+  };
+  const auto name_of = [&](const std::size_t& index) { return samples.name(index); };
+  parallel::Flow flow = parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)
+                            .map(reading, read)
+                            .batch(batch)
+                            .expand(computing, compute)
+                            .into({.name = "answer", .capacity = std::max(waiting, kAnswersAhead)}, tell);
+  watch_stages();
+  const Stopwatch clock;
+  flow.run();
+  result.seconds = clock.seconds();
+  result.stages = stage_uses();
+  result.flow = flow.report();
+  for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
+  return result;
+}
+
+void InferJob::watch_stages() {
+  watched_.clear();
+  for (const auto& line : lines_) watched_.push_back(line->work());
+  watched_from_s_ = now_s();
+}
+
+StageUses InferJob::stage_uses() const {
+  const double seconds = now_s() - watched_from_s_;
+  StageUses uses(watched_.size());
+  for (std::size_t r = 0; r < watched_.size(); ++r) {
+    const auto work = lines_[r]->work();
+    for (std::size_t s = 0; s < work.size(); ++s) {
+      const std::int64_t calls = work[s].calls - watched_[r][s].calls;
+      const double busy_s = work[s].busy_s - watched_[r][s].busy_s;
+      // A call that was under way when the watch began counts whole.
+      const double share = busy_s / (seconds * static_cast<double>(work[s].runners));
+      uses[r].push_back({.busy_share = std::min(1.0, share),
+                         .calls = calls,
+                         .call_s = calls == 0 ? 0 : busy_s / static_cast<double>(calls)});
+    }
+  }
+  return uses;
+}
+
+TensorMap InferJob::call(std::size_t lane, const std::vector<const SampleValues*>& samples, CallTimes* times) {
+  const auto smaller = smaller_[lane].lower_bound(std::ssize(samples));
+  const bool is_small = smaller != smaller_[lane].end();
+  engine::Runner& runner = is_small ? *smaller->second : *lanes_[lane];
+  const Stopwatch gathering;
+  const SampleValues batch = gathered(samples, is_small ? smaller->first : setup_.batch);
+  if (times != nullptr) times->gather_s = gathering.seconds();
+  const Stopwatch computing;
+  start(runner, batch);
+  TensorMap outputs = runner.wait();
+  if (times != nullptr) times->compute_s = computing.seconds();
+  return outputs;
+}
+
+std::vector<double> InferJob::network_rates(const data::Samples& samples, double seconds) {
+  std::vector<ReadSample> first;
+  for (std::size_t i = 0; i < samples.size() && std::ssize(first) < setup_.batch; ++i) {
+    try {
+      first.push_back({i, read_values(samples, i)});
+    } catch (const Error&) {  // told where it was run
+    }
+  }
+  if (first.empty()) return {};
+  const SampleValues batch = batch_of(first, setup_.batch);
+  constexpr int kBlocks = 10;
+  std::vector<double> rates = division_.empty() ? call_rates(lanes_, batch, seconds, kBlocks)
+                                                : steady_call_rates(lanes_, batch, seconds, kBlocks);
+  for (double& rate : rates) rate *= static_cast<double>(setup_.batch);
+  return rates;
+}
+
+std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type) {
+  if (scores.empty()) return {};
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  count = std::min(count, order.size());
+  // NaN comes last: a comparison with it would break the order.
+  const auto value = [&](std::size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
+  const bool are_probabilities =
+      type == OutputType::kProbabilities || (type == OutputType::kAuto && look_like_probabilities(scores));
+  double exponentials = 0;
+  const double largest = value(order.front());
+  for (const float score : scores) exponentials += std::exp(score - largest);
+  std::vector<ClassScore> top;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double score = value(order[i]);
+    const bool as_it_is = are_probabilities || type == OutputType::kLogits;
+    top.push_back({order[i], static_cast<float>(as_it_is ? score : std::exp(score - largest) / exponentials)});
+  }
+  return top;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,317 @@
+#include "task/inference/inference_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/ask_program.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "network/zoo.h"
+#include "task/inference/imagenet_names.h"
+#include "task/inference/labels.h"
+#include "task/inference/model_metadata.h"
+
+namespace evener::task {
+namespace {
+
+namespace fs = std::filesystem;
+using engine::ChannelPlace;
+
+/// Marks what the last linear layer reads as an output.
+network::Network with_features(network::Network network) {
+  const auto& layers = network.layers();
+  for (auto i = static_cast<int>(layers.size()) - 1; i > 0; --i) {
+    const network::Layer& layer = layers[static_cast<std::size_t>(i)];
+    if (!std::holds_alternative<network::Linear>(layer.op)) continue;
+    const int features = layer.inputs.front();
+    network.mark_last_layer();
+    network.set_output("features", features);
+    return network;
+  }
+  throw UsageError("--features gives what the last linear layer reads, and " + network.model() + " has none");
+}
+
+/// Has the file opened by another process first: what ends that process, such as a damaged file that the library's
+/// reader doesn't survive, is then an error and not the end of this one.
+void require_survives(const std::string& path) {
+  constexpr double kLimit_s = 300;
+  if (const std::string failure = ask_program({kModelFileQuestion, path}, kLimit_s); !failure.empty()) {
+    throw Error(failure);
+  }
+}
+
+/// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
+ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
+  const auto is_channels = [](std::int64_t extent) { return extent == 1 || extent == 3; };
+  return is_channels(shape[3]) && !is_channels(shape[1]) ? ChannelPlace::kLast : ChannelPlace::kFirst;
+}
+
+/// The file of another program's format that `model` names: itself, or what `evener quantize` left in a folder. Empty:
+/// it names something else.
+fs::path foreign_file(const std::string& model) {
+  if (is_foreign_model(model)) return model;
+  const fs::path inside = fs::path(model) / kQuantizedForeign;
+  return fs::is_directory(model) && fs::exists(inside) ? inside : fs::path();
+}
+
+}  // namespace
+
+std::string model_file_failure(const std::string& path) {
+  try {
+    const auto engine = engine::open_engine("openvino");
+    const auto file = engine->open_model_file(path);
+    const std::vector<std::int64_t>& shape = file->inputs().front().shape;
+    if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
+    engine::RunnerOptions options;
+    options.batch = shape.front();
+    options.values = engine::ImageValues::kFloats;
+    engine::ModelInput input{{shape.begin() + 1, shape.end()}};
+    input.is_image = false;
+    const auto runner = std::move(file->make_runners(input, options, 1).front());
+    runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
+    runner->wait();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+bool is_foreign_model(const std::string& model) {
+  return std::ranges::any_of(std::initializer_list<const char*>{".onnx", ".tflite", ".xml"},
+                             [&](const char* ending) { return model.ends_with(ending); });
+}
+
+InferenceModel::InferenceModel(const InferenceRequest& request) {
+  if (const fs::path file = foreign_file(request.model.model); !file.empty()) {
+    InferenceRequest of_file = request;
+    of_file.model.model = file.string();
+    if (of_file.model.model != request.model.model) run_ = request.model.model;
+    is_foreign_ = true;
+    take_file(of_file);
+    take_classes(request);
+    if (request.describe) describe_file();
+  } else {
+    take_trained(request);
+    take_classes(request);
+  }
+}
+
+void InferenceModel::take_classes(const InferenceRequest& request) {
+  if (!request.tells_classes) return;
+  if (trained_ && !trained_->network.anchors().empty()) {  // a detector counts its names itself
+    if (!request.labels.empty()) classes_ = read_labels(request.labels);
+    return;
+  }
+  if (!request.labels.empty()) {
+    classes_ = read_labels(request.labels);
+    named_by_ = request.labels;
+  }
+  class_output_ = choose_class_output(outputs_, classes_.size(), request.output);
+  const NetworkOutput& output = outputs_[class_output_.index];
+  if (const std::string why = label_mismatch(class_output_, output, classes_); !why.empty()) {
+    if (!named_by_.empty()) throw UsageError(fmt::format("'{}' doesn't fit '{}': {}", named_by_.string(), name_, why));
+    notes_.push_back(fmt::format("'{}' itself names other classes than it has, which are not used: {}", name_, why));
+    classes_.clear();
+    class_output_ = choose_class_output(outputs_, 0, request.output);
+  }
+  if (!class_output_.note.empty()) notes_.push_back(class_output_.note);
+  if (!classes_.empty() || weights_.empty() || class_output_.classes < 0) return;
+  classes_ = imagenet_names(static_cast<std::size_t>(class_output_.classes));
+  names_are_assumed_ = !classes_.empty();
+  if (!names_are_assumed_) return;
+  notes_.push_back(fmt::format(
+      "the names of classes are ImageNet's, assumed because '{}' tells {} apart and doesn't name them; --labels FILE "
+      "gives others",
+      name_, classes_.size()));
+}
+
+std::string InferenceModel::no_classes() const {
+  if (trained_ && !trained_->network.anchors().empty()) return "";
+  std::string why = class_output_.refusal;
+  if (why.empty() && class_output_.from_one_value && trained_) {
+    why = fmt::format("its output {} is one value for each image, not a score for each class",
+                      output_text(outputs_[class_output_.index]));
+  }
+  return why.empty() ? "" : fmt::format("'{}' tells no classes: {}", name_, why);
+}
+
+std::vector<engine::ModelLayer> InferenceModel::file_layers() const {
+  return file_ ? file_->layers() : std::vector<engine::ModelLayer>();
+}
+
+void InferenceModel::take_trained(const InferenceRequest& request) {
+  if (request.reverse_channels || request.layout) {
+    throw UsageError("--channel-order and --layout are for networks in files (.onnx, .tflite, .xml), not for '" +
+                     request.model.model + "'");
+  }
+  trained_ = open_trained_model(request.model);
+  if (request.features) trained_->network = with_features(std::move(trained_->network));
+  name_ = trained_->network.model();
+  weights_ = trained_->weights;
+  run_ = trained_->run;
+  classes_ = trained_->classes;
+  named_by_ = trained_->classes_file;
+  notes_ = trained_->notes;
+  input_.shape = trained_->network.input_shape();
+  input_.is_image = input_.shape.size() == 3;
+  for (const network::Output& output : trained_->network.outputs()) {
+    outputs_.push_back({.name = output.name, .shape = trained_->network.output_shape(output)});
+  }
+  crop_ = trained_->crop;
+  take_normalization(request, trained_->normalization);
+}
+
+void InferenceModel::take_file(const InferenceRequest& request) {
+  const ModelRequest& asked = request.model;
+  if (!asked.weights.empty()) {
+    throw UsageError(fmt::format("'{}' has its weights inside; leave out --weights", asked.model));
+  }
+  if (request.features) throw UsageError("--features is for networks of the zoo; a file gives the outputs that it has");
+  if (!fs::exists(asked.model)) throw Error(fmt::format("'{}' doesn't exist", asked.model));
+  require_survives(asked.model);
+  reader_ = engine::open_engine("openvino");
+  file_ = reader_->open_model_file(asked.model);
+  name_ = fs::path(asked.model).filename().string();
+  weights_ = asked.model;
+  const ModelFacts facts = model_facts(file_->metadata());
+  classes_ = facts.classes;
+  crop_ = facts.crop;
+  if (const fs::path beside = labels_beside(asked.model); classes_.empty() && fs::exists(beside)) {
+    classes_ = read_labels(beside);
+    named_by_ = beside;
+  }
+  take_outputs_of_file();
+  input_.one_is_probability = request.output_type == OutputType::kProbabilities;
+  input_.reverse_channels = request.reverse_channels;
+  const std::vector<std::int64_t>& shape = file_->inputs().front().shape;
+  if (shape.empty()) throw Error(fmt::format("'{}' doesn't say what shape its input has", asked.model));
+  if (shape.front() > 0) fixed_batch_ = shape.front();
+  input_.is_image = shape.size() == 4;
+  input_.shape.assign(shape.begin() + 1, shape.end());
+  if (!input_.is_image) return;
+  input_.channels = request.layout.value_or(place_in(shape));
+  if (input_.channels == ChannelPlace::kLast)
+    std::rotate(input_.shape.begin(), input_.shape.end() - 1, input_.shape.end());
+  const std::optional<std::int64_t> given[] = {asked.channels, asked.height, asked.width};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (given[i]) input_.shape[i] = *given[i];
+    if (input_.shape[i] < 1 && facts.input) input_.shape[i] = (*facts.input)[i];
+    if (input_.shape[i] < 1 && i == 0) input_.shape[i] = 3;
+  }
+  if (input_.shape[1] < 1 || input_.shape[2] < 1) {
+    throw UsageError(fmt::format("'{}' takes images of any size; say which with --size WIDTHxHEIGHT", asked.model));
+  }
+  if (input_.shape[0] != 1 && input_.shape[0] != 3) {
+    input_.is_image = false;  // feature maps, or images of many bands: they come as arrays
+    input_.shape.assign(shape.begin() + 1, shape.end());
+    return;
+  }
+  const data::ChannelStatistics as_it_is = for_channels(parse_normalization("pixels"), input_.shape.front());
+  if (request.normalization.source == NormalizationRule::Source::kDefault) float_normalization_ = as_it_is;
+  const std::string& type = file_->inputs().front().type;
+  const bool takes_bytes = type == "u8" || type == "i8";
+  if (!takes_bytes && !facts.normalizes_inside) return take_normalization(request, facts.normalization);
+  if (request.normalization.source != NormalizationRule::Source::kDefault) {
+    throw UsageError(fmt::format("'{}' {}; leave out --normalize", asked.model,
+                                 takes_bytes ? "takes bytes as they are" : "normalises images itself"));
+  }
+  normalization_ = as_it_is;
+}
+
+void InferenceModel::take_outputs_of_file() {
+  for (const engine::ModelPort& port : file_->outputs()) {
+    NetworkOutput output{.name = port.name, .shape = port.shape, .type = port.type};
+    output.rank_is_known = !port.shape.empty();
+    if (output.rank_is_known) output.shape.erase(output.shape.begin());
+    outputs_.push_back(std::move(output));
+  }
+}
+
+void InferenceModel::describe_file() {
+  if (input_.reverse_channels) {
+    throw UsageError("'" + name_ +
+                     "' takes blue, green, red, which a network of ours doesn't; leave out "
+                     "--channel-order bgr and give it pictures whose channels are reversed");
+  }
+  engine::DescribedNetwork described = file_->describe(input_);
+  if (described.pixels) normalization_ = normalization_before(*described.pixels, normalization_);
+  if (described.pixels && float_normalization_) {
+    float_normalization_ = normalization_before(*described.pixels, *float_normalization_);
+  }
+  trained_.emplace(std::move(described.network));
+  trained_->state = std::move(described.state);
+  trained_->trained_elsewhere = true;
+  if (described.was_quantized) {
+    notes_.push_back("'" + weights_.string() +
+                     "' is quantised already: its ranges are left out, and its weights are "
+                     "taken as the numbers that they stand for");
+  }
+  fixed_batch_.reset();
+  input_.channels = ChannelPlace::kFirst;
+  file_.reset();
+  reader_.reset();
+}
+
+void InferenceModel::take_normalization(const InferenceRequest& request,
+                                        const std::optional<data::ChannelStatistics>& of_file) {
+  using Source = NormalizationRule::Source;
+  if (!input_.is_image) return;
+  if (request.normalization.source == Source::kData) {
+    throw UsageError("--normalize data is for trainings; give imagenet, or MEAN/STD such as 0.5/0.5");
+  }
+  const std::int64_t channels = input_.shape.front();
+  if (request.normalization.source == Source::kGiven) {
+    normalization_ = for_channels(request.normalization, channels);
+    return;
+  }
+  if (of_file) {
+    normalization_ = *of_file;
+    return;
+  }
+  // What most files without a word of their own were trained with.
+  const bool is_tflite = name_.ends_with(".tflite");
+  std::string of_most = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
+  if (network::embeds_faces(name_)) of_most = "0.5/0.502";  // as `evener faces` shows them faces, whatever files say
+  const std::string usual = request.usual_normalization.empty() ? of_most : request.usual_normalization;
+  normalization_ = for_channels(parse_normalization(usual), channels);
+  if (!weights_.empty()) {
+    notes_.push_back(
+        fmt::format("'{}' doesn't say how images are normalised; --normalize {} is assumed", weights_.string(), usual));
+  }
+}
+
+std::string InferenceModel::refusal(const engine::Engine& engine, const engine::RunnerOptions& options) const {
+  if (trained_) return engine.runner_refusal(trained_->network, options);
+  return std::string(engine.name()) == "openvino"
+             ? ""
+             : fmt::format("the engine '{}' doesn't run files such as '{}'; use --engine openvino", engine.name(),
+                           name_);
+}
+
+std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_runners(engine::Engine& engine,
+                                                                          const std::vector<std::int64_t>& sample,
+                                                                          engine::RunnerOptions options,
+                                                                          int count) const {
+  const data::ChannelStatistics& normalization = normalization_of(options.values == engine::ImageValues::kBytes);
+  options.mean = normalization.mean;
+  options.standard_deviation = normalization.standard_deviation;
+  if (trained_) return engine.make_runners(trained_->network, trained_->state, options, count);
+  engine::ModelInput input = input_;
+  input.shape = sample;
+  if (class_output_.from_one_value) input.two_classes_of = main_output();
+  return file_->make_runners(input, options, count);
+}
+
+std::vector<std::unique_ptr<engine::Runner>> InferenceModel::make_stage_runners(engine::Engine& engine,
+                                                                                const network::Network& stage,
+                                                                                engine::RunnerOptions options,
+                                                                                int count) const {
+  options.mean = normalization_.mean;
+  options.standard_deviation = normalization_.standard_deviation;
+  return engine.make_runners(stage, trained_->state, options, count);
+}
+
+}  // namespace evener::task

@@ -1,0 +1,98 @@
+#include "task/inference/model_metadata.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+#include "task/inference/normalization.h"
+#include "weights/metadata_json.h"
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char *kInside = "inside", *kElsewhere = "elsewhere";
+constexpr const char *kSigned = "s8", *kUnsigned = "u8";
+
+json value_of(const weights::Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  try {
+    return weights::metadata_value(found->second);
+  } catch (const json::exception&) {
+    return {};  // another program's metadata
+  }
+}
+
+/// {"activations": {"layer1.0.relu": "u8", ...}, "weights": {"fc": 8, ...}}
+json scheme_json(const network::QuantizationScheme& scheme) {
+  json activations = json::object(), weights = json::object();
+  for (const auto& [layer, is_signed] : scheme.activations) activations[layer] = is_signed ? kSigned : kUnsigned;
+  for (const auto& [layer, bits] : scheme.weight_bits) weights[layer] = bits;
+  return {{"activations", activations}, {"weights", weights}};
+}
+
+/// Empty for what is no scheme.
+network::QuantizationScheme scheme_from(const json& value) {
+  network::QuantizationScheme scheme;
+  if (!value.is_object()) return {};
+  const json activations = value.value("activations", json()), weights = value.value("weights", json());
+  if (!activations.is_object() || !weights.is_object()) return {};
+  for (const auto& [layer, type] : activations.items()) scheme.activations[layer] = type == kSigned;
+  for (const auto& [layer, bits] : weights.items()) {
+    scheme.weight_bits[layer] = bits.is_number_integer() ? bits.get<int>() : 0;
+  }
+  return scheme;
+}
+
+/// Absent for a name that isn't known: another program's.
+std::optional<data::CropMode> crop_from(const weights::Metadata& metadata) {
+  const auto found = metadata.find("crop");
+  if (found == metadata.end()) return std::nullopt;
+  for (const auto mode : {data::CropMode::kSquash, data::CropMode::kBorder, data::CropMode::kCentre}) {
+    if (found->second == data::crop_mode_name(mode)) return mode;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+weights::Metadata model_metadata(const ModelFacts& facts) {
+  weights::Metadata metadata = {{"model", to_utf8_text(facts.model)}};
+  if (!facts.classes.empty()) metadata["classes"] = weights::metadata_text(facts.classes);
+  if (facts.input) metadata["input"] = json(*facts.input).dump();
+  if (facts.normalization) {
+    metadata["mean"] = json(facts.normalization->mean).dump();
+    metadata["standard_deviation"] = json(facts.normalization->standard_deviation).dump();
+  }
+  if (facts.crop) metadata["crop"] = data::crop_mode_name(*facts.crop);
+  if (facts.normalizes_inside) metadata["normalization"] = kInside;
+  if (facts.trained_elsewhere) metadata["trained"] = kElsewhere;
+  if (!facts.quantization.empty()) metadata["quantization"] = scheme_json(facts.quantization).dump();
+  return metadata;
+}
+
+ModelFacts model_facts(const weights::Metadata& metadata) {
+  ModelFacts facts;
+  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
+  if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
+    for (const json& name : classes) {
+      if (name.is_string()) facts.classes.push_back(name.get<std::string>());
+    }
+  }
+  const json input = value_of(metadata, "input");
+  const bool shape = input.is_array() && input.size() == 3 &&
+                     std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
+  if (shape) facts.input = input.get<network::Shape>();
+  if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
+  facts.crop = crop_from(metadata);
+  const auto where = metadata.find("normalization");
+  const auto trained = metadata.find("trained");
+  facts.trained_elsewhere = trained != metadata.end() && trained->second == kElsewhere;
+  facts.quantization = scheme_from(value_of(metadata, "quantization"));
+  facts.normalizes_inside = where != metadata.end() && where->second == kInside;
+  return facts;
+}
+
+}  // namespace evener::task

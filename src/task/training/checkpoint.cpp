@@ -1,0 +1,237 @@
+#include "task/training/checkpoint.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "network/init.h"
+#include "record/record_fields.h"
+#include "task/inference/model_metadata.h"
+#include "task/inference/normalization.h"
+#include "weights/metadata_json.h"
+#include "weights/safetensors.h"
+
+namespace evener::engine {
+
+/// [["loss", total, count], ...]
+static void to_json(nlohmann::ordered_json& json, const Sums& sums) {
+  json = nlohmann::ordered_json::array();
+  for (const auto& entry : sums.entries()) json.push_back({entry.name, entry.total, entry.count});
+}
+static void from_json(const nlohmann::json& json, Sums& sums) {
+  std::vector<Sums::Entry> entries;
+  for (const auto& entry : json) entries.push_back({entry.at(0), entry.at(1), entry.at(2)});
+  sums = Sums(std::move(entries));
+}
+
+}  // namespace evener::engine
+
+namespace evener::task {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kLast = "last.safetensors";
+constexpr const char* kBest = "best.safetensors";
+constexpr const char* kNewBestPrefix = "best.new-";
+constexpr const char* kResumePrefix = "last.resume-";
+
+/// The number of a checkpoint, which grows with every checkpoint of a run.
+std::string generation_of(const Progress& progress) {
+  return std::to_string(progress.epoch) + "." + std::to_string(progress.step);
+}
+
+fs::path resume_path(const fs::path& dir, const std::string& generation) {
+  return dir / (kResumePrefix + generation + ".safetensors");
+}
+
+/// Checkpoints from before criteria had names for their sums hold those of a classifier.
+void name_sums(json& progress) {
+  json& partial = progress.at("partial");
+  if (partial.contains("sums")) return;
+  partial["sums"] = json::array();
+  if (partial.at("count") == 0) return;
+  partial["sums"] = {{"loss", partial.at("loss_sum"), partial.at("count")},
+                     {"correct", partial.at("correct"), partial.at("count")}};
+}
+
+/// Of older checkpoints: zero stood for what an epoch had nothing of.
+void leave_out_zeros(record::EpochRecord& epoch) {
+  if (!epoch.val_loss) epoch.validate_seconds.reset();
+  if (epoch.head_only) epoch.lr.reset();
+}
+
+/// Whether a run that goes on finds what it counts on.
+bool is_whole(const record::EpochRecord& epoch) {
+  return epoch.epoch > 0 && epoch.seconds && epoch.train_loss && (epoch.lr || epoch.head_only);
+}
+
+weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
+  const network::Shape input = {info.image.channels, info.image.height, info.image.width};
+  const data::ChannelStatistics normalization{info.mean, info.standard_deviation};
+  ModelFacts facts{info.model, info.classes, input, normalization};
+  facts.crop = info.crop;
+  facts.quantization = info.quantization;
+  weights::Metadata metadata = model_metadata(facts);
+  metadata["format"] = "evener-weights-1";
+  metadata["generation"] = generation;
+  return metadata;
+}
+
+const std::string& entry(const weights::Metadata& metadata, const std::string& key, const fs::path& path) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) {
+    throw Error(path.string() + " is not a checkpoint of evener: its metadata has no '" + key + "'");
+  }
+  return found->second;
+}
+
+void remove_other_resume_files(const fs::path& dir, const fs::path& keep) {
+  std::error_code ignored;
+  for (const auto& file : fs::directory_iterator(dir, ignored)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with(kResumePrefix) && file.path() != keep) fs::remove(file.path(), ignored);
+  }
+}
+
+fs::path new_best_path(const fs::path& dir, int epoch) {
+  return dir / (kNewBestPrefix + std::to_string(epoch) + ".safetensors");
+}
+
+std::vector<fs::path> new_best_files(const fs::path& dir) {
+  std::vector<fs::path> files;
+  for (const auto& file : fs::directory_iterator(dir)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with(kNewBestPrefix) && name.ends_with(".safetensors")) files.push_back(file.path());
+  }
+  return files;
+}
+
+std::string best_generation(int epoch) {
+  return std::to_string(epoch) + ".0";
+}
+
+/// Of best.safetensors; "" where it can't be read.
+std::string generation_of_best(const fs::path& dir) {
+  try {
+    const weights::Metadata metadata = weights::read_safetensors_metadata(dir / kBest);
+    const auto found = metadata.find("generation");
+    return found == metadata.end() ? "" : found->second;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<Progress> auto& progress) {
+  visitor.required("epoch", progress.epoch);
+  visitor.required("step", progress.step);
+  visitor.group("partial", [&](auto& partial) {
+    partial.required("sums", progress.partial);
+    partial.required("seconds", progress.partial_seconds);
+  });
+  visitor.group("best", [&](auto& best) {
+    best.required("epoch", progress.best_epoch);
+    best.required("accuracy", progress.best_accuracy);
+    best.required("loss", progress.best_loss);
+  });
+  visitor.required("epochs", progress.epochs);
+  visitor.check("epochs", std::ranges::all_of(progress.epochs, is_whole),
+                "expected epochs with their number, seconds, rate and loss");
+}
+
+bool is_finite(const TensorMap& state) {
+  return std::ranges::all_of(state, [](const auto& entry) { return network::first_not_finite(entry.second) < 0; });
+}
+
+bool has_checkpoint(const fs::path& dir) {
+  return fs::exists(dir / kLast);
+}
+
+std::optional<fs::file_time_type> checkpoint_time(const fs::path& dir) {
+  std::error_code error;
+  const auto time = fs::last_write_time(dir / kLast, error);
+  return error ? std::nullopt : std::optional(time);
+}
+
+void save_last(const fs::path& dir, const TrainingState& training, const WeightsInfo& info, const Progress& progress,
+               const json& config) {
+  const std::string generation = generation_of(progress);
+  const fs::path resume = resume_path(dir, generation);
+  weights::write_safetensors(resume, training.optimizer_state,
+                             {{"format", "evener-resume-1"},
+                              {"generation", generation},
+                              {"progress", record::described_json(progress).dump()},
+                              {"config", weights::metadata_text(config)}});
+  weights::write_safetensors(dir / kLast, training.state, weights_metadata(info, generation));
+  remove_other_resume_files(dir, resume);
+}
+
+void stage_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
+  for (const fs::path& older : new_best_files(dir)) fs::remove(older);
+  weights::write_safetensors(new_best_path(dir, epoch), state, weights_metadata(info, best_generation(epoch)));
+}
+
+void publish_best(const fs::path& dir) {
+  for (const fs::path& file : new_best_files(dir)) fs::rename(file, dir / kBest);
+}
+
+void save_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
+  stage_best(dir, state, info, epoch);
+  publish_best(dir);
+}
+
+bool settle_best(const fs::path& dir, Progress& progress) {
+  // Without validation the last weights count as the best.
+  const int epoch = progress.best_epoch != 0 ? progress.best_epoch : progress.epoch;
+  std::error_code none;  // another host of the run may do the same at this moment
+  fs::rename(new_best_path(dir, epoch), dir / kBest, none);
+  for (const fs::path& other : new_best_files(dir)) fs::remove(other, none);
+  if (progress.best_epoch == 0 || generation_of_best(dir) == best_generation(epoch)) return true;
+  progress.best_epoch = 0;
+  progress.best_accuracy = Progress().best_accuracy;
+  progress.best_loss = Progress().best_loss;
+  return false;
+}
+
+TensorMap load_best(const fs::path& dir) {
+  return weights::read_safetensors(dir / kBest).tensors;
+}
+
+Checkpoint load_last(const fs::path& dir) {
+  const fs::path last = dir / kLast;
+  if (!fs::exists(last)) {
+    throw Error("nothing to resume: " + last.string() +
+                " does not exist. Leave out --resume to start, or name the "
+                "folder of the earlier run with --out");
+  }
+  weights::SafetensorsFile weights = weights::read_safetensors(last);
+  const fs::path resume = resume_path(dir, entry(weights.metadata, "generation", last));
+  if (!fs::exists(resume)) {
+    throw Error("can't resume: " + resume.string() + ", which belongs to " + last.string() + ", is missing");
+  }
+  weights::SafetensorsFile rest = weights::read_safetensors(resume);
+  Checkpoint checkpoint;
+  try {
+    json progress = json::parse(entry(rest.metadata, "progress", resume));
+    name_sums(progress);
+    record::read_described(progress, "can't resume: " + resume.string(), checkpoint.progress);
+    checkpoint.config = weights::metadata_value(entry(rest.metadata, "config", resume));
+  } catch (const json::exception& error) {
+    throw Error("can't resume: " + resume.string() + " is damaged: " + error.what());
+  }
+  std::ranges::for_each(checkpoint.progress.epochs, leave_out_zeros);
+  // Written above as (C, H, W).
+  const json input = json::parse(entry(weights.metadata, "input", last), nullptr, false);
+  const bool shaped = input.is_array() && !input.empty() && input[0].is_number_integer();
+  const auto normalization = normalization_of(weights.metadata, shaped ? input[0].get<std::int64_t>() : 0);
+  if (!normalization) throw Error("can't resume: " + last.string() + " does not say how its images were normalised");
+  checkpoint.normalization = *normalization;
+  checkpoint.state = std::move(weights.tensors);
+  checkpoint.optimizer_state = std::move(rest.tensors);
+  return checkpoint;
+}
+
+}  // namespace evener::task

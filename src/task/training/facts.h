@@ -1,0 +1,13 @@
+// What all hosts of a run have to agree on. Inside task/ only.
+#pragma once
+
+#include <vector>
+
+#include "parallel/host_link.h"
+#include "task/training/job.h"
+
+namespace evener::task {
+
+std::vector<parallel::Fact> facts_of(const PreparedTraining::State& job);
+
+}  // namespace evener::task

@@ -1,0 +1,369 @@
+#include "task/training/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/module.h"
+#include "base/phase.h"
+#include "base/plural.h"
+#include "base/simd_level.h"
+#include "comm/device_communicator.h"
+#include "data/smaller_size.h"
+#include "network/batch_norm.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/training/backbone.h"
+#include "task/training/engine_choice.h"
+#include "task/training/evaluation.h"
+#include "task/training/facts.h"
+#include "task/training/known_parts.h"
+#include "task/training/limits.h"
+#include "task/training/resume_config.h"
+#include "task/training/stage_memory.h"
+#include "task/training/stages.h"
+#include "task/training/start.h"
+#include "task/training/training_memory.h"
+
+namespace evener::task {
+namespace {
+
+/// How many of the samples each class has.
+std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::vector<std::uint32_t>& samples) {
+  std::vector<std::int64_t> counts(dataset.classes().size());
+  for (const std::uint32_t sample : samples) {
+    ++counts.at(static_cast<std::size_t>(data::label_of(dataset, sample)));
+  }
+  return counts;
+}
+
+}  // namespace
+
+PreparedTraining::PreparedTraining(TrainOptions options, TrainObserver& observer)
+    : state_(std::make_unique<State>(std::move(options), observer)) {}
+
+PreparedTraining::PreparedTraining(PreparedTraining&& other) noexcept = default;
+
+PreparedTraining::~PreparedTraining() = default;
+
+const TrainOptions& PreparedTraining::options() const {
+  return state_->options;
+}
+
+void PreparedTraining::take_plan(placement::Plan plan) {
+  state_->options.trainer.device = plan.replicas.front().stages.front().device;
+  state_->options.plan = std::move(plan);
+}
+
+void PreparedTraining::take_batch(std::int64_t batch) {
+  state_->take_batch(batch);
+}
+
+void PreparedTraining::take_epochs(int epochs) {
+  TrainOptions& options = state_->options;
+  options.epochs = epochs;
+  options.schedule.warmup_epochs = std::min(options.schedule.warmup_epochs, static_cast<double>(epochs));
+}
+
+void look_at(TrainOptions options, TrainObserver& observer) {
+  options.data.look_only = true;
+  options.resume = false;  // a look at the start of a run; the checkpoint is compared when it goes on
+  const TrainJob job(PreparedTraining(std::move(options), observer));
+}
+
+TrainJob::TrainJob(PreparedTraining training) : training_(std::move(training)) {
+  training_.state().settle(Trials(training_));
+}
+
+std::vector<parallel::Fact> TrainJob::facts() const {
+  return facts_of(training_.state());
+}
+
+std::size_t TrainJob::shared_bytes() const {
+  return training_.state().shared_bytes(plan());
+}
+
+const placement::Plan& TrainJob::plan() const {
+  return training_.options().plan;
+}
+
+void TrainJob::end_by(double at_s) {
+  training_.state().end_by_s = at_s;
+}
+
+void TrainJob::leave_out(int rank) {
+  placement::Plan& plan = training_.state().options.plan;
+  plan = placement::without_replica(std::move(plan), rank);
+}
+
+bool TrainJob::is_complete() const {
+  const PreparedTraining::State& job = training_.state();
+  if (job.progress.step > 0) return false;
+  return job.progress.epoch >= job.options.epochs || job.has_reached_accuracy() || job.has_lost_patience();
+}
+
+void TrainJob::rewind() {
+  PreparedTraining::State& job = training_.state();
+  // What was loaded and prepared belongs to the time before.
+  job.clock = Stopwatch();
+  job.load_s = job.init_s = job.setup.load_s = 0;
+  if (has_checkpoint(job.options.out)) {
+    job.resume(load_last(job.options.out));
+  } else {
+    job.progress = {};
+  }
+}
+
+bool PreparedTraining::State::has_reached_accuracy() const {
+  return progress.best_epoch != 0 && options.until_accuracy > 0 && progress.best_accuracy >= options.until_accuracy;
+}
+
+bool PreparedTraining::State::has_lost_patience() const {
+  return progress.best_epoch != 0 && options.patience > 0 && progress.epoch - progress.best_epoch >= options.patience;
+}
+
+PreparedTraining::State::State(TrainOptions chosen, TrainObserver& told)
+    : options(std::move(chosen)), observer(told), data(open()), setup(describe()) {
+  prepare();
+}
+
+data::OpenedData PreparedTraining::State::open() {
+  mark_critical_thread();
+  network::build(options.model, {});  // a name that is unknown is told before images are decoded for minutes
+  require_data_of_run(options);
+  data::DataOptions data_options = options.data;
+  data_options.progress = loading_progress(LoadingStep::kDecode);
+  data_options.before_decoding = [this](std::size_t images, const data::ImageShape& shape) {
+    if (options.epochs == 0 || options.finds_batch) return;
+    network::ModelOptions model;
+    model.input = network::Shape{shape.channels, shape.height, shape.width};
+    TrainingWork work = training_work(options, options.plan);
+    work.image = shape;
+    work.images = work.train_images = images;
+    work.images_are_loaded = false;
+    require_memory_for(network::build(options.model, model), work);
+  };
+  data::OpenedData opened = data::open_data(data_options);
+  if (options.resume) {
+    resume_parts(options, opened);
+  } else {
+    inherit_parts(options, opened);
+  }
+  if (options.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
+    throw Error("no images to evaluate on in '" + options.data.location +
+                "': it has neither a validation nor a test part; name another folder, or give --split");
+  }
+  if (options.epochs > 0 && opened.split.train.empty()) {
+    throw Error("no images to train on in '" + options.data.location +
+                "' after the split; give --split a larger first number");
+  }
+  options.quantization = quantization_of(options, *opened.dataset);
+  load_s = clock.seconds();
+  return opened;
+}
+
+data::Progress PreparedTraining::State::loading_progress(LoadingStep step) {
+  return [this, step](std::size_t done, std::size_t images) { observer.on_loading(step, done, images); };
+}
+
+TrainSetup PreparedTraining::State::describe() {
+  TrainSetup described(build_network(options, *data.dataset));
+  const bool has_boxes = data.dataset->target_kind() == data::TargetKind::kBoxes;
+  require_same_kind(described.network, has_boxes, options.data.location);
+  if (has_boxes) options.trainer.criterion = network::multi_box(options.box_loss);
+  if (has_boxes && options.epochs > 0) require_objects(data, options.data.location);
+  described.network.freeze(matching_parameters(described.network, options.freeze));
+  if (const std::string text = freeze_text(described.network); !text.empty()) described.notes.push_back(text);
+  if (options.backbone_rate != 1) {
+    described.network.set_rates(backbone_parameters(described.network), options.backbone_rate);
+  }
+  if (options.frozen_batch_norm) {
+    described.network.freeze_statistics(described.network.anchors().empty() ? "" : kDetectorsPart);
+  }
+  if (!options.quantization.empty()) {
+    described.notes.push_back(fmt::format(
+        "quantisation-aware: {} layers compute with quantised weights, and learn the scales of their values",
+        options.quantization.weight_bits.size()));
+  }
+  if (options.epochs > 0 && options.accumulate > 1 && network::has_batch_norm(described.network)) {
+    described.notes.push_back("batch-norm takes the statistics of each part of a batch alone, which changes what is " +
+                              ("learnt (--accumulate " + std::to_string(options.accumulate) + ")"));
+  }
+  const std::int64_t outputs =
+      has_boxes ? network::detected_classes(described.network) : element_count(described.network.output_shape());
+  if (const auto classes = static_cast<std::int64_t>(data.dataset->classes().size()); outputs > classes) {
+    described.notes.push_back("the network has " + std::to_string(outputs) + " outputs and the data " +
+                              std::to_string(classes) + " classes: the last " + std::to_string(outputs - classes) +
+                              " stand for nothing");
+  }
+  if (options.epochs > 0 && !data.split.val.empty() && data.split.val.size() < kFewJudged) {
+    described.notes.push_back(
+        fmt::format("only {} to validate on: which weights are the best is mostly chance; {}",
+                    counted(data.split.val.size(), "image"),
+                    data.came_divided ? "put more into the part for it" : "give --split a larger second number"));
+  }
+  described.image = data.dataset->shape();
+  described.classes = data.dataset->classes();
+  described.images = data.dataset->size();
+  described.train_images = data.split.train.size();
+  described.val_images = data.split.val.size();
+  described.test_images = data.split.test.size();
+  if (!has_boxes) {
+    described.train_counts = class_counts(*data.dataset, data.split.train);
+    described.val_counts = class_counts(*data.dataset, data.split.val);
+  }
+  described.skipped = data.skipped;
+  described.steps_per_epoch = steps_per_epoch();
+  return described;
+}
+
+std::int64_t PreparedTraining::State::steps_per_epoch() const {
+  return (static_cast<std::int64_t>(data.split.train.size()) + options.batch - 1) / options.batch;
+}
+
+void PreparedTraining::State::prepare() {
+  if (options.epochs > 0) require_possible_training();
+  if (options.epochs > 0 && !options.finds_batch) require_possible_batch();
+  require_visible_crop(options.augment, setup.image);
+  std::optional<Checkpoint> checkpoint;
+  if (options.resume) checkpoint = load_last(options.out);
+  open_engine(checkpoint ? engine_of(checkpoint->config) : "");
+  if (options.data_on_device) require_data_on_device(options.plan, options.augment, setup.engine);
+  config = resume_config(options, setup);
+  if (checkpoint) {
+    if (knows_its_images(options)) config["data"] = checkpoint->config["data"];  // wherever they lie now
+    require_same_config(checkpoint->config, config);
+    setup.normalization = checkpoint->normalization;
+    setup.normalized_by = "checkpoint";
+    resume(std::move(*checkpoint));
+  } else {
+    Start start = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
+    setup.normalization = start.normalization;
+    setup.normalized_by = start.normalized_by;
+    setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
+    state = std::move(start.state);
+    setup.head_fit = start.head_fit;
+    setup.begins_with_head = start.head_fit.has_value();
+  }
+}
+
+void PreparedTraining::State::take_batch(std::int64_t batch) {
+  options.batch = batch;
+  require_possible_batch();
+  setup.steps_per_epoch = steps_per_epoch();
+  config = resume_config(options, setup);
+}
+
+void PreparedTraining::State::settle(const Trials& trials) {
+  setup.epochs = options.epochs;
+  if (placement::stage_count(options.plan) > 1) divide_layers(trials);
+  if (options.epochs > 0) require_stage_memory(options, setup.network, setup.division);
+  info = {.model = options.model,
+          .classes = setup.classes,
+          .image = setup.image,
+          .mean = setup.normalization.mean,
+          .standard_deviation = setup.normalization.standard_deviation,
+          .crop = options.data.crop,
+          .quantization = options.quantization};
+  for (int rank = 0; rank < std::max(1, placement::rank_count(options.plan)); ++rank) {
+    setup.loader_threads = std::max(setup.loader_threads, loader_threads(options.plan, rank));
+    const std::string why = engine->trainer_refusal(network_of(rank), replica_options(rank).trainer);
+    if (!why.empty()) throw UsageError(why);
+  }
+  if (could_exchange_on_devices(options.plan)) {
+    setup.notes.push_back(exchanges_on_devices(options.plan)
+                              ? "the GPUs exchange gradients by NCCL " + comm::device_group_version()
+                              : "the GPUs exchange gradients through host memory, which is slower: " +
+                                    comm::why_no_device_groups());
+  }
+  init_s = clock.seconds() - load_s;
+  setup.load_s = load_s;
+  observer.on_setup(setup, options);
+  for (const auto& note : data.notes) observer.on_note(note);
+  tell_memory();
+}
+
+void PreparedTraining::State::divide_layers(const Trials& trials) {
+  require_possible_stages(options, setup);
+  const auto estimated = [&] {
+    return Division{divided_layers(options, setup.network, estimated_costs(setup.network, options.plan)),
+                    micro_batch_count(options, setup.network)};
+  };
+  try {
+    const bool by_estimates =
+        options.data.look_only || placement::has_other_hosts(options.plan);  // hosts measure differently
+    setup.division = by_estimates ? estimated() : trials.division_of(options.plan);
+  } catch (const Interrupted&) {
+    throw Interrupted("interrupted while layers were timed, to divide them; nothing was trained or written");
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    setup.notes.push_back(std::string("the network is divided by estimates, as its layers couldn't be timed: ") +
+                          error.what());
+    setup.division = estimated();
+  }
+  for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
+}
+
+void PreparedTraining::State::tell_memory() const {
+  if (options.epochs == 0 || placement::uses_accelerator(options.plan)) return;
+  const MemoryEstimate estimate = estimated_memory(setup.network, training_work(options, options.plan, setup));
+  if (options.data.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
+}
+
+void PreparedTraining::State::open_engine(const std::string& before) {
+  EngineChoice choice{options.engine, ""};
+  if (options.engine == "auto") {
+    EngineQuestion question{setup.network, options.trainer, {&options.plan}, before};
+    for (const auto& plan : options.candidates) question.plans.push_back(&plan);
+    const bool usable = module_status("native").state == ModuleState::kUsable;
+    const auto native = usable ? engine::open_engine("native") : nullptr;
+    choice = choose_engine(question, native.get(), simd_level());
+  }
+  engine = options.open_engine ? options.open_engine(choice.name) : engine::open_engine(choice.name);
+  setup.engine = choice.name;
+  setup.engine_reason = choice.reason;
+  // A step of the native engine is shorter than waking another thread and taking a batch from it, unless the images
+  // are changed first.
+  const bool alone = choice.name == "native" && !options.augment.any();
+  if (alone && !options.loader_threads) options.loader_threads = 0;
+  setup.engine_reads_data = alone && *options.loader_threads == 0;
+}
+
+void PreparedTraining::State::require_possible_training() const {
+  const auto& parameters = setup.network.parameters();
+  if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
+    throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
+  }
+  if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer);
+}
+
+void PreparedTraining::State::require_possible_batch() const {
+  require_trainable_batch(setup.network, setup.train_images, options.batch, options.accumulate);
+  require_memory_for(setup.network, training_work(options, options.plan, setup));
+}
+
+void PreparedTraining::State::require_memory_for(const network::Network& network, const TrainingWork& work) const {
+  if (placement::uses_accelerator(options.plan)) return;  // it has memory of its own, and says itself when that is full
+  const network::Shape& input = network.input_shape();
+  const bool may_be_smaller = !options.data.width && input.size() == 3;
+  require_memory(network, work, may_be_smaller ? data::smaller_size({input[0], input[1], input[2]}) : "");
+}
+
+void PreparedTraining::State::resume(Checkpoint checkpoint) {
+  network::check_state(setup.network, checkpoint.state, (options.out / "last.safetensors").string());
+  state = std::move(checkpoint.state);
+  optimizer_state = std::move(checkpoint.optimizer_state);
+  progress = std::move(checkpoint.progress);
+  if (const int best = progress.best_epoch; !settle_best(options.out, progress)) {
+    setup.notes.push_back("best.safetensors is not of epoch " + std::to_string(best) +
+                          ", which was the best one: the best is looked for among the epochs from here on");
+  }
+  setup.begins_with_head = !progress.epochs.empty() && progress.epochs.front().head_only;
+  setup.resumed_epoch = progress.epoch;
+  setup.resumed_step = progress.step;
+}
+
+}  // namespace evener::task

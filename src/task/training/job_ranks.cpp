@@ -1,0 +1,148 @@
+// What each rank of a training is made of, and does: its network, its options, how it exchanges with the others.
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/heap.h"
+#include "base/module.h"
+#include "base/phase.h"
+#include "comm/device_communicator.h"
+#include "parallel/data_parallel.h"
+#include "parallel/first_shares.h"
+#include "task/detect/training_judge.h"
+#include "task/training/copied_files.h"
+#include "task/training/evaluation.h"
+#include "task/training/job.h"
+#include "task/training/limits.h"
+#include "task/training/stages.h"
+
+namespace evener::task {
+
+const network::Network& PreparedTraining::State::network_of(const Division& division, int rank) const {
+  if (division.stages.empty()) return setup.network;
+  return division.stages[static_cast<std::size_t>(rank) % division.stages.size()].network;
+}
+
+int PreparedTraining::State::loader_threads(const placement::Plan& plan, int rank) const {
+  return options.loader_threads.value_or(usual_loader_threads(plan, rank));
+}
+
+parallel::ReplicaOptions PreparedTraining::State::replica_options(const placement::Plan& plan, const Division& division,
+                                                                  int rank) const {
+  parallel::ReplicaOptions replica;
+  replica.trainer = options.trainer;
+  replica.trainer.accumulate = options.accumulate;
+  replica.trainer.shared.batch = options.batch;
+  replica.trainer.mean = setup.normalization.mean;
+  replica.trainer.standard_deviation = setup.normalization.standard_deviation;
+  if (!plan.replicas.empty()) {
+    const placement::PlanStage& stage = placement::stage_of(plan, rank);
+    replica.trainer.device = stage.device;
+    replica.trainer.threads = stage.threads;
+    replica.trainer.cpus = stage.cpus;
+    replica.speed_factor = stage.factor;
+  }
+  replica.local_batch_norm = options.local_batch_norm;
+  replica.always_exchange = options.always_exchange;
+  replica.devices_exchange = exchanges_on_devices(plan);
+  replica.wire = options.wire;
+  replica.batch = options.batch;
+  replica.accumulate = options.accumulate;
+  replica.loader = {options.batch, loader_threads(plan, rank)};
+  replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
+  replica.train_samples = data.split.train;
+  replica.evaluation_parts = {data.split.val, data.split.test};
+  if (setup.network.anchors().empty()) {
+    replica.confusion_classes = confusion_classes(setup.classes.size());
+  } else {
+    replica.judge = make_detection_judge(setup.network, setup.classes.size());
+  }
+  const bool on_cpu = replica.trainer.device.kind == DeviceKind::kCpu;
+  if (on_cpu ? setup.engine_reads_data : options.data_on_device) {
+    replica.trainer.resident = data.dataset;
+    replica.trainer.resident_threads = std::max(1, replica.loader.threads);
+    replica.loader.pixels = false;
+  }
+  if (!division.stages.empty()) {
+    fill_stage(options, plan, setup.network, division, rank % static_cast<int>(division.stages.size()), replica);
+  }
+  return replica;
+}
+
+/// Whether gradients are exchanged, and every replica is a GPU of its own.
+bool PreparedTraining::State::could_exchange_on_devices(const placement::Plan& plan) const {
+  const bool exchanges = plan.replicas.size() > 1 || options.always_exchange;
+  if (!exchanges || options.host_exchange || options.wire != comm::Wire::kFloat32) return false;
+  if (std::string_view(engine->name()) != "torch") return false;
+  return std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
+    const placement::PlanStage& first = replica.stages.front();
+    return replica.stages.size() == 1 && first.device.kind == DeviceKind::kCuda && first.factor == 1;
+  });
+}
+
+bool PreparedTraining::State::exchanges_on_devices(const placement::Plan& plan) const {
+  if (!could_exchange_on_devices(plan)) return false;
+  module_status("torch_cuda");  // it brings NCCL along, which is found by its name then
+  return comm::why_no_device_groups().empty();
+}
+
+std::size_t PreparedTraining::State::shared_bytes(const placement::Plan& plan) const {
+  const auto replicas = static_cast<int>(plan.replicas.size());
+  // An exchange takes place as such where the user asked for it.
+  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
+  const bool divided = placement::stage_count(plan) > 1;
+  if (replicas < 2 || asked || divided || placement::uses_accelerator(plan)) return 0;
+  return engine->shared_bytes(setup.network, replica_options(plan, {}, 0).trainer, replicas);
+}
+
+void PreparedTraining::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {
+  trainer.load_state(state);
+  if (!optimizer_state.empty()) trainer.load_optimizer_state(optimizer_state);
+  if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
+  state.clear();
+  optimizer_state.clear();
+  give_back_freed_memory();  // what comes now has other sizes, and would lie beside what these leave
+}
+
+TrainResult TrainJob::run(const parallel::Seat& seat) {
+  PreparedTraining::State& job = training_.state();
+  const Stopwatch starting;
+  parallel::ReplicaOptions options = job.replica_options(seat.rank);
+  if (seat.group != nullptr) {
+    options.on_progress = [seat](std::int64_t epoch, std::int64_t step) {
+      seat.group->set_progress(seat.local_rank, epoch, step);
+    };
+  }
+  options.stage.own_process = seat.own_process;
+  parallel::Channels channels = seat.channels();
+  {
+    const PhaseMark mark(Phase::kConnect);
+    channels.control->barrier();
+  }
+  parallel::Replica replica(*job.engine, job.network_of(seat.rank), job.data.dataset, std::move(options),
+                            std::move(channels));
+  return parallel::telling_failure(seat, [&]() -> TrainResult {
+    const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
+    job.give_first_state(replica.trainer(), seat);
+    if (seat.rank != 0) {
+      replica.serve();
+      return {};
+    }
+    job.init_s += starting.seconds();
+    const bool may_leave = seat.hosts == 1 && seat.stages == 1 && !replica.exchanges_on_devices();
+    parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
+    TrainResult result = lead_training(job, replicas, replica.trainer());
+    if (result.status == record::Status::kDone && job.options.epochs > 0) {
+      result.copies = copies_after_training(job.data, placement::cpu_threads(job.options.plan));
+    }
+    result.devices = replicas.reports();
+    result.stages = replicas.stage_work();
+    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
+    replicas.finish();
+    result.times.load = job.load_s;
+    result.times.init = job.init_s;
+    return result;
+  });
+}
+
+}  // namespace evener::task

@@ -1,0 +1,54 @@
+// What is refused before the work starts: batches that can't fit into memory or that batch-norm can't take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/precision.h"
+#include "data/augment.h"
+#include "data/open/open_data.h"
+#include "engine/engine.h"
+#include "network/network.h"
+#include "placement/plan.h"
+
+namespace evener::task {
+
+/// Fewer images than this tell little: a share of 29 is uncertain by 18 points (95 %).
+constexpr std::size_t kFewJudged = 30;
+
+/// Throws Error when `out` can't be written to or has no room for the checkpoints of a run: last, best, the optimiser's
+/// state, and a second copy of the largest while it is replaced.
+void require_disk_space(const std::filesystem::path& out, const network::Network& network,
+                        const engine::OptimizerOptions& optimizer);
+
+/// Throws UsageError when some batch of an epoch, or one of the `accumulate` parts that it is computed in, would have
+/// one value per channel in a batch-norm layer, whose variance is then undefined: one image where the layer sees one
+/// pixel.
+void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch,
+                             int accumulate);
+
+/// How few samples of what is computed at once (a batch, or a micro-batch) a replica can train on: 2 where it takes a
+/// batch-norm layer's statistics from its own samples and these have one value per channel each, else 1.
+std::int64_t least_share(const network::Network& network, bool local_batch_norm);
+
+/// Throws UsageError where an augmentation could move all of an image out of sight.
+void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image);
+
+/// Throws UsageError where images can't stay on the devices of `plan`: there are none but CPUs, or each epoch changes
+/// the images in a way that the engine's devices can't.
+void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment,
+                            const std::string& engine);
+
+/// How many threads prepare the batches of a rank where nobody says: beside a GPU half of the cores that no CPU replica
+/// computes on, divided among the GPUs, but 16 at most; beside a CPU, which computes on all cores, one.
+int usual_loader_threads(const placement::Plan& plan, int rank);
+
+/// Throws UsageError where the data has boxes and the network is a classifier, or the other way round.
+void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data);
+
+/// Throws Error where none of the images to train a detector on has an object.
+void require_objects(const data::OpenedData& data, const std::string& name);
+
+}  // namespace evener::task

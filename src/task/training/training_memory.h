@@ -1,0 +1,67 @@
+// How much memory a training takes on CPUs: the one estimate, which plan, info, --dry-run, --batch max and refusals
+// tell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "data/image_shape.h"
+#include "engine/engine.h"
+#include "network/network.h"
+#include "task/training/train.h"
+
+namespace evener::task {
+
+/// What decides about it, beside the network.
+struct TrainingWork {
+  std::string engine = "torch";
+  engine::TrainerOptions trainer = {};
+  data::ImageShape image = {};  // of the decoded images
+  std::size_t images = 0;       // of all parts
+  std::size_t train_images = 0;
+  std::int64_t batch = 1;
+  int accumulate = 1, replicas = 1;
+  int threads = 1;                // of a replica
+  bool images_are_loaded = true;  // already
+  bool loads_batches = true;      // false: the engine reads images where they lie
+};
+/// Of what was asked for, on `plan`, before the data and the engine are known.
+TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan);
+/// Of a training that is described.
+TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan, const TrainSetup& setup);
+
+/// What a training takes at its peak, and what of that is still to come.
+struct MemoryEstimate {
+  std::int64_t program_bytes = 0;  // the program with its libraries
+  std::int64_t image_bytes = 0;    // decoded images that stay in memory
+  std::int64_t batch_bytes = 0;    // pixels of batches that loaders hold
+  std::int64_t weight_bytes = 0;   // weights, the optimiser's values, running statistics, and the best weights so far
+  std::int64_t step_bytes = 0;     // values and gradients of a step, or the copies that a checkpoint is written from
+  bool is_checkpoint = false;      // the latter, which is more
+  std::int64_t images_at_once = 0;
+  std::int64_t free_bytes = 0;     // now
+  std::int64_t to_come_bytes = 0;  // of what is estimated, what isn't there yet
+
+  std::int64_t total_bytes() const { return program_bytes + image_bytes + batch_bytes + weight_bytes + step_bytes; }
+  /// Whether so much is to come that little would be left free.
+  bool is_tight() const;
+  /// Whether it is worth a word: much in itself, or a good part of what is free.
+  bool is_much() const;
+};
+MemoryEstimate estimated_memory(const network::Network& network, const TrainingWork& work);
+
+/// "memory: about 4.9 GB at the peak: 4.49 GB for gradients and the activations of 64 images at once, ...; 23 GB are
+/// free"; of a tight one a warning that tells what to do.
+std::string memory_text(const MemoryEstimate& estimate);
+/// Of that what is known without the data: all but the decoded images.
+std::string memory_without_images_text(const MemoryEstimate& estimate);
+
+/// The largest batch that takes no more than is available; 0 = none.
+std::int64_t predicted_largest_batch(const network::Network& network, TrainingWork work);
+
+/// Throws Error naming the largest batch that fits when the training would need more than the memory that is
+/// available. `smaller_size`: of images, such as "299x224", to recommend; empty = none in particular.
+void require_memory(const network::Network& network, const TrainingWork& work, const std::string& smaller_size = "");
+
+}  // namespace evener::task

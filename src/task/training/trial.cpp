@@ -1,0 +1,353 @@
+#include "task/training/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/message.h"
+#include "base/statistics.h"
+#include "base/stop.h"
+#include "parallel/data_parallel.h"
+#include "parallel/first_shares.h"
+#include "parallel/launcher.h"
+#include "parallel/pipeline.h"
+#include "task/training/batch_search.h"
+#include "task/training/evaluation.h"
+#include "task/training/job.h"
+#include "task/training/limits.h"
+#include "task/training/stage_memory.h"
+#include "task/training/stages.h"
+#include "task/training/step_times.h"
+#include "task/training/training_memory.h"
+#include "task/training/training_profile.h"
+
+namespace evener::task {
+namespace {
+
+void leave_if_stopped() {
+  if (stop_requested())
+    throw Interrupted("interrupted while placements were tried out; nothing was trained or written");
+}
+
+/// Runs `body`, which returns messages, in processes of their own, and returns what rank 0's message says.
+template <class Result>
+Result run_apart(const placement::Plan& plan, const parallel::RankBody& body, std::size_t shared_bytes = 0) {
+  leave_if_stopped();
+  parallel::LaunchOptions launch;
+  launch.always_fork = true;
+  launch.shared_bytes = shared_bytes;
+  return unpack_message<Result>(parallel::run_ranks(plan, body, launch).front(), "the result of a trial");
+}
+
+placement::Plan plan_of_one() {
+  placement::Plan plan;
+  plan.text = "cpu/t1";
+  plan.replicas = {{0, {placement::PlanStage{}}, 1.0}};
+  plan.processes = {{{0}}};
+  return plan;
+}
+
+TrainOptions with_plan(TrainOptions options, const placement::Plan& plan) {
+  options.plan = plan;
+  return options;
+}
+
+/// The first steps of a size are not timed: they make primitives and memory that later ones reuse.
+constexpr std::int64_t kWarmUpTrialSteps = 2;
+constexpr std::int64_t kFewestSteps = 3;
+constexpr std::size_t kMostSteps = 5000;
+/// The smallest batch has so many images for each replica: enough for a batch-norm that sees one pixel of each.
+constexpr std::int64_t kFewestImages = 4;
+constexpr std::int64_t kClimb = 3;
+constexpr double kSmallShare = 0.2, kEvaluateShare = 0.1;  // of the time
+
+/// A trial of one plan, as rank 0 leads it.
+class Trial {
+ public:
+  Trial(const PreparedTraining::State& job, parallel::Replica& replica, parallel::Shares shares, std::int64_t batch,
+        double seconds)
+      : job_(job), replica_(replica), shares_(std::move(shares)), batch_(batch), end_s_(now_s() + seconds) {}
+
+  TrialResult measure() {
+    const std::int64_t least = std::min(batch_, kFewestImages * replica_.ranks());
+    const double seconds = end_s_ - now_s();
+    add(time_steps(least, 0, 1));
+    const std::int64_t small = small_size(least);
+    if (small > least && affordable(small + batch_)) add(time_steps(small, kSmallShare * seconds, kFewestSteps));
+    // Larger batches take less time per image, so a whole batch that looks too long now may look affordable after the
+    // next larger size was timed.
+    for (std::int64_t size = kClimb * least; size < batch_ && !affordable(batch_) && affordable(size); size *= kClimb) {
+      add(time_steps(size, 0, 1));
+    }
+    if (batch_ > least && affordable(batch_)) {
+      const double evaluating = job_.setup.val_images > 0 ? kEvaluateShare * seconds : 0;
+      add(time_steps(batch_, end_s_ - now_s() - evaluating, kFewestSteps));
+    }
+    if (result_.sizes.back().images == batch_) evaluate();
+    return std::move(result_);
+  }
+
+ private:
+  /// A size between the least and the whole batch: that of the epoch's last batch if it is clearly smaller.
+  std::int64_t small_size(std::int64_t least) const {
+    const std::int64_t last = static_cast<std::int64_t>(job_.setup.train_images) % batch_;
+    return last > least && last <= batch_ * 3 / 4 ? last : batch_ / 3;
+  }
+
+  void add(TrialSteps steps) {
+    image_s_ = median(steps.seconds).value_or(0) / static_cast<double>(steps.images);
+    result_.sizes.push_back(std::move(steps));
+  }
+
+  /// Whether there is time for the fewest steps of so many images.
+  bool affordable(std::int64_t images) const {
+    return image_s_ * static_cast<double>((kWarmUpTrialSteps + kFewestSteps) * images) <= end_s_ - now_s();
+  }
+
+  /// At least `fewest` steps after the warm-up.
+  TrialSteps time_steps(std::int64_t images, double seconds, std::int64_t fewest) {
+    const double end_s = now_s() + seconds;
+    parallel::DataParallel replicas(replica_, shares_, images, /*may_leave=*/false);
+    const std::int64_t per_epoch =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(job_.setup.train_images) / images);
+    TrialSteps steps;
+    steps.images = images;
+    StepTimes times;
+    const auto add = [&](double seconds, const parallel::StepResult& result) {
+      // Also a step whose loss is not finite was computed.
+      const std::int64_t known = result.applied ? result.steps : 1;
+      for (const StepTimes::Step& each : times.pass(seconds, known)) steps.seconds.push_back(each.seconds);
+    };
+    for (std::int64_t step = 0;; ++step) {
+      leave_if_stopped();
+      if (step % per_epoch == 0) replicas.start_epoch(++epoch_, per_epoch * images, 0);
+      if (step == kWarmUpTrialSteps) replicas.settle();
+      const Stopwatch clock;
+      const parallel::StepResult& result = replicas.step(/*learning_rate=*/0);
+      if (step >= kWarmUpTrialSteps) {
+        times.give(images);
+        add(clock.seconds(), result);
+      }
+      if (steps.seconds.size() >= kMostSteps) break;
+      if (step + 1 >= kWarmUpTrialSteps + fewest && now_s() > end_s) break;
+    }
+    const Stopwatch waiting;
+    const parallel::StepResult& rest = replicas.settle();
+    add(waiting.seconds(), rest);
+    return steps;
+  }
+
+  void evaluate() {
+    const auto images = std::min<std::int64_t>(static_cast<std::int64_t>(job_.setup.val_images), 4 * batch_);
+    if (images == 0) return;
+    parallel::DataParallel replicas(replica_, shares_, batch_, /*may_leave=*/false);
+    const auto once = [&] {
+      const Stopwatch clock;
+      replicas.evaluate(static_cast<std::int64_t>(EvaluationPart::kValidation), images, stop_requested);
+      leave_if_stopped();
+      return clock.seconds();
+    };
+    once();
+    result_.evaluate_images_per_s = static_cast<double>(images) / once();
+  }
+
+  const PreparedTraining::State& job_;
+  parallel::Replica& replica_;
+  const parallel::Shares shares_;
+  const std::int64_t batch_;
+  const double end_s_;
+  double image_s_ = 0;  // of the last size
+  std::int64_t epoch_ = 0;
+  TrialResult result_;
+};
+
+}  // namespace
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<TrialSteps> auto& steps) {
+  visitor.value("images", steps.images);
+  visitor.value("seconds", steps.seconds);
+}
+
+template <typename Visitor>
+void describe(Visitor& visitor, Of<TrialResult> auto& result) {
+  visitor.value("sizes", result.sizes);
+  visitor.value("evaluate_images_per_s", result.evaluate_images_per_s);
+}
+
+const TrainSetup& Trials::setup() const {
+  return job_.setup;
+}
+
+const TrainOptions& Trials::options() const {
+  return job_.options;
+}
+
+std::int64_t Trials::batch() const {
+  return std::min<std::int64_t>(job_.options.batch, static_cast<std::int64_t>(job_.setup.train_images));
+}
+
+std::string Trials::refusal(const placement::Plan& plan) const {
+  if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
+  if (placement::stage_count(plan) > 1) {
+    try {
+      require_possible_stages(with_plan(job_.options, plan), job_.setup);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+  }
+  try {
+    if (placement::stage_count(plan) == 1) require_stage_memory(with_plan(job_.options, plan), job_.setup.network, {});
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  for (const auto& replica : plan.replicas) {
+    engine::TrainerOptions trainer = job_.replica_options(plan, {}, replica.rank).trainer;
+    trainer.stage = {0, placement::stage_count(plan)};
+    std::string why = job_.engine->trainer_refusal(job_.setup.network, trainer);
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
+TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
+  const double begin_s = now_s();
+  const Division division = placement::stage_count(plan) > 1 ? division_of(plan) : Division();
+  const auto body = [&](const parallel::Seat& seat) -> std::string {
+    const bool grouped = seat.ranks > 1 || job_.options.always_exchange;
+    parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
+    parallel::Replica replica(*job_.engine, job_.network_of(division, seat.rank), job_.data.dataset,
+                              job_.replica_options(plan, division, seat.rank), std::move(channels));
+    return parallel::telling_failure(seat, [&]() -> std::string {
+      parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
+      replica.trainer().load_state(job_.state);
+      if (seat.rank != 0) {
+        replica.serve();
+        return {};
+      }
+      Trial trial(job_, replica, std::move(shares), batch(), seconds - (now_s() - begin_s));
+      const TrialResult result = trial.measure();
+      parallel::Command finish;
+      finish.kind = parallel::Command::Kind::kFinish;
+      replica.lead(finish);
+      return pack_message(result);
+    });
+  };
+  return run_apart<TrialResult>(plan, body, job_.shared_bytes(plan));
+}
+
+std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
+  if (plan.replicas.size() != 1) {
+    throw UsageError("--batch max is found for one replica, and placement '" + plan.text + "' has " +
+                     std::to_string(plan.replicas.size()) + ": give a number");
+  }
+  if (placement::stage_count(plan) > 1) {
+    throw UsageError("--batch max is found for one stage, and placement '" + plan.text +
+                     "' has several: give a number");
+  }
+  // A batch is as large as all of its micro-batches, of which one at a time has to fit.
+  const std::int64_t parts = job_.options.accumulate;
+  const auto images = static_cast<std::int64_t>(job_.setup.train_images);
+  const std::int64_t most = (images + parts - 1) / parts;
+  if (!placement::uses_accelerator(plan)) {
+    // A fifth of what would fit is kept free, for what others begin meanwhile.
+    TrainingWork work = training_work(job_.options, plan, job_.setup);
+    work.accumulate = 1;
+    const std::int64_t fits = predicted_largest_batch(job_.setup.network, work);
+    return std::min(images, std::min(most, fits * 4 / 5) * parts);
+  }
+  const auto body = [&](const parallel::Seat& seat) {
+    const parallel::ReplicaOptions options = job_.replica_options(plan, {}, seat.rank);
+    return pack_message(largest_that_fits(most, [&](std::int64_t at_once) {
+      leave_if_stopped();
+      return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once, images);
+    }));
+  };
+  return std::min(images, run_apart<std::int64_t>(plan, body) * parts);
+}
+
+Division Trials::division_of(const placement::Plan& plan) const {
+  const auto found = divisions_.find(plan.text);
+  if (found != divisions_.end()) return found->second;
+  const TrainOptions options = with_plan(job_.options, plan);
+  const network::Network& network = job_.setup.network;
+  Division division;
+  division.micro_batches = micro_batch_count(options, network);
+  network::StageCosts costs;
+  if (options.cut.empty()) {
+    const std::int64_t images = images_of_micro_batch(options, division.micro_batches);
+    std::vector<std::vector<double>> seconds;
+    for (const auto& stage : plan.replicas.front().stages) {
+      std::vector<double>& of_layers = seconds.emplace_back();
+      for (const auto& layer : layer_times(stage, images)) of_layers.push_back(layer.forward_s + layer.backward_s);
+    }
+    costs = measured_costs(std::move(seconds), plan, images);
+  }
+  division.stages = divided_layers(options, network, std::move(costs));
+  require_stage_memory(options, network, division);
+  return divisions_[plan.text] = std::move(division);
+}
+
+StageForecast Trials::forecast(const placement::Plan& plan) const {
+  const Division division = division_of(plan);
+  const std::int64_t images = images_of_micro_batch(with_plan(job_.options, plan), division.micro_batches);
+  StageForecast forecast;
+  forecast.micro_batches = division.micro_batches;
+  forecast.schedule = job_.options.pipeline_schedule;
+  for (const StageMemory& stage : stage_memory(with_plan(job_.options, plan), job_.setup.network, division)) {
+    forecast.memory_bytes.push_back(stage.bytes());
+  }
+  for (const auto& replica : plan.replicas) {
+    std::vector<std::vector<parallel::StageTimes>> layers;
+    for (const auto& stage : replica.stages) layers.push_back(layer_times(stage, images));
+    auto times = stage_times(job_.setup.network, division.stages, layers, images, replica);
+    if (parallel::splits_backward(forecast.schedule)) {
+      for (auto& stage : times) stage.weights_s = stage.backward_s /= 2;  // each has the same multiplications
+    }
+    forecast.replicas.push_back(std::move(times));
+    forecast.update_s.push_back(update_seconds(division.stages, replica));
+  }
+  return forecast;
+}
+
+const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::PlanStage& device,
+                                                             std::int64_t images) const {
+  const std::string key = fmt::format("{} {} {}", device_text(device.device), device.threads, images);
+  if (const auto found = layer_times_.find(key); found != layer_times_.end()) return found->second;
+  TrainOptions options = with_plan(job_.options, plan_of_one());
+  options.plan.replicas.front().stages.front() = device;
+  options.batch = images;
+  options.accumulate = 1;
+  const auto body = [&](const parallel::Seat&) {
+    return pack_message(times_by_layer(profile_training(job_.setup, options), job_.setup.network));
+  };
+  return layer_times_[key] = run_apart<std::vector<parallel::StageTimes>>(options.plan, body);
+}
+
+double Trials::loader_images_per_s(double seconds) const {
+  const auto body = [&](const parallel::Seat&) {
+    parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), {}, 0);
+    // One after the other: whoever asks for batches reads along while it waits, which a replica that trains doesn't.
+    const int threads = std::max(1, std::exchange(options.loader.threads, 0));
+    data::Loader loader(job_.data.dataset, options.loader);
+    loader.start(data::epoch_order(options.train_samples, 1, 1), 1);
+    const Stopwatch clock;
+    std::int64_t images = 0;
+    for (std::uint64_t epoch = 2; clock.seconds() < seconds;) {
+      leave_if_stopped();
+      if (const data::Batch* batch = loader.next(); batch != nullptr) {
+        images += batch->count;
+      } else {
+        loader.start(data::epoch_order(options.train_samples, 1, epoch), epoch);
+        ++epoch;
+      }
+    }
+    return pack_message(threads * static_cast<double>(images) / clock.seconds());
+  };
+  return run_apart<double>(plan_of_one(), body);
+}
+
+}  // namespace evener::task

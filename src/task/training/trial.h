@@ -1,0 +1,67 @@
+// A few training steps under some plan, on the run's own data, in processes of their own that leave nothing behind:
+// what a planner measures.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "placement/plan.h"
+#include "task/training/stage_forecast.h"
+#include "task/training/train.h"
+
+namespace evener::task {
+
+/// Steps of one size of the batch, warm-up left out.
+struct TrialSteps {
+  std::int64_t images = 0;  // of the batch, over all replicas
+  std::vector<double> seconds;
+};
+
+struct TrialResult {
+  /// Ascending. The last is the whole batch, or less where there was no time for it.
+  std::vector<TrialSteps> sizes;
+  std::optional<double> evaluate_images_per_s;  // absent: nothing to validate on, or no time
+};
+
+/// Tries out on a prepared training what it may come to be: its plan, its batch, its steps.
+class Trials {
+ public:
+  /// `training` must outlive them.
+  explicit Trials(const PreparedTraining& training) : job_(training.state()) {}
+
+  const TrainSetup& setup() const;
+  const TrainOptions& options() const;
+  /// Images of a whole batch: no more than there are to train on.
+  std::int64_t batch() const;
+
+  /// Why this plan can't train here; "" = it can.
+  std::string refusal(const placement::Plan& plan) const;
+  /// Trains for about `seconds`, the start of the processes included, with rate 0. The least it does are some steps of
+  /// a few images, however long they take. Throws Interrupted, or Error when a replica failed.
+  TrialResult run(const placement::Plan& plan, double seconds) const;
+  /// The largest batch, of no more images than there are to train on, that the only replica of `plan` can train with.
+  /// A GPU is tried with real steps, in a process of its own; for a CPU it is predicted. 0: not even one. Throws
+  /// UsageError for several replicas.
+  std::int64_t largest_batch(const placement::Plan& plan) const;
+  /// How the network is divided over the stages of `plan`: as --cut says, or by measured times of the layers.
+  Division division_of(const placement::Plan& plan) const;
+  /// What the stages of `plan` take by the measured times of their layers.
+  StageForecast forecast(const placement::Plan& plan) const;
+  /// Images/s that the loader of one replica on the CPU prepares with nothing else to do.
+  double loader_images_per_s(double seconds) const;
+
+ private:
+  /// What each layer of the network takes in a training step of so many images, by its index, on the device of a stage
+  /// at its full speed. Layers that are computed as one count where the first of them stands. Measured once for each
+  /// device and number of threads.
+  const std::vector<parallel::StageTimes>& layer_times(const placement::PlanStage& device, std::int64_t images) const;
+
+  const PreparedTraining::State& job_;
+  mutable std::map<std::string, std::vector<parallel::StageTimes>> layer_times_;
+  mutable std::map<std::string, Division> divisions_;  // by the plan's text
+};
+
+}  // namespace evener::task

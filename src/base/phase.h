@@ -5,7 +5,7 @@
 
 namespace evener {
 
-/// What time is spent on; the names of design.md section 5.
+/// What time is spent on; docs/measuring.md tells them.
 enum class Phase : std::uint8_t {
   kSpawn,
   kConnect,

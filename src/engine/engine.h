@@ -51,8 +51,8 @@ class Engine {
                                                             const RunnerOptions& options, int count);
 
   /// Opens a file in which another program keeps a network. Throws Error naming the file and what is wrong with it,
-  /// such as an operator that is not known. The file is foreign: reading it may end the process, see
-  /// task/model_check.h.
+  /// such as an operator that is not known. Reading a foreign file may crash the process, so that
+  /// task/inference/inference_model.cpp does it in a child first.
   virtual std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path);
 
   /// Why the engine can't multiply matrices so ("" = it can).

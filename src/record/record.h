@@ -1,4 +1,4 @@
-// The record of a run: record.json and epochs.csv of design.md section 7, schema "evener-record-1". It has a part that
+// The record of a run: record.json and epochs.csv, schema "evener-record-1". It has a part that
 // is common to all tasks, and a part for each task that has keys of its own.
 // A missing value is absent here and null in the file, with a reason; never 0, never a guess.
 // record_fields.h names the keys of all these members: a new member needs a line there, and nothing else.

@@ -1,5 +1,5 @@
 // Where a network is quantised: the pass that puts FakeQuantize layers there, and the rule that chooses the places.
-// Which scales they have is not known here: task/quantize.h finds them.
+// Which scales they have is not known here: task/quantize/ finds them.
 #pragma once
 
 #include <map>

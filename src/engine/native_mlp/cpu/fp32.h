@@ -1,4 +1,4 @@
-// Inside engine/native: what depends on the precision, for units of one float32. level.cpp includes this or bf16.h.
+// What depends on the precision, for units of one float32. level.cpp includes this or bf16.h.
 #pragma once
 
 #include "engine/native_mlp/cpu/registers.h"

@@ -1,4 +1,4 @@
-// Inside engine/native: the same kernels compiled once per instruction set (CMakeLists.txt).
+// The same kernels compiled once per instruction set (CMakeLists.txt).
 #pragma once
 
 #include "engine/native_mlp/cpu/kernels.h"

@@ -1,4 +1,4 @@
-// Inside engine/native: softmax cross-entropy and squared error, with their derivatives.
+// Softmax cross-entropy and squared error, with their derivatives.
 #pragma once
 
 #include "engine/best_class.h"

@@ -1,4 +1,4 @@
-// Inside engine/native: what brings operands into the kernels' layouts, and the update as a pass of its own.
+// What brings operands into the kernels' layouts, and the update as a pass of its own.
 #pragma once
 
 #include "engine/native_mlp/cpu/products.h"

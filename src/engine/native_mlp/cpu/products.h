@@ -1,4 +1,4 @@
-// Inside engine/native: the three products of a layer.
+// The three products of a layer.
 #pragma once
 
 #include "engine/native_mlp/cpu/tile.h"

@@ -1,4 +1,4 @@
-// Inside engine/native: registers of the level that is compiled. Everything has internal linkage: each level is
+// Registers of the level that is compiled. Everything has internal linkage: each level is
 // compiled for another instruction set.
 #pragma once
 

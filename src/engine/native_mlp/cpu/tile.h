@@ -1,4 +1,4 @@
-// Inside engine/native: what is done with registers, and the product of one tile. Comes after fp32.h or bf16.h.
+// What is done with registers, and the product of one tile. Comes after fp32.h or bf16.h.
 #pragma once
 
 #include "engine/kernels/tile_product.h"

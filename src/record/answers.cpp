@@ -20,16 +20,16 @@ template <typename Fields>
 void describe(Fields& fields, Of<AnsweredImage> auto& answer) {
   fields.required("class", answer.found);
   fields.required("file", answer.file);
-  fields.value("is_probability", answer.is_probability);
+  fields.required("is_probability", answer.is_probability);
   fields.value("map", answer.map_base64);
   fields.required("png", answer.png_base64);
   fields.required("score", answer.score);
   fields.value("sure_mistake", answer.is_sure_mistake);
   fields.value("sure_right", answer.is_sure_right);
-  fields.value("true_class", answer.truth);
+  fields.required("true_class", answer.truth);
   // Both become parts of a page.
-  fields.check("png", !answer.png_base64.empty() && from_base64(answer.png_base64), "the image is damaged");
-  fields.check("map", from_base64(answer.map_base64).has_value(), "the image is damaged");
+  fields.check("png", !answer.png_base64.empty() && from_base64(answer.png_base64), "expected an image in base64");
+  fields.check("map", from_base64(answer.map_base64).has_value(), "expected an image in base64");
 }
 
 void write_answers(const std::filesystem::path& path, const std::vector<AnsweredImage>& answers) {

@@ -37,9 +37,9 @@ template <typename Fields>
 void describe(Fields& fields, Of<DetectedClass> auto& one) {
   fields.required("class", one.name);
   fields.value("coco", one.coco);
-  fields.value("precision", one.precision);
-  fields.value("recall", one.recall);
-  fields.value("score", one.score);
+  fields.required("precision", one.precision);
+  fields.required("recall", one.recall);
+  fields.required("score", one.score);
   fields.required("true_boxes", one.true_boxes);
   fields.value("voc_2007", one.voc_2007);
   fields.value("voc_2010", one.voc_2010);
@@ -52,20 +52,20 @@ void describe(Fields& fields, Of<DetectedClass> auto& one) {
 template <typename Fields>
 void describe(Fields& fields, Of<MissedImage> auto& image) {
   fields.required("file", image.file);
-  fields.value("jpeg", image.jpeg_base64);
+  fields.required("jpeg", image.jpeg_base64);
   fields.required("missed", image.missed);
   fields.required("wrong", image.wrong);
-  fields.check("jpeg", from_base64(image.jpeg_base64).has_value(), "the image is damaged");
+  fields.check("jpeg", from_base64(image.jpeg_base64).has_value(), "expected an image in base64");
   fields.check("missed", is_number_of_boxes(image.missed), kBoxes);
   fields.check("wrong", is_number_of_boxes(image.wrong), kBoxes);
 }
 
 template <typename Fields>
 void describe(Fields& fields, Of<DetectionFigures> auto& figures) {
-  fields.value("classes", figures.classes);
+  fields.required("classes", figures.classes);
   fields.required("confidence", figures.confidence);
   fields.square("confusion", figures.confusion);
-  fields.value("misses", figures.misses);
+  fields.required("misses", figures.misses);
   fields.check("confusion", are_numbers_of_boxes(figures.confusion), kBoxes);
   fields.check("confusion", figures.confusion.size() == figures.classes.size() + 1,
                "expected a row of each class and of the background");

@@ -50,8 +50,8 @@ TEST_F(Answers, ForeignFilesBringNothingElseThanImages) {
     return R"([{"file":"a","class":"b","score":1,"is_probability":true,"true_class":"","png":")" + image + R"("}])";
   };
   EXPECT_EQ(failure(with_image("cG5n")), "");
-  EXPECT_THAT(failure(with_image("x' onerror='alert(1)")), HasSubstr("damaged"));
-  EXPECT_THAT(failure(with_image("")), HasSubstr("damaged"));
+  EXPECT_THAT(failure(with_image("x' onerror='alert(1)")), HasSubstr("key 'png': expected an image"));
+  EXPECT_THAT(failure(with_image("")), HasSubstr("key 'png': expected an image"));
   EXPECT_THAT(failure("[{}]"), HasSubstr(record::kAnswers));
   EXPECT_THAT(failure("no JSON"), HasSubstr(record::kAnswers));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
+#include <string>
 
 #include "base/error.h"
 #include "base/test_folder.h"
@@ -73,6 +74,14 @@ TEST(Detection, ADamagedFileIsNamed) {
     EXPECT_THAT([&] { record::read_detection(folder / "detection.json"); },
                 testing::ThrowsMessage<Error>(HasSubstr("confusion")))
         << count;
+  }
+  const std::string whole = R"({"confidence":0.25,"classes":[],"misses":[],"confusion":[[3]]})";
+  std::ofstream(folder / "detection.json") << whole;
+  EXPECT_NO_THROW(record::read_detection(folder / "detection.json"));
+  for (const std::string part : {R"("classes":[],)", R"("misses":[],)", R"("confidence":0.25,)"}) {
+    std::string without = whole;
+    std::ofstream(folder / "detection.json") << without.erase(without.find(part), part.size());
+    EXPECT_THROW(record::read_detection(folder / "detection.json"), Error) << part;
   }
   std::ofstream(folder / "detection.json") << "{";
   EXPECT_THROW(record::read_detection(folder / "detection.json"), Error);

@@ -34,7 +34,7 @@ int Descriptor::close() {
   return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
 }
 
-std::string file_trouble(int error_number, const std::filesystem::path& path) {
+std::string file_error_text(int error_number, const std::filesystem::path& path) {
   switch (error_number) {
     case ENOSPC:
       return "the disk is full" + free_space_text(path) + "; free some space or choose a folder on another disk";
@@ -67,17 +67,17 @@ std::string file_trouble(int error_number, const std::filesystem::path& path) {
 
 Descriptor open_for_reading(const std::filesystem::path& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) throw Error("can't read '" + path.string() + "': " + file_trouble(errno, path));
+  if (!file.valid()) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
   struct stat info {};
   if (fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    throw Error("can't read '" + path.string() + "': " + file_trouble(EISDIR, path));
+    throw Error("can't read '" + path.string() + "': " + file_error_text(EISDIR, path));
   }
   return file;
 }
 
 std::uint64_t size_of(const Descriptor& file, const std::filesystem::path& path) {
   struct stat info {};
-  if (fstat(file.get(), &info) != 0) throw Error("can't read '" + path.string() + "': " + file_trouble(errno, path));
+  if (fstat(file.get(), &info) != 0) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
   return static_cast<std::uint64_t>(info.st_size);
 }
 
@@ -90,7 +90,7 @@ std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, s
                               static_cast<off_t>(offset + done));
     if (got == 0) break;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error("can't read '" + path.string() + "': " + file_trouble(errno, path));
+    if (got < 0) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
     done += static_cast<std::size_t>(got);
   }
   return done;

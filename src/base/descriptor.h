@@ -40,6 +40,6 @@ std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, s
                     std::size_t count);
 
 /// What `error_number` means for `path` and what to do: "the disk is full (1.2 MB free); free some space or ...".
-std::string file_trouble(int error_number, const std::filesystem::path& path);
+std::string file_error_text(int error_number, const std::filesystem::path& path);
 
 }  // namespace evener

@@ -236,7 +236,7 @@ std::string read_file(const fs::path& path, std::uint64_t limit_bytes) {
     const std::size_t before = content.size();
     content.resize(before + chunk);
     const ssize_t got = ::read(file.get(), content.data() + before, chunk);
-    if (got < 0 && errno != EINTR) throw Error("can't read '" + path.string() + "': " + file_trouble(errno, path));
+    if (got < 0 && errno != EINTR) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
     content.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
     if (content.size() > limit_bytes) refuse_size("it goes on after " + bytes_text(limit_bytes));
     if (got == 0) return content;
@@ -251,17 +251,17 @@ void require_writable_directory(const fs::path& dir, std::uint64_t needed_bytes)
   if (dir.empty()) fail("its name is empty");
   std::error_code error;
   fs::create_directories(dir, error);
-  if (error) fail(file_trouble(error.value(), dir));
+  if (error) fail(file_error_text(error.value(), dir));
   struct stat info {};
-  if (::stat(dir.c_str(), &info) != 0) fail(file_trouble(errno, dir));
+  if (::stat(dir.c_str(), &info) != 0) fail(file_error_text(errno, dir));
   if (!S_ISDIR(info.st_mode)) fail("it is a file, not a folder; choose another name");
 
   const fs::path probe = dir / (kProbe + std::to_string(::getpid()));
   const Descriptor file = create_new(probe, 0600);
-  if (!file.valid()) fail(file_trouble(errno, dir));
+  if (!file.valid()) fail(file_error_text(errno, dir));
   const TemporaryFile guard(probe);
   const char byte = 0;
-  if (::write(file.get(), &byte, 1) != 1 || ::fsync(file.get()) != 0) fail(file_trouble(errno, dir));
+  if (::write(file.get(), &byte, 1) != 1 || ::fsync(file.get()) != 0) fail(file_error_text(errno, dir));
 
   struct statvfs space {};
   if (needed_bytes == 0 || ::statvfs(dir.c_str(), &space) != 0) return;

@@ -14,7 +14,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   size_ = size_of(file, path);
   if (size_ == 0) throw Error("can't map '" + path.string() + "' into memory: it is empty");
   void* place = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (place == MAP_FAILED) throw Error("can't map '" + path.string() + "' into memory: " + file_trouble(errno, path));
+  if (place == MAP_FAILED)
+    throw Error("can't map '" + path.string() + "' into memory: " + file_error_text(errno, path));
   begin_ = static_cast<const std::uint8_t*>(place);
 }
 

@@ -8,7 +8,7 @@ namespace evener {
 
 void fail_to_write(const std::filesystem::path& path, int error_number) {
   throw OutputError("can't write '" + path.string() +
-                    "': " + file_trouble(error_number == 0 ? EIO : error_number, path));
+                    "': " + file_error_text(error_number == 0 ? EIO : error_number, path));
 }
 
 }  // namespace evener

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/dealer.h"
+#include "bench/query_scheduler.h"
 
 namespace evener::bench {
 
@@ -15,9 +15,9 @@ class Lanes {
  public:
   virtual ~Lanes() = default;
   virtual int count() const = 0;
-  /// Lets all lanes do what `dealer` says until it ends each of them. Its time is 0 at the start. Throws what the
+  /// Lets all lanes do what `scheduler` says until it ends each of them. Its time is 0 at the start. Throws what the
   /// system threw first.
-  virtual void run(Dealer& dealer) = 0;
+  virtual void run(QueryScheduler& scheduler) = 0;
 };
 
 /// A thread per lane that lives as long as this does; the first lane is the thread that calls run().
@@ -27,7 +27,7 @@ class ThreadLanes final : public Lanes {
   ~ThreadLanes() override;
 
   int count() const override { return static_cast<int>(threads_.size()) + 1; }
-  void run(Dealer& dealer) override;
+  void run(QueryScheduler& scheduler) override;
 
  private:
   void end();
@@ -38,7 +38,7 @@ class ThreadLanes final : public Lanes {
   System& system_;
   std::mutex mutex_;
   std::condition_variable started_, changed_, finished_;
-  Dealer* dealer_ = nullptr;
+  QueryScheduler* scheduler_ = nullptr;
   double begin_s_ = 0;
   std::int64_t round_ = 0;  // runs that were started
   int busy_ = 0;            // threads in the present one

@@ -34,19 +34,19 @@ std::vector<std::int64_t> warm_up_sizes(const ScenarioOptions& options, int lane
 void measure_stream(const Session& session, ScenarioResult& result) {
   const bool multi = session.options.scenario == Scenario::kMultiStream;
   session.begin_part("measuring");
-  StreamDealer dealer(session.draw, session.whole_extent(), session.progress(),
-                      multi ? session.options.samples_per_query : 1, session.lanes.count(),
-                      session.options.largest_batch);
-  session.lanes.run(dealer);
-  result.log = std::move(dealer.log());
+  StreamScheduler scheduler(session.draw, session.whole_extent(), session.progress(),
+                            multi ? session.options.samples_per_query : 1, session.lanes.count(),
+                            session.options.largest_batch);
+  session.lanes.run(scheduler);
+  result.log = std::move(scheduler.log());
   result.estimate = early_stopping_estimate(result.log.sorted_latencies_s(), session.options.percentile);
 }
 
 void measure_offline(const Session& session, ScenarioResult& result) {
   session.begin_part("measuring");
-  OfflineDealer dealer(session.draw, session.whole_extent(), session.progress(), session.options.largest_batch);
-  session.lanes.run(dealer);
-  result.log = std::move(dealer.log());
+  OfflineScheduler scheduler(session.draw, session.whole_extent(), session.progress(), session.options.largest_batch);
+  session.lanes.run(scheduler);
+  result.log = std::move(scheduler.log());
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ ScenarioResult run_scenario(const ScenarioOptions& options, System& system, Lane
   const Session session{result.options, lanes, draw, observer};
 
   session.begin_part("warming up");
-  WarmUpDealer warm_up(draw, warm_up_sizes(result.options, lanes.count()), lanes.count());
+  WarmUpScheduler warm_up(draw, warm_up_sizes(result.options, lanes.count()), lanes.count());
   lanes.run(warm_up);
 
   if (options.scenario == Scenario::kServer) {

@@ -57,14 +57,14 @@ class Search {
   double capacity() {
     session_.begin_part("measuring what the system does at most");
     const std::int64_t batches = 3 * session_.lanes.count();
-    OfflineDealer dealer(session_.draw,
-                         {.min_s = options_.trial_s / 2,
-                          .max_s = kLongestTrial * options_.trial_s,
-                          .min_queries = batches * options_.largest_batch,
-                          .max_queries = options_.max_queries},
-                         session_.progress(), options_.largest_batch);
-    session_.lanes.run(dealer);
-    const RunLog& log = dealer.log();
+    OfflineScheduler scheduler(session_.draw,
+                               {.min_s = options_.trial_s / 2,
+                                .max_s = kLongestTrial * options_.trial_s,
+                                .min_queries = batches * options_.largest_batch,
+                                .max_queries = options_.max_queries},
+                               session_.progress(), options_.largest_batch);
+    session_.lanes.run(scheduler);
+    const RunLog& log = scheduler.log();
     return static_cast<double>(log.samples) / std::max(log.seconds, kResolution_s);
   }
 
@@ -84,11 +84,11 @@ class Search {
 
   record::RateTrial ask(double rate, const Extent& extent, std::int64_t allowed, RunLog* log,
                         std::optional<double>* arrival_rate) {
-    ServerDealer dealer(session_.draw, extent, session_.progress(), options_.largest_batch, rate,
-                        options_.latency_limit_s, allowed, options_.seeds.schedule);
-    session_.lanes.run(dealer);
-    *log = std::move(dealer.log());
-    *arrival_rate = dealer.arrival_rate();
+    ServerScheduler scheduler(session_.draw, extent, session_.progress(), options_.largest_batch, rate,
+                              options_.latency_limit_s, allowed, options_.seeds.schedule);
+    session_.lanes.run(scheduler);
+    *log = std::move(scheduler.log());
+    *arrival_rate = scheduler.arrival_rate();
     record::RateTrial trial;
     trial.rate = rate;
     trial.queries = static_cast<std::int64_t>(log->queries.size());

@@ -1,7 +1,7 @@
 // What the runs of a scenario have in common while it is measured. Inside bench/ only.
 #pragma once
 
-#include "bench/dealers.h"
+#include "bench/query_schedulers.h"
 #include "bench/run_scenario.h"
 
 namespace evener::bench {

@@ -40,10 +40,10 @@ void ThreadLanes::end() {
   started_.notify_all();
 }
 
-void ThreadLanes::run(Dealer& dealer) {
+void ThreadLanes::run(QueryScheduler& scheduler) {
   {
     const std::lock_guard lock(mutex_);
-    dealer_ = &dealer;
+    scheduler_ = &scheduler;
     busy_ = static_cast<int>(threads_.size());
     failure_ = nullptr;
     begin_s_ = now_s();
@@ -88,20 +88,20 @@ void ThreadLanes::answer_all(int lane) {
   std::unique_lock lock(mutex_);
   while (!failure_) {
     const double now = now_s() - begin_s_;
-    const Deal deal = dealer_->next(lane, now);
-    if (deal.kind == Deal::Kind::kEnd) break;
-    if (deal.kind == Deal::Kind::kWait) {
-      const double wait_s = std::min(deal.until_s - now, kLongestWait_s);
+    const NextStep step = scheduler_->next(lane, now);
+    if (step.kind == NextStep::Kind::kEnd) break;
+    if (step.kind == NextStep::Kind::kWait) {
+      const double wait_s = std::min(step.until_s - now, kLongestWait_s);
       if (wait_s > 0) changed_.wait_for(lock, std::chrono::duration<double>(wait_s));
       continue;
     }
     lock.unlock();
     Answered answered;
     answered.begin_s = now_s() - begin_s_;
-    answered.parts = system_.answer(lane, deal.piece.query);
+    answered.parts = system_.answer(lane, step.issued.query);
     answered.end_s = now_s() - begin_s_;
     lock.lock();
-    dealer_->done(lane, deal.piece, answered);
+    scheduler_->done(lane, step.issued, answered);
     changed_.notify_all();
   }
   changed_.notify_all();  // who waits for this lane's next answer waits in vain

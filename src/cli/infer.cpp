@@ -146,20 +146,20 @@ int tell_scenario(const job::InferenceRun& run, const std::string& json) {
   return run.record.validity.valid == false ? 3 : 0;
 }
 
-void tell_answers(const job::InferCommandFlags& flags, const job::InferenceRun& run) {
+void tell_predictions(const job::InferCommandFlags& flags, const job::InferenceRun& run) {
   // Lines that another program reads stay alone.
-  const bool for_people = *flags.answers.format != "csv" && *flags.answers.format != "jsonl";
-  if (!write_json(*flags.answers.json, record::to_json(run.record)) && for_people) {
+  const bool for_people = *flags.predictions.format != "csv" && *flags.predictions.format != "jsonl";
+  if (!write_json(*flags.predictions.json, record::to_json(run.record)) && for_people) {
     std::fputs(job::layers_text(run.record).c_str(), stdout);
     print_summary(run);
   }
 }
 
 int tell_infer(const job::InferCommandFlags& flags) {
-  ProgressLine progress(*flags.answers.quiet);
+  ProgressLine progress(*flags.predictions.quiet);
   const job::InferenceRun run = job::infer(flags, progress);
-  if (flags.scenario.wanted()) return tell_scenario(run, *flags.answers.json);
-  tell_answers(flags, run);
+  if (flags.scenario.wanted()) return tell_scenario(run, *flags.predictions.json);
+  tell_predictions(flags, run);
   if (run.answered == 0) throw Error("none of the images could be read");
   return 0;
 }
@@ -200,12 +200,12 @@ class WatchedInference {
   }
 
  private:
-  void note(const std::string& text) const { ProgressLine(*flags_.answers.quiet).note(text); }
+  void note(const std::string& text) const { ProgressLine(*flags_.predictions.quiet).note(text); }
 
   void show(job::Inference& inference) {
-    ProgressLine progress(*flags_.answers.quiet);
+    ProgressLine progress(*flags_.predictions.quiet);
     const job::InferenceRun run = inference.run(progress);
-    tell_answers(flags_, run);
+    tell_predictions(flags_, run);
     std::fflush(stdout);
     answered_ += run.answered;
     for (const data::Skipped& photo : run.unread) unread_.insert(photo.file);
@@ -236,7 +236,7 @@ Command infer_command() {
                 take_named_weights(model.weights, &model.normalize, *model.model);
                 job::complete(*flags);
               },
-          .run = [flags] { return *flags->answers.watch ? watch(*flags) : tell_infer(*flags); }};
+          .run = [flags] { return *flags->predictions.watch ? watch(*flags) : tell_infer(*flags); }};
 }
 
 }  // namespace evener::cli

@@ -137,7 +137,7 @@ void TrainProgress::epoch(const record::EpochRecord& epoch) {
   epoch_end_s_ = now;
   const std::string speed = si_text(epoch.images_per_s.value_or(0)) + " img/s";
   std::string text = fmt::format("epoch {}/{}  {}  {}  train loss {:.4f}{}", epoch.epoch, epochs_,
-                                 duration_text(*epoch.seconds), epoch.head_only ? "last layer alone" : speed,
+                                 duration_text(*epoch.seconds), epoch.head_only ? "linear probing" : speed,
                                  *epoch.train_loss, quality_text(epoch, "train", epoch.train_accuracy));
   if (epoch.val_loss) {
     text += fmt::format("  validation loss {:.4f}{}{}", *epoch.val_loss, quality_text(epoch, "val", epoch.val_accuracy),

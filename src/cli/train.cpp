@@ -121,7 +121,7 @@ void print_summary(const job::TrainingOutcome& outcome) {
     fmt::print("energy                    {} ({})\n", si_text(*record.energy.joules, "J"),
                record::energy_class_name(record.energy.kind));
   }
-  for (const std::string& sentence : record.trouble) fmt::print("trouble                   {}\n", sentence);
+  for (const std::string& sentence : record.warnings) fmt::print("warning                   {}\n", sentence);
   fmt::print("results                   {}\n", outcome.out.string());
   print_next(outcome);
   if (record.validity.valid == false) {

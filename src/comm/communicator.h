@@ -12,7 +12,7 @@ namespace evener::comm {
 
 /// How float32 values travel. Sums are taken in float32 either way; with kBFloat16 each rank's values are rounded to
 /// the nearest bf16 (ties to even) before, and the sum once after. A group of one rounds nothing: nothing travels.
-enum class Wire : std::uint8_t { kFloat32, kBFloat16 };
+enum class CommunicationDtype : std::uint8_t { kFloat32, kBFloat16 };
 
 /// One rank's end of a group. Every member calls the same collectives in the same order, with equal sizes; one thread
 /// at a time uses an end. A group of one is legal everywhere. All throw Error when the group was aborted (the message
@@ -27,11 +27,11 @@ class Communicator {
 
   /// Sums over all members, in place, added up in the order of ranks: the same bits on every rank and in every run.
   /// `parts` are taken as one long vector, so that a bucket of gradients needs no copy.
-  virtual void all_reduce(std::span<const std::span<float>> parts, Wire wire) = 0;
+  virtual void all_reduce(std::span<const std::span<float>> parts, CommunicationDtype communication_dtype) = 0;
   virtual void all_reduce(std::span<double> values) = 0;
-  void all_reduce(std::span<float> values, Wire wire = Wire::kFloat32) {
+  void all_reduce(std::span<float> values, CommunicationDtype communication_dtype = CommunicationDtype::kFloat32) {
     const std::span<float> parts[] = {values};
-    all_reduce(std::span<const std::span<float>>(parts), wire);
+    all_reduce(std::span<const std::span<float>>(parts), communication_dtype);
   }
 
   /// `root`'s bytes on every rank.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "comm/wire.h"
+#include "comm/communication_dtype.h"
 
 namespace evener::comm {
 namespace {
@@ -23,7 +23,7 @@ class HierarchicalCommunicator : public Communicator {
   int size() const override { return hosts_ * local_->size(); }
   const char* name() const override { return "hosts"; }
 
-  void all_reduce(std::span<const std::span<float>> parts, Wire wire) override;
+  void all_reduce(std::span<const std::span<float>> parts, CommunicationDtype communication_dtype) override;
   void all_reduce(std::span<double> values) override;
   void broadcast(std::span<std::byte> bytes, int root) override;
   void barrier() override;
@@ -44,7 +44,8 @@ class HierarchicalCommunicator : public Communicator {
   std::vector<float> packed_;
 };
 
-void HierarchicalCommunicator::all_reduce(std::span<const std::span<float>> parts, Wire wire) {
+void HierarchicalCommunicator::all_reduce(std::span<const std::span<float>> parts,
+                                          CommunicationDtype communication_dtype) {
   std::size_t total = 0;
   for (const auto& part : parts) total += part.size();
   // Many small parts are copied into one vector, because each part would otherwise need a broadcast of its own.
@@ -57,8 +58,8 @@ void HierarchicalCommunicator::all_reduce(std::span<const std::span<float>> part
     PartsWalk<float>(parts).next(
         total, [&](const float* run, std::size_t size, std::size_t at) { std::copy_n(run, size, &packed_[at]); });
   }
-  local_->all_reduce(values, wire);
-  if (between_) between_->all_reduce(values, wire);
+  local_->all_reduce(values, communication_dtype);
+  if (between_) between_->all_reduce(values, communication_dtype);
   local_->broadcast(std::as_writable_bytes(values), leader_);
   if (parts.size() == 1) return;
   PartsWalk<float>(parts).next(

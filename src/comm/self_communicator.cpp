@@ -12,7 +12,7 @@ class SelfCommunicator : public Communicator {
   int size() const override { return 1; }
   const char* name() const override { return "self"; }
 
-  void all_reduce(std::span<const std::span<float>>, Wire) override {}
+  void all_reduce(std::span<const std::span<float>>, CommunicationDtype) override {}
   void all_reduce(std::span<double>) override {}
   void broadcast(std::span<std::byte>, int root) override {
     if (root != 0) fail("take a broadcast from", root);

@@ -12,7 +12,7 @@
 #include "base/futex.h"
 #include "base/names.h"
 #include "comm/call.h"
-#include "comm/wire.h"
+#include "comm/communication_dtype.h"
 
 namespace evener::comm {
 namespace {
@@ -54,9 +54,9 @@ class SharedCommunicator : public Communicator {
   int size() const override { return memory_.options().ranks; }
   const char* name() const override { return name_.c_str(); }
 
-  void all_reduce(std::span<const std::span<float>> parts, Wire wire) override {
-    if (wire == Wire::kBFloat16) {
-      reduce<WireBFloat16>(parts, Call::Kind::kAllReduceBFloat16);
+  void all_reduce(std::span<const std::span<float>> parts, CommunicationDtype communication_dtype) override {
+    if (communication_dtype == CommunicationDtype::kBFloat16) {
+      reduce<BFloat16>(parts, Call::Kind::kAllReduceBFloat16);
     } else {
       reduce<float>(parts, Call::Kind::kAllReduceFloat32);
     }
@@ -219,13 +219,14 @@ template <typename Slot, typename Value>
 void SharedCommunicator::reduce_small(std::span<const std::span<Value>> parts, const Call& call) {
   PartsWalk<Value> from(parts), to(parts);
   Slot* mine = reinterpret_cast<Slot*>(begin_small(call).bytes);
-  from.next(call.count, [&](const Value* run, std::size_t size, std::size_t at) { to_wire(run, size, mine + at); });
+  from.next(call.count,
+            [&](const Value* run, std::size_t size, std::size_t at) { to_communicated(run, size, mine + at); });
   const std::uint32_t met = meet_small(call);
   std::vector<const Slot*> slots;
   for (const int member : members_) slots.push_back(reinterpret_cast<const Slot*>(small_slot(member, met).bytes));
   Slot sums[SmallSlot::kBytes / sizeof(Slot)];
   sum_in_order<Sum<Slot>, Slot>(slots, call.count, sums);
-  to.next(call.count, [&](Value* run, std::size_t size, std::size_t at) { from_wire(sums + at, size, run); });
+  to.next(call.count, [&](Value* run, std::size_t size, std::size_t at) { from_communicated(sums + at, size, run); });
 }
 
 template <typename Slot, typename Value>
@@ -244,7 +245,8 @@ void SharedCommunicator::reduce(std::span<const std::span<Value>> parts, Call::K
     const std::size_t count = std::min(longest, total - done);
     const int which = slot_of(phase());
     Slot* mine = slot<Slot>(rank_, which);
-    from.next(count, [&](const Value* run, std::size_t size, std::size_t at) { to_wire(run, size, mine + at); });
+    from.next(count,
+              [&](const Value* run, std::size_t size, std::size_t at) { to_communicated(run, size, mine + at); });
     meet(call);
     if (done == 0) check_agreement(call);
     sum_my_share<Slot>(count, which);
@@ -252,7 +254,7 @@ void SharedCommunicator::reduce(std::span<const std::span<Value>> parts, Call::K
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const auto [begin, size] = share<Slot>(count, i);
       const Slot* sums = slot<Slot>(members_[i], which) + begin;
-      to.next(size, [&](Value* run, std::size_t length, std::size_t at) { from_wire(sums + at, length, run); });
+      to.next(size, [&](Value* run, std::size_t length, std::size_t at) { from_communicated(sums + at, length, run); });
     }
     done += count;
   } while (done < total);

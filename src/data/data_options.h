@@ -51,7 +51,7 @@ struct DataOptions {
   std::vector<ClassFiles> classes;
   DecodeMode decode = DecodeMode::kExact;
   /// How image files are brought to the common shape; see Preprocessing.
-  CropMode crop = CropMode::kSquash;
+  CropMode crop = CropMode::kStretch;
   double crop_fraction = 1;
   ResizeFilter filter = ResizeFilter::kBilinear;
   bool keeps_fitting = false;

@@ -15,7 +15,7 @@
 namespace evener::data {
 namespace {
 
-constexpr CropMode kModes[] = {CropMode::kSquash, CropMode::kBorder, CropMode::kCentre};
+constexpr CropMode kModes[] = {CropMode::kStretch, CropMode::kLetterbox, CropMode::kCentre};
 
 /// The size that a picture is scaled to, and where its upper left corner then is on the network's input.
 struct Layout {
@@ -58,11 +58,11 @@ Layout centre_layout(std::int64_t width, std::int64_t height, const Preprocessin
 Layout layout_of(std::int64_t width, std::int64_t height, const Preprocessing& steps) {
   if (steps.keeps_fitting && width == steps.shape.width && height == steps.shape.height) return {width, height, 0, 0};
   switch (steps.crop) {
-    case CropMode::kBorder:
+    case CropMode::kLetterbox:
       return border_layout(width, height, steps.shape);
     case CropMode::kCentre:
       return centre_layout(width, height, steps);
-    case CropMode::kSquash:
+    case CropMode::kStretch:
       break;
   }
   return {steps.shape.width, steps.shape.height, 0, 0};
@@ -89,29 +89,41 @@ Picture with_border(const Picture& picture, std::int64_t top, std::int64_t left,
 
 const char* crop_mode_name(CropMode mode) {
   switch (mode) {
-    case CropMode::kSquash:
-      return "squash";
-    case CropMode::kBorder:
-      return "border";
+    case CropMode::kStretch:
+      return "stretch";
+    case CropMode::kLetterbox:
+      return "letterbox";
     case CropMode::kCentre:
       return "centre";
   }
   return "";
 }
 
-CropMode parse_crop_mode(const std::string& name) {
-  std::vector<std::string> known;
+const std::map<std::string, std::string>& crop_spellings() {
+  static const std::map<std::string, std::string> spellings = {
+      {"squash", "stretch"}, {"border", "letterbox"}, {"center", "centre"}};
+  return spellings;
+}
+
+std::optional<CropMode> find_crop_mode(const std::string& name) {
+  const auto spelling = crop_spellings().find(name);
   for (const CropMode mode : kModes) {
-    known.emplace_back(crop_mode_name(mode));
-    if (name == known.back()) return mode;
+    if ((spelling == crop_spellings().end() ? name : spelling->second) == crop_mode_name(mode)) return mode;
   }
+  return std::nullopt;
+}
+
+CropMode parse_crop_mode(const std::string& name) {
+  if (const auto mode = find_crop_mode(name)) return *mode;
+  std::vector<std::string> known;
+  for (const CropMode mode : kModes) known.emplace_back(crop_mode_name(mode));
   throw UsageError(unknown_name_message("way to crop", name, known));
 }
 
 std::string seen_text(const Preprocessing& steps) {
   const std::string size = fmt::format("{}x{}", steps.shape.width, steps.shape.height);
-  if (steps.crop == CropMode::kSquash) return "whole images, squashed to " + size;
-  if (steps.crop == CropMode::kBorder) return "whole images, with black beside them to fill " + size;
+  if (steps.crop == CropMode::kStretch) return "whole images, stretched to " + size;
+  if (steps.crop == CropMode::kLetterbox) return "whole images, with black beside them to fill " + size;
   if (steps.crop_fraction == 1) return "the middle of images, of their shorter side all, resized to " + size;
   return fmt::format("the middle {:.3g} % of each image, resized to {}{}", 100 * steps.crop_fraction, size,
                      steps.keeps_fitting ? fmt::format(" (images of {} whole)", size) : "");

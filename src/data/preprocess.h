@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,18 +15,22 @@ namespace evener::data {
 
 /// What becomes of a picture whose sides have another proportion than the network's input.
 enum class CropMode : std::uint8_t {
-  kSquash,  // both sides are scaled as they need to be
-  kBorder,  // the whole picture, with black beside it
-  kCentre,  // the middle of it
+  kStretch,    // both sides are scaled as they need to be
+  kLetterbox,  // the whole picture, with black beside it
+  kCentre,     // the middle of it
 };
-/// "squash", "border", "centre".
+/// "stretch", "letterbox", "centre".
 const char* crop_mode_name(CropMode mode);
-/// Throws UsageError, naming the nearest.
+/// Names of modes by other spellings: those of earlier versions, "squash" and "border", and "center".
+const std::map<std::string, std::string>& crop_spellings();
+/// By any of these names. Absent for another.
+std::optional<CropMode> find_crop_mode(const std::string& name);
+/// The same; throws UsageError for another name, with the nearest.
 CropMode parse_crop_mode(const std::string& name);
 
 struct Preprocessing {
   ImageShape shape;  // that comes out
-  CropMode crop = CropMode::kSquash;
+  CropMode crop = CropMode::kStretch;
   /// With kCentre: the part of the shorter side that is seen. 0.875 with 224 pixels is torchvision's and timm's usual
   /// way: scaled to 256 pixels, of which the middle 224 are taken.
   double crop_fraction = 1;
@@ -32,7 +38,7 @@ struct Preprocessing {
   /// Pictures of exactly `shape` are shown as they are, whatever `crop` would leave of them: they were made for it.
   bool keeps_fitting = false;
 };
-/// What is seen of pictures, for people: "whole images, squashed to 32x32", "the middle 87.5 % of each image, resized
+/// What is seen of pictures, for people: "whole images, stretched to 32x32", "the middle 87.5 % of each image, resized
 /// to 224x224".
 std::string seen_text(const Preprocessing& steps);
 

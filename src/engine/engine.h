@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/tensor.h"
+#include "engine/capabilities.h"
 #include "engine/matrix_product.h"
 #include "engine/model_file.h"
-#include "engine/offers.h"
 #include "engine/runner.h"
 #include "engine/trainer.h"
 #include "engine/trainer_options.h"

@@ -1,5 +1,5 @@
 // A trainer is one replica of a network that is being trained on one device. The interface passes host memory and
-// numbers only. What only some trainers can do, they offer beside it (engine/offers.h).
+// numbers only. What only some trainers can do, they offer beside it (engine/capabilities.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace evener::engine {
 
-struct Offers;
+struct Capabilities;
 
 /// What has become known since the last report: results of a device come later than the call that started the work.
 struct StepReport {
@@ -62,7 +62,7 @@ class Trainer {
   virtual void load_optimizer_state(const TensorMap& state) = 0;
 
   /// What this trainer can do beside all that; the same at every call.
-  virtual Offers offers() = 0;
+  virtual Capabilities capabilities() = 0;
 
  protected:
   /// A step by the functions above, one after the other.

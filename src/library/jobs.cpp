@@ -99,7 +99,7 @@ std::string record_text(const record::Record& record) {
   return record::to_json(record).dump(2);
 }
 
-void require_answers(std::size_t answered) {
+void require_predictions(std::size_t answered) {
   if (answered == 0) throw Error("none of the images could be read");
 }
 
@@ -112,7 +112,7 @@ void take(const job::OptionSet& all, const Options& given) {
 
 /// Answers are told to those who ask for a format.
 void tell_nothing_by_default(job::InferCommandFlags& flags) {
-  flags.answers.format.preset("none");
+  flags.predictions.format.preset("none");
 }
 void tell_nothing_by_default(job::DetectFlags& flags) {
   flags.output.format.preset("none");
@@ -208,12 +208,13 @@ Result infer(const Options& options, Observer* observer, const StopFlag* stop) {
   job::InferCommandFlags flags;
   tell_nothing_by_default(flags);
   take(flags.options(), options);
-  if (*flags.answers.watch) throw UsageError("--watch is for the command: here a program calls again with what came");
+  if (*flags.predictions.watch)
+    throw UsageError("--watch is for the command: here a program calls again with what came");
   job::complete(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const job::InferenceRun run = job::infer(flags, sender, &own);
     if (run.was_stopped) throw Interrupted("interrupted; the record says what is known until then");
-    if (!flags.scenario.wanted()) require_answers(run.answered);
+    if (!flags.scenario.wanted()) require_predictions(run.answered);
     return Result{Result::Status::kDone, "", run.folder, record_text(run.record), {}};
   });
 }
@@ -234,7 +235,7 @@ Result detect(const Options& options, Observer* observer, const StopFlag* stop) 
   take(flags.options(), options);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const job::DetectionRun run = job::detect(flags, sender, &own);
-    require_answers(run.answered);
+    require_predictions(run.answered);
     const std::string quality = run.quality ? job::quality_text(*run.quality, run.classes) : "";
     return Result{Result::Status::kDone, "", run.folder, record_text(run.record), lines_of(quality)};
   });

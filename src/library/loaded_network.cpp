@@ -27,7 +27,7 @@ class Collector : public task::InferObserver {
  public:
   explicit Collector(Outputs& outputs) : outputs_(outputs) {}
 
-  void on_answer(const task::Answer& answer) override {
+  void on_prediction(const task::Prediction& answer) override {
     for (const auto& [name, values] : answer.outputs) {
       FloatArray& output = outputs_.at(name);
       std::ranges::copy(values, output.values.begin() + static_cast<std::ptrdiff_t>(answer.index * values.size()));

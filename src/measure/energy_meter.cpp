@@ -148,7 +148,7 @@ void EnergyMeter::take(Meter& meter, const Reading& reading, double asked_s, dou
     if (meter.problem.empty()) meter.problem = reading.problem;
     return;
   }
-  if (!reading.trouble.empty()) meter.trouble = reading.trouble;
+  if (!reading.error.empty()) meter.error = reading.error;
   for (const Reading::Power& power : reading.earlier) take_watts(meter, power.watts, power.at_s);
   const double at_s = std::min(reading.at_s.value_or(asked_s), now);
   const double before_s = meter.last_s;
@@ -280,7 +280,7 @@ std::string EnergyMeter::absence(const Meter& meter, double window_s) const {
     return fmt::format("a window of {:.2f} s is too short for the counters (at least {} s)", window_s,
                        kShortestWindow_s);
   }
-  const std::string last = meter.trouble.empty() ? "" : "; last: " + meter.trouble;
+  const std::string last = meter.error.empty() ? "" : "; last: " + meter.error;
   double unseen_s = meter.readings == 0 ? window_s : meter.unseen_s;
   if (meter.readings > 0 && first_s_ && last_s_) {
     for (const double gap_s : {meter.first_s - *first_s_, *last_s_ - meter.last_s}) {

@@ -82,7 +82,7 @@ class EnergyMeter {
     double peak_watts = 0;
     std::int64_t readings = 0;
     std::string problem = {};  // why it could not be followed
-    std::string trouble = {};  // why it had no value at some time
+    std::string error = {};    // why it had no value at some time
 
     double joules() const;
     double step_j() const;

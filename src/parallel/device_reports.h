@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "engine/offers.h"
+#include "engine/capabilities.h"
 
 namespace evener::parallel {
 

@@ -7,8 +7,8 @@
 namespace evener::parallel {
 
 Exchange::Exchange(engine::ExchangesGradients& gradients, comm::Communicator& communicator,
-                   const std::vector<std::size_t>& sizes, comm::Wire wire)
-    : gradients_(gradients), communicator_(communicator), wire_(wire), progress_(sizes) {}
+                   const std::vector<std::size_t>& sizes, comm::CommunicationDtype communication_dtype)
+    : gradients_(gradients), communicator_(communicator), dtype_(communication_dtype), progress_(sizes) {}
 
 void Exchange::begin() {
   progress_.begin();
@@ -30,14 +30,14 @@ std::vector<std::span<float>> Exchange::gradients_of(const engine::Bucket& bucke
 void Exchange::launch(const engine::Bucket& bucket) {
   pending_.push_back(thread_.run([this, parts = gradients_of(bucket)] {
     const PhaseMark mark(Phase::kExchange);
-    communicator_.all_reduce(parts, wire_);
+    communicator_.all_reduce(parts, dtype_);
   }));
 }
 
 void Exchange::finish() {
   const PhaseMark mark(Phase::kExchange);
   if (progress_.buckets().size() == 1) {
-    communicator_.all_reduce(gradients_of(progress_.buckets().front()), wire_);
+    communicator_.all_reduce(gradients_of(progress_.buckets().front()), dtype_);
   } else {
     while (const engine::Bucket* bucket = progress_.take_next()) launch(*bucket);
   }

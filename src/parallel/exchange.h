@@ -7,8 +7,8 @@
 
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
+#include "engine/capabilities.h"
 #include "engine/gradient_buckets.h"
-#include "engine/offers.h"
 
 namespace evener::parallel {
 
@@ -20,7 +20,7 @@ class Exchange {
   /// `sizes`: values of each trained parameter. What fits into the first bucket is exchanged on the calling thread: a
   /// small network's step is shorter than waking another thread. All must outlive this.
   Exchange(engine::ExchangesGradients& gradients, comm::Communicator& communicator,
-           const std::vector<std::size_t>& sizes, comm::Wire wire);
+           const std::vector<std::size_t>& sizes, comm::CommunicationDtype communication_dtype);
 
   void begin();
   void ready(std::size_t parameter);
@@ -32,7 +32,7 @@ class Exchange {
 
   engine::ExchangesGradients& gradients_;
   comm::Communicator& communicator_;
-  const comm::Wire wire_;
+  const comm::CommunicationDtype dtype_;
   engine::BucketProgress progress_;
   std::vector<comm::Pending> pending_;
   comm::CommunicationThread thread_;  // last: its tasks use the rest

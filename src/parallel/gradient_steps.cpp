@@ -11,7 +11,7 @@
 namespace evener::parallel {
 
 engine::ExchangesGradients& exchange_of(const StepContext& context) {
-  if (context.offers.exchange != nullptr) return *context.offers.exchange;
+  if (context.capabilities.exchange != nullptr) return *context.capabilities.exchange;
   throw Error(
       "this engine's trainer gives no gradients away, which replicas that train together have to exchange; use "
       "another --engine, or one replica");
@@ -24,14 +24,14 @@ GradientSteps::GradientSteps(StepContext context) : context_(std::move(context))
 void GradientSteps::watch_gradients() {
   exchange_of(context_).on_gradient_ready([this](std::size_t parameter) {
     if (!computing_) return;
-    context_.pace.catch_up();
+    context_.throttle.catch_up();
     if (last_part_) gradient_ready(parameter);
   });
 }
 
 void GradientSteps::step(const StepShare& share, double learning_rate, StepResult& result) {
   const engine::Sums own = compute_gradients(share);
-  context_.pace.catch_up();
+  context_.throttle.catch_up();
   sum_losses(own, result);
   finish_gradients();
   result.steps = 1;
@@ -43,7 +43,7 @@ void GradientSteps::step(const StepShare& share, double learning_rate, StepResul
 
 void GradientSteps::set_last_part(bool last) {
   last_part_ = last;
-  if (context_.offers.exchange != nullptr) context_.offers.exchange->gradients_become_final(last);
+  if (context_.capabilities.exchange != nullptr) context_.capabilities.exchange->gradients_become_final(last);
 }
 
 engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
@@ -78,7 +78,7 @@ engine::Sums GradientSteps::add_gradients(const StepShare& share, double weight)
 /// One all-reduce adds up the sums of all replicas, and has everyone's time at its own slot, and at another the number
 /// after that of a sample whose loss is not finite.
 void GradientSteps::sum_losses(const engine::Sums& own, StepResult& result) const {
-  const double seconds = context_.pace.seconds();
+  const double seconds = context_.throttle.seconds();
   const PhaseMark mark(Phase::kExchange);
   const std::size_t size = own.packed_size();
   const auto ranks = static_cast<std::size_t>(context_.channels.control->size());
@@ -86,7 +86,7 @@ void GradientSteps::sum_losses(const engine::Sums& own, StepResult& result) cons
   std::vector<double> values(size + 2 * ranks, 0.0);
   own.pack(values);
   values[size + rank] = seconds;
-  if (const auto culprit = engine::culprit_of(context_.offers)) values[size + ranks + rank] = 1.0 + *culprit;
+  if (const auto culprit = engine::culprit_of(context_.capabilities)) values[size + ranks + rank] = 1.0 + *culprit;
   all_ranks().all_reduce(values);
   result.sums = own;
   result.sums.unpack(values);

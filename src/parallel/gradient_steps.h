@@ -24,7 +24,7 @@ class GradientSteps : public StepProtocol {
   void final_part_begins() { set_last_part(true); }
   /// The channel on which all ranks, of whatever stage, add up what the step came to.
   virtual comm::Communicator& all_ranks() const { return *context_.channels.sums; }
-  /// Makes gradient_ready() called, and the emulated pace kept while gradients are computed. Throws Error where the
+  /// Makes gradient_ready() called, and the throttle kept to while gradients are computed. Throws Error where the
   /// trainer tells nobody of its gradients.
   void watch_gradients();
 

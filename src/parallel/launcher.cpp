@@ -29,57 +29,59 @@ int summing_channels(int stages) {
 /// How long ranks may take to end by themselves after a host was lost: one in a long computation notices nothing.
 constexpr std::chrono::seconds kGraceOfRanks{3};
 
-std::unique_ptr<comm::Communicator> local_channel(const Seat& seat, int index) {
-  const char* name = seat.own_process ? "shm" : "threads";
-  return seat.group == nullptr ? comm::make_self_communicator() : seat.group->join(seat.local_rank, index, name);
+std::unique_ptr<comm::Communicator> local_channel(const RankContext& context, int index) {
+  const char* name = context.own_process ? "shm" : "threads";
+  return context.group == nullptr ? comm::make_self_communicator()
+                                  : context.group->join(context.local_rank, index, name);
 }
 
 /// `local` and the same of the other hosts, where there are any, through the local rank `leader`.
-std::unique_ptr<comm::Communicator> over_hosts(const Seat& seat, std::unique_ptr<comm::Communicator> local, int index,
-                                               int leader) {
-  if (seat.hosts == 1) return local;
-  const bool leads = seat.link != nullptr && seat.local_rank == leader;
-  auto between = leads ? seat.link->channel(index) : nullptr;
-  return comm::make_hierarchical_communicator(std::move(local), std::move(between), seat.host, seat.hosts, leader);
+std::unique_ptr<comm::Communicator> over_hosts(const RankContext& context, std::unique_ptr<comm::Communicator> local,
+                                               int index, int leader) {
+  if (context.hosts == 1) return local;
+  const bool leads = context.link != nullptr && context.local_rank == leader;
+  auto between = leads ? context.link->channel(index) : nullptr;
+  return comm::make_hierarchical_communicator(std::move(local), std::move(between), context.host, context.hosts,
+                                              leader);
 }
 
-std::unique_ptr<comm::Communicator> channel_of(const Seat& seat, int index) {
-  return over_hosts(seat, local_channel(seat, index), index, /*leader=*/0);
+std::unique_ptr<comm::Communicator> channel_of(const RankContext& context, int index) {
+  return over_hosts(context, local_channel(context, index), index, /*leader=*/0);
 }
 
 /// The end of a channel that joins a stage with the same stage of the other replicas.
-std::unique_ptr<comm::Communicator> peers_of(const Seat& seat, int index) {
-  if (seat.stages == 1) return channel_of(seat, index);
-  const int stage = seat.rank % seat.stages;
+std::unique_ptr<comm::Communicator> peers_of(const RankContext& context, int index) {
+  if (context.stages == 1) return channel_of(context, index);
+  const int stage = context.rank % context.stages;
   const int own_index = stage == 0 ? index : kChannels + 2 * (stage - 1) + index - kSums;
-  auto local = local_channel(seat, own_index);
+  auto local = local_channel(context, own_index);
   std::vector<int> ranks;
-  for (int rank = stage; rank < seat.ranks / seat.hosts; rank += seat.stages) ranks.push_back(rank);
+  for (int rank = stage; rank < context.ranks / context.hosts; rank += context.stages) ranks.push_back(rank);
   local->set_members(ranks);
-  return over_hosts(seat, std::move(local), own_index, /*leader=*/stage);
+  return over_hosts(context, std::move(local), own_index, /*leader=*/stage);
 }
 
-StageChannels links_of(const Seat& seat) {
-  const int stage = seat.rank % seat.stages;
-  const int first = summing_channels(seat.stages);
+StageChannels links_of(const RankContext& context) {
+  const int stage = context.rank % context.stages;
+  const int first = summing_channels(context.stages);
   StageChannels links;
   if (stage > 0) {
     const int before = first + 2 * ((stage - 1) % 2);
-    links.values_in = local_channel(seat, before);
-    links.gradients_out = local_channel(seat, before + 1);
+    links.values_in = local_channel(context, before);
+    links.gradients_out = local_channel(context, before + 1);
   }
-  if (stage + 1 < seat.stages) {
+  if (stage + 1 < context.stages) {
     const int after = first + 2 * (stage % 2);
-    links.values_out = local_channel(seat, after);
-    links.gradients_in = local_channel(seat, after + 1);
+    links.values_out = local_channel(context, after);
+    links.gradients_in = local_channel(context, after + 1);
   }
   return links;
 }
 
 /// Ends this process because a host was lost. Where its ranks are `watched` processes, the one that watches them tells
 /// the reason; otherwise this one does.
-void give_up(const Seat& seat, const std::string& what, bool watched) {
-  if (seat.group != nullptr) seat.group->abort(what);
+void give_up(const RankContext& context, const std::string& what, bool watched) {
+  if (context.group != nullptr) context.group->abort(what);
   std::thread([what, watched] {
     std::this_thread::sleep_for(kGraceOfRanks);
     if (!watched) std::fprintf(stderr, "evener: on host %s: %s\n", host_name().c_str(), what.c_str());
@@ -88,19 +90,19 @@ void give_up(const Seat& seat, const std::string& what, bool watched) {
 }
 
 /// Connects this host with the others, for the ranks of it that lead others of theirs.
-std::unique_ptr<HostLink> connect(const Seat& seat, const HostsOptions& hosts, bool watched) {
+std::unique_ptr<HostLink> connect(const RankContext& context, const HostsOptions& hosts, bool watched) {
   const PhaseMark mark(Phase::kConnect);
-  auto link = std::make_unique<HostLink>(hosts, summing_channels(seat.stages));
-  link->watch([seat, watched](const std::string& what) { give_up(seat, what, watched); });
+  auto link = std::make_unique<HostLink>(hosts, summing_channels(context.stages));
+  link->watch([context, watched](const std::string& what) { give_up(context, what, watched); });
   return link;
 }
 
 /// Runs `body` in a process of the rank's own. The leading rank of a host connects the host with the others before, and
 /// waits for them afterwards.
-std::string run_connected(const Seat& seat, const RankBody& body, const HostsOptions& hosts) {
-  if (hosts.hosts == 1 || seat.local_rank != 0) return body(seat);
-  const std::unique_ptr<HostLink> link = connect(seat, hosts, /*watched=*/true);
-  Seat connected = seat;
+std::string run_connected(const RankContext& context, const RankBody& body, const HostsOptions& hosts) {
+  if (hosts.hosts == 1 || context.local_rank != 0) return body(context);
+  const std::unique_ptr<HostLink> link = connect(context, hosts, /*watched=*/true);
+  RankContext connected = context;
   connected.link = link.get();
   std::string result = body(connected);
   link->close();
@@ -108,12 +110,12 @@ std::string run_connected(const Seat& seat, const RankBody& body, const HostsOpt
 }
 
 /// Runs `body` for ranks that are threads of this process. The first replica's stages lead those of the others.
-std::vector<RankOutcome> run_connected_threads(std::vector<Seat> seats, const RankBody& body,
+std::vector<RankOutcome> run_connected_threads(std::vector<RankContext> contexts, const RankBody& body,
                                                const HostsOptions& hosts) {
-  if (hosts.hosts == 1) return run_seats(seats, body);
-  const std::unique_ptr<HostLink> link = connect(seats.front(), hosts, /*watched=*/false);
-  for (Seat& seat : seats) seat.link = seat.local_rank < seat.stages ? link.get() : nullptr;
-  auto outcomes = run_seats(seats, body);
+  if (hosts.hosts == 1) return run_ranks(contexts, body);
+  const std::unique_ptr<HostLink> link = connect(contexts.front(), hosts, /*watched=*/false);
+  for (RankContext& context : contexts) context.link = context.local_rank < context.stages ? link.get() : nullptr;
+  auto outcomes = run_ranks(contexts, body);
   // A host that failed goes without a word, which the others notice: in the end's barrier it would wait for them.
   const bool all_done =
       std::ranges::all_of(outcomes, [](const RankOutcome& each) { return each.kind == RankOutcome::Kind::kDone; });
@@ -123,7 +125,7 @@ std::vector<RankOutcome> run_connected_threads(std::vector<Seat> seats, const Ra
 
 }  // namespace
 
-Channels Seat::channels() const {
+Channels RankContext::channels() const {
   const bool one_host = group != nullptr && hosts == 1;
   return {channel_of(*this, kControl), peers_of(*this, kSums), peers_of(*this, kGradients),
           one_host ? group->common() : std::span<std::byte>(), links_of(*this)};
@@ -131,17 +133,17 @@ Channels Seat::channels() const {
 
 namespace {
 
-std::string failure_of(const Seat& seat) {
-  return "rank " + std::to_string(seat.rank) + " failed: ";
+std::string failure_of(const RankContext& context) {
+  return "rank " + std::to_string(context.rank) + " failed: ";
 }
 
 }  // namespace
 
-void Seat::tell_failure(const std::string& why) const {
+void RankContext::tell_failure(const std::string& why) const {
   if (group != nullptr) group->abort(failure_of(*this) + why);
 }
 
-bool Seat::failed_first() const {
+bool RankContext::failed_first() const {
   return group == nullptr || group->abort_reason().starts_with(failure_of(*this));
 }
 
@@ -157,18 +159,18 @@ std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& 
     of_group.common_bytes = options.shared_bytes;
     group = std::make_unique<comm::SharedGroup>(of_group);
   }
-  std::vector<std::vector<Seat>> seats;
+  std::vector<std::vector<RankContext>> contexts;
   for (const auto& process : plan.processes) {
-    seats.emplace_back();
+    contexts.emplace_back();
     for (const int local_rank : process.ranks) {
       const int rank = options.hosts.host * local_ranks + local_rank;
-      seats.back().push_back({rank, ranks, group.get(), process.ranks.size() == 1, local_rank, options.hosts.host,
-                              options.hosts.hosts, nullptr, placement::stage_count(plan)});
+      contexts.back().push_back({rank, ranks, group.get(), process.ranks.size() == 1, local_rank, options.hosts.host,
+                                 options.hosts.hosts, nullptr, placement::stage_count(plan)});
     }
   }
-  if (!processes) return results_of(run_connected_threads(seats.front(), body, options.hosts));
-  const RankBody connected = [&](const Seat& seat) { return run_connected(seat, body, options.hosts); };
-  return results_of(run_processes(plan, seats, connected, options));
+  if (!processes) return results_of(run_connected_threads(contexts.front(), body, options.hosts));
+  const RankBody connected = [&](const RankContext& context) { return run_connected(context, body, options.hosts); };
+  return results_of(run_processes(plan, contexts, connected, options));
 }
 
 }  // namespace evener::parallel

@@ -20,7 +20,7 @@
 namespace evener::parallel {
 
 /// A rank's place in the run.
-struct Seat {
+struct RankContext {
   int rank = 0;  // over all hosts
   int ranks = 1;
   comm::SharedGroup* group = nullptr;  // of this host's ranks; none: it is alone on its host
@@ -43,18 +43,18 @@ struct Seat {
 /// What `work` returns. If it throws, this rank's failure is told before whatever `work` needs ends: channels that
 /// still wait for others could not be closed otherwise.
 template <class Work>
-auto telling_failure(const Seat& seat, const Work& work) {
+auto telling_failure(const RankContext& context, const Work& work) {
   try {
     return work();
   } catch (const std::exception& failure) {
-    seat.tell_failure(failure.what());
+    context.tell_failure(failure.what());
     throw;
   }
 }
 
 /// What a rank does. Its result is handed to whoever launched it, in another process perhaps, so it is a message
 /// (base/message.h), or empty where the rank has nothing to tell.
-using RankBody = std::function<std::string(const Seat&)>;
+using RankBody = std::function<std::string(const RankContext&)>;
 
 /// A rank was lost: killed, frozen, out of memory. The run may go on from its last checkpoint.
 class RankLost : public Error {

@@ -57,8 +57,8 @@ std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::
 }
 
 Pipeline::Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, StageOptions options, Channels& channels,
-                   Pace& pace)
-    : trainer_(trainer), place_(place), options_(std::move(options)), pace_(pace) {
+                   Throttle& throttle)
+    : trainer_(trainer), place_(place), options_(std::move(options)), throttle_(throttle) {
   StageChannels& links = channels.links;
   if (!place_.is_first()) {
     values_in_ = receiver(links.values_in, -1);
@@ -88,7 +88,7 @@ std::vector<engine::StageValues> Pipeline::take(StageReceiver* from) {
   const PhaseMark mark(Phase::kExchange);
   const Stopwatch waiting;
   std::vector<engine::StageValues> values = from->take();
-  pace_.exclude(waiting.seconds());
+  throttle_.exclude(waiting.seconds());
   return values;
 }
 
@@ -130,7 +130,7 @@ engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, d
     trainer_.weights_stage(task.micro_batch);
   }
   trainer_.wait_for_stage();  // or the task would seem to take as long as handing it over
-  pace_.catch_up();
+  throttle_.catch_up();
   const double to_s = now_s();
   send(forward ? values_out_.get() : backward ? gradients_out_.get() : nullptr, std::move(sent));
   seconds_of(step_, task.kind) += to_s - from_s;
@@ -160,7 +160,7 @@ engine::Sums Pipeline::train(const data::Batch& share, double weight, const std:
   const Stopwatch waiting;
   if (values_out_) values_out_->finish();
   if (gradients_out_) gradients_out_->finish();
-  pace_.exclude(waiting.seconds());
+  throttle_.exclude(waiting.seconds());
   return sums;
 }
 
@@ -187,7 +187,7 @@ engine::Sums Pipeline::evaluate(const data::Batch& share, std::vector<std::int32
   engine::Sums sums;
   for (const data::Batch& part : parts) {
     engine::TrainsStage::Passed passed = trainer_.evaluate_stage(part, take(values_in_.get()), predicted);
-    pace_.catch_up();
+    throttle_.catch_up();
     if (values_out_) values_out_->send(std::move(passed.sent));
     sums += passed.sums;
   }

@@ -11,12 +11,12 @@
 
 #include "base/described.h"
 #include "data/batch.h"
-#include "engine/offers.h"
+#include "engine/capabilities.h"
 #include "engine/trainer_options.h"
 #include "parallel/channels.h"
-#include "parallel/pace.h"
 #include "parallel/pipeline_schedule.h"
 #include "parallel/stage_links.h"
+#include "parallel/throttle.h"
 
 namespace evener::parallel {
 
@@ -88,7 +88,7 @@ class Pipeline {
   /// The stage before is the rank before, and the one after the next rank. Takes the links out of `channels`. All else
   /// outlives it.
   Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, StageOptions options, Channels& channels,
-           Pace& pace);
+           Throttle& throttle);
 
   /// Adds the gradients of this replica's share of a batch, `weight` times those of each sample. `before_last` is
   /// called before the backward pass that makes gradients final. The sums are the last stage's; others have none.
@@ -111,7 +111,7 @@ class Pipeline {
   engine::TrainsStage& trainer_;
   const engine::StageOfNetwork place_;
   const StageOptions options_;
-  Pace& pace_;
+  Throttle& throttle_;
   // Values from the stage before and to the one after, and their gradients; null where there is none.
   std::unique_ptr<StageReceiver> values_in_, gradients_in_;
   std::unique_ptr<StageSender> values_out_, gradients_out_;

@@ -26,7 +26,7 @@
 #include "base/stop.h"
 #include "base/this_work.h"
 #include "engine/engine.h"
-#include "parallel/heart.h"
+#include "parallel/heartbeat.h"
 
 namespace evener::parallel {
 namespace {
@@ -41,17 +41,19 @@ std::string progress_text(const comm::SharedGroup::Progress& at) {
   return "; it was in epoch " + std::to_string(at.epoch) + ", step " + std::to_string(at.step);
 }
 
-RankOutcome failed(const Seat& seat, RankOutcome::Kind kind, const std::string& text) {
-  seat.tell_failure(text);
-  return {seat.local_rank, kind, seat.failed_first(), text};
+RankOutcome failed(const RankContext& context, RankOutcome::Kind kind, const std::string& text) {
+  context.tell_failure(text);
+  return {context.local_rank, kind, context.failed_first(), text};
 }
 
 /// The outcome of a rank that had too little memory. One of several ranks counts as lost, so that the run may go on
 /// from its last checkpoint, without this rank if need be.
-RankOutcome out_of_memory(const Seat& seat, const std::string& text) {
-  if (seat.ranks == 1) return failed(seat, RankOutcome::Kind::kError, text);
-  const auto at = seat.group != nullptr ? seat.group->progress(seat.local_rank) : comm::SharedGroup::Progress{};
-  return failed(seat, RankOutcome::Kind::kLost, "rank " + std::to_string(seat.rank) + ": " + text + progress_text(at));
+RankOutcome out_of_memory(const RankContext& context, const std::string& text) {
+  if (context.ranks == 1) return failed(context, RankOutcome::Kind::kError, text);
+  const auto at =
+      context.group != nullptr ? context.group->progress(context.local_rank) : comm::SharedGroup::Progress{};
+  return failed(context, RankOutcome::Kind::kLost,
+                "rank " + std::to_string(context.rank) + ": " + text + progress_text(at));
 }
 
 /// On the pipe an outcome is the number of its bytes, then its message.
@@ -76,27 +78,27 @@ void send_outcome(const RankOutcome& outcome, int pipe) {
 }
 
 /// Says that this process hangs, and ends it.
-[[noreturn]] void give_up(const Seat& seat, std::chrono::milliseconds quiet, int pipe) {
+[[noreturn]] void give_up(const RankContext& context, std::chrono::milliseconds quiet, int pipe) {
   const std::int64_t quiet_s = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
-  const std::string text = "rank " + std::to_string(seat.rank) + " (process " + std::to_string(getpid()) +
+  const std::string text = "rank " + std::to_string(context.rank) + " (process " + std::to_string(getpid()) +
                            ") hangs: it has used no processor for " + std::to_string(quiet_s) +
                            " s, and waits for no other rank (a disk or a device that does not answer?)" +
-                           progress_text(seat.group->progress(seat.local_rank));
-  send_outcome(failed(seat, RankOutcome::Kind::kLost, text), pipe);
+                           progress_text(context.group->progress(context.local_rank));
+  send_outcome(failed(context, RankOutcome::Kind::kLost, text), pipe);
   _exit(1);
 }
 
 /// What a child does from its start to its end. It ends without destructors: half of the memory belongs to threads that
 /// only the parent has.
-[[noreturn]] void live(const std::vector<Seat>& seats, const RankBody& body, std::chrono::milliseconds hangs_after,
-                       int pipe) {
+[[noreturn]] void live(const std::vector<RankContext>& contexts, const RankBody& body,
+                       std::chrono::milliseconds hangs_after, int pipe) {
   std::vector<RankOutcome> outcomes;
   {
     const auto beat = [&] {
-      for (const Seat& seat : seats) seat.group->beat(seat.local_rank);
+      for (const RankContext& context : contexts) context.group->beat(context.local_rank);
     };
-    const Heart heart(beat, hangs_after, [&] { give_up(seats.front(), hangs_after, pipe); });
-    outcomes = run_seats(seats, body);
+    const Heartbeat heartbeat(beat, hangs_after, [&] { give_up(contexts.front(), hangs_after, pipe); });
+    outcomes = run_ranks(contexts, body);
   }
   for (const RankOutcome& outcome : outcomes) send_outcome(outcome, pipe);
   std::fflush(nullptr);
@@ -106,7 +108,7 @@ void send_outcome(const RankOutcome& outcome, int pipe) {
 /// One child as the parent sees it.
 struct Child {
   pid_t pid = -1;
-  std::vector<Seat> seats;
+  std::vector<RankContext> contexts;
   Descriptor pipe;
   std::string received;
   std::uint64_t beats = 0;
@@ -130,11 +132,11 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// Forks a child for each list of seats.
-  void start(const std::vector<std::vector<Seat>>& seats, const RankBody& body) {
+  /// Forks a child for each list of contexts.
+  void start(const std::vector<std::vector<RankContext>>& contexts, const RankBody& body) {
     std::fflush(nullptr);  // or the children write it again
     const PhaseMark mark(Phase::kSpawn);
-    for (const auto& of_process : seats) start(of_process, body);
+    for (const auto& of_process : contexts) start(of_process, body);
   }
 
   std::vector<pid_t> pids() const {
@@ -164,29 +166,30 @@ class Watch {
   }
 
  private:
-  void start(const std::vector<Seat>& seats, const RankBody& body) {
+  void start(const std::vector<RankContext>& contexts, const RankBody& body) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("can't make a pipe: ") + std::strerror(errno));
     Child child;
-    child.seats = seats;
+    child.contexts = contexts;
     child.pipe = Descriptor(ends[0]);
     Descriptor writer(ends[1]);
     const pid_t parent = getpid();
     const BlockedStopSignals blocked;
     child.pid = fork();
     if (child.pid < 0) throw Error(std::string("can't start a process for a replica: ") + std::strerror(errno));
-    if (child.pid == 0) become_child(parent, seats, body, writer.get());
+    if (child.pid == 0) become_child(parent, contexts, body, writer.get());
     add_live_child(child.pid);
     children_.push_back(std::move(child));
   }
 
-  [[noreturn]] void become_child(pid_t parent, const std::vector<Seat>& seats, const RankBody& body, int pipe) {
+  [[noreturn]] void become_child(pid_t parent, const std::vector<RankContext>& contexts, const RankBody& body,
+                                 int pipe) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // it died before the line above
     clear_stop_request();               // the parent passes it on
     take_stop_signals_as_one();
     for (Child& sibling : children_) sibling.pipe.close();
-    live(seats, body, options_.hangs_after, pipe);
+    live(contexts, body, options_.hangs_after, pipe);
   }
 
   /// True if nothing came for as long as a look takes; a long result comes in many pieces one right after the other.
@@ -231,9 +234,9 @@ class Watch {
       const int status = await_end(child);
       std::size_t told = 0;
       for (const RankOutcome& outcome : outcomes) {
-        for (const Seat& seat : child.seats) told += outcome.rank == seat.local_rank ? 1 : 0;
+        for (const RankContext& context : child.contexts) told += outcome.rank == context.local_rank ? 1 : 0;
       }
-      if (told == child.seats.size()) continue;
+      if (told == child.contexts.size()) continue;
       const ChildEnd end = WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
       lose(child, "ended with " + end_text(end) + reason_of(end));
     }
@@ -262,7 +265,7 @@ class Watch {
   void look_for_frozen() {
     for (Child& child : children_) {
       if (child.ended) continue;
-      const std::uint64_t beats = group_.beats(child.seats.front().local_rank);
+      const std::uint64_t beats = group_.beats(child.contexts.front().local_rank);
       child.looks_without_beat = beats == child.beats ? child.looks_without_beat + 1 : 0;
       child.beats = beats;
       if (child.looks_without_beat < kFrozenLooks) continue;
@@ -273,8 +276,8 @@ class Watch {
 
   [[noreturn]] void lose(const Child& child, const std::string& what) {
     if (group_.aborted()) throw Error(group_.abort_reason());  // its end is what came of that
-    const int rank = child.seats.front().rank;
-    const auto at = group_.progress(child.seats.front().local_rank);
+    const int rank = child.contexts.front().rank;
+    const auto at = group_.progress(child.contexts.front().local_rank);
     const auto& device = placement::stage_of(plan_, rank);
     std::string text = placement::rank_text(plan_, rank) + " (process " + std::to_string(child.pid) + ", " +
                        device_text(device.device);
@@ -303,20 +306,20 @@ class Watch {
 
 }  // namespace
 
-RankOutcome outcome_of(const Seat& seat, const RankBody& body) {
+RankOutcome outcome_of(const RankContext& context, const RankBody& body) {
   using Kind = RankOutcome::Kind;
   try {
-    return {seat.local_rank, Kind::kDone, true, body(seat)};
+    return {context.local_rank, Kind::kDone, true, body(context)};
   } catch (const UsageError& error) {
-    return failed(seat, Kind::kUsageError, error.what());
+    return failed(context, Kind::kUsageError, error.what());
   } catch (const Interrupted& error) {
-    return failed(seat, Kind::kInterrupted, error.what());
+    return failed(context, Kind::kInterrupted, error.what());
   } catch (const engine::OutOfMemory& error) {
-    return out_of_memory(seat, error.what());
+    return out_of_memory(context, error.what());
   } catch (const std::bad_alloc&) {
-    return out_of_memory(seat, "out of memory; use a smaller --batch or fewer replicas");
+    return out_of_memory(context, "out of memory; use a smaller --batch or fewer replicas");
   } catch (const std::exception& error) {
-    return failed(seat, Kind::kError, error.what());
+    return failed(context, Kind::kError, error.what());
   }
 }
 
@@ -338,21 +341,22 @@ std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes) {
   throw Error(failure->text);
 }
 
-std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBody& body) {
-  std::vector<RankOutcome> outcomes(seats.size());
+std::vector<RankOutcome> run_ranks(const std::vector<RankContext>& contexts, const RankBody& body) {
+  std::vector<RankOutcome> outcomes(contexts.size());
   std::vector<std::jthread> threads;
-  for (std::size_t i = 1; i < seats.size(); ++i) {
-    threads.emplace_back(as_this_work([&, i] { outcomes[i] = outcome_of(seats[i], body); }));
+  for (std::size_t i = 1; i < contexts.size(); ++i) {
+    threads.emplace_back(as_this_work([&, i] { outcomes[i] = outcome_of(contexts[i], body); }));
   }
-  outcomes[0] = outcome_of(seats[0], body);
+  outcomes[0] = outcome_of(contexts[0], body);
   threads.clear();  // joins
   return outcomes;
 }
 
-std::vector<RankOutcome> run_processes(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats,
-                                       const RankBody& body, const LaunchOptions& options) {
-  Watch watch(plan, *seats.front().front().group, options);
-  watch.start(seats, body);
+std::vector<RankOutcome> run_processes(const placement::Plan& plan,
+                                       const std::vector<std::vector<RankContext>>& contexts, const RankBody& body,
+                                       const LaunchOptions& options) {
+  Watch watch(plan, *contexts.front().front().group, options);
+  watch.start(contexts, body);
   if (options.on_started) options.on_started(watch.pids());
   return watch.wait();
 }

@@ -28,16 +28,17 @@ void describe(Visitor& visitor, Of<RankOutcome> auto& outcome) {
 }
 
 /// Runs `body` and catches what it throws; a failure aborts the group, so that nobody waits for this rank.
-RankOutcome outcome_of(const Seat& seat, const RankBody& body);
+RankOutcome outcome_of(const RankContext& context, const RankBody& body);
 
 /// The results by rank; throws what the first failing rank threw.
 std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes);
 
-/// Forks one process for each list of seats, and watches them until all have ended. Throws RankLost.
-std::vector<RankOutcome> run_processes(const placement::Plan& plan, const std::vector<std::vector<Seat>>& seats,
-                                       const RankBody& body, const LaunchOptions& options);
+/// Forks one process for each list of contexts, and watches them until all have ended. Throws RankLost.
+std::vector<RankOutcome> run_processes(const placement::Plan& plan,
+                                       const std::vector<std::vector<RankContext>>& contexts, const RankBody& body,
+                                       const LaunchOptions& options);
 
-/// Runs the seats of one process: the first on the calling thread, the others on threads of their own.
-std::vector<RankOutcome> run_seats(const std::vector<Seat>& seats, const RankBody& body);
+/// Runs the contexts of one process: the first on the calling thread, the others on threads of their own.
+std::vector<RankOutcome> run_ranks(const std::vector<RankContext>& contexts, const RankBody& body);
 
 }  // namespace evener::parallel

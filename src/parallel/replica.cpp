@@ -48,7 +48,7 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
     : options_(std::move(options)),
       dataset_(std::move(dataset)),
       channels_(std::move(channels)),
-      pace_(options_.speed_factor) {
+      throttle_(options_.speed_factor) {
   // Loaders first: the trainer pins this thread, and threads started later would inherit its CPUs.
   train_loader_ = std::make_unique<data::Loader>(dataset_, options_.loader);
   data::LoaderOptions plain = options_.loader;
@@ -72,24 +72,26 @@ Replica::Replica(engine::Engine& engine, const network::Network& network, std::s
   shared.meet = [this] { meet(); };
   trainer_ = engine.make_trainer(network, options_.trainer);
   channels_.control->compute_here();  // after the trainer has bound this thread to its CPUs
-  offers_ = trainer_->offers();
-  all_shared_ = offers_.shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
+  capabilities_ = trainer_->capabilities();
+  all_shared_ =
+      capabilities_.shares_arrays() && std::ranges::all_of(network.parameters(), &network::Parameter::trained);
   for (int r = 0; r < replicas(); ++r) members_.push_back(r * stages() + options_.trainer.stage.number);
   if (stages() > 1) {
-    if (offers_.stage == nullptr) throw Error("this engine's trainer computes whole networks, no stages of one");
-    pipeline_ = std::make_unique<Pipeline>(*offers_.stage, options_.trainer.stage, options_.stage, channels_, pace_);
+    if (capabilities_.stage == nullptr) throw Error("this engine's trainer computes whole networks, no stages of one");
+    pipeline_ =
+        std::make_unique<Pipeline>(*capabilities_.stage, options_.trainer.stage, options_.stage, channels_, throttle_);
   }
   protocol_ = choose_protocol(step_context(network));
   if (options_.local_batch_norm) statistics_ = statistics_of(network);
 }
 
 StepContext Replica::step_context(const network::Network& network) {
-  StepContext context{*trainer_, offers_, channels_, pace_, members_};
+  StepContext context{*trainer_, capabilities_, channels_, throttle_, members_};
   context.nothing = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
   context.sizes = trained_sizes(network);
   context.replicas = static_cast<std::size_t>(replicas());
   context.pipeline = pipeline_.get();
-  context.wire = options_.wire;
+  context.communication_dtype = options_.communication_dtype;
   context.accumulate = options_.accumulate;
   context.synchronised = synchronised_;
   context.always_exchange = options_.always_exchange;
@@ -106,19 +108,19 @@ double Replica::sum_over_stages(double value) {
 
 void Replica::sum_over_replicas(std::span<double> values) {
   if (probing_) return;
-  pace_.catch_up();
+  throttle_.catch_up();
   const PhaseMark mark(Phase::kExchange);
   const Stopwatch waiting;
   channels_.sums->all_reduce(values);
-  pace_.exclude(waiting.seconds());
+  throttle_.exclude(waiting.seconds());
 }
 
 void Replica::meet() {
-  pace_.catch_up();
+  throttle_.catch_up();
   const PhaseMark mark(Phase::kExchange);
   const Stopwatch waiting;
   channels_.gradients->barrier();
-  pace_.exclude(waiting.seconds());
+  throttle_.exclude(waiting.seconds());
 }
 
 double Replica::probe() {
@@ -232,7 +234,7 @@ void Replica::obey(const Command& command) {
       share_state(command.with_optimizer != 0);
       break;
     case Command::Kind::kSwapAverage:
-      if (offers_.average != nullptr) offers_.average->swap_average();
+      if (capabilities_.average != nullptr) capabilities_.average->swap_average();
       break;
     case Command::Kind::kSetMembers:
       set_members(command);
@@ -287,7 +289,7 @@ StepShare Replica::next_share() {
 }
 
 void Replica::train(const Command& command) {
-  pace_.begin();
+  throttle_.begin();
   const StepShare share = next_share();
   if (!member_) return;
   if (options_.on_progress) options_.on_progress(command.epoch, command.step);
@@ -297,14 +299,14 @@ void Replica::train(const Command& command) {
 }
 
 void Replica::report() {
-  reports_ = exchange_reports(*channels_.control,
-                              offers_.device != nullptr ? offers_.device->report() : engine::DeviceReport{});
+  reports_ = exchange_reports(
+      *channels_.control, capabilities_.device != nullptr ? capabilities_.device->report() : engine::DeviceReport{});
   if (!pipeline_) return;
   stage_work_.clear();
   StageWork own = pipeline_->work();
   // On a CPU it is that of all trainers of the process.
   const bool told = options_.stage.own_process || options_.trainer.device.kind != DeviceKind::kCpu;
-  if (told) own.memory_bytes = offers_.stage->peak_bytes();
+  if (told) own.memory_bytes = capabilities_.stage->peak_bytes();
   for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(own))) {
     const std::string what = "what rank " + std::to_string(stage_work_.size()) + " did";
     stage_work_.push_back(unpack_message<StageWork>(message, what));
@@ -313,9 +315,9 @@ void Replica::report() {
 
 void Replica::evaluate() {
   const PhaseMark mark(Phase::kEvaluate);
-  pace_.begin();
+  throttle_.begin();
   evaluation_.sums += evaluated(*next_share().batch);
-  pace_.catch_up();
+  throttle_.catch_up();
 }
 
 /// Only the last stage of a replica finds anything.
@@ -345,9 +347,9 @@ void Replica::count_confusion() {
 }
 
 engine::Sums Replica::judged(const data::Batch& share) {
-  if (offers_.detector == nullptr) throw Error("this engine's trainer doesn't tell what detectors put out");
+  if (capabilities_.detector == nullptr) throw Error("this engine's trainer doesn't tell what detectors put out");
   std::vector<HostTensor> outputs;
-  engine::Sums sums = offers_.detector->evaluate_outputs(share, outputs);
+  engine::Sums sums = capabilities_.detector->evaluate_outputs(share, outputs);
   if (share.count > 0) options_.judge->add(share, outputs);
   return sums;
 }

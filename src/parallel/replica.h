@@ -17,9 +17,9 @@
 #include "parallel/confusion.h"
 #include "parallel/device_sums.h"
 #include "parallel/output_judge.h"
-#include "parallel/pace.h"
 #include "parallel/pipeline.h"
 #include "parallel/step_protocol.h"
+#include "parallel/throttle.h"
 
 namespace evener::parallel {
 
@@ -29,7 +29,7 @@ struct ReplicaOptions {
   bool local_batch_norm = false;   // statistics of the replica's own samples instead of the whole batch's
   bool always_exchange = false;    // gradients, also in a group of one
   bool devices_exchange = false;   // gradients, losses and statistics, without their hosts (parallel/device_sums.h)
-  comm::Wire wire = comm::Wire::kFloat32;
+  comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;
   std::int64_t batch = 1;  // of all replicas together
   int accumulate = 1;      // micro-batches that a whole batch is computed in, one after the other
   data::LoaderOptions loader;
@@ -123,7 +123,7 @@ class Replica {
   ReplicaOptions options_;
   std::shared_ptr<const data::Dataset> dataset_;
   Channels channels_;
-  Pace pace_;
+  Throttle throttle_;
   bool probing_ = false;
   bool member_ = true;
   std::vector<int> members_;             // ranks that train
@@ -135,7 +135,7 @@ class Replica {
   std::deque<StepShare> divided_;                 // of batches divided and not yet taken, still without their samples
   std::shared_ptr<GroupDeviceSums> device_sums_;  // of replicas whose devices exchange; the trainer has it too
   std::unique_ptr<engine::Trainer> trainer_;
-  engine::Offers offers_;                   // of the trainer
+  engine::Capabilities capabilities_;       // of the trainer
   std::unique_ptr<Pipeline> pipeline_;      // of a replica with several stages
   std::unique_ptr<StepProtocol> protocol_;  // how this replica does a step
   std::int64_t trained_ = 0;                // samples since the statistics were averaged

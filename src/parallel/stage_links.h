@@ -8,7 +8,7 @@
 
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
-#include "engine/offers.h"
+#include "engine/capabilities.h"
 
 namespace evener::parallel {
 

@@ -8,21 +8,21 @@ namespace evener::parallel {
 
 void StepsAlone::step(const StepShare& share, double learning_rate, StepResult& result) {
   result.take(context_.trainer.step(*share.batch, gradient_weight(context_, share), learning_rate));
-  result.seconds = {context_.pace.seconds()};
+  result.seconds = {context_.throttle.seconds()};
 }
 
 void JointSteps::step(const StepShare& share, double learning_rate, StepResult& result) {
   const engine::BatchShare of{share.begin, share.whole, context_.members};
   result.take(
-      context_.offers.together->step_together(*share.batch, of, gradient_weight(context_, share), learning_rate));
-  context_.pace.catch_up();
+      context_.capabilities.together->step_together(*share.batch, of, gradient_weight(context_, share), learning_rate));
+  context_.throttle.catch_up();
   exchange_seconds(result);
 }
 
 /// Every replica puts its time at its own slot, so that the sum has them all. When this returns, all have done the
 /// step.
 void JointSteps::exchange_seconds(StepResult& result) const {
-  const double seconds = context_.pace.seconds();
+  const double seconds = context_.throttle.seconds();
   const PhaseMark mark(Phase::kExchange);
   result.seconds.assign(static_cast<std::size_t>(context_.channels.control->size()), 0.0);
   result.seconds[static_cast<std::size_t>(context_.channels.control->rank())] = seconds;
@@ -31,9 +31,9 @@ void JointSteps::exchange_seconds(StepResult& result) const {
 
 void DeviceSteps::step(const StepShare& share, double learning_rate, StepResult& result) {
   const engine::SharedBatch of{share.whole, loss_count(context_, share)};
-  take(context_.offers.on_devices->step_on_devices(*share.batch, of, learning_rate), result);
+  take(context_.capabilities.on_devices->step_on_devices(*share.batch, of, learning_rate), result);
   // Each is busy for as long as all are, with what it exchanges.
-  result.seconds.assign(context_.replicas, context_.pace.seconds());
+  result.seconds.assign(context_.replicas, context_.throttle.seconds());
 }
 
 void DeviceSteps::settle(StepResult& result) {
@@ -54,14 +54,15 @@ void DeviceSteps::take(engine::StepReport report, StepResult& result) const {
 }
 
 void SharedArraySteps::update(double learning_rate) {
-  context().offers.sharing->apply_part(learning_rate, context().members);
+  context().capabilities.sharing->apply_part(learning_rate, context().members);
   const PhaseMark mark(Phase::kExchange);
   context().channels.gradients->barrier();
 }
 
 ExchangedGradientSteps::ExchangedGradientSteps(StepContext given) : GradientSteps(std::move(given)) {
   if (context().replicas == 1 && !context().always_exchange) return;
-  exchange_.emplace(exchange_of(context()), *context().channels.gradients, context().sizes, context().wire);
+  exchange_.emplace(exchange_of(context()), *context().channels.gradients, context().sizes,
+                    context().communication_dtype);
   watch_gradients();
 }
 

@@ -18,14 +18,14 @@ void StepResult::take(engine::StepReport report) {
 }
 
 std::int64_t loss_count(const StepContext& context, const StepShare& share) {
-  if (context.offers.detector == nullptr) return share.whole;
-  auto matches = static_cast<double>(context.offers.detector->matches(*share.batch));
+  if (context.capabilities.detector == nullptr) return share.whole;
+  auto matches = static_cast<double>(context.capabilities.detector->matches(*share.batch));
   if (context.channels.control->size() > 1) {
-    context.pace.catch_up();
+    context.throttle.catch_up();
     const PhaseMark mark(Phase::kExchange);
     const Stopwatch waiting;
     context.channels.sums->all_reduce(std::span(&matches, 1));
-    context.pace.exclude(waiting.seconds());
+    context.throttle.exclude(waiting.seconds());
   }
   return static_cast<std::int64_t>(matches);
 }
@@ -40,14 +40,14 @@ std::unique_ptr<StepProtocol> choose_protocol(StepContext context) {
     return std::make_unique<PipelinedSteps>(std::move(context), pipeline);
   }
   const bool lone = context.channels.control->size() == 1;
-  const bool on_devices = context.offers.on_devices != nullptr;
-  const bool exchanges = !on_devices && (context.always_exchange || (!lone && !context.offers.shares_arrays()));
+  const bool on_devices = context.capabilities.on_devices != nullptr;
+  const bool exchanges = !on_devices && (context.always_exchange || (!lone && !context.capabilities.shares_arrays()));
   // Only a step that nobody looks into is left to the trainer as a whole.
   const bool whole = context.accumulate == 1 && !context.emulates_speed;
   if (on_devices && whole) return std::make_unique<DeviceSteps>(std::move(context));
   if (lone && !exchanges && whole) return std::make_unique<StepsAlone>(std::move(context));
-  if (context.offers.together != nullptr) return std::make_unique<JointSteps>(std::move(context));
-  if (context.offers.sharing != nullptr) return std::make_unique<SharedArraySteps>(std::move(context));
+  if (context.capabilities.together != nullptr) return std::make_unique<JointSteps>(std::move(context));
+  if (context.capabilities.sharing != nullptr) return std::make_unique<SharedArraySteps>(std::move(context));
   if (exchanges) return std::make_unique<ExchangedGradientSteps>(std::move(context));
   return std::make_unique<GradientSteps>(std::move(context));
 }

@@ -10,11 +10,11 @@
 
 #include "comm/communicator.h"
 #include "data/batch.h"
-#include "engine/offers.h"
+#include "engine/capabilities.h"
 #include "engine/sums.h"
 #include "engine/trainer.h"
 #include "parallel/channels.h"
-#include "parallel/pace.h"
+#include "parallel/throttle.h"
 
 namespace evener::parallel {
 
@@ -44,19 +44,19 @@ struct StepShare {
 /// What a replica lends to its protocol; all of it outlives that.
 struct StepContext {
   engine::Trainer& trainer;
-  engine::Offers offers;  // of the trainer
+  engine::Capabilities capabilities;  // of the trainer
   Channels& channels;
-  Pace& pace;
+  Throttle& throttle;
   const std::vector<int>& members;      // ranks that train, ascending
   engine::Sums nothing = {};            // the sums of no samples, under the criterion's names
   std::vector<std::size_t> sizes = {};  // values of each trained parameter
   std::size_t replicas = 1;             // each of as many ranks as it has stages
   Pipeline* pipeline = nullptr;         // of a replica with several stages
-  comm::Wire wire = comm::Wire::kFloat32;
+  comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;
   int accumulate = 1;            // micro-batches that a whole batch is computed in
   bool synchronised = false;     // batch-norm: also empty parts take part in its sums
   bool always_exchange = false;  // gradients, also in a group of one
-  bool emulates_speed = false;   // the pace is that of a slower device
+  bool emulates_speed = false;   // the throttle is that of a slower device
 };
 
 /// What the mean of a batch's losses is over: its samples, or the matched anchors of a detector, which members of the

@@ -15,7 +15,7 @@ namespace {
 constexpr double kSame = 0.02;
 /// The simplest is taken only among those that lose less than this.
 constexpr double kNearly = 0.05;
-/// Where no noise is known: what predictions and single looks were found to be off by.
+/// Where no noise is known: what predictions and single rounds were found to be off by.
 constexpr double kUnknownNoise = 0.15;
 
 std::size_t threads_of(const Row& row) {

@@ -9,13 +9,13 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "plan/looks.h"
 #include "plan/pipelines.h"
+#include "plan/rounds.h"
 
 namespace evener::plan {
 namespace {
 
-/// Of the time: a first look at all, the rest goes to a second look at those that may be the best.
+/// Of the time: a first round for all; the rest goes to a second round for those that may be the best.
 constexpr double kFirstShare = 0.6;
 /// Slower than this share of the best is out of the question, whatever the noise.
 constexpr double kContender = 0.75;
@@ -34,12 +34,12 @@ class Planner {
     take(candidates);
     result_.loader_images_per_s = probe_.loader_images_per_s();
     result_.energy_refusal = probe_.energy_refusal();
-    look_at_replicas();
-    look_at_stages();
-    look_at_exchange();
-    look_at_groups();
+    time_replicas();
+    time_stages();
+    time_exchange();
+    time_groups();
     for (Row& row : result_.rows) fill(row);
-    look_again();
+    time_the_best_again();
     conclude();
     return std::move(result_);
   }
@@ -73,25 +73,25 @@ class Planner {
   }
 
   /// One more trial of `plan`.
-  void look(const placement::Plan& plan, double seconds) {
+  void add_round(const placement::Plan& plan, double seconds) {
     tell_(plan.text);
-    Looks& looks = looks_[plan.text];
+    Rounds& rounds = rounds_[plan.text];
     try {
-      looks.trials.push_back(probe_.trial(plan, seconds));
+      rounds.trials.push_back(probe_.trial(plan, seconds));
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
-      looks.failure = error.what();
+      rounds.failure = error.what();
     }
   }
 
   bool known(const std::string& text) const {
-    const auto found = looks_.find(text);
-    return found != looks_.end() && !found->second.trials.empty();
+    const auto found = rounds_.find(text);
+    return found != rounds_.end() && !found->second.trials.empty();
   }
 
   /// Every kind of replica alone; that is the whole trial of candidates with one replica.
-  void look_at_replicas() {
+  void time_replicas() {
     std::map<std::string, placement::Plan> kinds;
     std::vector<std::string> order;
     std::size_t groups = 0;
@@ -110,11 +110,11 @@ class Planner {
     for (const std::string& kind : order) {
       placement::Plan& plan = kinds[kind];
       plan.text = kind;
-      look(plan, kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
+      add_round(plan, kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
     }
   }
 
-  void look_at_stages() {
+  void time_stages() {
     for (Row& row : result_.rows) {
       if (!row.refusal.empty() || !is_staged(row)) continue;
       tell_("the layers for " + row.text);
@@ -128,7 +128,7 @@ class Planner {
     }
   }
 
-  void look_at_exchange() {
+  void time_exchange() {
     for (const Row& row : result_.rows) {
       const auto ranks = static_cast<int>(row.plan.replicas.size());
       if (!row.refusal.empty() || !is_group(row) || exchanges_.count(ranks) > 0) continue;
@@ -152,7 +152,7 @@ class Planner {
             step_of_stages(forecasts_.at(row.plan.text), r, work_.batch * replica.share.value_or(equal)));
       } else {
         if (!known(kind)) return std::nullopt;
-        group.replicas.push_back(looks_.at(kind).step());
+        group.replicas.push_back(rounds_.at(kind).step());
       }
       if (replica.share) group.weights.push_back(*replica.share);
     }
@@ -178,12 +178,12 @@ class Planner {
       if (!other.refusal.empty() || is_staged(other)) return false;
       const std::string kind = kind_of(other.plan.replicas[0]);
       if (!is_group(other) && !known(kind)) return false;
-      const double other_s = is_group(other) ? predicted_s(other) : looks_.at(kind).step().seconds(work_.batch);
+      const double other_s = is_group(other) ? predicted_s(other) : rounds_.at(kind).step().seconds(work_.batch);
       return other_s > 0 && other_s < kContender * predicted_s(row);
     });
   }
 
-  void look_at_groups() {
+  void time_groups() {
     std::vector<const Row*> groups;
     for (const Row& row : result_.rows) {
       if (row.refusal.empty() && is_compound(row) && may_pay(row)) groups.push_back(&row);
@@ -192,13 +192,13 @@ class Planner {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // it stays a prediction
       const double first_s = left_s() - (1 - kFirstShare) * seconds_;
-      look(groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
+      add_round(groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
     }
   }
 
   /// Those that may be the best, once more: the machine isn't equally busy all the time. Or for the first time with a
   /// whole batch.
-  void look_again() {
+  void time_the_best_again() {
     std::vector<Row*> contenders;
     double fastest = 0;
     for (const Row& row : result_.rows) fastest = std::max(fastest, row.images_per_s);
@@ -211,7 +211,7 @@ class Planner {
       if (left_s() < kStart_s + kSteps * work_.batch / row.images_per_s) continue;
       placement::Plan plan = row.plan;
       plan.text = key_of(row);
-      look(plan, left_s() / static_cast<double>(contenders.size() - i));
+      add_round(plan, left_s() / static_cast<double>(contenders.size() - i));
       fill(row);
     }
   }
@@ -220,9 +220,9 @@ class Planner {
   void fill(Row& row) {
     if (!row.refusal.empty()) return;
     const auto group = is_compound(row) ? group_of(row) : std::nullopt;
-    const auto own = looks_.find(key_of(row));
-    const bool tried = own != looks_.end() && !own->second.trials.empty();
-    if (own != looks_.end() && !own->second.failure.empty()) {
+    const auto own = rounds_.find(key_of(row));
+    const bool tried = own != rounds_.end() && !own->second.trials.empty();
+    if (own != rounds_.end() && !own->second.failure.empty()) {
       row.refusal = own->second.failure;
       return;
     }
@@ -267,9 +267,9 @@ class Planner {
                        static_cast<double>(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}));
   }
 
-  static void fill_energy(Row& row, const Looks& looks) {
-    const auto& watts = looks.widest().watts;
-    const auto& last = looks.widest().timings.back();
+  static void fill_energy(Row& row, const Rounds& rounds) {
+    const auto& watts = rounds.widest().watts;
+    const auto& last = rounds.widest().timings.back();
     if (watts) row.joules_per_image = *watts * last.seconds / last.images;
   }
 
@@ -290,7 +290,7 @@ class Planner {
       for (const auto& stage : replica.stages) {
         const std::string kind = kind_of({0, {stage}, {}});
         if (!known(kind)) return;
-        members.push_back(looks_.at(kind).step());
+        members.push_back(rounds_.at(kind).step());
       }
     }
     fill_ceiling(row, members, work_.batch / row.images_per_s);
@@ -340,7 +340,7 @@ class Planner {
   const std::function<void(const std::string&)>& tell_;
   const double begin_s_, seconds_;
   Comparison result_;
-  std::map<std::string, Looks> looks_;                    // by the plan's text; replicas alone by their kind
+  std::map<std::string, Rounds> rounds_;                  // by the plan's text; replicas alone by their kind
   std::map<int, ExchangeModel> exchanges_;                // by ranks
   std::map<std::string, task::StageForecast> forecasts_;  // by the plan's text
 };

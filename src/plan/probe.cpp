@@ -36,11 +36,12 @@ std::size_t trained_values(const network::Network& network) {
 }
 
 /// Median time of an all-reduce of `values`. All ranks run the same number of rounds.
-double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::Wire wire, double seconds) {
+double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::CommunicationDtype communication_dtype,
+                    double seconds) {
   std::vector<float> data(values, 0.0F);
   const auto once = [&] {
     const Stopwatch clock;
-    communicator.all_reduce(data, wire);
+    communicator.all_reduce(data, communication_dtype);
     return clock.seconds();
   };
   once();
@@ -87,14 +88,14 @@ class MachineProbe : public Probe {
 
   ExchangeModel exchange(const placement::Plan& plan) override {
     const std::size_t large = std::clamp(trained_values(trials_.setup().network), 2 * kSmallValues, kMostValues);
-    const comm::Wire wire = trials_.options().wire;
+    const comm::CommunicationDtype communication_dtype = trials_.options().communication_dtype;
     using Times = std::tuple<double, double>;  // of a small and of a large all-reduce
     parallel::LaunchOptions launch;
     launch.always_fork = true;
-    const auto body = [&](const parallel::Seat& seat) {
-      const parallel::Channels channels = seat.channels();
-      const double small_s = all_reduce_s(*channels.gradients, kSmallValues, wire, kExchange_s / 3);
-      const double large_s = all_reduce_s(*channels.gradients, large, wire, kExchange_s);
+    const auto body = [&](const parallel::RankContext& context) {
+      const parallel::Channels channels = context.channels();
+      const double small_s = all_reduce_s(*channels.gradients, kSmallValues, communication_dtype, kExchange_s / 3);
+      const double large_s = all_reduce_s(*channels.gradients, large, communication_dtype, kExchange_s);
       return pack_message(Times(small_s, large_s));
     };
     const std::string message = parallel::run_ranks(plan, body, launch).front();

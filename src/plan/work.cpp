@@ -25,7 +25,8 @@ Work work_of(const task::Trials& trials) {
     }
   }
   const auto memory = network::training_memory(setup.network);
-  work.gradient_bytes = static_cast<double>(memory.gradient_bytes) / (options.wire == comm::Wire::kBFloat16 ? 2 : 1);
+  work.gradient_bytes = static_cast<double>(memory.gradient_bytes) /
+                        (options.communication_dtype == comm::CommunicationDtype::kBFloat16 ? 2 : 1);
   work.memory_bytes = [trials](const placement::Plan& plan) {
     const auto estimate =
         task::estimated_memory(trials.setup().network, task::training_work(trials.options(), plan, trials.setup()));

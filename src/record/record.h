@@ -263,7 +263,7 @@ struct Record {
   std::optional<std::int64_t> batch;   // global batch
   std::vector<std::string> fallbacks;  // what was done otherwise than asked for, each with its reason
   std::vector<std::string> notes;      // e.g. what changes what is learnt
-  std::vector<std::string> trouble;    // what is wrong with what was learnt, or learnt from, and what to do
+  std::vector<std::string> warnings;   // what is wrong with what was learnt, or learnt from, and what to do
   Validity validity;
   Times times;
   std::map<std::string, double> phases_s;  // exclusive, critical thread of rank 0

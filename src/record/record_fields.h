@@ -307,7 +307,7 @@ void describe(Fields& fields, Of<Record> auto& record) {
   fields.value("batch", record.batch);
   fields.value("fallbacks", record.fallbacks);
   fields.value("notes", record.notes);
-  fields.left_out_if_empty("trouble", record.trouble);
+  fields.left_out_if_empty("trouble", record.warnings);
   fields.value("validity", record.validity);
   fields.value("times_s", record.times);
   fields.value("phases_s", record.phases_s);

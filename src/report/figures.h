@@ -21,7 +21,7 @@ std::string figure_text(const record::Metric& metric, const char* missing);
 bool has_value(const std::vector<record::Metric>& metrics, const std::string& name);
 
 /// The epoch with the lowest validation loss, if from there on that loss rose by more than a tenth while the training
-/// loss went on falling: what was learnt later was learnt by heart.
+/// loss went on falling: what was learnt later was overfitting.
 std::optional<std::int64_t> overfitting_epoch(const record::Record& record);
 
 /// Indices of the runs of each job, jobs and runs in the order given.

@@ -43,8 +43,8 @@ std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std
   if (runs.empty()) throw Error("a report needs at least one run");
   std::string sections;
   for (const auto part :
-       {trouble_part, jobs_part, detection_part, answers_part, latency_part, timeline_part, stages_part, replicas_part,
-        classes_part, layers_part, profile_part, setting_part, notes_part, details_part})
+       {warnings_part, jobs_part, detection_part, predictions_part, latency_part, timeline_part, stages_part,
+        replicas_part, classes_part, layers_part, profile_part, setting_part, notes_part, details_part})
     sections += part(runs) + "\n";
   Page page = report_page(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size()));
   page.content = report_content(header_part(runs), hint, sections, !plotly_js.empty());

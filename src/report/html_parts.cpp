@@ -139,15 +139,15 @@ std::string setting_part(std::span<const Run> runs) {
   return html + "</div></section>";
 }
 
-std::string trouble_part(std::span<const Run> runs) {
+std::string warnings_part(std::span<const Run> runs) {
   std::string html;
   for (const Run& run : runs) {
-    for (const std::string& sentence : run.record.trouble) {
+    for (const std::string& sentence : run.record.warnings) {
       const std::string of = runs.size() > 1 ? run.name + ": " : "";
       html += "<p class=\"warning\">" + escape_html(of + sentence) + "</p>\n";
     }
   }
-  return html.empty() ? "" : "<section><h2>Trouble</h2>" + html + "</section>";
+  return html.empty() ? "" : "<section><h2>Warnings</h2>" + html + "</section>";
 }
 
 std::string notes_part(std::span<const Run> runs) {

@@ -33,13 +33,13 @@ std::string jobs_part(std::span<const Run> runs);
 /// Places for the plots of one job, the `number`-th, with what each shows; only those that say something.
 std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
 /// Some images with what a network said of them; "" without any.
-std::string answers_part(std::span<const Run> runs);
+std::string predictions_part(std::span<const Run> runs);
 /// What detectors found of the boxes that are known; "" without any.
 std::string detection_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 /// What is wrong with what was learnt, or learnt from; "" where nothing is known to be.
-std::string trouble_part(std::span<const Run> runs);
+std::string warnings_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);
 /// When each stage of a pipeline computed which micro-batch; "" without such a run.
 std::string timeline_part(std::span<const Run> runs);

@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "base/numbers.h"
-#include "record/answers.h"
+#include "record/predicted_images.h"
 #include "record/validity.h"
 #include "report/latencies.h"
 
@@ -98,11 +98,11 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
   return runs;
 }
 
-void load_answers(const fs::path& dir, Run& run) {
+void load_predictions(const fs::path& dir, Run& run) {
   std::error_code error;
-  if (!fs::exists(dir / record::kAnswers, error)) return;
+  if (!fs::exists(dir / record::kPredictedImages, error)) return;
   try {
-    run.answers = record::read_answers(dir / record::kAnswers);
+    run.predictions = record::read_predicted_images(dir / record::kPredictedImages);
   } catch (const Error& failure) {
     run.warnings.emplace_back(failure.what());
   }
@@ -162,7 +162,7 @@ Run load_run(const fs::path& dir) {
   }
   run.name = folder_name(dir);
   load_latencies(dir, run);
-  load_answers(dir, run);
+  load_predictions(dir, run);
   load_layers(dir, run);
   load_detection(dir, run);
   load_timeline(dir, run);

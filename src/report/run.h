@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "record/answers.h"
 #include "record/detection.h"
+#include "record/predicted_images.h"
 #include "record/record.h"
 #include "report/timeline.h"
 
@@ -34,8 +34,9 @@ struct Run {
   record::Record record;
   Samples samples;                  // empty where there is no samples.csv
   std::vector<double> latencies_s;  // of the queries of a scenario, shortest first; empty without latencies.csv
-  std::vector<record::AnsweredImage> answers;  // some of those that `evener infer` gave; empty without answers.json
-  std::vector<LayerNoise> layers;              // of a quantised network; empty without layers.csv
+  std::vector<record::PredictedImage>
+      predictions;                 // some of those that `evener infer` gave; empty without answers.json
+  std::vector<LayerNoise> layers;  // of a quantised network; empty without layers.csv
   std::optional<record::DetectionFigures>
       detection;                      // of `evener detect` on known boxes; absent without detection.json
   std::vector<StageTask> timeline;    // of a pipeline's last steps; empty without stages.trace.json

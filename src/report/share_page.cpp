@@ -82,8 +82,8 @@ std::string share_page(const SharedNetwork& shared) {
           chose_weights(shared) ? " (they chose the best of its states: others may come out a little worse)" : "")) +
       "</p></header>";
   const std::span<const Run> trained(&shared.training, 1), judged(&shared.judging, 1);
-  const std::string sections = "<section>" + quality_card(shared) + "</section>\n" + trouble_part(trained) + "\n" +
-                               classes_part(judged) + "\n" + answers_part(judged) + "\n" + commands_section(shared);
+  const std::string sections = "<section>" + quality_card(shared) + "</section>\n" + warnings_part(trained) + "\n" +
+                               classes_part(judged) + "\n" + predictions_part(judged) + "\n" + commands_section(shared);
   Page page = report_page(title);
   page.content = report_content(header, "", sections, false);
   return page.html();

@@ -12,7 +12,7 @@ namespace evener::report {
 
 struct SharedNetwork {
   Run training;
-  Run judging;                     // `evener infer` of images that it had not learnt from, with answers
+  Run judging;                     // `evener infer` of images that it had not learnt from, with predictions
   std::filesystem::path folder;    // of the training, as the commands on the page name it
   std::uint64_t weight_bytes = 0;  // of the file
 };

@@ -112,7 +112,7 @@ std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
                      name_among(sweep, job.cells, base), better, worse, undecided, counted(sweep.claims, "comparison"));
 }
 
-void add_troubles(const Sweep& sweep, std::vector<std::string>& sentences) {
+void add_warnings(const Sweep& sweep, std::vector<std::string>& sentences) {
   std::vector<std::string> failed, invalid;
   for (const SweepCellRuns& cell : sweep.cells) {
     if (cell.failed > 0) failed.push_back(cell.name);
@@ -139,7 +139,7 @@ std::vector<std::string> sweep_conclusion(const Sweep& sweep) {
       if (std::string text = against_base_sentence(sweep, job); !text.empty()) sentences.push_back(std::move(text));
     }
   }
-  add_troubles(sweep, sentences);
+  add_warnings(sweep, sentences);
   return sentences;
 }
 

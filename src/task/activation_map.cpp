@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "task/tune/head_fit.h"
+#include "task/fine_tuning/linear_probe.h"
 
 namespace evener::task {
 namespace {

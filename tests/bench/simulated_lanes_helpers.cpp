@@ -11,13 +11,13 @@
 namespace evener::test {
 namespace {
 
-/// Something that happens to a lane: it is done with a piece, or asks what is next.
+/// Something that happens to a lane: it is done with a query, or asks what is next.
 struct Event {
   double at_s = 0;
   std::int64_t number = 0;  // events of one moment come in the order in which they were made
   int lane = 0;
   bool is_done = false;
-  bench::Piece piece = {};
+  bench::IssuedQuery issued = {};
   bench::Answered answered = {};
 
   bool operator>(const Event& other) const { return std::tie(at_s, number) > std::tie(other.at_s, other.number); }
@@ -33,7 +33,7 @@ bench::LatencyParts SimulatedSystem::answer(int lane, const bench::Query& query)
   return parts;
 }
 
-void SimulatedLanes::run(bench::Dealer& dealer) {
+void SimulatedLanes::run(bench::QueryScheduler& scheduler) {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   std::vector<int> waiting;  // lanes that go on when another one is done
   std::int64_t number = 0;
@@ -42,21 +42,21 @@ void SimulatedLanes::run(bench::Dealer& dealer) {
     const Event event = events.top();
     events.pop();
     if (event.is_done) {
-      dealer.done(event.lane, event.piece, event.answered);
+      scheduler.done(event.lane, event.issued, event.answered);
       events.push({.at_s = event.at_s, .number = number++, .lane = event.lane});
       for (const int lane : waiting) events.push({.at_s = event.at_s, .number = number++, .lane = lane});
       waiting.clear();
       continue;
     }
-    bench::Deal deal = dealer.next(event.lane, event.at_s);
-    if (deal.kind == bench::Deal::Kind::kAnswer) {
+    bench::NextStep step = scheduler.next(event.lane, event.at_s);
+    if (step.kind == bench::NextStep::Kind::kAnswer) {
       bench::Answered answered{.begin_s = event.at_s};
-      answered.parts = system_.answer(event.lane, deal.piece.query);
+      answered.parts = system_.answer(event.lane, step.issued.query);
       answered.end_s = event.at_s + system_.took_s();
-      events.push({answered.end_s, number++, event.lane, true, std::move(deal.piece), answered});
-    } else if (deal.kind == bench::Deal::Kind::kWait && std::isfinite(deal.until_s)) {
-      events.push({.at_s = deal.until_s, .number = number++, .lane = event.lane});
-    } else if (deal.kind == bench::Deal::Kind::kWait) {
+      events.push({answered.end_s, number++, event.lane, true, std::move(step.issued), answered});
+    } else if (step.kind == bench::NextStep::Kind::kWait && std::isfinite(step.until_s)) {
+      events.push({.at_s = step.until_s, .number = number++, .lane = event.lane});
+    } else if (step.kind == bench::NextStep::Kind::kWait) {
       waiting.push_back(event.lane);
     }
   }

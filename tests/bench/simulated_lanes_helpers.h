@@ -32,7 +32,7 @@ class SimulatedLanes final : public bench::Lanes {
  public:
   SimulatedLanes(SimulatedSystem& system, int lanes) : system_(system), lanes_(lanes) {}
   int count() const override { return lanes_; }
-  void run(bench::Dealer& dealer) override;
+  void run(bench::QueryScheduler& scheduler) override;
 
  private:
   SimulatedSystem& system_;

@@ -223,12 +223,12 @@ TEST(DryRun, LooksAtModelDataAndWeights) {
 TEST(DryRun, TellsOfWhatChangesNothing) {
   const ProgramResult result = run_in_process(
       dry_run({"--on", "cpu/t1", "--engine", "native", "--layout", "nhwc", "--step-graph", "off", "--batch-norm",
-               "local", "--exchange-precision", "bf16", "--split", "90/0/10", "--patience", "3"}));
+               "local", "--communication-dtype", "bf16", "--split", "90/0/10", "--patience", "3"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("--layout changes nothing: the native engine has one memory layout"),
                                 HasSubstr("--step-graph changes nothing: there is no GPU"),
                                 HasSubstr("--batch-norm changes nothing: there is one replica"),
-                                HasSubstr("--exchange-precision changes nothing: one replica"),
+                                HasSubstr("--communication-dtype changes nothing: one replica"),
                                 HasSubstr("--patience changes nothing: there are no images to validate on")));
   EXPECT_THAT(run_in_process(dry_run({})).out, Not(HasSubstr("nothing")));
 }

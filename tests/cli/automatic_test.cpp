@@ -76,7 +76,7 @@ TEST_F(Automatic, AutoWithWeightsTakesTheirNetworkAndSize) {
   const ProgramResult result = train("masks", {"auto", "--data", "synth:masks:90", "--split", "60/40", "--minutes",
                                                "0.1", "--weights", file("digits/best.safetensors")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("resnet20 at 20x20 was chosen"), HasSubstr("last layer alone")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("resnet20 at 20x20 was chosen"), HasSubstr("linear probing")));
   EXPECT_EQ(record_in(file("masks"))["config"]["size"], "20x20");
 }
 

@@ -24,7 +24,7 @@ TEST_F(Infer, OfARunsOwnDataThePartAndItsSizeAreTold) {
   const ProgramResult part = run_program({"infer", run, images, "--format", "none"});
   ASSERT_EQ(part.exit_code, 0) << part.err;
   EXPECT_THAT(part.err, AllOf(HasSubstr("the test part of"), HasSubstr("10 of its 60 images; --part all shows all")));
-  EXPECT_THAT(part.out, HasSubstr("whole images, squashed to 28x28"));
+  EXPECT_THAT(part.out, HasSubstr("whole images, stretched to 28x28"));
   const ProgramResult all = run_program({"infer", run, images, "--format", "none", "--part", "all"});
   ASSERT_EQ(all.exit_code, 0) << all.err;
   EXPECT_THAT(all.err, AllOf(HasSubstr("60 images"), Not(HasSubstr("part of"))));

@@ -70,14 +70,14 @@ TEST_F(Infer, PicturesAreCutAsThoseOfTheTraining) {
   const std::string photos = pictures({"a/1.pgm", "a/2.pgm", "b/3.pgm", "b/4.pgm"});
   const std::string run = file("bordered");
   const ProgramResult trained =
-      run_program({"train", "mlp:784-10", "--data", photos, "--size", "28x28", "--channels", "1", "--crop", "border",
+      run_program({"train", "mlp:784-10", "--data", photos, "--size", "28x28", "--channels", "1", "--crop", "letterbox",
                    "--split", "100/0", "--epochs", "1", "--on", "cpu/t1", "--out", run});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const auto scores = [&](const Words& more) {
     return infer(joined({run, photos + "/a/1.pgm", "--format", "csv", "--output-type", "logit"}, more)).out;
   };
-  EXPECT_EQ(scores({}), scores({"--crop", "border"}));
-  EXPECT_NE(scores({}), scores({"--crop", "squash"}));
+  EXPECT_EQ(scores({}), scores({"--crop", "letterbox"}));
+  EXPECT_NE(scores({}), scores({"--crop", "stretch"}));
 }
 
 TEST_F(Infer, LabelledPicturesGiveAccuracyTopFiveAndConfusion) {

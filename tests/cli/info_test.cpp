@@ -114,7 +114,7 @@ void write_resnet20(const std::filesystem::path& path, bool told) {
   weights::Metadata metadata;
   if (told) {
     metadata = {{"model", "resnet20"},     {"classes", R"(["bream", "shrimp", "trout"])"}, {"input", "[3,32,32]"},
-                {"mean", "[0.5,0.5,0.5]"}, {"standard_deviation", "[0.25,0.25,0.25]"},     {"crop", "squash"}};
+                {"mean", "[0.5,0.5,0.5]"}, {"standard_deviation", "[0.25,0.25,0.25]"},     {"crop", "stretch"}};
   }
   weights::write_safetensors(path, network::initial_state(net, 1), metadata);
 }
@@ -132,7 +132,7 @@ TEST(InfoCommand, ARunTellsItsNetworkClassesPreprocessingAndAccuracy) {
   const ProgramResult result = run_in_process({"info", folder.path().string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("resnet20, "), HasSubstr("3x32x32"),
-                                HasSubstr("3 classes: bream, shrimp, trout"), HasSubstr("--crop squash"),
+                                HasSubstr("3 classes: bream, shrimp, trout"), HasSubstr("--crop stretch"),
                                 HasSubstr("mean 0.5, 0.5, 0.5"), HasSubstr("validation 92.00 % of 50 images")));
   const json info = info_json({folder.path().string()});
   EXPECT_EQ(info.at("model"), "resnet20");

@@ -58,7 +58,7 @@ void add_placement(const task::TrainOptions& options, json& told) {
   told["local_batch_norm"] = options.local_batch_norm;
   told["always_exchange"] = options.always_exchange;
   told["host_exchange"] = options.host_exchange;
-  told["half_wire"] = options.wire == comm::Wire::kBFloat16;
+  told["half_wire"] = options.wire == comm::CommunicationDtype::kBFloat16;
   told["precision"] = precision_name(options.trainer.precision);
   told["layout"] = static_cast<int>(options.trainer.torch.layout);
   told["convolution"] = static_cast<int>(options.trainer.torch.convolution);
@@ -72,7 +72,7 @@ json handed_to_training(const job::TrainFlags& flags, const placement::Plan& pla
   json told = {{"model", options.model},
                {"weights", options.weights.string()},
                {"freeze", options.freeze},
-               {"head_first", static_cast<int>(options.head_first)},
+               {"linear_probing", static_cast<int>(options.linear_probing)},
                {"quantize_bits", options.quantize_bits},
                {"normalize", options.normalization.text},
                {"normalize_given", static_cast<int>(options.normalization.source)},

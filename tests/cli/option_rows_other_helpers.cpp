@@ -17,7 +17,7 @@ std::vector<OptionRow> about_data() {
           {two, {"--channels", "3"}, "/channels", 3},
           {two, {"--split", "70/20/10"}, "/split", {70.0, 20.0, 10.0}},
           {two, {"--decode", "fast"}, "/decode", 1},
-          {two, {"--crop", "border"}, "/crop", 1},
+          {two, {"--crop", "letterbox"}, "/crop", 1},
           {two, {"--seed", "7"}, "/seed", 7},
           {two, {"--strict", "true"}, "/strict", true},
           {two, {"--threads", "3"}, "/threads", 3},

@@ -129,7 +129,7 @@ TEST_F(PhotosBadInput, ShuffledLabels) {
                  {"mlp:144-32-2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("trouble  "), HasSubstr("is no surer than to say"),
+              AllOf(HasSubstr("warning  "), HasSubstr("is no surer than to say"),
                     HasSubstr("16 of the 32 images to validate or test on are also among those to train "
                               "on (16 in every pixel, near ones were not looked for: images of 12x12 pixels are too "
                               "small")));

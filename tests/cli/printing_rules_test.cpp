@@ -50,7 +50,7 @@ std::string said_of(const std::function<void(record::EpochRecord&)>& change, std
 TEST(EpochLine, HasSpeedLossesAndAccuracies) {
   EXPECT_EQ(said_of([](record::EpochRecord&) {}), "epoch 3/7  4.0 s  125 img/s  train loss 0.2500\n");
   EXPECT_EQ(said_of([](record::EpochRecord& epoch) { epoch.head_only = true; }),
-            "epoch 3/7  4.0 s  last layer alone  train loss 0.2500\n");
+            "epoch 3/7  4.0 s  linear probing  train loss 0.2500\n");
   const auto whole = [](record::EpochRecord& epoch) {
     epoch.train_accuracy = 0.625;
     epoch.val_loss = 0.75;

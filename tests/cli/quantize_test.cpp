@@ -50,7 +50,7 @@ TEST_F(QuantizeCommand, ItsFolderIsEvaluatedOnTheSameImagesInTheSameWay) {
   const ProgramResult training =
       run({"train",    "resnet20", "--data",    file("digits"), "--size",   "8x8",        "--channels",
            "1",        "--class",  "even=0/**", "--class",      "odd=1/**", "--split",    "40/0/60",
-           "--epochs", "1",        "--crop",    "border",       "--out",    file("float")});
+           "--epochs", "1",        "--crop",    "letterbox",    "--out",    file("float")});
   ASSERT_EQ(training.exit_code, 0) << training.err;
   const ProgramResult result = quantize({file("float"), "--crop", "centre", "--crop-fraction", "1"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -131,7 +131,7 @@ TEST_F(QuantizeCommand, AResNetOnRealImagesLosesNoHalfPoint) {
   if (const std::string why = test::without_real_data({kWeights, "cifar10"}); !why.empty()) GTEST_SKIP() << why;
   const ProgramResult result =
       quantize({"resnet20", "--weights", test::real_data(kWeights).string(), "--normalize", "imagenet", "--crop",
-                "squash", "--data", test::real_data("cifar10/test").string(), "--calibration-data",
+                "stretch", "--data", test::real_data("cifar10/test").string(), "--calibration-data",
                 test::real_data("cifar10/cifar10_train_2000.bin.gz").string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_GT(metric(out_, "accuracy"), metric(out_, "float_accuracy") - 0.005);

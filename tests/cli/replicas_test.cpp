@@ -97,7 +97,7 @@ TEST_P(Exactness, EveryDivisionOfTheBatchGivesTheSameGradients) {
   EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--replicas", "threads"}), expected), tolerance);
   EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--exchange", "always"}), expected), tolerance);
   EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--clip-norm", "1e9"}), expected), tolerance);
-  EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--exchange-precision", "bf16"}), expected),
+  EXPECT_LT(relative_distance(sums_of_gradients("2xcpu/t1", {"--communication-dtype", "bf16"}), expected),
             std::max(tolerance, 0.01));  // bf16 has 8 significant bits: 2^-9 for each gradient
 }
 

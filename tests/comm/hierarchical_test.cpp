@@ -58,7 +58,7 @@ TEST_F(Hierarchical, SumsOfHostsInTheirOrder) {
     std::vector<float> values = values_of(end.rank(), kSize);
     const std::span<float> all = values;
     const std::span<float> parts[] = {all.first(3), all.subspan(3, 0), all.subspan(3, 600), all.subspan(603)};
-    end.all_reduce(std::span<const std::span<float>>(parts), Wire::kFloat32);
+    end.all_reduce(std::span<const std::span<float>>(parts), CommunicationDtype::kFloat32);
     for (std::size_t i = 0; i < kSize; ++i) {
       EXPECT_EQ(values[i], (value_of(0, i) + value_of(1, i)) + (value_of(2, i) + value_of(3, i))) << i;
     }
@@ -75,7 +75,7 @@ TEST_F(Hierarchical, RanksOfAHostThatLeadOnesOfTheirOwn) {
     auto between = (number == 0 ? between_ : seconds).join(host, 0, "threads");
     const auto end = make_hierarchical_communicator(std::move(local), std::move(between), host, kHosts, number);
     std::vector<float> values(100, static_cast<float>(rank + 1));
-    end->all_reduce(std::span<float>(values), Wire::kFloat32);
+    end->all_reduce(std::span<float>(values), CommunicationDtype::kFloat32);
     EXPECT_THAT(values, Each(number == 0 ? 1.0F + 3.0F : 2.0F + 4.0F));
     std::vector<std::byte> told(3, std::byte(rank));
     end->broadcast(told, number);  // of the first host
@@ -87,7 +87,7 @@ TEST_F(Hierarchical, RanksOfAHostThatLeadOnesOfTheirOwn) {
 TEST_F(Hierarchical, AnUndividedVectorToo) {
   on_all([](Communicator& end) {
     std::vector<float> values(100, static_cast<float>(end.rank() + 1));
-    end.all_reduce(std::span<float>(values), Wire::kBFloat16);
+    end.all_reduce(std::span<float>(values), CommunicationDtype::kBFloat16);
     EXPECT_THAT(values, Each(10.0F));
   });
 }

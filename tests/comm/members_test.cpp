@@ -61,7 +61,7 @@ TEST(MembersOfAGroup, OneAloneKeepsItsValues) {
   const auto end = group.join(1, 0, "threads");
   end->set_members(std::vector{1});
   auto values = values_of(1, 100);
-  end->all_reduce(values, comm::Wire::kBFloat16);
+  end->all_reduce(values, comm::CommunicationDtype::kBFloat16);
   EXPECT_EQ(values, values_of(1, 100));
   end->broadcast(std::as_writable_bytes(std::span(values)), 1);
   end->barrier();

@@ -62,7 +62,7 @@ TEST_F(MpiRank, Collectives) {
     std::vector<float> values = values_of(rank, size);
     const std::span<float> vector = values;
     const std::span<float> parts[] = {vector.first(size / 3), vector.subspan(size / 3)};
-    end_->all_reduce(std::span<const std::span<float>>(parts), Wire::kFloat32);
+    end_->all_reduce(std::span<const std::span<float>>(parts), CommunicationDtype::kFloat32);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < size; ++i) wrong += values[i] == sum_of(all(), i) ? 0 : 1;
     EXPECT_EQ(wrong, 0U) << "of " << size;
@@ -70,7 +70,7 @@ TEST_F(MpiRank, Collectives) {
   // bf16 has eight bits: 257 becomes 256 before, and the sum with 258 becomes 512 after. Unrounded 257 would give 516.
   for (const std::size_t size : {10UL, 300'000UL}) {
     std::vector<float> values(size, rank == 0 ? 257.0F : rank == 1 ? 258.0F : 0.0F);
-    end_->all_reduce(std::span<float>(values), Wire::kBFloat16);
+    end_->all_reduce(std::span<float>(values), CommunicationDtype::kBFloat16);
     EXPECT_THAT(values, Each(512.0F)) << size;
   }
   std::vector<double> doubles(50, 0.1 * (rank + 1));

@@ -15,7 +15,7 @@ TEST(SelfCommunicator, LeavesEverythingAsItIs) {
   EXPECT_EQ(self->size(), 1);
   EXPECT_STREQ(self->name(), "self");
   auto values = values_of(1, 100);
-  self->all_reduce(values, comm::Wire::kBFloat16);
+  self->all_reduce(values, comm::CommunicationDtype::kBFloat16);
   self->broadcast(std::as_writable_bytes(std::span(values)), 0);
   self->barrier();
   self->set_members(std::vector{0});

@@ -13,9 +13,9 @@
 namespace evener::test {
 namespace {
 
+using comm::CommunicationDtype;
 using comm::Communicator;
 using comm::SharedGroup;
-using comm::Wire;
 using Parts = std::vector<std::span<float>>;
 
 std::vector<int> ranks_below(int count) {
@@ -119,11 +119,11 @@ TEST_P(Shared, PartsAreOneLongVector) {
     const auto part = [&](std::size_t begin, std::size_t size) { return std::span(values).subspan(begin, size); };
     // Out of order, with empty parts at the beginning, the end and between.
     const Parts parts = {part(0, 0), part(300, 400), part(0, 0), part(0, 0), part(0, 1), part(2, 298), part(0, 0)};
-    end.all_reduce(std::span<const std::span<float>>(parts), Wire::kFloat32);
+    end.all_reduce(std::span<const std::span<float>>(parts), CommunicationDtype::kFloat32);
     auto expected = sums_of(all(), 700);
     expected[1] = value_of(end.rank(), 1);  // in none of the parts
     EXPECT_EQ(values, expected);
-    end.all_reduce(std::span<const std::span<float>>(), Wire::kFloat32);
+    end.all_reduce(std::span<const std::span<float>>(), CommunicationDtype::kFloat32);
   });
 }
 
@@ -134,7 +134,7 @@ TEST_P(Shared, SumsTravelAsBFloat16) {
   SharedGroup group(group_options(ranks()));
   run(group, [&](Communicator& end) {
     auto values = values_of(end.rank(), kSize);
-    end.all_reduce(values, Wire::kBFloat16);
+    end.all_reduce(values, CommunicationDtype::kBFloat16);
     bool rounded = false;
     for (std::size_t i = 0; i < kSize; ++i) {
       double sum = 0, magnitudes = 0;
@@ -162,7 +162,7 @@ TEST_P(Shared, BFloat16RoundsToTheNearestEven) {
     std::vector<float> values = {of_bits(0x3f808000), of_bits(0x3f818000), of_bits(0x3f808001),
                                  of_bits(0x3f817fff), of_bits(0xff800000), of_bits(0x7f800001)};
     if (end.rank() > 0) values.assign(values.size(), -0.0F);
-    end.all_reduce(values, Wire::kBFloat16);
+    end.all_reduce(values, CommunicationDtype::kBFloat16);
     EXPECT_EQ(values[0], of_bits(0x3f800000));
     EXPECT_EQ(values[1], of_bits(0x3f820000));
     EXPECT_EQ(values[2], of_bits(0x3f810000));

@@ -134,7 +134,7 @@ TEST(Preprocess, BorderIsTheScaledPictureInTheMiddleToThePixel) {
        {Case{60, 20, 30, 30, 30, 10, 0, 10}, Case{60, 21, 30, 30, 30, 11, 0, 9}, Case{21, 60, 30, 30, 11, 30, 9, 0},
         Case{7, 5, 30, 30, 30, 21, 0, 4}, Case{50, 50, 40, 24, 24, 24, 8, 0}, Case{40, 24, 40, 24, 40, 24, 0, 0},
         Case{1000, 1, 20, 20, 20, 1, 0, 9}}) {
-    const Preprocessing steps{.shape = {3, c.to_height, c.to_width}, .crop = CropMode::kBorder};
+    const Preprocessing steps{.shape = {3, c.to_height, c.to_width}, .crop = CropMode::kLetterbox};
     const Picture scaled = resize(noise_of(c.height, c.width), c.scaled_height, c.scaled_width);
     EXPECT_EQ(prepared(noise_of(c.height, c.width), steps), planes_of(scaled, -c.top, -c.left, c.to_height, c.to_width))
         << c.width << "x" << c.height << " to " << c.to_width << "x" << c.to_height;
@@ -179,7 +179,7 @@ TEST(Preprocess, CentreMakesOnlyTheMiddleOfAThinPicture) {
 }
 
 TEST(Preprocess, BorderIsBlackAndKeepsTheWholePicture) {
-  const auto chw = prepared(map_of(10, 20), {.shape = {3, 20, 20}, .crop = CropMode::kBorder});
+  const auto chw = prepared(map_of(10, 20), {.shape = {3, 20, 20}, .crop = CropMode::kLetterbox});
   const std::uint8_t* blue = chw.data() + 2 * 400;
   EXPECT_THAT(std::vector<std::uint8_t>(blue, blue + 5 * 20), Each(0));
   EXPECT_THAT(std::vector<std::uint8_t>(blue + 5 * 20, blue + 15 * 20), Each(255));
@@ -198,7 +198,7 @@ TEST(Preprocess, ColoursBecomeGrey) {
 }
 
 TEST(Preprocess, NamesAreReadAndNearOnesOffered) {
-  for (const CropMode mode : {CropMode::kSquash, CropMode::kBorder, CropMode::kCentre}) {
+  for (const CropMode mode : {CropMode::kStretch, CropMode::kLetterbox, CropMode::kCentre}) {
     EXPECT_EQ(parse_crop_mode(crop_mode_name(mode)), mode);
   }
   EXPECT_EQ(parse_resize_filter("bicubic"), ResizeFilter::kBicubic);

@@ -188,9 +188,9 @@ TEST(Voc, ScalesBoxesWithTheirImages) {
   const auto sized = [](CropMode crop) {
     return [crop](DataOptions& options) { options.width = 20, options.height = 20, options.crop = crop; };
   };
-  const OpenedData stretched = open_boxes(folder.path(), sized(CropMode::kSquash));
+  const OpenedData stretched = open_boxes(folder.path(), sized(CropMode::kStretch));
   EXPECT_THAT(boxes_of(stretched, 0), ElementsAre(LabelledBox{5, 5, 10, 15, 0}));
-  const OpenedData bordered = open_boxes(folder.path(), sized(CropMode::kBorder));
+  const OpenedData bordered = open_boxes(folder.path(), sized(CropMode::kLetterbox));
   EXPECT_THAT(boxes_of(bordered, 0), ElementsAre(LabelledBox{5, 7.5F, 10, 12.5F, 0}));
   std::vector<std::uint8_t> pixels(bordered.dataset->shape().bytes());
   bordered.dataset->read(0, pixels);

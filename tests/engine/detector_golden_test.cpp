@@ -38,8 +38,8 @@ TEST_P(DetectorGolden, FirstStepsLossGradientsAndStatisticsAreTorchvisions) {
   const test::OwnedBatch images = test::golden_batch(golden);
   data::Batch batch = images.view();
   batch.targets = data::BoxTargets{golden.boxes};
-  ASSERT_EQ(trainer->offers().exchange->trained_parameters(), golden.gradients.names);
-  ASSERT_EQ(trainer->offers().detector->matches(batch), golden.matches);
+  ASSERT_EQ(trainer->capabilities().exchange->trained_parameters(), golden.gradients.names);
+  ASSERT_EQ(trainer->capabilities().detector->matches(batch), golden.matches);
 
   const double weight = 1.0 / static_cast<double>(golden.matches);
   const engine::Sums sums = trainer->forward_backward(batch, weight);
@@ -49,7 +49,7 @@ TEST_P(DetectorGolden, FirstStepsLossGradientsAndStatisticsAreTorchvisions) {
                 kErrorsAllowed * golden.losses_deviation[i] + kFloor * golden.losses[i])
         << losses[i];
   }
-  expect_equal(trainer->offers().exchange->gradients(), golden.gradients, golden.seed);
+  expect_equal(trainer->capabilities().exchange->gradients(), golden.gradients, golden.seed);
   expect_equal(trainer->state(), golden.buffers, golden.seed);
 }
 

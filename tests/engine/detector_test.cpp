@@ -161,7 +161,7 @@ class DetectorTest : public testing::Test {
 
 TEST_F(DetectorTest, LossIsThatOfPlainLoops) {
   const auto trained = trainer();
-  DetectsObjects& detector = *trained->offers().detector;
+  DetectsObjects& detector = *trained->capabilities().detector;
   std::vector<HostTensor> outputs;
   const Sums sums = detector.evaluate_outputs(batch_.view(), outputs);
   ASSERT_EQ(outputs.size(), 2U);
@@ -186,7 +186,7 @@ TEST_F(DetectorTest, GradientsEqualFiniteDifferences) {
   for (const network::BoxLoss loss : {network::BoxLoss::kSmoothL1, network::BoxLoss::kGiou}) {
     const auto trained = trainer(loss);
     trained->forward_backward(batch_.view(), 1.0);
-    const TensorMap gradients = trained->offers().exchange->gradients();
+    const TensorMap gradients = trained->capabilities().exchange->gradients();
     const TensorMap state = trained->state();
     const auto loss_at = [&](const std::string& name, std::int64_t place, float step) {
       TensorMap moved = state;
@@ -208,14 +208,14 @@ TEST_F(DetectorTest, GradientsEqualFiniteDifferences) {
 TEST_F(DetectorTest, GradientsOfPartsAddUpToTheWhole) {
   const auto trained = trainer();
   const data::Batch whole = batch_.view();
-  const double weight = 1.0 / static_cast<double>(trained->offers().detector->matches(whole));
+  const double weight = 1.0 / static_cast<double>(trained->capabilities().detector->matches(whole));
   trained->forward_backward(whole, weight);
-  const TensorMap expected = trained->offers().exchange->gradients();
+  const TensorMap expected = trained->capabilities().exchange->gradients();
   trained->clear_gradients();
   for (const auto& [begin, end] : {std::pair{0, 2}, {2, 3}, {3, 5}}) {
     trained->add_gradients(data::part_of(whole, begin, end), weight);
   }
-  EXPECT_LT(test::relative_distance(trained->offers().exchange->gradients(), expected), 1e-6);
+  EXPECT_LT(test::relative_distance(trained->capabilities().exchange->gradients(), expected), 1e-6);
 }
 
 TEST_F(DetectorTest, ALossThatIsNotFiniteNamesItsSample) {
@@ -223,7 +223,7 @@ TEST_F(DetectorTest, ALossThatIsNotFiniteNamesItsSample) {
   bad.boxes[3] = {{10, 0, 10, 32, 2}};  // without a width, whose logarithm is not finite
   const auto trained = trainer();
   trained->forward_backward(bad.view(), 1.0);
-  EXPECT_EQ(trained->offers().detector->culprit(), bad.view().samples[3]);
+  EXPECT_EQ(trained->capabilities().detector->culprit(), bad.view().samples[3]);
   const auto ahead = trainer(network::BoxLoss::kSmoothL1, true);
   StepReport report = ahead->step(bad.view(), 1.0, 0.1);
   if (report.finite) report = ahead->settle();
@@ -237,7 +237,7 @@ TEST_F(DetectorTest, WeightsThatAreNotFiniteAreNoSamplesFault) {
   state.at("scores0.bias").floats()[0] = std::numeric_limits<float>::quiet_NaN();
   trained->load_state(state);
   trained->forward_backward(batch_.view(), 1.0);
-  EXPECT_EQ(trained->offers().detector->culprit(), std::nullopt);
+  EXPECT_EQ(trained->capabilities().detector->culprit(), std::nullopt);
 }
 
 // An anchor that stands for an object keeps it, wherever crowds are; a crowd alone makes no anchor an object.
@@ -262,10 +262,10 @@ TEST_F(DetectorTest, CrowdsAreNeitherObjectsNorBackground) {
   for (auto& boxes : batch.boxes) boxes = {crowd};
   batch.boxes[1].push_back({2, 2, 12, 12, 0});
   const auto trained = trainer();
-  const auto matched = trained->offers().detector->matches(batch.view());
+  const auto matched = trained->capabilities().detector->matches(batch.view());
   EXPECT_GT(matched, 0);
   std::vector<HostTensor> outputs;
-  const Sums sums = trained->offers().detector->evaluate_outputs(batch.view(), outputs);
+  const Sums sums = trained->capabilities().detector->evaluate_outputs(batch.view(), outputs);
   double expected = 0;  // of the matched anchors alone
   const std::vector<data::LabelledBox> anchors = anchor_boxes(network_);
   const std::vector<int> owner = owners(anchors, {batch.boxes[1].back()});
@@ -279,7 +279,7 @@ TEST_F(DetectorTest, CrowdsAreNeitherObjectsNorBackground) {
   EXPECT_NEAR(sums.total("class_loss"), expected, 1e-4 * expected);
   batch.boxes[1] = {crowd};
   trained->forward_backward(batch.view(), 1.0);
-  for (const auto& [name, gradient] : trained->offers().exchange->gradients()) {
+  for (const auto& [name, gradient] : trained->capabilities().exchange->gradients()) {
     for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) ASSERT_EQ(gradient.floats()[i], 0) << name;
   }
 }

@@ -27,7 +27,7 @@ TEST_P(DeviceTest, PeakMemoryIsOfOneTrainer) {
     const test::OwnedBatch batch = test::random_batch(images, test::kColour, 5);
     const auto trainer = test::make_trainer(test::small_resnet(test::kColour, 5), on_device());
     train(*trainer, batch, {images}, 3);
-    return trainer->offers().device->report().peak_memory_bytes;
+    return trainer->capabilities().device->report().peak_memory_bytes;
   };
   const auto large = peak_of(4096), small = peak_of(8);
   EXPECT_EQ(large.has_value(), GetParam().kind != DeviceKind::kCpu);

@@ -82,7 +82,7 @@ class DeviceSumsTest : public testing::Test {
       own.sum_over_replicas = [](std::span<double>) { FAIL() << "the host was asked to add up"; };
       own.device_sums = std::make_shared<SumsOfThreads>(sum);
       const auto trainer = make_trainer(network, own);
-      StepsOnDevices& steps = *trainer->offers().on_devices;
+      StepsOnDevices& steps = *trainer->capabilities().on_devices;
       StepReport& all = result.reports[i];
       const auto add = [&all](const StepReport& report) {
         all.sums += report.sums;
@@ -99,7 +99,7 @@ class DeviceSumsTest : public testing::Test {
       add(trainer->settle());
       result.states[i] = trainer->state();
       result.optimizer_states[i] = trainer->optimizer_state();
-      result.notes[i] = testing::PrintToString(trainer->offers().device->report().notes);
+      result.notes[i] = testing::PrintToString(trainer->capabilities().device->report().notes);
     });
     return result;
   }

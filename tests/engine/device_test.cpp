@@ -139,17 +139,18 @@ TEST_P(DeviceTest, ALossThatIsNotFiniteIsNamedAndChangesNothing) {
 TEST_P(DeviceTest, ReplaysStepsOnceTheyAreAlike) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
-  EXPECT_THAT(trainer->offers().device->report().notes, ElementsAre());
+  EXPECT_THAT(trainer->capabilities().device->report().notes, ElementsAre());
   train(*trainer, batch, {8}, 3);
-  EXPECT_THAT(trainer->offers().device->report().notes, ElementsAre(HasSubstr("too few of one size")));
+  EXPECT_THAT(trainer->capabilities().device->report().notes, ElementsAre(HasSubstr("too few of one size")));
   train(*trainer, batch, {8}, kManySteps);
-  EXPECT_THAT(trainer->offers().device->report().notes, ElementsAre(HasSubstr("replayed as a graph")));
+  EXPECT_THAT(trainer->capabilities().device->report().notes, ElementsAre(HasSubstr("replayed as a graph")));
 
   TrainerOptions off = on_device();
   off.step_graph = false;
   const auto eager = make_trainer(test::small_resnet(kColour, 5), off);
   train(*eager, batch, {8}, kManySteps);
-  EXPECT_THAT(eager->offers().device->report().notes, ElementsAre(HasSubstr("kernel by kernel: --step-graph off")));
+  EXPECT_THAT(eager->capabilities().device->report().notes,
+              ElementsAre(HasSubstr("kernel by kernel: --step-graph off")));
 }
 
 TEST_P(DeviceTest, GoesOnFromAStateThatWasSavedInTheMiddle) {
@@ -207,23 +208,25 @@ TEST_P(DeviceTest, GradientsCanBeReplacedInHostMemory) {
   for (const bool told : {false, true}) {
     const auto here = make_trainer(network), there = make_trainer(network, on_device());
     const auto triple = [&](std::size_t index) {
-      for (float& value : there->offers().exchange->gradient(index)) value *= 3;
+      for (float& value : there->capabilities().exchange->gradient(index)) value *= 3;
     };
     std::vector<std::size_t> ready;
     if (told) {
-      there->offers().exchange->on_gradient_ready([&](std::size_t index) {
+      there->capabilities().exchange->on_gradient_ready([&](std::size_t index) {
         ready.push_back(index);
         triple(index);
       });
     }
     here->forward_backward(batch.view(), 3.0 / 8);
     there->forward_backward(batch.view(), 1.0 / 8);
-    const std::size_t parameters = there->offers().exchange->trained_parameters().size();
+    const std::size_t parameters = there->capabilities().exchange->trained_parameters().size();
     for (std::size_t i = 0; i < parameters && !told; ++i) triple(i);
     if (told) {
       EXPECT_EQ(ready.size(), parameters);
     }
-    EXPECT_LT(relative_distance(there->offers().exchange->gradients(), here->offers().exchange->gradients()), close());
+    EXPECT_LT(
+        relative_distance(there->capabilities().exchange->gradients(), here->capabilities().exchange->gradients()),
+        close());
     here->apply(kRate);
     there->apply(kRate);
     EXPECT_LT(relative_distance(there->state(), here->state()), close());
@@ -242,7 +245,9 @@ TEST_P(DeviceTest, AddsUpGradientsOfSeveralBatches) {
       trainer->add_gradients(batch.view(0, 3), 1.0 / 8);
       trainer->add_gradients(batch.view(3, 8), 1.0 / 8);
     }
-    EXPECT_LT(relative_distance(there->offers().exchange->gradients(), here->offers().exchange->gradients()), close());
+    EXPECT_LT(
+        relative_distance(there->capabilities().exchange->gradients(), here->capabilities().exchange->gradients()),
+        close());
     here->apply(kRate);
     there->apply(kRate);
     EXPECT_LT(relative_distance(there->state(), here->state()), close());
@@ -257,7 +262,7 @@ TEST_P(DeviceTest, TellsOfGradientsThatAreFinal) {
                there = make_trainer(test::small_mlp(kColour, 5), on_device());
     for (const std::int64_t first : {3, 2}) {  // another step, so that the first one's gradients are to be seen through
       std::size_t told = 0;
-      engine::ExchangesGradients& exchange = *there->offers().exchange;
+      engine::ExchangesGradients& exchange = *there->capabilities().exchange;
       const std::size_t parameters = exchange.trained_parameters().size();
       exchange.on_gradient_ready([&told](std::size_t) { ++told; });
       for (engine::Trainer* trainer : {here.get(), there.get()}) {
@@ -270,7 +275,7 @@ TEST_P(DeviceTest, TellsOfGradientsThatAreFinal) {
       }
       EXPECT_EQ(told, end > first ? parameters : 0U);
       for (std::size_t i = 0; i < parameters; ++i) exchange.gradient(i);
-      EXPECT_LT(relative_distance(exchange.gradients(), here->offers().exchange->gradients()), close());
+      EXPECT_LT(relative_distance(exchange.gradients(), here->capabilities().exchange->gradients()), close());
     }
   }
 }
@@ -306,13 +311,13 @@ TEST_P(DeviceTest, ComputesBesideACpuReplica) {
       TrainerOptions own = i == 0 ? on_device() : options_;
       own.sum_over_replicas = sum;
       const auto trainer = make_trainer(network, own);
-      trainer->offers().exchange->on_gradient_ready([](std::size_t) {});
+      trainer->capabilities().exchange->on_gradient_ready([](std::size_t) {});
       trainer->forward_backward(i == 0 ? batch.view(0, 5) : batch.view(5, 8), 1.0 / 8);
-      for (std::size_t p = 0; p < trainer->offers().exchange->trained_parameters().size(); ++p) {
-        const auto gradient = trainer->offers().exchange->gradient(p);
+      for (std::size_t p = 0; p < trainer->capabilities().exchange->trained_parameters().size(); ++p) {
+        const auto gradient = trainer->capabilities().exchange->gradient(p);
         values[i].insert(values[i].end(), gradient.begin(), gradient.end());
       }
-      gradients[i] = trainer->offers().exchange->gradients();
+      gradients[i] = trainer->capabilities().exchange->gradients();
     });
     EXPECT_THAT(errors, ElementsAre("", ""));
     test::add_to(gradients[0], gradients[1]);
@@ -322,8 +327,8 @@ TEST_P(DeviceTest, ComputesBesideACpuReplica) {
     reference->forward_backward(batch.view(), 1.0 / 8);
     double distance = 0, norm = 0;
     std::size_t at = 0;
-    for (std::size_t p = 0; p < reference->offers().exchange->trained_parameters().size(); ++p) {
-      for (const float value : reference->offers().exchange->gradient(p)) {
+    for (std::size_t p = 0; p < reference->capabilities().exchange->trained_parameters().size(); ++p) {
+      for (const float value : reference->capabilities().exchange->gradient(p)) {
         const double difference = value - (values[0].at(at) + static_cast<double>(values[1].at(at)));
         distance += difference * difference;
         norm += static_cast<double>(value) * value;
@@ -338,7 +343,7 @@ TEST_P(DeviceTest, SaysWhatTheDeviceWasPutTo) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_device());
   train(*trainer, batch, {8}, kManySteps);
-  const engine::DeviceReport report = trainer->offers().device->report();
+  const engine::DeviceReport report = trainer->capabilities().device->report();
   if (GetParam().kind == DeviceKind::kCpu) {
     EXPECT_FALSE(report.peak_memory_bytes);  // the sampler's work
     EXPECT_TRUE(report.step_phases_s.empty());

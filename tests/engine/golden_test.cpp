@@ -127,13 +127,13 @@ class GoldenTest : public testing::TestWithParam<Setting> {
 };
 
 TEST_P(GoldenTest, FirstStepsLossGradientsAndStatisticsArePyTorchs) {
-  ASSERT_EQ(trainer_->offers().exchange->trained_parameters(), golden_.gradients.names);
+  ASSERT_EQ(trainer_->capabilities().exchange->trained_parameters(), golden_.gradients.names);
   expect_near(step(), golden_.losses[0], golden_.losses_deviation[0], "loss");
   // No seed that was tried keeps ResNet-50's ReLUs away from zero even in the first step. In its last layers few are
   // near, so that one which opens here may open in none of PyTorch's runs (seen: 0.8 % of a gradient). Its statistics
   // have no such jumps.
   const double floor = golden_.model == "resnet50" ? kKinkShare / kErrorsAllowed : kFloor;
-  expect_equal(trainer_->offers().exchange->gradients(), golden_.gradients, floor);
+  expect_equal(trainer_->capabilities().exchange->gradients(), golden_.gradients, floor);
   if (golden_.buffers.names.empty()) return;
   const TensorMap state = trainer_->state();
   expect_equal(state, golden_.buffers);

@@ -32,7 +32,7 @@ TEST(LayerTimes, OfATrainingStepHaveEveryLayerForwardAndBackward) {
       TrainerOptions options;
       options.torch.like_accelerator = ahead;
       const auto trainer = test::make_trainer(network, options);
-      TimesLayers* layers = trainer->offers().layers;
+      TimesLayers* layers = trainer->capabilities().layers;
       ASSERT_NE(layers, nullptr);
       const TensorMap before = trainer->state();
       const std::vector<LayerTime> times = layers->time_layers(batch.view());
@@ -67,7 +67,7 @@ TEST(LayerTimes, LeaveATrainingAsItWas) {
   const network::Network network = test::small_mlp(kImage, 5);
   const test::OwnedBatch batch = test::random_batch(4, kImage, 5);
   const auto timed = test::make_trainer(network), other = test::make_trainer(network);
-  timed->offers().layers->time_layers(batch.view());
+  timed->capabilities().layers->time_layers(batch.view());
   for (auto* trainer : {timed.get(), other.get()}) {
     trainer->clear_gradients();
     trainer->add_gradients(batch.view(), 0.25);

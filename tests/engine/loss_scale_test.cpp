@@ -29,16 +29,17 @@ TEST_P(LossScale, LeavesOutStepsWhoseGradientsOverflow) {
     EXPECT_EQ(scale(), 65536);
     trainer->forward_backward(batch.view(), 1.0 / 8);
     const TensorMap before = trainer->state();
-    trainer->offers().exchange->gradient(1)[0] = std::numeric_limits<float>::infinity();  // as an exchange may bring it
+    trainer->capabilities().exchange->gradient(1)[0] =
+        std::numeric_limits<float>::infinity();  // as an exchange may bring it
     trainer->apply(kRate);
     EXPECT_EQ(trainer->state(), before);
     EXPECT_EQ(scale(), 32768);
-    EXPECT_EQ(trainer->offers().device->report().skipped_steps, 1);
+    EXPECT_EQ(trainer->capabilities().device->report().skipped_steps, 1);
     trainer->forward_backward(batch.view(), 1.0 / 8);
     trainer->apply(kRate);
     EXPECT_NE(trainer->state(), before);
     EXPECT_EQ(scale(), 32768);
-    EXPECT_EQ(trainer->offers().device->report().skipped_steps, 1);
+    EXPECT_EQ(trainer->capabilities().device->report().skipped_steps, 1);
   }
 }
 
@@ -62,11 +63,11 @@ TEST_P(LossScale, StepsThatAreLeftOutAreNotCounted) {
   set_loss_scale(*trainer, 64);
   for (const float counted : {0.0F, 1.0F, 1.0F, 2.0F}) {
     trainer->forward_backward(batch.view(), 1.0 / 8);
-    if (counted == steps()) trainer->offers().exchange->gradient(1)[0] = std::numeric_limits<float>::infinity();
+    if (counted == steps()) trainer->capabilities().exchange->gradient(1)[0] = std::numeric_limits<float>::infinity();
     trainer->apply(kRate);
     EXPECT_EQ(steps(), counted);
   }
-  EXPECT_EQ(trainer->offers().device->report().skipped_steps, 2);
+  EXPECT_EQ(trainer->capabilities().device->report().skipped_steps, 2);
 }
 
 TEST_P(LossScale, GrowsAfterManyGoodStepsAndIsPartOfTheState) {
@@ -95,8 +96,9 @@ TEST_P(LossScale, LeavesNoTrace) {
   set_loss_scale(*scaled, 1024);  // no step is to be skipped
   EXPECT_NEAR(scaled->forward_backward(batch.view(), 1.0 / 8).total("loss"),
               plain->forward_backward(batch.view(), 1.0 / 8).total("loss"), 0.05);
-  EXPECT_LT(relative_distance(scaled->offers().exchange->gradients(), plain->offers().exchange->gradients()),
-            tolerance);
+  EXPECT_LT(
+      relative_distance(scaled->capabilities().exchange->gradients(), plain->capabilities().exchange->gradients()),
+      tolerance);
   train(*scaled, batch, {8}, kManySteps);
   train(*plain, batch, {8}, kManySteps);
   EXPECT_LT(relative_distance(scaled->state(), plain->state()), tolerance);

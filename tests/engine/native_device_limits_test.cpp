@@ -25,7 +25,7 @@ TEST_P(NativeDeviceTest, ReportsItsMemoryAndItsPhases) {
   const network::Network network = mlp("mlp:784-64-10", shape);
   const auto trainer = native(network, on_device());
   train(*trainer, random_batch(16, shape, 10), 12, {16});
-  const engine::DeviceReport report = trainer->offers().device->report();
+  const engine::DeviceReport report = trainer->capabilities().device->report();
   EXPECT_GT(report.peak_memory_bytes.value_or(0), 2 * 784 * 64 * sizeof(float));
   std::vector<std::string> phases;
   for (const auto& [name, seconds] : report.step_phases_s) {

@@ -59,7 +59,8 @@ TEST_P(NativeDeviceTest, GradientsAndEvaluationsAreThoseOfPlainLoops) {
         EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
         EXPECT_EQ(found.total("correct"), expected.total("correct"));
         EXPECT_EQ(found.count("loss"), samples);
-        EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+        EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
+                                    reference->capabilities().exchange->gradients()),
                   kRounding);
       }
       std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
@@ -111,7 +112,7 @@ TEST_P(NativeDeviceTest, ClipsGradientsAndKeepsFrozenParameters) {
   network.freeze({"0.weight", "2.bias"});
   expect_equal_training(network, shape, options);
   const auto trainer = native(network, on_device(options));
-  EXPECT_THAT(trainer->offers().exchange->trained_parameters(), ElementsAre("0.bias", "2.weight"));
+  EXPECT_THAT(trainer->capabilities().exchange->trained_parameters(), ElementsAre("0.bias", "2.weight"));
   network.freeze({"0.bias"});
   expect_equal_training(network, shape, options);  // nothing to be done below the last layer
 }
@@ -167,26 +168,27 @@ TEST_P(NativeDeviceTest, GradientsHaveTheOrderThatReplicasOnTheCpuHaveThemIn) {
   const OwnedBatch batch = random_batch(11, shape, 5);
   const auto here = native(network, {}), there = native(network, on_device());
   std::vector<std::size_t> ready;
-  there->offers().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  there->capabilities().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
   here->forward_backward(batch.view(), 1.0 / 11);
   there->add_gradients(batch.view(0, 0), 1.0 / 11);
-  for (const float value : there->offers().exchange->gradient(0)) ASSERT_EQ(value, 0.0F);
+  for (const float value : there->capabilities().exchange->gradient(0)) ASSERT_EQ(value, 0.0F);
   there->add_gradients(batch.view(0, 7), 1.0 / 11);
   there->add_gradients(batch.view(7, 11), 1.0 / 11);
-  EXPECT_EQ(ready.size(), 3 * here->offers().exchange->trained_parameters().size());
-  for (std::size_t i = 0; i < here->offers().exchange->trained_parameters().size(); ++i) {
-    const std::span<const float> expected = here->offers().exchange->gradient(i),
-                                 found = there->offers().exchange->gradient(i);
+  EXPECT_EQ(ready.size(), 3 * here->capabilities().exchange->trained_parameters().size());
+  for (std::size_t i = 0; i < here->capabilities().exchange->trained_parameters().size(); ++i) {
+    const std::span<const float> expected = here->capabilities().exchange->gradient(i),
+                                 found = there->capabilities().exchange->gradient(i);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t v = 0; v < found.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-6) << i << " " << v;
   }
-  for (float& value : there->offers().exchange->gradient(1)) value = 0;  // what an exchange leaves is what is applied
+  for (float& value : there->capabilities().exchange->gradient(1))
+    value = 0;  // what an exchange leaves is what is applied
   const TensorMap before = there->state();
   there->apply(0.1);
-  EXPECT_EQ(there->state().at(there->offers().exchange->trained_parameters()[1]),
-            before.at(there->offers().exchange->trained_parameters()[1]));
-  EXPECT_NE(there->state().at(there->offers().exchange->trained_parameters()[0]),
-            before.at(there->offers().exchange->trained_parameters()[0]));
+  EXPECT_EQ(there->state().at(there->capabilities().exchange->trained_parameters()[1]),
+            before.at(there->capabilities().exchange->trained_parameters()[1]));
+  EXPECT_NE(there->state().at(there->capabilities().exchange->trained_parameters()[0]),
+            before.at(there->capabilities().exchange->trained_parameters()[0]));
 }
 
 TEST_P(NativeDeviceTest, ALossThatIsNotFiniteEndsTheTraining) {
@@ -231,9 +233,9 @@ TEST_P(NativeDeviceTest, ItsCheckpointsAreGoneOnWithOnTheCpu) {
     EXPECT_LT(relative_distance(second->state(), whole->state()), 5 * kRounding);
     EXPECT_LT(relative_distance(second->optimizer_state(), whole->optimizer_state()), 10 * kRounding);
     const TensorMap weights = second->state();
-    second->offers().average->swap_average();
+    second->capabilities().average->swap_average();
     EXPECT_NE(second->state().at("0.weight"), weights.at("0.weight"));
-    second->offers().average->swap_average();
+    second->capabilities().average->swap_average();
     EXPECT_EQ(second->state(), weights);
   }
 }
@@ -256,7 +258,8 @@ TEST_P(NativeOnEachDevice, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
     const auto reference = native(network, naive(options)), trainer = native(network, on_device(options));
     const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
     EXPECT_NEAR(found.total("loss"), expected.total("loss"), rounding * expected.total("loss"));
-    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+    EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
+                                reference->capabilities().exchange->gradients()),
               rounding);
   }
 }

@@ -113,7 +113,8 @@ TEST_F(NativeDriverTest, DividesProductsOfFewTiles) {
     const long before = count("launches of add_parts");
     trainer->forward_backward(batch.view(), 1.0 / 64);
     EXPECT_EQ(count("launches of add_parts") - before, divided);
-    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+    EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
+                                reference->capabilities().exchange->gradients()),
               test::kRounding);
   }
   unsetenv("MADE_UP_MULTIPROCESSORS");

@@ -63,9 +63,9 @@ TEST_P(NativeDeviceTest, ReplayedStepsAreThoseStartedKernelByKernelBitForBit) {
       EXPECT_EQ(first.sums.total("correct"), second.sums.total("correct"));
       both.expect_equal();
       const bool replays = GetParam().kind == DeviceKind::kCuda;
-      EXPECT_THAT(both.replayed->offers().device->report().notes,
+      EXPECT_THAT(both.replayed->capabilities().device->report().notes,
                   ElementsAre(HasSubstr(replays ? "as a graph" : "kernel by kernel")));
-      EXPECT_THAT(both.started->offers().device->report().notes, ElementsAre(HasSubstr("kernel by kernel")));
+      EXPECT_THAT(both.started->capabilities().device->report().notes, ElementsAre(HasSubstr("kernel by kernel")));
     }
   }
 }
@@ -92,9 +92,9 @@ TEST_P(NativeDeviceTest, AGraphTrainsTheWeightsThatTookTheAveragesPlace) {
   const BothWays both = both_ways(with_momentum(on_device()));
   both.each([&](Trainer& trainer) {
     train(trainer, batch, 12, {8});
-    trainer.offers().average->swap_average();
+    trainer.capabilities().average->swap_average();
     train(trainer, batch, 4, {8});
-    trainer.offers().average->swap_average();
+    trainer.capabilities().average->swap_average();
     train(trainer, batch, 4, {8});
   });
   both.expect_equal();

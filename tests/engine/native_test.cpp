@@ -108,7 +108,8 @@ TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
       const auto found = trainer->forward_backward(batch.view(0, samples), weight);
       EXPECT_NEAR(found.total("loss"), expected.total("loss"), tolerance * expected.total("loss"));
       EXPECT_EQ(found.count("loss"), samples);
-      EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), reference->offers().exchange->gradients()),
+      EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
+                                  reference->capabilities().exchange->gradients()),
                 tolerance);
     }
     std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
@@ -215,20 +216,20 @@ TEST_F(NativeTest, GradientsOfPartsAddUpAndAnEmptyBatchGivesZeros) {
     options.native.kernels = kernels;
     const auto trainer = native(network, options);
     std::vector<std::string> ready;
-    trainer->offers().exchange->on_gradient_ready(
-        [&](std::size_t index) { ready.push_back(trainer->offers().exchange->trained_parameters()[index]); });
+    trainer->capabilities().exchange->on_gradient_ready(
+        [&](std::size_t index) { ready.push_back(trainer->capabilities().exchange->trained_parameters()[index]); });
     trainer->forward_backward(batch.view(), 1.0 / 11);
     EXPECT_THAT(ready, testing::ElementsAre("2.bias", "2.weight", "0.bias", "0.weight"));
-    const TensorMap whole = trainer->offers().exchange->gradients();
+    const TensorMap whole = trainer->capabilities().exchange->gradients();
     trainer->clear_gradients();
     trainer->add_gradients(batch.view(0, 0), 1.0 / 11);
     for (std::size_t i = 0; i < 4; ++i) {
-      for (const float value : trainer->offers().exchange->gradient(i)) ASSERT_EQ(value, 0.0F);
+      for (const float value : trainer->capabilities().exchange->gradient(i)) ASSERT_EQ(value, 0.0F);
     }
     EXPECT_EQ(ready.size(), 8u);
     trainer->add_gradients(batch.view(0, 8), 1.0 / 11);
     trainer->add_gradients(batch.view(8, 11), 1.0 / 11);
-    EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), whole), kRounding);
+    EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(), whole), kRounding);
   }
 }
 
@@ -271,7 +272,7 @@ TEST_F(NativeTest, ItsCheckpointsAreThoseOfTheTorchEngine) {
   resumed->load_optimizer_state(theirs->optimizer_state());
   EXPECT_EQ(resumed->state(), theirs->state());
   EXPECT_EQ(resumed->optimizer_state(), theirs->optimizer_state());
-  resumed->offers().average->swap_average();
+  resumed->capabilities().average->swap_average();
   EXPECT_EQ(resumed->state().at("0.weight"), theirs->optimizer_state().at("0.weight.average"));
 }
 
@@ -284,7 +285,7 @@ TEST_F(NativeTest, FrozenParametersStay) {
     TrainerOptions options;
     options.native.kernels = kernels;
     const auto trainer = native(network, options);
-    EXPECT_THAT(trainer->offers().exchange->trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
+    EXPECT_THAT(trainer->capabilities().exchange->trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
     const TensorMap before = trainer->state();
     trainer->step(batch.view(), 1.0 / 6, 0.1);
     const TensorMap after = trainer->state();

@@ -119,7 +119,7 @@ NativeTogether::Outcome NativeTogether::train_together(const std::vector<Counts>
     own.shared.replica = static_cast<int>(replica);
     own.shared.meet = [&] { members[static_cast<std::size_t>(step)]->arrive_and_wait(); };
     const auto trainer = engine->make_trainer(network_, own);
-    ASSERT_TRUE(trainer->offers().together != nullptr);
+    ASSERT_TRUE(trainer->capabilities().together != nullptr);
     trainer->load_state(network::initial_state(network_, own.seed));
     for (; step < kSteps; ++step) {
       all.arrive_and_wait();
@@ -131,7 +131,7 @@ NativeTogether::Outcome NativeTogether::train_together(const std::vector<Counts>
         if (counts[r] >= 0) present.push_back(static_cast<int>(r));
         if (r < replica) begin += std::max<std::int64_t>(counts[r], 0);
       }
-      const StepReport report = trainer->offers().together->step_together(
+      const StepReport report = trainer->capabilities().together->step_together(
           share(begin, begin + counts[replica]), {begin, kSamples, present}, 1.0 / kSamples, 0.1);
       EXPECT_TRUE(report.finite);
       EXPECT_EQ(report.sums.count("loss"), kSamples);
@@ -212,7 +212,8 @@ TEST_F(NativeTogether, ALostReplicaEndsTheStep) {
     };
     const auto trainer = engine->make_trainer(network_, options);
     const std::vector<int> members{0};
-    EXPECT_THROW(trainer->offers().together->step_together(share(0, kSamples), {0, kSamples, members}, 1, 0.1), Error)
+    EXPECT_THROW(trainer->capabilities().together->step_together(share(0, kSamples), {0, kSamples, members}, 1, 0.1),
+                 Error)
         << meetings;
   }
 }

@@ -45,7 +45,7 @@ class OptimizerTest : public testing::Test {
     for (const auto& [name, list] : weights) slots[name].resize(list.size());
     for (int step = 1; step <= 3; ++step) {
       trainer_->forward_backward(batch_.view(), 1.0 / 8);
-      const Values gradients = values_of(trainer_->offers().exchange->gradients());
+      const Values gradients = values_of(trainer_->capabilities().exchange->gradients());
       trainer_->apply(kRate);
       const Values found = values_of(trainer_->state());
       for (auto& [name, list] : weights) {
@@ -138,11 +138,11 @@ TEST_F(OptimizerTest, TheAverageFollowsTheWeightsAndIsSwappedInAndOut) {
     }
   }
   const TensorMap weights = trainer_->state();
-  trainer_->offers().average->swap_average();
+  trainer_->capabilities().average->swap_average();
   for (const auto& [name, list] : values_of(trainer_->state())) {
     for (std::size_t i = 0; i < list.size(); ++i) ASSERT_NEAR(list[i], average.at(name)[i], 1e-6) << name;
   }
-  trainer_->offers().average->swap_average();
+  trainer_->capabilities().average->swap_average();
   EXPECT_EQ(trainer_->state(), weights);
 }
 
@@ -176,7 +176,7 @@ TEST_F(OptimizerTest, KeepsAsManyValuesAsItsSlots) {
         options_.optimizer.momentum = momentum;
         options_.optimizer.average_decay = decay;
         const auto trainer = make_trainer(small_mlp(kGrey, 5), options_);
-        const std::size_t parameters = trainer->offers().exchange->trained_parameters().size(),
+        const std::size_t parameters = trainer->capabilities().exchange->trained_parameters().size(),
                           steps = trainer->optimizer_state().count("optimizer.steps");
         EXPECT_EQ(trainer->optimizer_state().size() - steps,
                   parameters * static_cast<std::size_t>(engine::optimizer_slots(options_.optimizer)));
@@ -193,8 +193,9 @@ TEST_F(OptimizerTest, GradientsOfSeveralBatchesAddUp) {
   sums += parts->add_gradients(batch_.view(3, 3), 1.0 / 8);
   sums += parts->add_gradients(batch_.view(3, 8), 1.0 / 8);
   EXPECT_EQ(sums.count("loss"), 8);
-  EXPECT_LT(test::relative_distance(parts->offers().exchange->gradients(), whole->offers().exchange->gradients()),
-            2e-6);
+  EXPECT_LT(
+      test::relative_distance(parts->capabilities().exchange->gradients(), whole->capabilities().exchange->gradients()),
+      2e-6);
 }
 
 // Cross-entropy is linear in its target: smoothing mixes in the mean loss over all classes.

@@ -143,16 +143,16 @@ TEST_F(ReplicasTest, AnAbsentReplicaKeepsTheGradientsItHas) {
     options.sum_over_replicas = sum;
     const auto trainer = make_trainer(network, options);
     trainer->forward_backward(i == 0 ? batch.view(0, 3) : batch.view(3, 5), 1.0 / 7);
-    const TensorMap before = trainer->offers().exchange->gradients();
+    const TensorMap before = trainer->capabilities().exchange->gradients();
     std::size_t ready = 0;
-    trainer->offers().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
+    trainer->capabilities().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
     const auto result = trainer->add_gradients(i == 0 ? batch.view(5, 7) : batch.view(7, 7), 1.0 / 7);
-    EXPECT_EQ(ready, trainer->offers().exchange->trained_parameters().size());
+    EXPECT_EQ(ready, trainer->capabilities().exchange->trained_parameters().size());
     EXPECT_EQ(result.count("loss"), i == 0 ? 2 : 0);
     if (i == 0) {
-      EXPECT_GT(relative_distance(trainer->offers().exchange->gradients(), before), 0.1);
+      EXPECT_GT(relative_distance(trainer->capabilities().exchange->gradients(), before), 0.1);
     } else {
-      EXPECT_EQ(trainer->offers().exchange->gradients(), before);
+      EXPECT_EQ(trainer->capabilities().exchange->gradients(), before);
     }
     EXPECT_EQ(trainer->state().at("bn1.num_batches_tracked"), HostTensor::scalar_i64(2));
   });

@@ -63,7 +63,7 @@ network::Network one_layer(data::ImageShape shape) {
 /// the pixel.
 std::vector<std::uint8_t> pixels_seen_by(engine::Trainer& trainer, const data::Batch& one_image) {
   trainer.forward_backward(one_image, 1);
-  const TensorMap gradients = trainer.offers().exchange->gradients();
+  const TensorMap gradients = trainer.capabilities().exchange->gradients();
   const HostTensor& weights = gradients.at("0.weight");
   const double of_bias = gradients.at("0.bias").floats()[0];
   std::vector<std::uint8_t> pixels(one_image.shape.bytes());
@@ -131,7 +131,8 @@ TEST_P(ResidentImagesTest, TrainAsChangedImagesOfTheHostDo) {
       }
       EXPECT_TRUE(trainer.settle().finite);
     }
-    EXPECT_THAT(there->offers().device->report().notes, testing::Contains(testing::HasSubstr("replayed as a graph")));
+    EXPECT_THAT(there->capabilities().device->report().notes,
+                testing::Contains(testing::HasSubstr("replayed as a graph")));
     EXPECT_LT(relative_distance(there->state(), here->state()), close());
   }
 }

@@ -76,7 +76,7 @@ std::vector<Learnt> learn_shared(const Task& task, const std::vector<Division>& 
     own.shared.replica = static_cast<int>(r);
     own.shared.replicas = static_cast<int>(replicas);
     const auto trainer = make_trainer(task.network, own);
-    EXPECT_TRUE(trainer->offers().shares_arrays());
+    EXPECT_TRUE(trainer->capabilities().shares_arrays());
     meet();
     for (std::size_t step = 0; step < divisions.size(); ++step) {
       const Division& division = divisions[step];
@@ -101,7 +101,7 @@ std::vector<Learnt> learn_shared(const Task& task, const std::vector<Division>& 
         }
       }
       meet();
-      if (division[r] >= 0) trainer->offers().sharing->apply_part(kRate, members);
+      if (division[r] >= 0) trainer->capabilities().sharing->apply_part(kRate, members);
       meet();
       learnt[r] = learnt_by(*trainer);
       meet();

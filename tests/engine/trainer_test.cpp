@@ -38,13 +38,13 @@ TEST_F(TrainerTest, GradientsOfPartsAddUpToTheWhole) {
   const auto batch = random_batch(11, kGrey, 5);
   const auto trainer = make_trainer(network);
   const auto whole = trainer->forward_backward(batch.view(), 1.0 / 11);
-  const TensorMap expected = trainer->offers().exchange->gradients();
+  const TensorMap expected = trainer->capabilities().exchange->gradients();
 
   auto sums = trainer->forward_backward(batch.view(0, 8), 1.0 / 11);
-  TensorMap total = trainer->offers().exchange->gradients();
+  TensorMap total = trainer->capabilities().exchange->gradients();
   sums += trainer->forward_backward(batch.view(8, 11), 1.0 / 11);
   for (auto& [name, tensor] : total) {
-    const HostTensor part = trainer->offers().exchange->gradients().at(name);
+    const HostTensor part = trainer->capabilities().exchange->gradients().at(name);
     for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
   }
   EXPECT_LT(relative_distance(total, expected), kRounding);
@@ -56,24 +56,24 @@ TEST_F(TrainerTest, GradientsOfPartsAddUpToTheWhole) {
 TEST_F(TrainerTest, AnEmptyBatchGivesZeroGradientsAndCallsBack) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   std::vector<std::size_t> ready;
-  trainer->offers().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  trainer->capabilities().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
   const auto sums = trainer->forward_backward(random_batch(2, kColour, 4).view(0, 0), 0.5);
   EXPECT_EQ(sums.count("loss"), 0);
-  EXPECT_EQ(ready.size(), trainer->offers().exchange->trained_parameters().size());
+  EXPECT_EQ(ready.size(), trainer->capabilities().exchange->trained_parameters().size());
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    for (const float value : trainer->offers().exchange->gradient(i)) ASSERT_EQ(value, 0.0f);
+    for (const float value : trainer->capabilities().exchange->gradient(i)) ASSERT_EQ(value, 0.0f);
   }
 }
 
 TEST_F(TrainerTest, EachGradientIsReadyOnceLastLayersFirst) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   std::vector<std::string> ready;
-  trainer->offers().exchange->on_gradient_ready([&](std::size_t index) {
-    for (const float value : trainer->offers().exchange->gradient(index)) EXPECT_TRUE(std::isfinite(value));
-    ready.push_back(trainer->offers().exchange->trained_parameters()[index]);
+  trainer->capabilities().exchange->on_gradient_ready([&](std::size_t index) {
+    for (const float value : trainer->capabilities().exchange->gradient(index)) EXPECT_TRUE(std::isfinite(value));
+    ready.push_back(trainer->capabilities().exchange->trained_parameters()[index]);
   });
   trainer->forward_backward(random_batch(4, kColour, 4).view(), 0.25);
-  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(trainer->offers().exchange->trained_parameters()));
+  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(trainer->capabilities().exchange->trained_parameters()));
   EXPECT_THAT(ready.front(), testing::StartsWith("fc."));
   EXPECT_EQ(ready.back(), "conv1.weight");
 }
@@ -86,7 +86,7 @@ TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
     options.criterion = criterion;
     const auto trainer = make_trainer(network, options);
     trainer->forward_backward(batch.view(), 1.0);
-    const TensorMap gradients = trainer->offers().exchange->gradients();
+    const TensorMap gradients = trainer->capabilities().exchange->gradients();
     const TensorMap state = trainer->state();
     for (const auto& [name, gradient] : gradients) {
       const std::int64_t last = element_count(gradient.shape) - 1;
@@ -115,7 +115,7 @@ TEST_F(TrainerTest, TheStepIsSgdWithMomentumAndWeightDecay) {
   TensorMap velocity;
   for (int step = 0; step < 3; ++step) {
     trainer->forward_backward(batch.view(), 1.0 / 8);
-    for (const auto& [name, gradient] : trainer->offers().exchange->gradients()) {
+    for (const auto& [name, gradient] : trainer->capabilities().exchange->gradients()) {
       auto [momentum, fresh] = velocity.try_emplace(name, gradient);
       float* weight = expected.at(name).floats();
       for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) {
@@ -161,17 +161,17 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
   frozen.freeze({"conv1.weight", "bn1.weight", "bn1.bias"});
   const auto batch = random_batch(6, kColour, 4);
   const auto whole = make_trainer(network, options), part = make_trainer(frozen, options);
-  EXPECT_EQ(part->offers().exchange->trained_parameters().size() + 3,
-            whole->offers().exchange->trained_parameters().size());
+  EXPECT_EQ(part->capabilities().exchange->trained_parameters().size() + 3,
+            whole->capabilities().exchange->trained_parameters().size());
   const TensorMap before = part->state();
   std::size_t ready = 0;
-  part->offers().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
+  part->capabilities().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
   whole->forward_backward(batch.view(), 1.0 / 6);
   part->forward_backward(batch.view(), 1.0 / 6);
-  EXPECT_EQ(ready, part->offers().exchange->trained_parameters().size());
-  TensorMap expected = whole->offers().exchange->gradients();
+  EXPECT_EQ(ready, part->capabilities().exchange->trained_parameters().size());
+  TensorMap expected = whole->capabilities().exchange->gradients();
   for (const char* name : {"conv1.weight", "bn1.weight", "bn1.bias"}) EXPECT_EQ(expected.erase(name), 1u) << name;
-  EXPECT_LT(relative_distance(part->offers().exchange->gradients(), expected), kRounding);
+  EXPECT_LT(relative_distance(part->capabilities().exchange->gradients(), expected), kRounding);
   part->apply(0.1);
   part->forward_backward(batch.view(), 1.0 / 6);
   part->apply(0.1);
@@ -181,7 +181,7 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
   for (const char* name : {"bn1.running_mean", "fc.weight"}) EXPECT_NE(after.at(name), before.at(name)) << name;
   EXPECT_FALSE(part->optimizer_state().contains("conv1.weight.momentum"));
   EXPECT_EQ(part->optimizer_state().size(),
-            part->offers().exchange->trained_parameters().size() + 1);  // and the count of steps
+            part->capabilities().exchange->trained_parameters().size() + 1);  // and the count of steps
 }
 
 // Each image is then by itself: parts of a batch add up to the whole, and training computes what evaluation does.
@@ -199,13 +199,13 @@ TEST_F(TrainerTest, FrozenStatisticsAreTakenAndStay) {
       const auto trainer = make_trainer(network, options, state);
       const double loss = trainer->forward_backward(batch.view(), 1.0 / 6).total("loss");
       TensorMap& whole = gradients[layout == engine::MemoryLayout::kChannelsLast];
-      whole = trainer->offers().exchange->gradients();
+      whole = trainer->capabilities().exchange->gradients();
       EXPECT_NEAR(loss, trainer->evaluate(batch.view()).total("loss"), 1e-5 * loss) << network.model();
       trainer->forward_backward(batch.view(0, 2), 1.0 / 6);
-      TensorMap parts = trainer->offers().exchange->gradients();
+      TensorMap parts = trainer->capabilities().exchange->gradients();
       trainer->forward_backward(batch.view(2, 6), 1.0 / 6);
       for (auto& [name, tensor] : parts) {
-        const HostTensor part = trainer->offers().exchange->gradients().at(name);
+        const HostTensor part = trainer->capabilities().exchange->gradients().at(name);
         for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
       }
       EXPECT_LT(relative_distance(parts, whole), 1e-5) << network.model();
@@ -249,7 +249,7 @@ TEST_F(TrainerTest, LayoutsAgree) {
       const auto trainer = make_trainer(network, options);
       const bool last = layout == engine::MemoryLayout::kChannelsLast;
       trainer->forward_backward(batch.view(), 1.0 / 6);
-      gradients[last] = trainer->offers().exchange->gradients();
+      gradients[last] = trainer->capabilities().exchange->gradients();
       states[last] = trainer->state();
       evaluations[last] = trainer->evaluate(batch.view());
     }
@@ -271,7 +271,9 @@ TEST_F(TrainerTest, Bf16IsNearFp32) {
   const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).total("loss");
   EXPECT_NE(loss, rounded_loss);                 // it did compute in another precision
   EXPECT_NEAR(rounded_loss, loss, 0.02 * loss);  // 8 bits of mantissa, averaged over many terms
-  EXPECT_LT(relative_distance(rounded->offers().exchange->gradients(), exact->offers().exchange->gradients()), 0.1);
+  EXPECT_LT(
+      relative_distance(rounded->capabilities().exchange->gradients(), exact->capabilities().exchange->gradients()),
+      0.1);
 }
 
 TEST_F(TrainerTest, DropoutIsKeyedBySampleNotByPlace) {
@@ -314,10 +316,10 @@ void expect_mixed_losses(const std::string& engine, const network::Criterion& cr
   auto batch = random_batch(6, kGrey, 5);
   const std::vector<std::int32_t> first = batch.labels, second{4, 3, 2, 1, 0, 4};
   const auto of_first = trainer->forward_backward(batch.view(), 1.0);
-  const TensorMap first_gradients = trainer->offers().exchange->gradients();
+  const TensorMap first_gradients = trainer->capabilities().exchange->gradients();
   batch.labels = second;
   const auto of_second = trainer->forward_backward(batch.view(), 1.0);
-  TensorMap expected = trainer->offers().exchange->gradients();
+  TensorMap expected = trainer->capabilities().exchange->gradients();
   batch.labels = first;
   const std::vector<float> weights(6, 0.75F);
   data::Batch mixed = batch.view();
@@ -330,7 +332,7 @@ void expect_mixed_losses(const std::string& engine, const network::Criterion& cr
       tensor.floats()[i] = 0.25F * tensor.floats()[i] + 0.75F * first_gradients.at(name).floats()[i];
     }
   }
-  EXPECT_LT(relative_distance(trainer->offers().exchange->gradients(), expected), kRounding);
+  EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(), expected), kRounding);
   if (std::holds_alternative<network::CrossEntropy>(criterion.terms.front().op)) {
     EXPECT_NEAR(of_both.total("loss"), 0.75 * of_first.total("loss") + 0.25 * of_second.total("loss"),
                 1e-5 * of_both.total("loss"));

@@ -71,7 +71,7 @@ TEST(RawOutputsTest, RowsAreThoseOfTheFilesBesideThem) {
   const TestFolder folder;
   RawOutputs raw(folder.path(), {{"a:0", {2}}, {"a/0", {1, 3}}, {".b", {1}}});
   const std::vector<float> two = {1, 2}, three = {3, 4, 5}, one = {6}, more = {7, 8};
-  task::Answer answer;
+  task::Prediction answer;
   answer.outputs = {{"a:0", two}, {"a/0", three}, {".b", one}};
   raw.add("x.png", answer);
   answer.outputs["a:0"] = more;
@@ -168,11 +168,11 @@ TEST(ModelSidecar, GivesOptionsThatWereNotGiven) {
   test::write_text(folder / "net.toml", "size = \"64x48\"\nlabels = \"names.txt\"\ncrop = \"centre\"\n");
   InferModelFlags flags;
   flags.model.read({file});
-  flags.crop.read({"border"});
+  flags.crop.read({"letterbox"});
   take_sidecar(flags);
   EXPECT_EQ(*flags.size, "64x48");
   EXPECT_EQ(*flags.labels, (folder / "names.txt").string()) << "beside the file";
-  EXPECT_EQ(*flags.crop, "border") << "what was given stays";
+  EXPECT_EQ(*flags.crop, "letterbox") << "what was given stays";
   EXPECT_EQ(flags.sidecar, folder / "net.toml");
   InferModelFlags weights;
   weights.model.read({"resnet18"});

@@ -42,7 +42,7 @@ TEST_F(LateFaults, GradientsInFloat16AreTheHostsBeforeTheirMemoryGoes) {
   const auto here = make_trainer(test::small_resnet(kColour, 5), options),
              there = make_trainer(test::small_resnet(kColour, 5), on_gpu(options));
   for (engine::Trainer* trainer : {here.get(), there.get()}) {
-    engine::ExchangesGradients& exchange = *trainer->offers().exchange;
+    engine::ExchangesGradients& exchange = *trainer->capabilities().exchange;
     exchange.on_gradient_ready([&](std::size_t index) {
       for (float& value : exchange.gradient(index)) value *= 2;
     });
@@ -81,7 +81,7 @@ TEST_F(LateFaults, AveragesAreSwappedBehindStepsThatAreUnderWay) {
              there = make_trainer(test::small_resnet(kColour, 5), on_gpu(options));
   for (engine::Trainer* trainer : {here.get(), there.get()}) {
     for (int step = 0; step < kManySteps; ++step) trainer->step(batch.view(), 1.0 / 8, kRate);
-    trainer->offers().average->swap_average();
+    trainer->capabilities().average->swap_average();
   }
   EXPECT_LT(relative_distance(there->state(), here->state()), 1e-4);
 }
@@ -169,7 +169,7 @@ TEST_F(LateFaults, ALargerBatchTakesTheGraphOver) {
 TEST_F(LateFaults, AnUpdateWithoutMemorySaysSo) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_gpu());
-  engine::ExchangesGradients& exchange = *trainer->offers().exchange;
+  engine::ExchangesGradients& exchange = *trainer->capabilities().exchange;
   trainer->forward_backward(batch.view(), 1.0 / 8);
   for (std::size_t i = 0; i < exchange.trained_parameters().size(); ++i) exchange.gradient(i);
   const FullCard others(0);
@@ -183,13 +183,13 @@ TEST_F(LateFaults, AGradientWithoutMemorySaysSo) {
   const auto trainer = make_trainer(test::small_mlp(kColour, 5), options);
   trainer->forward_backward(batch.view(), 1.0 / 8);
   const FullCard others(0);
-  EXPECT_THROW(trainer->offers().exchange->gradient(0), engine::OutOfMemory);
+  EXPECT_THROW(trainer->capabilities().exchange->gradient(0), engine::OutOfMemory);
 }
 
 TEST_F(LateFaults, LayersAreTimedByTheDevicesClock) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
   const auto trainer = make_trainer(test::small_resnet(kColour, 5), on_gpu());
-  engine::TimesLayers& layers = *trainer->offers().layers;
+  engine::TimesLayers& layers = *trainer->capabilities().layers;
   layers.time_layers(batch.view());
   const std::size_t before = made_up::counts().waits;
   const auto times = layers.time_layers(batch.view());

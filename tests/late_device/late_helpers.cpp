@@ -32,7 +32,7 @@ engine::StepReport LateTest::steps(engine::Trainer& trainer, const OwnedBatch& b
 
 std::string LateTest::notes_of(engine::Trainer& trainer) {
   std::string text;
-  for (const std::string& note : trainer.offers().device->report().notes) text += note + "\n";
+  for (const std::string& note : trainer.capabilities().device->report().notes) text += note + "\n";
   return text;
 }
 

@@ -78,15 +78,15 @@ TEST_F(LateTraining, StagesComeToTheWholesGradients) {
       trainers.push_back(make_trainer(parts[static_cast<std::size_t>(i)].network, options, state));
       trainers.back()->clear_gradients();
     }
-    engine::TrainsStage &first = *trainers[0]->offers().stage, &last = *trainers[1]->offers().stage;
+    engine::TrainsStage &first = *trainers[0]->capabilities().stage, &last = *trainers[1]->capabilities().stage;
     last.forward_stage(0, batch.view(), first.forward_stage(0, batch.view(), {}).sent);
     first.backward_stage(0, last.backward_stage(0, {}, 1.0 / 8), 0);
     for (engine::TrainsStage* stage : {&last, &first}) {
       if (splits) stage->weights_stage(0);
     }
-    TensorMap gradients = trainers[0]->offers().exchange->gradients();
-    gradients.merge(trainers[1]->offers().exchange->gradients());
-    EXPECT_LT(relative_distance(gradients, whole->offers().exchange->gradients()), 1e-4);
+    TensorMap gradients = trainers[0]->capabilities().exchange->gradients();
+    gradients.merge(trainers[1]->capabilities().exchange->gradients());
+    EXPECT_LT(relative_distance(gradients, whole->capabilities().exchange->gradients()), 1e-4);
     EXPECT_GT(first.peak_bytes(), 0);
   }
 }

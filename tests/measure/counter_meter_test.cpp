@@ -40,7 +40,7 @@ class CountingMeter final : public EnergySensor {
   std::string name() const override { return "--meter"; }
   std::vector<Reading> read(double wait_s) override {
     const double at_s = now_s_() - begin_s_;
-    if (at_s >= flaws_.silent_from_s && at_s < flaws_.silent_to_s) return {{.trouble = "it did not answer"}};
+    if (at_s >= flaws_.silent_from_s && at_s < flaws_.silent_to_s) return {{.error = "it did not answer"}};
     if (at_s < due_s_ && wait_s < 1) return {Reading{}};
     due_s_ = at_s + flaws_.answers_every_s;
     const double counted_j = flaws_.offset_j + joules_(std::min(at_s, flaws_.still_from_s));

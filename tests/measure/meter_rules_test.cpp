@@ -20,10 +20,10 @@ using testing::IsEmpty;
 using testing::Not;
 
 /// Gives the answers that it was made with, one a look, and nothing after them.
-class ListedAnswers final : public Questioner {
+class ListedAnswers final : public Poller {
  public:
   ListedAnswers(std::deque<Answer> answers, int& looks) : answers_(std::move(answers)), looks_(looks) {}
-  Answer look(double /*wait_s*/) override {
+  Answer poll(double /*wait_s*/) override {
     ++looks_;
     if (answers_.empty()) return {};
     Answer answer = answers_.front();
@@ -48,7 +48,7 @@ class AskedMeterRules : public ::testing::Test {
 };
 
 Answer says(const std::string& text, double at_s = 5) {
-  return {.text = text, .trouble = "", .at_s = at_s};
+  return {.text = text, .error = "", .at_s = at_s};
 }
 
 TEST_F(AskedMeterRules, ValuesComeInTheUnitThatWasAskedForOrThatStandsBesideThem) {
@@ -78,13 +78,13 @@ TEST_F(AskedMeterRules, ValuesComeInTheUnitThatWasAskedForOrThatStandsBesideThem
     const Reading reading = meter->read(1).at(0);
     EXPECT_EQ(reading.at_s, 17.5) << row.spec;
     if (row.watts >= 0) {
-      ASSERT_TRUE(reading.watts.has_value()) << row.spec << " " << reading.trouble;
+      ASSERT_TRUE(reading.watts.has_value()) << row.spec << " " << reading.error;
       EXPECT_DOUBLE_EQ(*reading.watts, row.watts) << row.spec;
       EXPECT_EQ(reading.count, std::nullopt) << row.spec;
       EXPECT_EQ(meter->channels().at(0).joules_per_count, 0) << row.spec;
       EXPECT_THAT(meter->channels()[0].note, HasSubstr("summed over time"));
     } else {
-      EXPECT_EQ(reading.count, row.count) << row.spec << " " << reading.trouble;
+      EXPECT_EQ(reading.count, row.count) << row.spec << " " << reading.error;
       EXPECT_EQ(reading.watts, std::nullopt) << row.spec;
       EXPECT_DOUBLE_EQ(meter->channels().at(0).joules_per_count, 1e-3) << row.spec;
       EXPECT_EQ(meter->channels()[0].note, "");
@@ -96,16 +96,16 @@ TEST_F(AskedMeterRules, IsAskedAgainWhenItsTimeHasComeOrAtTheEnds) {
   const auto meter = this->meter({says(R"({"power":1})"),
                                   says(R"({"power":2})"),
                                   says(R"({"power":3})"),
-                                  {.text = "", .trouble = "it is gone"},
+                                  {.text = "", .error = "it is gone"},
                                   says(R"({"power":5})")});
   EXPECT_EQ(looks_, 1);
   EXPECT_EQ(meter->read(0).at(0).watts, 2);
   EXPECT_EQ(meter->read(0.99).at(0).watts, std::nullopt) << "it was asked a moment ago";
   EXPECT_EQ(looks_, 2);
   EXPECT_EQ(meter->read(1).at(0).watts, 3) << "at an end of the run";
-  EXPECT_EQ(meter->read(1).at(0).trouble, "it is gone");
+  EXPECT_EQ(meter->read(1).at(0).error, "it is gone");
   EXPECT_EQ(looks_, 4);
-  EXPECT_EQ(meter->read(0).at(0).trouble, "") << "trouble is an answer, too";
+  EXPECT_EQ(meter->read(0).at(0).error, "") << "error is an answer, too";
   EXPECT_EQ(looks_, 4);
   const auto often = this->meter({says("1"), says("2"), says("3")}, "run:x", 0);
   EXPECT_EQ(often->read(0).at(0).watts, 2);
@@ -121,7 +121,7 @@ TEST_F(AskedMeterRules, WithoutAnAnswerYetItIsLookedForAtOnce) {
 
 TEST_F(AskedMeterRules, OneThatSaysNothingOrNonsenseIsRefused) {
   EXPECT_THAT(meter({})->refusal(), HasSubstr("did not answer within 5 s"));
-  EXPECT_THAT(meter({{.text = "", .trouble = "no way there"}})->refusal(), HasSubstr("no way there"));
+  EXPECT_THAT(meter({{.text = "", .error = "no way there"}})->refusal(), HasSubstr("no way there"));
   EXPECT_THAT(meter({says(R"({"power":-0.5})")})->refusal(), HasSubstr("it said -0.5 W"));
   EXPECT_THAT(meter({says("5 Wh")}, "run:x#=W")->refusal(), HasSubstr("in Wh, not in W"));
   EXPECT_THAT(meter({says("5 W")}, "run:x#=J")->refusal(), HasSubstr("in W, not in J"));
@@ -287,7 +287,7 @@ TEST_F(CsvMeterRules, ARowThatIsStillBeingWrittenWaits) {
   EXPECT_EQ(read().watts, 7);
   write("\n");
   EXPECT_EQ(read().watts, std::nullopt) << "an empty line is none";
-  EXPECT_EQ(read().trouble, "");
+  EXPECT_EQ(read().error, "");
 }
 
 TEST_F(CsvMeterRules, TroubleNamesTheRowAsAnEditorCountsIt) {
@@ -296,11 +296,11 @@ TEST_F(CsvMeterRules, TroubleNamesTheRowAsAnEditorCountsIt) {
   open(many);
   write("2000000,5\n2000001,much\n2000002,7\n");
   const Reading reading = read();
-  EXPECT_THAT(reading.trouble, HasSubstr("row 20003 can't be read"));
+  EXPECT_THAT(reading.error, HasSubstr("row 20003 can't be read"));
   EXPECT_EQ(reading.watts, 7) << "the others count";
   EXPECT_EQ(reading.earlier.size(), 1U);
   write("2000003,-4\n");
-  EXPECT_THAT(read().trouble, HasSubstr("row 20005 says -4"));
+  EXPECT_THAT(read().error, HasSubstr("row 20005 says -4"));
 }
 
 TEST_F(CsvMeterRules, ColumnsAreFoundByTheirTitles) {

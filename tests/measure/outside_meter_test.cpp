@@ -132,11 +132,11 @@ TEST(MeterValue, IsFoundInJsonAndInText) {
   EXPECT_THROW(value_in("no number", ""), Error);
 }
 
-/// The next reading with a value or with trouble.
+/// The next reading with a value or with error.
 Reading next_reading(EnergySensor& sensor) {
   for (int n = 0; n < 20; ++n) {
     Reading reading = sensor.read(1).at(0);  // as at the ends of a run
-    if (reading.watts || reading.count || !reading.trouble.empty()) return reading;
+    if (reading.watts || reading.count || !reading.error.empty()) return reading;
   }
   return {};
 }
@@ -152,7 +152,7 @@ TEST(HttpMeter, TellsPowerOrEnergyAndWhereItsClockIs) {
   EXPECT_EQ(energy->channels()[0].covers, record::Covers::kMachine);
   meter.answers(
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"app\r\na\r\nower\": 7.5\r\n1\r\n}\r\n0\r\n\r\n");
-  EXPECT_THAT(next_reading(*power).trouble, HasSubstr("no 'apower'")) << "the answer says 'appower'";
+  EXPECT_THAT(next_reading(*power).error, HasSubstr("no 'apower'")) << "the answer says 'appower'";
 }
 
 TEST(HttpMeter, ALateAnswerIsOfTheTimeWhenItWasAskedFor) {
@@ -241,10 +241,10 @@ TEST(CommandMeter, ReadsWhatACommandSays) {
 }
 
 TEST(CommandMeter, OneThatHangsIsEndedWithAllThatItStarted) {
-  const auto questioner = ask_command("sleep 100; echo 5", 0.2);
+  const auto poller = ask_command("sleep 100; echo 5", 0.2);
   Answer answer;
-  for (int n = 0; n < 50 && answer.trouble.empty(); ++n) answer = questioner->look(0.05);
-  EXPECT_THAT(answer.trouble, HasSubstr("longer than 0.2 s"));
+  for (int n = 0; n < 50 && answer.error.empty(); ++n) answer = poller->poll(0.05);
+  EXPECT_THAT(answer.error, HasSubstr("longer than 0.2 s"));
 }
 
 TEST(CsvMeter, FollowsAFileWhateverItsClockSays) {
@@ -356,7 +356,7 @@ TEST(HttpMeter, TellsHowFarItsClockIsFromOurs) {
   }
 }
 
-/// What a meter says of rows that come after `before`; its trouble in brackets where there is one.
+/// What a meter says of rows that come after `before`; its error in brackets where there is one.
 std::string read_rows(const std::string& before, const std::string& rows, const std::string& options = "#power=W") {
   const test::TestFolder folder;
   const auto file = folder / "log.csv";
@@ -367,7 +367,7 @@ std::string read_rows(const std::string& before, const std::string& rows, const 
   log << rows << std::flush;
   const Reading reading = meter->read(0).front();
   const std::string watts = reading.watts ? std::to_string(*reading.watts) : "nothing";
-  return reading.trouble.empty() ? watts : watts + " (" + reading.trouble + ")";
+  return reading.error.empty() ? watts : watts + " (" + reading.error + ")";
 }
 
 TEST(CsvMeter, ReadsNumbersAndTimesAsTheyAreWrittenElsewhere) {
@@ -393,15 +393,15 @@ TEST(CsvMeter, ReadsNumbersAndTimesAsTheyAreWrittenElsewhere) {
 
 TEST(CsvMeter, TellsTheRowThatItCantRead) {
   const std::string commas = "time,power,note\n", good = "1764171600,61.5,x\n";
-  const auto trouble = [&](const std::string& row) { return read_rows(commas + good, row + "\n" + good); };
-  EXPECT_THAT(trouble("1764171600,60,50,x"), AllOf(HasSubstr("61.5"), HasSubstr("row 3"), HasSubstr("4 cells")));
-  EXPECT_THAT(trouble("1764171600,much,x"), AllOf(HasSubstr("'much' is no number"), HasSubstr("1764171600,much,x")));
-  EXPECT_THAT(trouble("1764171600,61.5 VA,x"), HasSubstr("in 'VA', not in W"));
-  EXPECT_THAT(trouble("1764171600,61.5 Wh,x"), HasSubstr("in 'Wh', not in W"));
-  EXPECT_THAT(trouble("11/26/2026 15:00:00,61.5,x"), HasSubstr("is no time"));
-  EXPECT_THAT(trouble("2026-11-26 03:00:00 PM,61.5,x"), HasSubstr("is no time"));
-  EXPECT_THAT(trouble("1764171600,-3.0,x"), HasSubstr("row 3 says -3"));
-  EXPECT_THAT(trouble("1764171600,\"60,5\",x"), HasSubstr("otherwise than the rows before"));
+  const auto error = [&](const std::string& row) { return read_rows(commas + good, row + "\n" + good); };
+  EXPECT_THAT(error("1764171600,60,50,x"), AllOf(HasSubstr("61.5"), HasSubstr("row 3"), HasSubstr("4 cells")));
+  EXPECT_THAT(error("1764171600,much,x"), AllOf(HasSubstr("'much' is no number"), HasSubstr("1764171600,much,x")));
+  EXPECT_THAT(error("1764171600,61.5 VA,x"), HasSubstr("in 'VA', not in W"));
+  EXPECT_THAT(error("1764171600,61.5 Wh,x"), HasSubstr("in 'Wh', not in W"));
+  EXPECT_THAT(error("11/26/2026 15:00:00,61.5,x"), HasSubstr("is no time"));
+  EXPECT_THAT(error("2026-11-26 03:00:00 PM,61.5,x"), HasSubstr("is no time"));
+  EXPECT_THAT(error("1764171600,-3.0,x"), HasSubstr("row 3 says -3"));
+  EXPECT_THAT(error("1764171600,\"60,5\",x"), HasSubstr("otherwise than the rows before"));
   EXPECT_THAT(read_rows(commas, "1764171600,\"1,234\",x\n"), HasSubstr("may be 1234 or 1.234"));
 }
 

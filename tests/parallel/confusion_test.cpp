@@ -91,10 +91,10 @@ class TakingTrainer : public engine::Trainer, public engine::ExchangesGradients 
   void load_state(const TensorMap&) override {}
   TensorMap optimizer_state() const override { return {}; }
   void load_optimizer_state(const TensorMap&) override {}
-  engine::Offers offers() override {
-    engine::Offers offers;
-    offers.exchange = this;
-    return offers;
+  engine::Capabilities capabilities() override {
+    engine::Capabilities capabilities;
+    capabilities.exchange = this;
+    return capabilities;
   }
   const std::vector<std::string>& trained_parameters() const override { return names_; }
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { ready_ = std::move(callback); }
@@ -124,7 +124,7 @@ class TakingEngine : public engine::Engine {
 
 /// Trains a step on all ranks, evaluates before and after it, and tells all counts of both. Another evaluation is left
 /// before its end. `late`: ranks whose trainer tells late.
-std::string train_and_evaluate(const Seat& seat, const std::vector<int>& late) {
+std::string train_and_evaluate(const RankContext& context, const std::vector<int>& late) {
   network::Network network("tiny", {1, 1, 1});
   network.add("flatten", network::Flatten{});
   network.add("fc", network::Linear{1, true});
@@ -134,9 +134,9 @@ std::string train_and_evaluate(const Seat& seat, const std::vector<int>& late) {
   for (std::uint32_t i = 0; i < kSamples; ++i) options.train_samples.push_back(i);
   options.evaluation_parts = {options.train_samples};
   options.confusion_classes = 3;
-  TakingEngine engine(std::ranges::count(late, seat.rank) > 0);
-  Replica replica(engine, network, std::make_shared<Digits>(), options, seat.channels());
-  if (seat.rank != 0) {
+  TakingEngine engine(std::ranges::count(late, context.rank) > 0);
+  Replica replica(engine, network, std::make_shared<Digits>(), options, context.channels());
+  if (context.rank != 0) {
     replica.serve();
     return "";
   }
@@ -168,7 +168,7 @@ TEST(ConfusionCounts, OfTwoRanksAreThoseOfAllSamples) {
     plan.processes[0].ranks.push_back(rank);
   }
   for (const std::vector<int>& late : {std::vector<int>{}, {0}, {1}, {0, 1}}) {
-    const auto counts_of = [&late](const Seat& seat) { return train_and_evaluate(seat, late); };
+    const auto counts_of = [&late](const RankContext& context) { return train_and_evaluate(context, late); };
     EXPECT_EQ(run_ranks(plan, counts_of, LaunchOptions{}).front(), "25 0 0, 15 0 0, 10 0 0, 0 25 0, 0 0 15, 0 0 10, ");
   }
 }

@@ -63,11 +63,11 @@ class CountingTrainer : public engine::Trainer, public engine::ExchangesGradient
     ++steps_;
     ++updates_;
   }
-  engine::Offers offers() override {
-    engine::Offers offers;
-    offers.exchange = this;
-    if (shared_ != nullptr) offers.sharing = this;
-    return offers;
+  engine::Capabilities capabilities() override {
+    engine::Capabilities capabilities;
+    capabilities.exchange = this;
+    if (shared_ != nullptr) capabilities.sharing = this;
+    return capabilities;
   }
   void apply_part(double, std::span<const int> members) override {
     gradient_ = {};
@@ -122,15 +122,15 @@ network::Network tiny_network() {
   return network;
 }
 
-std::string train(const Seat& seat) {
-  CountingEngine engine(seat.rank);
+std::string train(const RankContext& context) {
+  CountingEngine engine(context.rank);
   ReplicaOptions options;
   options.batch = kBatch;
   options.loader = {kBatch, 1};
   for (std::uint32_t i = 0; i < kSamples; ++i) options.train_samples.push_back(i);
   options.evaluation_parts = {options.train_samples};
-  Replica replica(engine, tiny_network(), std::make_shared<BlankImages>(), options, seat.channels());
-  if (seat.rank != 0) {
+  Replica replica(engine, tiny_network(), std::make_shared<BlankImages>(), options, context.channels());
+  if (context.rank != 0) {
     replica.serve();
     return "";
   }

@@ -19,15 +19,15 @@ TEST(DeviceReports, AreTheSameEverywhereButForTheNotes) {
     plan.processes[0].ranks.push_back(rank);
   }
   run_ranks(plan,
-            [](const Seat& seat) {
+            [](const RankContext& context) {
               engine::DeviceReport own;
-              own.notes = {"of " + std::to_string(seat.rank)};
-              own.skipped_steps = 10 * seat.rank;
-              if (seat.rank == 1) {
+              own.notes = {"of " + std::to_string(context.rank)};
+              own.skipped_steps = 10 * context.rank;
+              if (context.rank == 1) {
                 own.peak_memory_bytes = (std::uint64_t{1} << 37) + 1;
                 own.step_phases_s = {{"forward", 0.25}, {"h2d", 0.0}};
               }
-              const Channels channels = seat.channels();
+              const Channels channels = context.channels();
               const auto all = exchange_reports(*channels.control, own);
               EXPECT_EQ(all.size(), 3U);
               EXPECT_FALSE(all.at(0).peak_memory_bytes);
@@ -36,7 +36,7 @@ TEST(DeviceReports, AreTheSameEverywhereButForTheNotes) {
               EXPECT_TRUE(all.at(2).step_phases_s.empty());
               EXPECT_EQ(all.at(2).skipped_steps, 20);
               for (int r = 0; r < 3; ++r)
-                EXPECT_EQ(all.at(static_cast<std::size_t>(r)).notes.size(), r == seat.rank ? 1U : 0U);
+                EXPECT_EQ(all.at(static_cast<std::size_t>(r)).notes.size(), r == context.rank ? 1U : 0U);
               return std::string();
             },
             {});

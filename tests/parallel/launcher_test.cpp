@@ -34,9 +34,9 @@ placement::Plan plan_of(int ranks, bool processes) {
   return plan;
 }
 
-double sum_of_ranks(const Seat& seat) {
-  Channels channels = seat.channels();
-  std::vector<double> values = {1.0 + seat.rank};
+double sum_of_ranks(const RankContext& context) {
+  Channels channels = context.channels();
+  std::vector<double> values = {1.0 + context.rank};
   channels.sums->all_reduce(values);
   return values[0];
 }
@@ -67,38 +67,42 @@ class Ranks : public testing::TestWithParam<bool> {
 };
 
 TEST_P(Ranks, SpeakWithEachOtherAndReportByRank) {
-  const auto results = run_ranks(
-      plan_of(3, GetParam()),
-      [](const Seat& seat) { return std::to_string(seat.rank) + ":" + std::to_string(sum_of_ranks(seat)); }, {});
+  const auto results = run_ranks(plan_of(3, GetParam()),
+                                 [](const RankContext& context) {
+                                   return std::to_string(context.rank) + ":" + std::to_string(sum_of_ranks(context));
+                                 },
+                                 {});
   EXPECT_THAT(results, ElementsAre("0:6.000000", "1:6.000000", "2:6.000000"));
 }
 
 TEST_P(Ranks, ALargeResultArrivesWhole) {
-  const auto results = run_ranks(
-      plan_of(2, GetParam()), [](const Seat& seat) { return std::string(3'000'000, seat.rank == 0 ? 'a' : 'b'); }, {});
+  const auto results =
+      run_ranks(plan_of(2, GetParam()),
+                [](const RankContext& context) { return std::string(3'000'000, context.rank == 0 ? 'a' : 'b'); }, {});
   EXPECT_EQ(results[1], std::string(3'000'000, 'b'));
 }
 
 TEST_P(Ranks, TheFirstFailureIsTheOneThatIsTold) {
-  const auto body = [](const Seat& seat) {
-    if (seat.rank == 1) throw UsageError("no such weather");
-    sum_of_ranks(seat);  // the others wait for it
+  const auto body = [](const RankContext& context) {
+    if (context.rank == 1) throw UsageError("no such weather");
+    sum_of_ranks(context);  // the others wait for it
     return std::string();
   };
   EXPECT_EQ(failure_of<UsageError>(plan_of(3, GetParam()), body), "no such weather");
 }
 
 TEST_P(Ranks, OneOutOfMemoryIsLostAndNamed) {
-  const auto body = [](const Seat& seat) {
-    seat.group->set_progress(seat.local_rank, 2, 7);
-    if (seat.rank == 1) throw std::bad_alloc();
-    sum_of_ranks(seat);
+  const auto body = [](const RankContext& context) {
+    context.group->set_progress(context.local_rank, 2, 7);
+    if (context.rank == 1) throw std::bad_alloc();
+    sum_of_ranks(context);
     return std::string();
   };
   EXPECT_EQ(failure_of<RankLost>(plan_of(2, GetParam()), body),
             "rank 1: out of memory; use a smaller --batch or fewer replicas; it was in epoch 2, step 7");
-  EXPECT_THAT(failure_of<Error>(plan_of(1, GetParam()), [](const Seat&) -> std::string { throw std::bad_alloc(); }),
-              StartsWith("out of memory"));
+  EXPECT_THAT(
+      failure_of<Error>(plan_of(1, GetParam()), [](const RankContext&) -> std::string { throw std::bad_alloc(); }),
+      StartsWith("out of memory"));
 }
 
 INSTANTIATE_TEST_SUITE_P(As, Ranks, testing::Bool(),
@@ -118,12 +122,12 @@ class RankProcesses : public testing::Test {
 };
 
 TEST_F(RankProcesses, AKilledOneIsNamedWithWhereItStood) {
-  const auto body = [](const Seat& seat) {
-    if (seat.rank == 1) {
-      seat.group->set_progress(1, 3, 17);
+  const auto body = [](const RankContext& context) {
+    if (context.rank == 1) {
+      context.group->set_progress(1, 3, 17);
       raise(SIGKILL);
     }
-    sum_of_ranks(seat);
+    sum_of_ranks(context);
     return std::string();
   };
   const std::string text = failure_of<RankLost>(plan_of(3, true), body, options_);
@@ -134,9 +138,9 @@ TEST_F(RankProcesses, AKilledOneIsNamedWithWhereItStood) {
 }
 
 TEST_F(RankProcesses, AFrozenOneIsNamed) {
-  const auto body = [](const Seat& seat) {
-    if (seat.rank == 2) raise(SIGSTOP);
-    sum_of_ranks(seat);
+  const auto body = [](const RankContext& context) {
+    if (context.rank == 2) raise(SIGSTOP);
+    sum_of_ranks(context);
     return std::string();
   };
   const std::string text = failure_of<RankLost>(plan_of(3, true), body, options_);
@@ -147,12 +151,12 @@ TEST_F(RankProcesses, AFrozenOneIsNamed) {
 
 TEST_F(RankProcesses, AHangingOneIsNamedAndOneThatWaitsForItIsNot) {
   options_.hangs_after = std::chrono::seconds(3);
-  const auto body = [](const Seat& seat) {
-    if (seat.rank == 1) {
-      seat.group->set_progress(1, 2, 5);
+  const auto body = [](const RankContext& context) {
+    if (context.rank == 1) {
+      context.group->set_progress(1, 2, 5);
       pause();
     }
-    sum_of_ranks(seat);
+    sum_of_ranks(context);
     return std::string();
   };
   const std::string text = failure_of<RankLost>(plan_of(3, true), body, options_);
@@ -164,19 +168,19 @@ TEST_F(RankProcesses, AHangingOneIsNamedAndOneThatWaitsForItIsNot) {
 
 TEST_F(RankProcesses, ALongStepIsNoHang) {
   options_.hangs_after = std::chrono::milliseconds(500);
-  const auto body = [](const Seat& seat) {
+  const auto body = [](const RankContext& context) {
     double sum = 1;
     const auto begin = std::chrono::steady_clock::now();
-    while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) sum = std::sqrt(sum + seat.rank);
+    while (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) sum = std::sqrt(sum + context.rank);
     return std::string(sum > 0 ? "done" : "");
   };
   EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("done", "done"));
 }
 
 TEST_F(RankProcesses, OneThatEndsWithoutAWordIsNamed) {
-  const auto body = [](const Seat& seat) {
-    if (seat.rank == 0) _exit(7);
-    sum_of_ranks(seat);
+  const auto body = [](const RankContext& context) {
+    if (context.rank == 0) _exit(7);
+    sum_of_ranks(context);
     return std::string();
   };
   EXPECT_THAT(failure_of<RankLost>(plan_of(2, true), body, options_), HasSubstr("ended with exit code 7"));
@@ -184,7 +188,7 @@ TEST_F(RankProcesses, OneThatEndsWithoutAWordIsNamed) {
 
 TEST_F(RankProcesses, TheirMemoryIsWhatWasLoadedBefore) {
   const std::vector<int> loaded(1000, 42);
-  const auto body = [&](const Seat&) { return std::to_string(loaded[999]); };
+  const auto body = [&](const RankContext&) { return std::to_string(loaded[999]); };
   EXPECT_THAT(run_ranks(plan_of(2, true), body, options_), ElementsAre("42", "42"));
 }
 
@@ -192,8 +196,8 @@ TEST_F(RankProcesses, TheLargestSizeOfEachIsTold) {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   std::vector<std::pair<pid_t, std::uint64_t>> peaks;
   options_.on_ended = [&](pid_t pid, std::uint64_t peak_bytes) { peaks.emplace_back(pid, peak_bytes); };
-  const auto body = [](const Seat& seat) {
-    const std::vector<char> memory(seat.rank == 1 ? kBytes : 1, 'x');  // gone again when the process ends
+  const auto body = [](const RankContext& context) {
+    const std::vector<char> memory(context.rank == 1 ? kBytes : 1, 'x');  // gone again when the process ends
     return std::string(1, memory.back());
   };
   run_ranks(plan_of(2, true), body, options_);
@@ -207,7 +211,7 @@ TEST_F(RankProcesses, TheLargestSizeOfEachIsTold) {
 
 TEST_F(RankProcesses, AStopRequestReachesThem) {
   install_stop_handlers();
-  const auto body = [](const Seat&) {
+  const auto body = [](const RankContext&) {
     for (int i = 0; i < 1000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return std::string(stop_requested() ? "stopped" : "never told");
   };
@@ -217,7 +221,7 @@ TEST_F(RankProcesses, AStopRequestReachesThem) {
 }
 
 TEST_F(RankProcesses, ASignalToTheWholeGroupIsOneRequest) {
-  const auto body = [](const Seat&) {
+  const auto body = [](const RankContext&) {
     raise(SIGTERM);  // the group's
     for (int i = 0; i < 1000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     raise(SIGTERM);  // the one that the parent passes on
@@ -228,9 +232,9 @@ TEST_F(RankProcesses, ASignalToTheWholeGroupIsOneRequest) {
 }
 
 TEST_F(RankProcesses, OneThatHangsDoesNotKeepTheOthersFailureBack) {
-  const auto body = [](const Seat& seat) {
-    if (seat.rank == 1) std::this_thread::sleep_for(std::chrono::minutes(5));
-    seat.group->abort("rank 1 did not come");  // as a collective does that nobody else comes to
+  const auto body = [](const RankContext& context) {
+    if (context.rank == 1) std::this_thread::sleep_for(std::chrono::minutes(5));
+    context.group->abort("rank 1 did not come");  // as a collective does that nobody else comes to
     throw Error("rank 1 did not come");
     return std::string();
   };
@@ -246,7 +250,7 @@ TEST_F(RankProcesses, EndWithThoseThatCouldNotBeStarted) {
     const int next = dup(0);
     files.rlim_cur = static_cast<rlim_t>(next) + 5;  // a pipe for the first, not for the second
     close(next);
-    const auto body = [](const Seat&) {
+    const auto body = [](const RankContext&) {
       std::this_thread::sleep_for(std::chrono::minutes(5));
       return std::string();
     };
@@ -273,7 +277,7 @@ TEST_F(RankProcesses, EndWithWhoStartedThem) {
     };
     run_ranks(
         plan_of(2, true),
-        [](const Seat&) {
+        [](const RankContext&) {
           std::this_thread::sleep_for(std::chrono::minutes(1));
           return std::string();
         },

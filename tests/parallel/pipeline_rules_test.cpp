@@ -59,14 +59,14 @@ class LonePipeline : public testing::Test {
   LoneStage stage_;
   StageOptions options_;
   Channels channels_;
-  Pace pace_{1};
+  Throttle throttle_{1};
   std::vector<std::uint32_t> samples_ = std::vector<std::uint32_t>(12);
   const std::vector<std::int32_t> labels_ = std::vector<std::int32_t>(12, 0);
 };
 
 TEST_F(LonePipeline, CountsWholeStepsAfterTheFirstOne) {
   const Stopwatch clock;
-  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, pace_);
+  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, throttle_);
   const auto step = [&](std::int64_t count) {
     pipeline.train(batch(count), 1, [] {});
     pipeline.end_step();
@@ -111,7 +111,7 @@ TEST_F(LonePipeline, CountsWholeStepsAfterTheFirstOne) {
 
 TEST_F(LonePipeline, PassesEachPartOnceAndTellsTheLastBeforeIt) {
   options_.schedule = PipelineSchedule::kZeroBubble;
-  Pipeline pipeline(stage_, {0, 1, true}, options_, channels_, pace_);
+  Pipeline pipeline(stage_, {0, 1, true}, options_, channels_, throttle_);
   std::size_t told_after = 0;
   const engine::Sums sums = pipeline.train(batch(11), 0.25, [&] { told_after = stage_.calls.size(); });
   EXPECT_THAT(stage_.calls, ElementsAre("f0 of 3", "b0", "w0", "f1 of 4", "b1", "w1", "f2 of 4", "b2", "w2"));
@@ -126,7 +126,7 @@ TEST_F(LonePipeline, PassesEachPartOnceAndTellsTheLastBeforeIt) {
 }
 
 TEST_F(LonePipeline, EvaluatesTheSameParts) {
-  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, pace_);
+  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, throttle_);
   std::vector<std::int32_t> predicted;
   const engine::Sums sums = pipeline.evaluate(batch(12), &predicted);
   EXPECT_THAT(stage_.calls, ElementsAre("e of 4", "e of 4", "e of 4"));
@@ -136,7 +136,7 @@ TEST_F(LonePipeline, EvaluatesTheSameParts) {
 }
 
 TEST_F(LonePipeline, AShareOfNothingIsNoStep) {
-  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, pace_);
+  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, throttle_);
   int told = 0;
   EXPECT_EQ(pipeline.train(batch(0), 1, [&] { ++told; }).entries().size(), 0U);
   pipeline.end_step();
@@ -147,7 +147,7 @@ TEST_F(LonePipeline, AShareOfNothingIsNoStep) {
 
 TEST_F(LonePipeline, ALargerShareThanWasToldIsCutByItsOwnSize) {
   options_.share = 6;
-  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, pace_);
+  Pipeline pipeline(stage_, {0, 1, false}, options_, channels_, throttle_);
   pipeline.evaluate(batch(12), nullptr);
   EXPECT_EQ(stage_.calls.size(), 3U);
 }
@@ -178,15 +178,15 @@ TEST(PipelineOfTwo, CountsTheBytesOfAllValuesThatGoOn) {
   plan.text = "two";
   plan.replicas.push_back({0, std::vector<placement::PlanStage>(2), 1.0});
   plan.processes.push_back({{0, 1}});
-  const auto body = [&](const Seat& seat) {
-    Channels channels = seat.channels();
-    SendingStage stage(seat.rank == 0);
-    Pace pace(1);
+  const auto body = [&](const RankContext& context) {
+    Channels channels = context.channels();
+    SendingStage stage(context.rank == 0);
+    Throttle throttle(1);
     StageOptions options;
     options.micro_batches = 3;
     options.share = 12;
-    (seat.rank == 0 ? options.sent : options.received) = {2, 1};
-    Pipeline pipeline(stage, {seat.rank, 2, false}, options, channels, pace);
+    (context.rank == 0 ? options.sent : options.received) = {2, 1};
+    Pipeline pipeline(stage, {context.rank, 2, false}, options, channels, throttle);
     const std::vector<std::uint32_t> samples(12);
     const std::vector<std::int32_t> labels(12);
     data::Batch batch;
@@ -199,7 +199,7 @@ TEST(PipelineOfTwo, CountsTheBytesOfAllValuesThatGoOn) {
     }
     EXPECT_EQ(pipeline.work().steps, 2);
     EXPECT_EQ(pipeline.work().sent_bytes, 2 * 12 * 3 * 4) << "of two steps, three numbers of each sample";
-    EXPECT_EQ(pipeline.work().most_kept, seat.rank == 0 ? 2 : 1);
+    EXPECT_EQ(pipeline.work().most_kept, context.rank == 0 ? 2 : 1);
     channels.control->barrier();
     return std::string();
   };

@@ -96,20 +96,20 @@ class PipelineOf : public testing::TestWithParam<std::tuple<int, int, PipelineSc
 TEST_P(PipelineOf, EverySampleGoesForwardAndBackwardOnce) {
   const auto [replicas, stages, schedule] = GetParam();
   constexpr int kSamples = 23, kMicroBatches = 5;
-  const auto body = [&, stages = stages, schedule = schedule](const Seat& seat) {
-    Channels channels = seat.channels();
-    const engine::StageOfNetwork place{seat.rank % stages, stages, splits_backward(schedule)};
+  const auto body = [&, stages = stages, schedule = schedule](const RankContext& context) {
+    Channels channels = context.channels();
+    const engine::StageOfNetwork place{context.rank % stages, stages, splits_backward(schedule)};
     AddingStage trainer(place);
-    Pace pace(1);
+    Throttle throttle(1);
     StageOptions options;
     options.micro_batches = kMicroBatches;
     options.share = kSamples;
     options.schedule = schedule;
     if (!place.is_first()) options.received = {1, 1};
     if (!place.is_last()) options.sent = {1, 1};
-    Pipeline pipeline(trainer, place, options, channels, pace);
+    Pipeline pipeline(trainer, place, options, channels, throttle);
     std::vector<std::uint32_t> samples(kSamples);
-    std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(100 * (seat.rank / stages)));
+    std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(100 * (context.rank / stages)));
     const double numbers = std::accumulate(samples.begin(), samples.end(), 0.0) + (stages - 1) * kSamples;
     data::Batch share;
     share.count = kSamples;
@@ -180,18 +180,18 @@ class LateStage : public AddingStage {
 };
 
 TEST(PipelineTimes, AreTheDevicesWhereCallsReturnBeforeIt) {
-  const auto body = [](const Seat& seat) {
-    Channels channels = seat.channels();
-    const engine::StageOfNetwork place{seat.rank, 2, true};
+  const auto body = [](const RankContext& context) {
+    Channels channels = context.channels();
+    const engine::StageOfNetwork place{context.rank, 2, true};
     LateStage trainer(place);
-    Pace pace(1);
+    Throttle throttle(1);
     StageOptions options;
     options.micro_batches = 3;
     options.share = 6;
     options.schedule = PipelineSchedule::kZeroBubble;
     if (!place.is_first()) options.received = {1, 1};
     if (!place.is_last()) options.sent = {1, 1};
-    Pipeline pipeline(trainer, place, options, channels, pace);
+    Pipeline pipeline(trainer, place, options, channels, throttle);
     const std::vector<std::uint32_t> samples(6, 0);
     const std::vector<std::int32_t> labels(6, 0);
     data::Batch share;

@@ -49,7 +49,7 @@ class SearchingTrainer : public engine::Trainer {
   void load_state(const TensorMap&) override {}
   TensorMap optimizer_state() const override { return {}; }
   void load_optimizer_state(const TensorMap&) override {}
-  engine::Offers offers() override { return {}; }
+  engine::Capabilities capabilities() override { return {}; }
 
  private:
   std::vector<std::int64_t>& calls_;

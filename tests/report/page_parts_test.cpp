@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "record/answers.h"
+#include "record/predicted_images.h"
 #include "report/faces_costs_part.h"
 #include "report/figures.h"
 #include "report/format.h"
@@ -87,9 +87,9 @@ TEST(StagesPart, TellsWhatIsKnownOfEachStage) {
   EXPECT_EQ(stages_part(std::vector{undivided}), "");
 }
 
-record::AnsweredImage answer(const std::string& file, const std::string& found, const std::string& truth,
-                             double score) {
-  record::AnsweredImage made;
+record::PredictedImage answer(const std::string& file, const std::string& found, const std::string& truth,
+                              double score) {
+  record::PredictedImage made;
   made.file = file;
   made.found = found;
   made.truth = truth;
@@ -101,12 +101,12 @@ record::AnsweredImage answer(const std::string& file, const std::string& found, 
 
 TEST(AnswersPart, MistakesRightOnesAndSamplesStandApart) {
   report::Run run = test::sample_run("run");
-  run.answers = {answer("a", "cat", "dog", 0.875), answer("b", "dog", "dog", 12.34567), answer("c", "cow", "", 3)};
-  run.answers[0].is_probability = true;
-  run.answers[0].is_sure_mistake = true;
-  run.answers[0].map_base64 = "TUFQ";
-  run.answers[1].is_sure_right = true;
-  const std::string page = answers_part(std::vector{run});
+  run.predictions = {answer("a", "cat", "dog", 0.875), answer("b", "dog", "dog", 12.34567), answer("c", "cow", "", 3)};
+  run.predictions[0].is_probability = true;
+  run.predictions[0].is_sure_mistake = true;
+  run.predictions[0].map_base64 = "TUFQ";
+  run.predictions[1].is_sure_right = true;
+  const std::string page = predictions_part(std::vector{run});
   const std::size_t mistakes = page.find("The surest mistakes"), right = page.find("was right about"),
                     rest = page.find("says of");
   ASSERT_LT(mistakes, right);
@@ -121,14 +121,14 @@ TEST(AnswersPart, MistakesRightOnesAndSamplesStandApart) {
 
 TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   const test::TestFolder folder;
-  record::AnsweredImage whole = answer("a", "cat", "dog", 0.875);
+  record::PredictedImage whole = answer("a", "cat", "dog", 0.875);
   whole.is_probability = true;
   whole.map_base64 = "TUFQ";
   whole.is_sure_mistake = true;
-  record::AnsweredImage other = answer("b", "x", "", -2);
+  record::PredictedImage other = answer("b", "x", "", -2);
   other.is_sure_right = true;
-  record::write_answers(folder / record::kAnswers, {whole, other});
-  const auto read = record::read_answers(folder / record::kAnswers);
+  record::write_predicted_images(folder / record::kPredictedImages, {whole, other});
+  const auto read = record::read_predicted_images(folder / record::kPredictedImages);
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(read[0].file, "a");
   EXPECT_EQ(read[0].found, "cat");
@@ -143,12 +143,12 @@ TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   EXPECT_FALSE(read[1].is_sure_mistake);
   EXPECT_EQ(read[1].map_base64, "");
   whole.map_base64 = "\"><script>";
-  record::write_answers(folder / record::kAnswers, {whole});
-  EXPECT_THROW(record::read_answers(folder / record::kAnswers), Error);
+  record::write_predicted_images(folder / record::kPredictedImages, {whole});
+  EXPECT_THROW(record::read_predicted_images(folder / record::kPredictedImages), Error);
   whole.map_base64 = "";
   whole.png_base64 = "\"><script>";
-  record::write_answers(folder / record::kAnswers, {whole});
-  EXPECT_THROW(record::read_answers(folder / record::kAnswers), Error);
+  record::write_predicted_images(folder / record::kPredictedImages, {whole});
+  EXPECT_THROW(record::read_predicted_images(folder / record::kPredictedImages), Error);
 }
 
 TEST(JobsPart, ASpeedStandsWithWhatIsKnownOfItsSpread) {
@@ -163,11 +163,11 @@ TEST(JobsPart, ASpeedStandsWithWhatIsKnownOfItsSpread) {
 }
 
 TEST(TroublePart, NamesTheRunWhereThereAreSeveral) {
-  std::vector<report::Run> runs{run_with([](record::Record& record) { record.trouble = {"nothing <learnt>"}; }, "a"),
+  std::vector<report::Run> runs{run_with([](record::Record& record) { record.warnings = {"nothing <learnt>"}; }, "a"),
                                 test::sample_run("b")};
-  EXPECT_THAT(trouble_part(runs), HasSubstr(">a: nothing &lt;learnt&gt;<"));
+  EXPECT_THAT(warnings_part(runs), HasSubstr(">a: nothing &lt;learnt&gt;<"));
   runs.pop_back();
-  EXPECT_THAT(trouble_part(runs), HasSubstr(">nothing &lt;learnt&gt;<"));
+  EXPECT_THAT(warnings_part(runs), HasSubstr(">nothing &lt;learnt&gt;<"));
 }
 
 TEST(RunWarnings, ABrokenTimelineIsTold) {

@@ -54,7 +54,7 @@ class RunOnAllRanks : public ::testing::Test {
  protected:
   /// Rank 1 is killed in the first `lost` of its lives.
   parallel::RankBody body(int lost) {
-    return [this, lost](const parallel::Seat& seat) {
+    return [this, lost](const parallel::RankContext& seat) {
       if (seat.rank == 1 && job_.rewinds < lost) kill(getpid(), SIGKILL);
       return std::to_string(seat.rank) + " of " + std::to_string(seat.ranks);
     };

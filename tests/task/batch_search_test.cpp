@@ -73,7 +73,7 @@ class FullTrainer : public engine::Trainer {
   void load_state(const TensorMap&) override {}
   TensorMap optimizer_state() const override { return {}; }
   void load_optimizer_state(const TensorMap&) override {}
-  engine::Offers offers() override { return {}; }
+  engine::Capabilities capabilities() override { return {}; }
 
  private:
   int steps_ = 0;

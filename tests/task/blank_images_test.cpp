@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/offers.h"
+#include "engine/capabilities.h"
 
 namespace evener::task {
 namespace {
@@ -54,10 +54,10 @@ class Detector : public engine::Trainer, public engine::DetectsObjects {
                HostTensor::of_floats({batch.count, 2, 2}, logits)};
     return {};
   }
-  engine::Offers offers() override {
-    engine::Offers offers;
-    offers.detector = this;
-    return offers;
+  engine::Capabilities capabilities() override {
+    engine::Capabilities capabilities;
+    capabilities.detector = this;
+    return capabilities;
   }
   std::int64_t matches(const data::Batch&) const override { return 0; }
   std::optional<std::uint32_t> culprit() const override { return std::nullopt; }

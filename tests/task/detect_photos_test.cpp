@@ -53,7 +53,7 @@ class DetectPhotos : public testing::Test {
 };
 
 TEST_F(DetectPhotos, AFileKnowsItsSizeOnceItIsRead) {
-  const auto photos = photos_of(data::Pictures({picture()}), steps(data::CropMode::kBorder));
+  const auto photos = photos_of(data::Pictures({picture()}), steps(data::CropMode::kLetterbox));
   EXPECT_THROW(photos->photo_size(0), Error);
   std::vector<std::uint8_t> values(400);
   photos->read(0, std::span(values));
@@ -68,7 +68,7 @@ TEST_F(DetectPhotos, AFileKnowsItsSizeOnceItIsRead) {
 }
 
 TEST_F(DetectPhotos, KnownBoxesAreInThePhotosPixelsAndTheNetworksClasses) {
-  const auto photos = photos_of(std::make_shared<OneImage>(picture()), {0}, {-1, 4}, steps(data::CropMode::kSquash));
+  const auto photos = photos_of(std::make_shared<OneImage>(picture()), {0}, {-1, 4}, steps(data::CropMode::kStretch));
   std::vector<std::uint8_t> values(400);
   photos->read(0, std::span(values));
   const auto boxes = *photos->truth(0);
@@ -82,7 +82,7 @@ TEST_F(DetectPhotos, KnownBoxesAreInThePhotosPixelsAndTheNetworksClasses) {
 }
 
 TEST_F(DetectPhotos, ImagesThatWereMadeAreTheirOwnPhotos) {
-  const auto photos = photos_of(std::make_shared<OneImage>("#3"), {0}, {0, 1}, steps(data::CropMode::kSquash));
+  const auto photos = photos_of(std::make_shared<OneImage>("#3"), {0}, {0, 1}, steps(data::CropMode::kStretch));
   std::vector<std::uint8_t> values(400);
   photos->read(0, std::span(values));
   EXPECT_EQ(photos->photo_size(0).height, 20);

@@ -12,26 +12,26 @@ TEST(FaceBoxes, OfBoxesThatShareMuchTheLikeliestStays) {
   // The second shares 50 of 150 with the first; the third lies inside the first, a quarter of it; the fourth is alone.
   const std::vector<FaceBox> boxes = {
       {0, 0, 10, 10, 0.8F}, {5, 0, 15, 10, 0.9F}, {0, 0, 5, 5, 0.7F}, {50, 50, 60, 60, 0.1F}};
-  EXPECT_THAT(suppress(boxes, 0.3F, Overlap::kUnion), ElementsAre(1, 2, 3));
-  EXPECT_THAT(suppress(boxes, 0.34F, Overlap::kUnion), ElementsAre(1, 0, 2, 3));
-  EXPECT_THAT(suppress(boxes, 0.24F, Overlap::kUnion), ElementsAre(1, 2, 3)) << "the third shares with who is gone";
+  EXPECT_THAT(nms(boxes, 0.3F, Overlap::kUnion), ElementsAre(1, 2, 3));
+  EXPECT_THAT(nms(boxes, 0.34F, Overlap::kUnion), ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(nms(boxes, 0.24F, Overlap::kUnion), ElementsAre(1, 2, 3)) << "the third shares with who is gone";
   // Of the smaller one's area, with sides a pixel longer: 6 of 11 columns, and all of the third.
-  EXPECT_THAT(suppress(boxes, 0.54F, Overlap::kSmaller), ElementsAre(1, 2, 3));
-  EXPECT_THAT(suppress(boxes, 0.55F, Overlap::kSmaller), ElementsAre(1, 0, 3));
-  EXPECT_THAT(suppress({}, 0.5F, Overlap::kUnion), ElementsAre());
+  EXPECT_THAT(nms(boxes, 0.54F, Overlap::kSmaller), ElementsAre(1, 2, 3));
+  EXPECT_THAT(nms(boxes, 0.55F, Overlap::kSmaller), ElementsAre(1, 0, 3));
+  EXPECT_THAT(nms({}, 0.5F, Overlap::kUnion), ElementsAre());
 }
 
 TEST(FaceBoxes, BoxesThatTouchShareNothing) {
   const std::vector<FaceBox> boxes = {{0, 0, 10, 10, 0.9F}, {10, 0, 20, 10, 0.8F}};
-  EXPECT_THAT(suppress(boxes, 0, Overlap::kUnion), ElementsAre(0, 1));
-  EXPECT_THAT(suppress(boxes, 0, Overlap::kSmaller), ElementsAre(0)) << "they share the column of pixels at 10";
+  EXPECT_THAT(nms(boxes, 0, Overlap::kUnion), ElementsAre(0, 1));
+  EXPECT_THAT(nms(boxes, 0, Overlap::kSmaller), ElementsAre(0)) << "they share the column of pixels at 10";
 }
 
 // Boxes around a whole photo are cut to the same pixels, so their probabilities are equal to the last bit.
 TEST(FaceBoxes, OfEquallyLikelyOnesTheFirstOrTheLastStays) {
   const std::vector<FaceBox> boxes = {{0, 0, 10, 10, 0.9F}, {0, 0, 10, 11, 0.9F}, {0, 0, 10, 12, 0.9F}};
-  EXPECT_THAT(suppress(boxes, 0.5F, Overlap::kUnion), ElementsAre(0));
-  EXPECT_THAT(suppress(boxes, 0.5F, Overlap::kSmaller), ElementsAre(2));
+  EXPECT_THAT(nms(boxes, 0.5F, Overlap::kUnion), ElementsAre(0));
+  EXPECT_THAT(nms(boxes, 0.5F, Overlap::kSmaller), ElementsAre(2));
 }
 
 TEST(FaceBoxes, SidesAreShiftedBySharesOfTheExtents) {

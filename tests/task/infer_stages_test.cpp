@@ -17,9 +17,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class KeptAnswers : public InferObserver {
+class KeptPredictions : public InferObserver {
  public:
-  void on_answer(const Answer& answer) override {
+  void on_prediction(const Prediction& answer) override {
     EXPECT_EQ(answer.index, answers.size());
     const auto& scores = answer.outputs.begin()->second;
     answers.emplace_back(scores.begin(), scores.end());
@@ -59,7 +59,7 @@ class InferStages : public testing::TestWithParam<const char*> {
     const auto samples = data::random_samples(22, network.input_shape(), 3);
     options_.plan = plan;
     InferJob job(network, *samples, options_);
-    KeptAnswers kept;
+    KeptPredictions kept;
     result_ = job.run(*samples, kept);
     setup_ = job.setup();
     return kept.answers;

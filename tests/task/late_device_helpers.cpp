@@ -32,10 +32,10 @@ class LateTrainer : public engine::Trainer, public engine::StepsAhead {
   void load_state(const TensorMap& state) override { state_ = state; }
   TensorMap optimizer_state() const override { return {}; }
   void load_optimizer_state(const TensorMap&) override {}
-  engine::Offers offers() override {
-    engine::Offers offers;
-    offers.ahead = this;
-    return offers;
+  engine::Capabilities capabilities() override {
+    engine::Capabilities capabilities;
+    capabilities.ahead = this;
+    return capabilities;
   }
 
  private:

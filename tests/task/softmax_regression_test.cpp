@@ -1,5 +1,5 @@
 // The linear layer that is fitted to features, by its optimum: there the gradient vanishes.
-#include "task/tune/softmax_regression.h"
+#include "task/fine_tuning/softmax_regression.h"
 
 #include <gmock/gmock.h>
 

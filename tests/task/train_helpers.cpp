@@ -18,9 +18,9 @@ placement::Plan cpu_replicas(int count) {
 task::TrainResult train(const task::TrainOptions& options, task::TrainObserver& observer) {
   task::TrainResult result;
   task::TrainJob job(task::PreparedTraining(options, observer));
-  const auto body = [&](const parallel::Seat& seat) {
-    task::TrainResult own = job.run(seat);
-    if (seat.rank == 0) result = std::move(own);
+  const auto body = [&](const parallel::RankContext& context) {
+    task::TrainResult own = job.run(context);
+    if (context.rank == 0) result = std::move(own);
     return std::string();
   };
   parallel::LaunchOptions launch;

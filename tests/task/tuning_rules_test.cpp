@@ -7,9 +7,9 @@
 
 #include "base/module.h"
 #include "base/random.h"
+#include "task/fine_tuning/copied_samples.h"
+#include "task/fine_tuning/softmax_objective.h"
 #include "task/matmul.h"
-#include "task/tune/copied_samples.h"
-#include "task/tune/softmax_objective.h"
 
 namespace evener::task {
 namespace {
@@ -152,7 +152,7 @@ TEST(CopiedSamples, AreImagesOfTheTrainingPartAndTheirChangedCopies) {
   data::OpenedData data;
   data.dataset = std::make_shared<Gradients>();
   data.split = {{5, 2}, {0, 1}, {3}};
-  HeadFitOptions options;
+  LinearProbeOptions options;
   options.augment.crop_padding = 3;
   options.augment.colour = 0.3;
   options.seed = 11;

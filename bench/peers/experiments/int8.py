@@ -73,7 +73,7 @@ def accuracies(context, images):
         onnx, nncf, labels = f"{folder}/resnet20.onnx", f"{folder}/nncf.xml", pathlib.Path(folder) / "labels.txt"
         labels.write_text("\n".join(sorted(path.name for path in test.iterdir())) + "\n", encoding="utf-8")
         model = ("resnet20", "--weights", weights)
-        shown = ("--normalize", "imagenet", "--crop", "squash")
+        shown = ("--normalize", "imagenet", "--crop", "stretch")
         context.evener_text("export", *model, "--onnx", onnx)
         ours = context.evener(
             *("quantize", *model, *shown, "--data", test, "--calibration-data", training),

@@ -117,7 +117,7 @@ class RunProcess {
 
 }  // namespace
 
-std::string shell_trouble(const char* option, const std::string& command) {
+std::string shell_error(const char* option, const std::string& command) {
   if (command.empty()) return "";
   ChildOptions options;
   options.environment = {{"EVENER", program_file().string()}};
@@ -132,11 +132,11 @@ ExecutedRun ChildExecutor::execute(const record::SweepCell& cell, const fs::path
   fs::remove_all(folder, error);  // of a run that was cut short
   require_writable_directory(folder.parent_path());
   cool_down_.wait();
-  const std::string no_start = shell_trouble("--prepare", options_.prepare);
+  const std::string no_start = shell_error("--prepare", options_.prepare);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
   if (!no_start.empty()) return failed(RunEnd::kFailed, no_start + ", so nothing was run", 0);
   ExecutedRun run = RunProcess(cell, folder, options_).run();
-  const std::string no_end = shell_trouble("--cleanup", options_.cleanup);
+  const std::string no_end = shell_error("--cleanup", options_.cleanup);
   if (!no_end.empty() && record::has_figures(run.end)) {
     run.end = RunEnd::kFailed;
     run.reason = no_end + "; what the run measured is in its folder, and not used";

@@ -19,7 +19,7 @@ struct ChildExecutorOptions {
 
 /// Runs shell commands, to which $EVENER is this program, up to the first that fails; says what went wrong of what
 /// `option` asked for, "" for nothing.
-std::string shell_trouble(const char* option, const std::string& command);
+std::string shell_error(const char* option, const std::string& command);
 
 class ChildExecutor final : public Executor {
  public:

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "comm/wire.h"
+#include "comm/communication_dtype.h"
 
 namespace evener::comm::mpi {
 namespace {
@@ -31,9 +31,9 @@ class MpiCommunicator : public Communicator {
   int size() const override { return size_; }
   const char* name() const override { return "mpi"; }
 
-  void all_reduce(std::span<const std::span<float>> parts, Wire wire) override {
-    if (wire == Wire::kBFloat16) {
-      reduce<WireBFloat16>(parts);
+  void all_reduce(std::span<const std::span<float>> parts, CommunicationDtype communication_dtype) override {
+    if (communication_dtype == CommunicationDtype::kBFloat16) {
+      reduce<BFloat16>(parts);
     } else {
       reduce<float>(parts);
     }
@@ -95,13 +95,14 @@ void MpiCommunicator::reduce(std::span<const std::span<Value>> parts) {
   for (std::size_t done = 0; done < total;) {
     const std::size_t count = std::min(kPiece_bytes / sizeof(Slot), total - done);
     Slot* piece = slots<Slot>(piece_, count);
-    from.next(count, [&](const Value* run, std::size_t size, std::size_t at) { to_wire(run, size, piece + at); });
+    from.next(count,
+              [&](const Value* run, std::size_t size, std::size_t at) { to_communicated(run, size, piece + at); });
     if (count * sizeof(Slot) * static_cast<std::size_t>(size_ - 1) <= kWhole_bytes) {
       sum_whole(piece, count);
     } else {
       sum_shares(piece, count);
     }
-    to.next(count, [&](Value* run, std::size_t size, std::size_t at) { from_wire(piece + at, size, run); });
+    to.next(count, [&](Value* run, std::size_t size, std::size_t at) { from_communicated(piece + at, size, run); });
     done += count;
   }
 }

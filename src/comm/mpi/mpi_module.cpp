@@ -10,7 +10,7 @@
 #include "comm/host_group.h"
 #include "comm/host_position.h"
 #include "comm/mpi/mpi_communicator.h"
-#include "comm/mpi/mpi_heart.h"
+#include "comm/mpi/mpi_heartbeat.h"
 #include "comm/mpi/mpi_link.h"
 
 namespace evener::comm::mpi {
@@ -38,23 +38,23 @@ class MpiGroup : public HostGroup {
   }
 
   void watch(std::vector<std::string> names, std::function<void(const std::string&)> on_lost) override {
-    heart_ = std::make_unique<Heart>(communicators_.back(), std::move(names),
-                                     [this, on_lost = std::move(on_lost)](const std::string& what) {
-                                       link_.lose(what);
-                                       on_lost(what);
-                                     });
+    heartbeat_ = std::make_unique<Heartbeat>(communicators_.back(), std::move(names),
+                                             [this, on_lost = std::move(on_lost)](const std::string& what) {
+                                               link_.lose(what);
+                                               on_lost(what);
+                                             });
   }
 
   void close() override {
     make_mpi_communicator(communicators_.front(), link_)->barrier();
-    heart_.reset();
+    heartbeat_.reset();
     check(MPI_Finalize(), "MPI_Finalize");
   }
 
  private:
   Link link_;
-  std::vector<MPI_Comm> communicators_;  // of the channels, then the heart's
-  std::unique_ptr<Heart> heart_;
+  std::vector<MPI_Comm> communicators_;  // of the channels, then the heartbeat's
+  std::unique_ptr<Heartbeat> heartbeat_;
   int host_ = 0, hosts_ = 1;
 };
 

@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// An address is of no use; the next one may be. Its text says why.
-struct AddressTrouble {
+struct AddressError {
   std::string reason;
 };
 /// What is in the part doesn't fit to what the server has.
-struct PartTrouble {
+struct PartError {
   std::string reason;
 };
 
@@ -117,18 +117,18 @@ class Attempt {
     request.stop = [] { return stop_requested(); };
     const HttpResult result = web().get(request);
     if (result.end == HttpEnd::kStopped) throw Interrupted("");
-    if (result.end != HttpEnd::kDone) throw AddressTrouble{end_text(result, download_.stalled_after_s)};
+    if (result.end != HttpEnd::kDone) throw AddressError{end_text(result, download_.stalled_after_s)};
     if (total_ && part_.size() < *total_) {
-      throw AddressTrouble{fmt::format("it ended after {} of {} bytes", part_.size(), *total_)};
+      throw AddressError{fmt::format("it ended after {} of {} bytes", part_.size(), *total_)};
     }
   }
 
  private:
   void accept(const ResponseHead& head) {
-    if (head.status == 416) throw PartTrouble{"the server has no more than what is there"};
-    if (head.status != 200 && head.status != 206) throw AddressTrouble{status_text(head.status)};
+    if (head.status == 416) throw PartError{"the server has no more than what is there"};
+    if (head.status != 200 && head.status != 206) throw AddressError{status_text(head.status)};
     if (head.content_type.starts_with("text/html")) {
-      throw AddressTrouble{"a web page came instead of the file (of a proxy, or one that asks to log in?)"};
+      throw AddressError{"a web page came instead of the file (of a proxy, or one that asks to log in?)"};
     }
     if (head.status == 206) {
       accept_rest(head);
@@ -142,7 +142,7 @@ class Attempt {
   void accept_rest(const ResponseHead& head) {
     const auto range = parse_content_range(head.content_range);
     if (!range || range->first != part_.size() || part_.size() == 0) {
-      throw PartTrouble{
+      throw PartError{
           fmt::format("the server gives the bytes '{}' instead of those from {} on", head.content_range, part_.size())};
     }
     if (range->total) check_total(*range->total);
@@ -159,12 +159,12 @@ class Attempt {
 
   void check_total(std::uint64_t total) {
     if (download_.bytes && total != *download_.bytes) {
-      throw AddressTrouble{
+      throw AddressError{
           fmt::format("the server announces {} bytes, the file has {}: it is another version of it, or "
                       "something else",
                       total, *download_.bytes)};
     }
-    if (total > limit()) throw AddressTrouble{too_much(total)};
+    if (total > limit()) throw AddressError{too_much(total)};
     total_ = total;
     if (download_.bytes) return;
     // A part that is longer is of another version, and goes.
@@ -175,7 +175,7 @@ class Attempt {
     // libcurl itself reads no further than an announced length.
     if (part_.size() + bytes.size() > limit()) {
       part_.restart();
-      throw AddressTrouble{too_much(limit() + 1)};
+      throw AddressError{too_much(limit() + 1)};
     }
     part_.append(bytes);
     listener_.progress({"downloading", file_name(download_), part_.size(), total_});
@@ -207,7 +207,7 @@ std::string check(const Download& download, const fs::path& path, const FetchLis
                      expected.hex.size() < hex.size() ? "..." : "");
 }
 
-/// Loads what is missing and checks it. Throws AddressTrouble or PartTrouble.
+/// Loads what is missing and checks it. Throws AddressError or PartError.
 void load(const Download& download, const std::string& url, PartFile& part, const FetchListener& listener) {
   if (download.bytes && part.size() > *download.bytes) part.restart();
   const bool went_on = part.size() > 0;
@@ -215,22 +215,22 @@ void load(const Download& download, const std::string& url, PartFile& part, cons
   const std::string wrong = check(download, part.path(), listener);
   if (wrong.empty()) return;
   part.restart();
-  if (went_on) throw PartTrouble{wrong};
-  throw AddressTrouble{wrong + ": damaged on its way, or another version of the file"};
+  if (went_on) throw PartError{wrong};
+  throw AddressError{wrong + ": damaged on its way, or another version of the file"};
 }
 
 /// Tries one address; a part that doesn't fit is thrown away once.
 void try_address(const Download& download, const std::string& url, PartFile& part, const FetchListener& listener) {
   try {
     load(download, url, part, listener);
-  } catch (const PartTrouble& trouble) {
-    listener.note(file_name(download) + ": what was there from before does not fit (" + trouble.reason +
+  } catch (const PartError& error) {
+    listener.note(file_name(download) + ": what was there from before does not fit (" + error.reason +
                   "); beginning anew");
     part.restart();
     try {
       load(download, url, part, listener);
-    } catch (const PartTrouble& again) {
-      throw AddressTrouble{again.reason};
+    } catch (const PartError& again) {
+      throw AddressError{again.reason};
     }
   }
 }
@@ -242,21 +242,21 @@ std::string kept_text(const PartFile& part) {
 }
 
 void fetch_into(PartFile& part, const Download& download, const FetchListener& listener) {
-  std::string troubles;
+  std::string failures;
   for (const std::string& url : download.urls) {
     try {
       try_address(download, url, part, listener);
       part.finish();
       return;
-    } catch (const AddressTrouble& trouble) {
-      troubles += "\n  " + url + ": " + trouble.reason;
+    } catch (const AddressError& error) {
+      failures += "\n  " + url + ": " + error.reason;
     } catch (const Interrupted&) {
       throw Interrupted("stopped while '" + file_name(download) + "' was being downloaded" + kept_text(part));
     }
   }
   throw DownloadFailed(
       fmt::format("can't download '{}':{}\n  try again later{}; or get it on another machine and put it at '{}'",
-                  file_name(download), troubles, kept_text(part), download.path.string()));
+                  file_name(download), failures, kept_text(part), download.path.string()));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ PartFile::~PartFile() {
 }
 
 void PartFile::fail(int error_number) const {
-  throw Error("can't write '" + path_.string() + "': " + file_trouble(error_number, path_));
+  throw Error("can't write '" + path_.string() + "': " + file_error_text(error_number, path_));
 }
 
 PartFile::Origin PartFile::origin() const {

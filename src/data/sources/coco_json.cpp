@@ -50,12 +50,12 @@ void quote_words_of_python(std::string& file) {
 /// Elements that were left out, counted by what is wrong with them.
 class Problems {
  public:
-  /// `element` and `trouble` as in "annotation 3 has TROUBLE".
-  void add(const std::string& element, std::size_t number, const std::string& trouble) {
-    const auto is_same = [&](const Kind& kind) { return kind.element == element && kind.trouble == trouble; };
+  /// `element` and `fault` as in "annotation 3 has TROUBLE".
+  void add(const std::string& element, std::size_t number, const std::string& fault) {
+    const auto is_same = [&](const Kind& kind) { return kind.element == element && kind.fault == fault; };
     const auto found = std::ranges::find_if(kinds_, is_same);
     if (found == kinds_.end())
-      kinds_.push_back({element, trouble, number});
+      kinds_.push_back({element, fault, number});
     else
       ++found->count;
   }
@@ -64,16 +64,16 @@ class Problems {
     for (const Kind& kind : kinds_) {
       const std::string first = std::to_string(kind.first);
       texts.push_back(kind.count == 1
-                          ? kind.element + " " + first + " has " + kind.trouble
+                          ? kind.element + " " + first + " has " + kind.fault
                           : counted(kind.count, kind.element, kind.element == "category" ? "categories" : "") +
-                                ", the first number " + first + ", have " + kind.trouble);
+                                ", the first number " + first + ", have " + kind.fault);
     }
     return texts;
   }
 
  private:
   struct Kind {
-    std::string element, trouble;
+    std::string element, fault;
     std::size_t first = 0, count = 1;
   };
   std::vector<Kind> kinds_;

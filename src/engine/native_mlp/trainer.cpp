@@ -139,10 +139,10 @@ void NativeTrainer::apply(double learning_rate) {
   end_update();
 }
 
-Offers NativeTrainer::offers() {
-  Offers offers = MlpTrainer::offers();
-  if (shares_arrays()) offers.together = this;
-  return offers;
+Capabilities NativeTrainer::capabilities() {
+  Capabilities capabilities = MlpTrainer::capabilities();
+  if (shares_arrays()) capabilities.together = this;
+  return capabilities;
 }
 
 StepReport NativeTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {

@@ -29,7 +29,7 @@ class NativeTrainer : public MlpTrainer, public StepsTogether {
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
   void load_optimizer_state(const TensorMap& state) override;
-  Offers offers() override;
+  Capabilities capabilities() override;
 
   StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
   StepReport settle_steps() override { return {}; }

@@ -249,18 +249,18 @@ Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
   return read(found, slot.count, batch);
 }
 
-Offers TorchTrainer::offers() {
-  Offers offers;
-  offers.exchange = this;
-  if (whole_steps_) offers.ahead = this;
-  if (exchange_ && whole_steps_) offers.on_devices = this;
-  if (shared_) offers.sharing = this;
-  if (options_.optimizer.average_decay != 0) offers.average = this;
-  offers.device = this;
-  if (matcher_) offers.detector = this;
-  offers.layers = this;
-  if (options_.stage.is_part()) offers.stage = this;
-  return offers;
+Capabilities TorchTrainer::capabilities() {
+  Capabilities capabilities;
+  capabilities.exchange = this;
+  if (whole_steps_) capabilities.ahead = this;
+  if (exchange_ && whole_steps_) capabilities.on_devices = this;
+  if (shared_) capabilities.sharing = this;
+  if (options_.optimizer.average_decay != 0) capabilities.average = this;
+  capabilities.device = this;
+  if (matcher_) capabilities.detector = this;
+  capabilities.layers = this;
+  if (options_.stage.is_part()) capabilities.stage = this;
+  return capabilities;
 }
 
 StepReport TorchTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {

@@ -48,7 +48,7 @@ class TorchTrainer : public Trainer,
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
   void load_optimizer_state(const TensorMap& state) override;
-  Offers offers() override;
+  Capabilities capabilities() override;
 
   const std::vector<std::string>& trained_parameters() const override { return trained_names_; }
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }

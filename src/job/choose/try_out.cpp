@@ -64,9 +64,9 @@ std::string train_briefly(const TrainFlags& flags, const fs::path& folder, doubl
   parallel::LaunchOptions launch;
   launch.shared_bytes = job.shared_bytes();
   launch.always_group = options.always_exchange;
-  const auto body = [&](const parallel::Seat& seat) {
-    const task::TrainResult result = job.run(seat);
-    if (seat.rank != 0) return std::string();
+  const auto body = [&](const parallel::RankContext& context) {
+    const task::TrainResult result = job.run(context);
+    if (context.rank != 0) return std::string();
     const CandidateTrial trial = trial_of(result);
     return pack_message(TrialMessage(trial.quality, trial.seconds, trial.epochs, trial.epoch_s, trial.is_blind));
   };

@@ -86,23 +86,24 @@ BoxSink::BoxSink(const DetectFlags& flags, const task::Detector& detector, const
   if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
 }
 
-void BoxSink::take(const task::Answer& answer) {
-  LookedAt photo{.index = answer.index,
-                 .found = {all_.name(answer.index), all_.photo_size(answer.index), detector_.found(answer, all_)},
-                 .truth = {},
-                 .matched = {}};
+void BoxSink::take(const task::Prediction& prediction) {
+  LookedAt photo{
+      .index = prediction.index,
+      .found = {all_.name(prediction.index), all_.photo_size(prediction.index), detector_.found(prediction, all_)},
+      .truth = {},
+      .matched = {}};
   task::FoundBoxes told = photo.found;
   std::erase_if(told.boxes, [&](const task::Detection& box) { return box.score < shown_confidence_; });
   boxes_ += told.boxes.size();
   boxes_left_out_ += photo.found.boxes.size() - told.boxes.size();
   without_boxes_ += told.boxes.empty() ? 1 : 0;
   if (labelled_) {
-    photo.truth = all_.truth(answer.index).value_or(std::vector<task::TrueBox>());
+    photo.truth = all_.truth(prediction.index).value_or(std::vector<task::TrueBox>());
     const auto& wanted = detector_.options().labels;
     std::erase_if(photo.truth, [&](const task::TrueBox& box) {
       return !wanted.empty() && std::ranges::find(wanted, box.label) == wanted.end();
     });
-    tally_.add(static_cast<std::int64_t>(answer.index), photo.found.boxes, photo.truth);
+    tally_.add(static_cast<std::int64_t>(prediction.index), photo.found.boxes, photo.truth);
     photo.matched = confusion_.add(photo.found.boxes, photo.truth);
   }
   tell(told);

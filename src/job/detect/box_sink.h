@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "job/detect/detect_flags.h"
-#include "job/inference/answer_sink.h"
+#include "job/inference/prediction_sink.h"
 #include "job/observer.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/box_confusion.h"
@@ -26,14 +26,14 @@ struct LookedAt {
   task::MatchedBoxes matched;  // of the boxes that are as likely as mistake_confidence()
 };
 
-class BoxSink : public AnswerSink {
+class BoxSink : public PredictionSink {
  public:
   /// Tells `observer` what is found, in the format of `flags`. `folder`: of detections.csv; empty = none is written.
   /// Throws Error where a file can't be written.
   BoxSink(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos, bool labelled,
           const std::filesystem::path& folder, Observer& observer);
 
-  void take(const task::Answer& answer) override;
+  void take(const task::Prediction& prediction) override;
   bool tells_each() const override { return format_ == "table" || format_ == "csv" || format_ == "jsonl"; }
   void finish() override;
   std::string found_text() const override;

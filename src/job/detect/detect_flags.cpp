@@ -31,7 +31,7 @@ data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& 
   const auto& shape = network.input_shape();
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
-  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kSquash) : data::parse_crop_mode(*crop);
+  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kStretch) : data::parse_crop_mode(*crop);
   return steps;
 }
 

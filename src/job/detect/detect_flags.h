@@ -20,9 +20,9 @@ struct DetectModelFlags : TrainedModelFlags {
   Option<std::string> crop{
       *this,
       {"--crop", "NAME",
-       "Photos of another proportion: squash, or border (black beside them) (default: as it was trained)"},
+       "Photos of another proportion: stretch, or letterbox (black beside them) (default: as it was trained)"},
       "",
-      {.one_of = {"", "squash", "border"}}};
+      {.one_of = {"", "stretch", "letterbox"}, .other_spellings = data::crop_spellings()}};
 
   /// Throws UsageError.
   task::InferenceRequest request() const { return request_of_all(); }

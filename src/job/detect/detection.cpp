@@ -69,9 +69,9 @@ class Detection {
   void look(task::InferJob& job, run::MeteredRun& metered) {
     tell_skipped(images_.shown.skipped, "input", "used", line_);
     const task::Photos& photos = *images_.photos;
-    AnswerSinks& sinks = sinks_.emplace();
+    PredictionSinks& sinks = sinks_.emplace();
     boxes_ = &sinks.add<BoxSink>(flags_, detector_, photos, is_labelled(), metered.folder(), line_);
-    result_ = answer_all(job, photos, sinks, line_);
+    result_ = predict_all(job, photos, sinks, line_);
     if (is_labelled()) quality_ = task::quality_of(boxes_->tally());
     metered.take_times(metered.record());
     fill_inference_speeds(metered.record(), result_, sinks.times_s(), {});
@@ -135,7 +135,7 @@ class Detection {
   const std::vector<std::string> classes_;
   const DetectImages images_;
   const task::Detector detector_;
-  std::optional<AnswerSinks> sinks_;
+  std::optional<PredictionSinks> sinks_;
   const BoxSink* boxes_ = nullptr;  // one of those, once they look
   std::optional<task::DetectionQuality> quality_;
   task::InferResult result_;

@@ -19,7 +19,7 @@
 #include "engine/best_class.h"
 #include "engine/engine.h"
 #include "job/infer/small_picture.h"
-#include "record/answers.h"
+#include "record/predicted_images.h"
 #include "report/format.h"
 #include "task/activation_map.h"
 #include "task/training/evaluation.h"
@@ -58,7 +58,7 @@ std::string class_name(const task::InferenceModel& network, std::size_t index) {
   return index < network.classes().size() ? network.classes()[index] : fmt::format("class {}", index);
 }
 
-ClassSink::ClassSink(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+ClassSink::ClassSink(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
                      bool labelled, bool are_random, const std::filesystem::path& folder, Observer& observer)
     : flags_(flags), network_(network), samples_(samples), observer_(observer), format_(*flags.format) {
   // Whoever says how much to tell of each image wants to be told.
@@ -74,7 +74,7 @@ ClassSink::ClassSink(const AnswerFlags& flags, const task::InferenceModel& netwo
     *csv_ << heading;
     const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
                               (samples.shape().front() == 1 || samples.shape().front() == 3);
-    if (are_pictures) shown_path_ = folder / record::kAnswers;
+    if (are_pictures) shown_path_ = folder / record::kPredictedImages;
     if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
     if (labelled) mistakes_path_ = folder / "mistakes.csv";
   }
@@ -88,9 +88,9 @@ std::string ClassSink::class_name(std::size_t index) const {
   return job::class_name(network_, index);
 }
 
-void ClassSink::take(const task::Answer& answer) {
-  const auto output = answer.outputs.at(network_.main_output());
-  if (const auto label = samples_.label(answer.index)) score(answer, output, *label);
+void ClassSink::take(const task::Prediction& prediction) {
+  const auto output = prediction.outputs.at(network_.main_output());
+  if (const auto label = samples_.label(prediction.index)) score(prediction, output, *label);
   if (is_first_ && flags_.topk.given() && static_cast<std::size_t>(*flags_.topk) > output.size()) {
     observer_.note(fmt::format("note: there are {} classes; --topk {} tells all of them", output.size(), *flags_.topk));
   }
@@ -100,29 +100,29 @@ void ClassSink::take(const task::Answer& answer) {
   if (flags_.type() != task::OutputType::kLogits) {
     std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
   }
-  if (!top.empty()) show(answer, top.front());
-  tell(samples_.name(answer.index), top);
+  if (!top.empty()) show(prediction, top.front());
+  tell(samples_.name(prediction.index), top);
 }
 
-void ClassSink::show(const task::Answer& answer, const task::ClassScore& best) {
+void ClassSink::show(const task::Prediction& prediction, const task::ClassScore& best) {
   const std::size_t one_in = (samples_.size() + kMostShown - 1) / kMostShown;
-  if (shown_path_.empty() || answer.index % one_in != 0 || shown_.size() == kMostShown) return;
-  const auto label = samples_.label(answer.index);
-  shown_.push_back({.file = samples_.name(answer.index),
+  if (shown_path_.empty() || prediction.index % one_in != 0 || shown_.size() == kMostShown) return;
+  const auto label = samples_.label(prediction.index);
+  shown_.push_back({.file = samples_.name(prediction.index),
                     .found = class_name(best.index),
                     .score = best.score,
                     .is_probability = flags_.type() != task::OutputType::kLogits,
                     .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
-                    .png_base64 = small_picture(samples_, answer.index).text()});
+                    .png_base64 = small_picture(samples_, prediction.index).text()});
 }
 
-void ClassSink::score(const task::Answer& answer, std::span<const float> output, std::int32_t label) {
+void ClassSink::score(const task::Prediction& prediction, std::span<const float> output, std::int32_t label) {
   const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
   ++scores_.images;
   scores_.classes = static_cast<std::int64_t>(output.size());
   scores_.correct += found == label ? 1 : 0;
-  const Mistake one{answer.index,
-                    samples_.name(answer.index),
+  const Mistake one{prediction.index,
+                    samples_.name(prediction.index),
                     class_name(static_cast<std::size_t>(label)),
                     class_name(static_cast<std::size_t>(found)),
                     static_cast<std::size_t>(found),
@@ -141,7 +141,7 @@ void ClassSink::score(const task::Answer& answer, std::span<const float> output,
 
 void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
   const auto named = [this](std::size_t index) { return class_name(index); };
-  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_trouble();
+  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_error();
   if (format_ == "csv") {
     observer_.tell(csv_rows(name, top, named));
   } else if (format_ == "jsonl") {
@@ -229,17 +229,17 @@ void ClassSink::keep_if_sure(Mistake right) {
   if (least->score < right.score) *least = std::move(right);
 }
 
-void ClassSink::throw_csv_trouble() const {
+void ClassSink::throw_csv_error() const {
   throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
 }
 
 void ClassSink::finish() {
   if (csv_) {
     csv_->close();
-    if (!*csv_) throw_csv_trouble();
+    if (!*csv_) throw_csv_error();
   }
   tell_mistakes();
-  if (!shown_path_.empty()) record::write_answers(shown_path_, shown_);
+  if (!shown_path_.empty()) record::write_predicted_images(shown_path_, shown_);
 }
 
 }  // namespace evener::job

@@ -11,9 +11,9 @@
 
 #include "data/open/samples.h"
 #include "job/infer/infer_flags.h"
-#include "job/inference/answer_sink.h"
+#include "job/inference/prediction_sink.h"
 #include "job/observer.h"
-#include "record/answers.h"
+#include "record/predicted_images.h"
 #include "report/run.h"
 #include "task/activation_map.h"
 #include "task/inference/infer.h"
@@ -34,17 +34,17 @@ struct Scores {
   std::int64_t classes = 0;                          // that the network tells apart
   std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
   std::vector<Mistake> mistakes;                     // the surest first, after ClassSink::finish()
-  std::vector<Mistake> sure;                         // the surest right answers of each class
+  std::vector<Mistake> sure;                         // the surest right predictions of each class
 };
 
-class ClassSink : public AnswerSink {
+class ClassSink : public PredictionSink {
  public:
   /// `folder`: of predictions.csv; empty = none is written. `are_random`: samples that were made up, to measure. Throws
   /// Error where a file can't be written.
-  ClassSink(const AnswerFlags& flags, const task::InferenceModel& network, const data::Samples& samples, bool labelled,
-            bool are_random, const std::filesystem::path& folder, Observer& observer);
+  ClassSink(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
+            bool labelled, bool are_random, const std::filesystem::path& folder, Observer& observer);
 
-  void take(const task::Answer& answer) override;
+  void take(const task::Prediction& prediction) override;
   void finish() override;
   bool tells_each() const override { return format_ != "none"; }
 
@@ -52,20 +52,20 @@ class ClassSink : public AnswerSink {
 
  private:
   std::string class_name(std::size_t index) const;
-  void score(const task::Answer& answer, std::span<const float> output, std::int32_t label);
+  void score(const task::Prediction& prediction, std::span<const float> output, std::int32_t label);
   /// The surest mistakes first: as a table, and some of them for the page.
   void tell_mistakes();
-  /// Keeps a right answer if few of its class were as sure.
+  /// Keeps a right prediction if few of its class were as sure.
   void keep_if_sure(Mistake right);
   void show_labelled(std::span<const Mistake> ones, bool are_right);
   /// Where the network found the class of each; empty where that isn't asked for, or can't be told.
   std::vector<task::ActivationMap> maps_of(std::span<const Mistake> ones) const;
   /// Keeps a small picture of one in so many images for the page.
-  void show(const task::Answer& answer, const task::ClassScore& best);
+  void show(const task::Prediction& prediction, const task::ClassScore& best);
   void tell(const std::string& name, const std::vector<task::ClassScore>& top);
-  [[noreturn]] void throw_csv_trouble() const;
+  [[noreturn]] void throw_csv_error() const;
 
-  const AnswerFlags& flags_;
+  const PredictionFlags& flags_;
   const task::InferenceModel& network_;
   const data::Samples& samples_;
   Observer& observer_;
@@ -75,7 +75,7 @@ class ClassSink : public AnswerSink {
   std::filesystem::path csv_path_;
   std::filesystem::path mistakes_path_;  // empty = nothing is labelled, or there is no folder
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
-  std::vector<record::AnsweredImage> shown_;
+  std::vector<record::PredictedImage> shown_;
   Scores scores_;
 };
 

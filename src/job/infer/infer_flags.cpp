@@ -4,12 +4,12 @@
 
 namespace evener::job {
 
-task::OutputType AnswerFlags::type() const {
+task::OutputType PredictionFlags::type() const {
   if (*output_type == "prob") return task::OutputType::kProbabilities;
   return *output_type == "logit" ? task::OutputType::kLogits : task::OutputType::kAuto;
 }
 
-void AnswerFlags::check_together() const {
+void PredictionFlags::check_together() const {
   if (*json == "-" && !format->empty() && *format != "none") {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
   }

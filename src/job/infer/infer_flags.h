@@ -7,10 +7,10 @@
 namespace evener::job {
 
 /// What is told.
-struct AnswerFlags : OutputFlags {
-  AnswerFlags()
+struct PredictionFlags : OutputFlags {
+  PredictionFlags()
       : OutputFlags("Folder for predictions.csv and the record (default: none)",
-                    "Write the record there; - is stdout, instead of answers") {}
+                    "Write the record there; - is stdout, instead of predictions") {}
 
   Option<int> topk{*this, {"--topk", "N", "Classes told of each image"}, 5, {.range = from_to(1, 1000000)}};
   Option<double> threshold{
@@ -59,10 +59,10 @@ struct AnswerFlags : OutputFlags {
 };
 
 struct InferFlags : InferenceFlags {
-  AnswerFlags answers;
+  PredictionFlags predictions;
 
-  OptionSet options() { return {&model, &images, &placement, &answers}; }
-  std::vector<const OptionGroup*> groups() const { return {&model, &images, &placement, &answers}; }
+  OptionSet options() { return {&model, &images, &placement, &predictions}; }
+  std::vector<const OptionGroup*> groups() const { return {&model, &images, &placement, &predictions}; }
 };
 
 }  // namespace evener::job

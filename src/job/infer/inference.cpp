@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "bench/scenario_record.h"
 #include "job/cache_folder.h"
-#include "job/infer/answers.h"
+#include "job/infer/infer_sinks.h"
 #include "job/infer/record.h"
 #include "job/infer/scenario.h"
 #include "job/inference/images.h"
@@ -34,30 +34,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whoever sees a class for each picture takes it for an answer; of random images nobody expects one.
+/// Whoever sees a class for each picture takes it for a prediction; of random images nobody expects one.
 void require_meaning(const InferCommandFlags& flags, const task::InferenceModel& network, bool are_random) {
   const bool means_something = !network.weights().empty() || are_random || flags.scenario.wanted();
-  if (means_something || *flags.images.random_weights || *flags.answers.format == "none") return;
-  throw UsageError("'" + network.name() +
-                   "' has no weights here, so that its answers would mean nothing: name trained ones with --weights "
-                   "FILE, or give --random to see what random weights say");
+  if (means_something || *flags.images.random_weights || *flags.predictions.format == "none") return;
+  throw UsageError(
+      "'" + network.name() +
+      "' has no weights here, so that its predictions would mean nothing: name trained ones with --weights "
+      "FILE, or give --random to see what random weights say");
 }
 
 /// Measuring needs no classes; nor does whoever wants what the network gives.
-bool tells_answers(const InferCommandFlags& flags) {
-  return *flags.answers.outputs != "raw" && !flags.scenario.wanted() && *flags.answers.format != "none";
+bool tells_predictions(const InferCommandFlags& flags) {
+  return *flags.predictions.outputs != "raw" && !flags.scenario.wanted() && *flags.predictions.format != "none";
 }
 
-/// Of random images nobody expects an answer: then a note says why there is none.
+/// Of random images nobody expects a prediction: then a note says why there is none.
 void require_classes(const InferCommandFlags& flags, const task::InferenceModel& network, InferImages& images) {
   const std::string why = network.no_classes();
-  if (why.empty() || !tells_answers(flags)) return;
+  if (why.empty() || !tells_predictions(flags)) return;
   if (!images.are_random) throw UsageError(why);
   images.notes.push_back(why);
 }
 
 void require_classifier(const InferCommandFlags& flags, const task::InferenceModel& network) {
-  if (*flags.answers.outputs == "raw") return;
+  if (*flags.predictions.outputs == "raw") return;
   if (network.network() != nullptr && !network.network()->anchors().empty()) {
     throw UsageError("'" + network.name() + "' finds boxes, not one class for each image; use evener detect");
   }
@@ -90,7 +91,7 @@ std::string setup_line(const InferenceSession& session, const InferImages& image
 
 /// Looked at before the network is opened, which may take long.
 const InferCommandFlags& with_writable_places(const InferCommandFlags& flags) {
-  if (const std::string& sorted = *flags.answers.sort; !sorted.empty()) require_writable_place(sorted);
+  if (const std::string& sorted = *flags.predictions.sort; !sorted.empty()) require_writable_place(sorted);
   return flags;
 }
 
@@ -144,7 +145,7 @@ InferenceRun Inference::run(Observer& observer, const StopFlag* stop) {
                            if (flags_.scenario.wanted()) {
                              run.was_stopped = measure(job, images, metered, observer);
                            } else {
-                             answer(job, images, metered, observer, run);
+                             predict(job, images, metered, observer, run);
                            }
                          }},
                     observer);
@@ -154,19 +155,20 @@ InferenceRun Inference::run(Observer& observer, const StopFlag* stop) {
   return run;
 }
 
-void Inference::answer(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line,
-                       InferenceRun& run) const {
+void Inference::predict(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line,
+                        InferenceRun& run) const {
   const task::InferenceModel& network = session_.network();
-  InferSinks sinks(flags_.answers, network, *images.samples, images.labelled, metered.folder(), *flags_.images.images,
-                   *flags_.answers.outputs == "raw" ? output_shapes(job, *images.samples) : OutputShapes(), line);
-  task::InferResult result = answer_all(job, *images.samples, sinks, line);
+  InferSinks sinks(flags_.predictions, network, *images.samples, images.labelled, metered.folder(),
+                   *flags_.images.images,
+                   *flags_.predictions.outputs == "raw" ? output_shapes(job, *images.samples) : OutputShapes(), line);
+  task::InferResult result = predict_all(job, *images.samples, sinks, line);
   const double seconds = flags_.measuring.seconds->value_or(std::clamp(result.seconds / 10, 0.2, 2.0));
   const auto rates = seconds > 0 ? job.network_rates(*images.samples, seconds) : std::vector<double>();
   metered.take_times(metered.record());
   fill_stage_uses(metered.record(), result.stages);
   fill_inference_results(metered.record(), images.part.empty() ? "all" : images.part, result, sinks, rates);
   run.scores = sinks.scores();
-  run.scores_are_logits = flags_.answers.type() == task::OutputType::kLogits;
+  run.scores_are_logits = flags_.predictions.type() == task::OutputType::kLogits;
   if (const PhotoSorter* sorter = sinks.sorter()) run.sorted = *sorter;
   run.answered = result.answered;
   run.seconds = result.seconds;
@@ -189,7 +191,7 @@ void Inference::tell_end(const InferenceRun& run, Observer& line) const {
   tell_skipped(run.unread, "image", "read", line);
   const std::vector<record::Metric> metrics = record::metrics_of(run.record);
   const auto& network_rate = record::find_metric(metrics, "network_images_per_s")->value;
-  line.note(fmt::format("{} in {}: {} images/s from files to answers{}", counted(run.answered, "image"),
+  line.note(fmt::format("{} in {}: {} images/s from files to predictions{}", counted(run.answered, "image"),
                         duration_text(run.seconds), si_text(static_cast<double>(run.answered) / run.seconds),
                         network_rate ? fmt::format(", {} images/s the network alone", si_text(*network_rate)) : ""));
 }
@@ -203,9 +205,9 @@ OptionSet InferCommandFlags::options() {
 }
 
 task::InferenceRequest inference_request(const InferCommandFlags& flags) {
-  task::InferenceRequest request =
-      flags.model.request(!flags.answers.features->empty(), static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
-  request.output_type = flags.answers.type();
+  task::InferenceRequest request = flags.model.request(!flags.predictions.features->empty(),
+                                                       static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
+  request.output_type = flags.predictions.type();
   return request;
 }
 
@@ -217,21 +219,21 @@ task::InferOptions infer_options(const InferCommandFlags& flags, const placement
   options.strict = *flags.images.strict;
   if (flags.scenario.wanted()) suit_scenario(flags.scenario, options);
   options.repeated =
-      options.repeated || *flags.answers.watch;  // how few the first photos are says nothing of those to come
-  options.suits_few = options.suits_few || *flags.answers.watch;
+      options.repeated || *flags.predictions.watch;  // how few the first photos are says nothing of those to come
+  options.suits_few = options.suits_few || *flags.predictions.watch;
   return options;
 }
 
 run::RunOptions run_options(const InferCommandFlags& flags, const placement::Plan& plan, const fs::path& weights) {
   return {.kind = "infer",
           .version = program_version(),
-          .out = *flags.answers.out,
-          .overwrite = *flags.answers.overwrite,
+          .out = *flags.predictions.out,
+          .overwrite = *flags.predictions.overwrite,
           .reads = {weights},
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .energy = flags.energy.options(plan),
           .trace = *flags.measuring.trace,
-          .json = *flags.answers.json};
+          .json = *flags.predictions.json};
 }
 
 void complete(InferCommandFlags& flags) {

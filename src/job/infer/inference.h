@@ -9,8 +9,8 @@
 
 #include "base/this_work.h"
 #include "data/skipped.h"
-#include "job/infer/answers.h"
 #include "job/infer/infer_flags.h"
+#include "job/infer/infer_sinks.h"
 #include "job/infer/scenario_flags.h"
 #include "job/inference/session.h"
 #include "job/observer.h"
@@ -72,8 +72,8 @@ class Inference {
   InferenceRun run(Observer& observer, const StopFlag* stop = nullptr);
 
  private:
-  void answer(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line,
-              InferenceRun& run) const;
+  void predict(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line,
+               InferenceRun& run) const;
   /// Whether the scenario was stopped before its end.
   bool measure(task::InferJob& job, const InferImages& images, run::MeteredRun& metered, Observer& line) const;
   void tell_end(const InferenceRun& run, Observer& line) const;
@@ -82,9 +82,9 @@ class Inference {
   InferenceSession session_;
 };
 
-/// Answers, or measures a scenario; tells the answers to `observer` in the format that was asked for, and writes the
-/// files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone.
-/// Throws UsageError, Error and Interrupted.
+/// Answers, or measures a scenario; tells the predictions to `observer` in the format that was asked for, and writes
+/// the files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals
+/// alone. Throws UsageError, Error and Interrupted.
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 /// What the options say of the network, of how it computes on a plan with so many threads that read images, and of the

@@ -56,11 +56,11 @@ RawOutputs::RawOutputs(fs::path folder, OutputShapes shapes) : folder_(std::move
   }
 }
 
-void RawOutputs::add(const std::string& image, const task::Answer& answer) {
+void RawOutputs::add(const std::string& image, const task::Prediction& prediction) {
   ++images_;
   names_ << one_line(image) << '\n';
   for (auto& [output, file] : files_) {
-    const auto values = answer.outputs.at(output);
+    const auto values = prediction.outputs.at(output);
     file.stream.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
   }
 }

@@ -15,13 +15,14 @@
 
 namespace evener::job {
 
-/// Writes OUTPUT.npy for each output, float32 (images, ...), as answers come, and files.txt with the image of each row.
+/// Writes OUTPUT.npy for each output, float32 (images, ...), as predictions come, and files.txt with the image of each
+/// row.
 class RawOutputs {
  public:
   /// Throws Error where a file can't be written.
   RawOutputs(std::filesystem::path folder, OutputShapes shapes);
 
-  void add(const std::string& image, const task::Answer& answer);
+  void add(const std::string& image, const task::Prediction& prediction);
   /// Throws Error where something could not be written.
   void finish();
 

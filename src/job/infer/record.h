@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "job/infer/answers.h"
+#include "job/infer/infer_sinks.h"
 #include "record/record.h"
 #include "task/inference/infer.h"
 

@@ -11,7 +11,7 @@
 #include "data/codecs/colour.h"
 #include "data/png_encode.h"
 #include "data/resize.h"
-#include "record/answers.h"
+#include "record/predicted_images.h"
 
 namespace evener::job {
 namespace {

@@ -46,10 +46,13 @@ struct InferModelFlags : TrainedModelFlags {
                                               {.range = from_to(1, 16777216)}};
   Option<std::optional<std::int64_t>> channels{
       *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
-  Option<std::string> crop{*this,
-                           {"--crop", "NAME",
-                            "Pictures of another size: squash, border (black beside them), or centre (their middle) "
-                            "(default: as the network was trained; otherwise centre, and those of its size whole)"}};
+  Option<std::string> crop{
+      *this,
+      {"--crop", "NAME",
+       "Pictures of another size: stretch, letterbox (black beside them), or centre (centre crop: their middle) "
+       "(default: as the network was trained; otherwise centre, and those of its size whole)"},
+      "",
+      {.suggestions = {"stretch", "letterbox", "centre"}, .other_spellings = data::crop_spellings()}};
   Option<std::optional<double>> crop_fraction{
       *this,
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},

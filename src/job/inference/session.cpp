@@ -15,15 +15,16 @@
 namespace evener::job {
 namespace {
 
-/// Shows how far the answers are, beside giving them to the sinks.
-class ShownAnswers : public task::InferObserver {
+/// Shows how far the predictions are, beside giving them to the sinks.
+class ShownPredictions : public task::InferObserver {
  public:
-  ShownAnswers(AnswerSinks& sinks, Observer& line, std::size_t images) : sinks_(sinks), line_(line), images_(images) {
+  ShownPredictions(PredictionSinks& sinks, Observer& line, std::size_t images)
+      : sinks_(sinks), line_(line), images_(images) {
     for (const auto& sink : sinks.sinks()) told_ = told_ || sink->tells_each();
   }
 
-  void on_answer(const task::Answer& answer) override {
-    sinks_.on_answer(answer);
+  void on_prediction(const task::Prediction& prediction) override {
+    sinks_.on_prediction(prediction);
     if (told_ || !pace_.is_due(line_)) return;
     std::string text = fmt::format("{} of {}", sinks_.times_s().size(), counted(images_, "image"));
     for (const auto& sink : sinks_.sinks()) {
@@ -33,7 +34,7 @@ class ShownAnswers : public task::InferObserver {
   }
 
  private:
-  AnswerSinks& sinks_;
+  PredictionSinks& sinks_;
   Observer& line_;
   const std::size_t images_;
   bool told_ = false;
@@ -84,8 +85,9 @@ void InferenceSession::begin(const Showing& showing, run::MeteredRun& run, const
   for (const std::string& text : placement::all_warnings(plan_)) line.note("warning: " + text);
 }
 
-task::InferResult answer_all(task::InferJob& job, const data::Samples& samples, AnswerSinks& sinks, Observer& line) {
-  ShownAnswers shown(sinks, line, samples.size());
+task::InferResult predict_all(task::InferJob& job, const data::Samples& samples, PredictionSinks& sinks,
+                              Observer& line) {
+  ShownPredictions shown(sinks, line, samples.size());
   task::InferResult result = job.run(samples, shown);
   line.finish();
   sinks.finish();

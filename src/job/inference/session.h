@@ -1,5 +1,5 @@
-// A trained network that is shown samples: what the commands that do so have in common. What becomes of the answers,
-// sinks say (answer_sink.h).
+// A trained network that is shown samples: what the commands that do so have in common. What becomes of the
+// predictions, sinks say (answer_sink.h).
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "job/inference/answer_sink.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
+#include "job/inference/prediction_sink.h"
 #include "job/observer.h"
 #include "run/metered_run.h"
 #include "task/inference/infer.h"
@@ -25,7 +25,7 @@ struct Showing {
   task::InferOptions infer;
   run::RunOptions run;
   std::vector<const OptionGroup*> groups;   // the command's options, for the record
-  const std::vector<std::string>& classes;  // that answers are of
+  const std::vector<std::string>& classes;  // that predictions are of
   bool times_layers = false;                // --profile layers
   /// A line that says what is shown to what. It is asked for before the run begins: what it throws leaves no folder.
   std::function<std::string(const task::InferSetup&)> setup_line;
@@ -70,8 +70,9 @@ class InferenceSession {
   std::optional<task::InferJob> job_;
 };
 
-/// Every sample's answer to the sinks, which are finished then; shows how far that is, where they don't tell each.
-task::InferResult answer_all(task::InferJob& job, const data::Samples& samples, AnswerSinks& sinks, Observer& line);
+/// Every sample's prediction to the sinks, which are finished then; shows how far that is, where they don't tell each.
+task::InferResult predict_all(task::InferJob& job, const data::Samples& samples, PredictionSinks& sinks,
+                              Observer& line);
 
 /// What the network gives of each sample. A call on zeros tells it.
 OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples);

@@ -69,6 +69,11 @@ SourceFlags::SourceFlags(const std::string& name)
   split.record_as([this](nlohmann::json& value) {
     if (!split->empty()) value = parse_split(*split);
   });
+  // A checkpoint has the names of the version that wrote checkpoints first, so that its runs can be gone on with.
+  crop.stay_as([this](nlohmann::json& value) {
+    if (*crop == "letterbox") value = "border";
+    if (*crop == "centre") value = "centre";
+  });
 }
 
 data::DataOptions SourceFlags::data_options() const {

@@ -38,12 +38,15 @@ struct SourceFlags : OptionGroup {
                              {"--decode", "NAME", "JPEG decoding: exact, or fast (scaled while decoding)"},
                              "exact",
                              {.suggestions = {"exact", "fast"}, .stays = {"decode"}}};
-  Option<std::string> crop{*this,
-                           {"--crop", "NAME",
-                            "How images of another shape are fitted: squash (scaled to it), border (black beside them) "
-                            "or centre (their middle)"},
-                           "squash",
-                           {.suggestions = {"squash", "border", "centre"}, .stays = {"crop"}}};
+  Option<std::string> crop{
+      *this,
+      {"--crop", "NAME",
+       "How images of another shape are fitted: stretch (scaled to it), letterbox (whole, with black beside them) "
+       "or centre (centre crop: their middle)"},
+      "stretch",
+      {.suggestions = {"stretch", "letterbox", "centre"},
+       .other_spellings = data::crop_spellings(),
+       .stays = {"crop"}}};
   Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the split"}, 1, {.stays = {"seed", true}}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};

@@ -29,9 +29,9 @@ void ModelFlags::fill(task::TrainOptions& options) const {
   options.model = *model;
   options.weights = *weights;
   options.freeze = *freeze;
-  options.head_first = *head_first == "on"    ? task::HeadFirst::kAlways
-                       : *head_first == "off" ? task::HeadFirst::kNever
-                                              : task::HeadFirst::kNew;
+  options.linear_probing = *linear_probing == "on"    ? task::LinearProbing::kAlways
+                           : *linear_probing == "off" ? task::LinearProbing::kNever
+                                                      : task::LinearProbing::kNew;
   if (!quantize->empty()) options.quantize_bits = *quantize == "int8" ? 8 : quantize->back() - '0';
   options.normalization = task::parse_normalization(*normalize);
 }

@@ -37,12 +37,16 @@ struct ModelFlags : OptionGroup {
                                            "layers go on updating their running statistics, as in PyTorch"},
                                           {},
                                           {.stays = {"freeze"}}};
-  Option<std::string> head_first{*this,
-                                 {"--head-first", "WHEN",
-                                  "Fit the last layer before all are trained, on features of the images that are "
-                                  "computed once: auto (where that of --weights doesn't fit the data), on or off"},
-                                 "auto",
-                                 {.one_of = {"auto", "on", "off"}, .in_plans = false}};
+  Option<std::string> linear_probing{
+      *this,
+      {"--linear-probing",
+       "WHEN",
+       "Linear probing before fine-tuning: the last layer is fitted first, on features of the images that are computed "
+       "once: auto (where that of --weights doesn't fit the data), on or off",
+       {},
+       "--head-first"},
+      "auto",
+      {.one_of = {"auto", "on", "off"}, .in_plans = false}};
   Option<std::string> normalize{*this,
                                 {"--normalize", "RULE",
                                  "Mean and deviation of images: data (of the training images), imagenet, MEAN/STD of "

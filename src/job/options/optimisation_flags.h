@@ -99,7 +99,8 @@ struct OptimisationFlags : OptionGroup {
                              {.range = more_than_zero(), .in_plans = false}};
   Option<int> patience{
       *this,
-      {"--patience", "EPOCHS", "End after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"},
+      {"--patience", "EPOCHS",
+       "Early stopping: end after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"},
       0,
       {.range = zero_or_more(), .in_plans = false}};
   Option<double> until_accuracy{

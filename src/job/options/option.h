@@ -31,6 +31,7 @@ ValueRange from_to(double least, double most);
 struct OptionWords {
   std::string name, value, help;
   std::vector<std::string> elsewhere = {};  // what other programs call it, for "did you mean"
+  std::string former = {};  // its name in earlier versions: still taken, and its key in records for good
 };
 
 /// What a checkpoint keeps of an option, so that a resumed run can be held to it.
@@ -40,9 +41,10 @@ struct MustStay {
 };
 
 struct OptionRules {
-  std::optional<ValueRange> range = {};       // of a number
-  std::vector<std::string> one_of = {};       // the only texts that are taken; empty: any
-  std::vector<std::string> suggestions = {};  // values among others, which a shell offers
+  std::optional<ValueRange> range = {};                     // of a number
+  std::vector<std::string> one_of = {};                     // the only texts that are taken; empty: any
+  std::vector<std::string> suggestions = {};                // values among others, which a shell offers
+  std::map<std::string, std::string> other_spellings = {};  // of values, such as those of earlier versions
   bool has_commas = false;  // its values have commas of their own, so that commas don't divide values of a sweep
   bool required = false;
   bool hidden = false;   // not shown in --help: for processes that we start ourselves
@@ -75,8 +77,13 @@ class OptionBase {
   const OptionRules& rules() const { return rules_; }
   const std::string& name() const { return words_.name; }
   bool is_positional() const { return words_.name.front() != '-'; }
-  /// The name in TOML files and records: "lr" for --lr, "model" for MODEL.
+  /// The name in TOML files: "lr" for --lr, "model" for MODEL.
   std::string key() const;
+  /// The name in records, which other programs read: that of the version that wrote it first.
+  std::string record_key() const;
+  /// Whether that is its name, or was it in an earlier version: "--lr", or without dashes as key() is.
+  bool is_named(const std::string& name) const;
+  bool has_key(const std::string& key) const;
   /// Whether other programs call the option so: "--batch-size" for --batch.
   bool is_called_elsewhere(const std::string& name) const;
   /// Another help text, for a command to which the option means something else.

@@ -73,7 +73,8 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   options.frozen_batch_norm = *batch_norm == "frozen";
   options.host_exchange = *exchange == "host";
   options.always_exchange = *exchange == "always" || options.host_exchange;
-  options.wire = *exchange_precision == "bf16" ? comm::Wire::kBFloat16 : comm::Wire::kFloat32;
+  options.communication_dtype =
+      *communication_dtype == "bf16" ? comm::CommunicationDtype::kBFloat16 : comm::CommunicationDtype::kFloat32;
   auto& trainer = options.trainer;
   trainer.device = plan.replicas.front().stages.front().device;
   trainer.precision = parse_precision(*precision);

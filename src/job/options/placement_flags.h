@@ -115,9 +115,13 @@ struct PlacementFlags : OptionGroup {
                                 "of GPUs through the memory of their hosts instead of NCCL)"},
                                "auto",
                                {.one_of = {"auto", "always", "host"}}};
-  Option<std::string> exchange_precision{
+  Option<std::string> communication_dtype{
       *this,
-      {"--exchange-precision", "NAME", "How gradients travel: fp32, or bf16 (half the bytes)"},
+      {"--communication-dtype",
+       "NAME",
+       "Communication dtype, in which gradients travel between replicas: fp32, or bf16 (half the bytes)",
+       {},
+       "--exchange-precision"},
       "fp32",
       {.one_of = {"fp32", "bf16"}}};
   Option<int> restarts{*this,

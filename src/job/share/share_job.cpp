@@ -43,7 +43,7 @@ fs::path share(const ShareFlags& flags, Observer& observer, const StopFlag* stop
   options.give("--out", {folder.string()});
   options.give("--overwrite", {"true"});
   options.check();
-  infer_flags.answers.shows_maps = true;
+  infer_flags.predictions.shows_maps = true;
   complete(infer_flags);
   infer(infer_flags, observer, stop);
   shared.judging = report::load_run(folder);

@@ -112,9 +112,9 @@ fs::path folder_of(const SweepFlags& flags) {
 
 /// What has to be there before cells can be known: their data are a part of them.
 void set_up(const SweepFlags& flags) {
-  const std::string trouble = bench::shell_trouble("--setup", *flags.setup);
+  const std::string error = bench::shell_error("--setup", *flags.setup);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
-  if (!trouble.empty()) throw Error(trouble + ", so nothing was run");
+  if (!error.empty()) throw Error(error + ", so nothing was run");
 }
 
 /// Throws UsageError for what the runs are to read, by a relative name, and isn't there: most often since the sweep

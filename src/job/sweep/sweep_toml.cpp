@@ -172,7 +172,7 @@ class ExperimentReader {
       }
       SweepValue value = value_of(key, value_node);
       check_value(option, key, value_node, value);
-      plan_.fixed[key] = std::move(value);
+      plan_.fixed[option == nullptr ? key : option->key()] = std::move(value);
     }
   }
 
@@ -221,7 +221,10 @@ class ExperimentReader {
     if (axes == nullptr) fail(line_of(*node), "[axes] is a table: options with lists of values, one per line");
     // As they stand in the file: what others are compared with is the first value of each.
     std::vector<std::pair<std::string, const toml::node*>> in_order;
-    for (const auto& [name, values] : *axes) in_order.emplace_back(std::string(name.str()), &values);
+    for (const auto& [name, values] : *axes) {
+      const OptionBase* option = option_at(std::string(name.str()), values);
+      in_order.emplace_back(option == nullptr ? std::string(name.str()) : option->key(), &values);
+    }
     const auto place = [](const auto& entry) {
       const auto& begin = entry.second->source().begin;
       return std::pair(begin.line, begin.column);

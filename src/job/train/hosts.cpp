@@ -132,17 +132,17 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
   energy.meters.clear();  // the first host reads what stands at its address
   parallel::run_ranks(
       own.plan,
-      [&](const parallel::Seat& seat) {
-        if (!seat.leads_host()) {
-          job.run(seat);
+      [&](const parallel::RankContext& context) {
+        if (!context.leads_host()) {
+          job.run(context);
           return std::string();
         }
         // Its sensors see the whole host, however many of its ranks there are.
         measure::ProcessSampler sampler({.interval_ms = *flags.measuring.sample_interval_ms, .energy = energy});
-        job.run(seat);
+        job.run(context);
         record::Energy used = sampler.stop().energy;
         used.process_joules.reset();  // of this rank alone
-        seat.link->gather(record::energy_message(used));
+        context.link->gather(record::energy_message(used));
         return std::string();
       },
       launch);

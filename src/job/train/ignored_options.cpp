@@ -49,13 +49,13 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&learning.learning_rate, &learning.schedule, &learning.warmup, &learning.optimizer,
                   &learning.momentum, &learning.nesterov, &learning.weight_decay, &learning.clip_norm,
                   &learning.average_decay, &learning.accumulate, &learning.validate_every, &learning.patience,
-                  &learning.until_accuracy, &flags.model.freeze, &flags.model.head_first, &flags.data.augment},
+                  &learning.until_accuracy, &flags.model.freeze, &flags.model.linear_probing, &flags.data.augment},
                  "with --epochs 0 nothing is trained");
   } else if (setup.val_images == 0) {
     found.ignore({&learning.validate_every, &learning.patience, &learning.until_accuracy},
                  "there are no images to validate on");
   }
-  if (options.weights.empty()) found.ignore({&flags.model.head_first}, "there are no --weights to go on from");
+  if (options.weights.empty()) found.ignore({&flags.model.linear_probing}, "there are no --weights to go on from");
   if (setup.network.anchors().empty()) {
     found.ignore({&learning.box_loss}, "the network is no detector");
   } else {
@@ -80,7 +80,7 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
   if (alone) {
     found.ignore({&placement.replicas, &placement.oversubscribe, &placement.shares}, "there is one replica");
     if (!options.frozen_batch_norm) found.ignore({&placement.batch_norm}, "there is one replica");
-    if (!options.always_exchange) found.ignore({&placement.exchange_precision}, "one replica exchanges no gradients");
+    if (!options.always_exchange) found.ignore({&placement.communication_dtype}, "one replica exchanges no gradients");
   } else if (!has_batch_norm(setup.network)) {
     found.ignore({&placement.batch_norm}, "the network has no batch-norm layer");
   }

@@ -18,7 +18,7 @@
 #include "job/train/hosts.h"
 #include "job/train/ignored_options.h"
 #include "job/train/record.h"
-#include "job/train/trouble.h"
+#include "job/train/training_warnings.h"
 #include "record/host_energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
@@ -174,19 +174,20 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::Tr
                                           : "--epochs with more than that goes on"));
     return {*run.earlier(), record::Status::kDone, "", {}};
   }
-  const auto body = [&](const parallel::Seat& seat) {
-    const task::TrainResult result = job.run(seat);
-    if (seat.rank != 0) return std::string();
+  const auto body = [&](const parallel::RankContext& context) {
+    const task::TrainResult result = job.run(context);
+    if (context.rank != 0) return std::string();
     progress.finish();
     record::Record& record = run.record();
     run.take_times(record);
     fill_results(record, result);
-    if (result.pipeline) write_stage_trace(run.folder() / "stages.trace.json", result.stages, seat.stages, seat.hosts);
+    if (result.pipeline)
+      write_stage_trace(run.folder() / "stages.trace.json", result.stages, context.stages, context.hosts);
     if (!result.copies.pairs.empty()) write_copies(run.folder() / kCopiesFile, result.copies);
-    if (const task::TrainSetup* setup = observer.setup()) record.trouble = trouble_of(*setup, result);
-    if (seat.link != nullptr) {
-      fill_hosts(record, seat.link->names());
-      for (const std::string& told : seat.link->gather(record::energy_message({}))) {
+    if (const task::TrainSetup* setup = observer.setup()) record.warnings = training_warnings(*setup, result);
+    if (context.link != nullptr) {
+      fill_hosts(record, context.link->names());
+      for (const std::string& told : context.link->gather(record::energy_message({}))) {
         record.host_energies.push_back(record::energy_of_message(told));
       }
     }

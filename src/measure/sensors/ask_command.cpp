@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "measure/sensors/answer.h"
+#include "measure/sensors/poller.h"
 
 extern char** environ;
 
@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::size_t kMostOutput = 1 << 20;
 
-class Command final : public Questioner {
+class Command final : public Poller {
  public:
   Command(std::string command, double limit_s) : command_(std::move(command)), limit_s_(limit_s) {}
   ~Command() override { end(); }
 
-  Answer look(double wait_s) override {
+  Answer poll(double wait_s) override {
     Answer answer;
     if (pid_ == 0 && !start(answer)) return answer;
     pollfd ready{output_.get(), POLLIN, 0};
@@ -48,7 +48,7 @@ class Command final : public Questioner {
     }
     if (boot_now_s() - asked_s_ > limit_s_) {
       end();
-      answer.trouble = fmt::format("'{}' took longer than {:g} s", command_, limit_s_);
+      answer.error = fmt::format("'{}' took longer than {:g} s", command_, limit_s_);
     }
     return answer;
   }
@@ -57,7 +57,7 @@ class Command final : public Questioner {
   bool start(Answer& answer) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-      answer.trouble = fmt::format("'{}' can't be started: {}", command_, std::strerror(errno));
+      answer.error = fmt::format("'{}' can't be started: {}", command_, std::strerror(errno));
       return false;
     }
     output_ = Descriptor(ends[0]);
@@ -78,7 +78,7 @@ class Command final : public Questioner {
     posix_spawnattr_destroy(&attributes);
     if (error != 0) {
       pid_ = 0;
-      answer.trouble = fmt::format("'{}' can't be started: {}", command_, std::strerror(error));
+      answer.error = fmt::format("'{}' can't be started: {}", command_, std::strerror(error));
       return false;
     }
     text_.clear();
@@ -102,9 +102,9 @@ class Command final : public Questioner {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text_.empty()) {
       answer.text = std::move(text_);
     } else {
-      answer.trouble = WIFEXITED(status) ? fmt::format("'{}' ended with exit code {}{}", command_, WEXITSTATUS(status),
-                                                       text_.empty() ? " and said nothing" : "")
-                                         : fmt::format("'{}' was killed", command_);
+      answer.error = WIFEXITED(status) ? fmt::format("'{}' ended with exit code {}{}", command_, WEXITSTATUS(status),
+                                                     text_.empty() ? " and said nothing" : "")
+                                       : fmt::format("'{}' was killed", command_);
     }
     return answer;
   }
@@ -128,7 +128,7 @@ class Command final : public Questioner {
 
 }  // namespace
 
-std::unique_ptr<Questioner> ask_command(std::string command, double limit_s) {
+std::unique_ptr<Poller> ask_command(std::string command, double limit_s) {
   return std::make_unique<Command>(std::move(command), limit_s);
 }
 

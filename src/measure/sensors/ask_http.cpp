@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/web.h"
-#include "measure/sensors/answer.h"
+#include "measure/sensors/poller.h"
 
 namespace evener::measure {
 namespace {
@@ -26,7 +26,7 @@ std::optional<double> http_date(const std::string& text) {
   return static_cast<double>(timegm(&parts));
 }
 
-class HttpGet final : public Questioner {
+class HttpGet final : public Poller {
  public:
   HttpGet(std::string url, double limit_s) : url_(std::move(url)), limit_s_(limit_s) {
     const std::size_t begin = url_.starts_with("http://") ? 7 : url_.starts_with("https://") ? 8 : url_.size();
@@ -38,7 +38,7 @@ class HttpGet final : public Questioner {
   }
   ~HttpGet() override { is_over_ = true; }
 
-  Answer look(double wait_s) override {
+  Answer poll(double wait_s) override {
     if (!answer_.valid()) answer_ = std::async(std::launch::async, [this] { return ask(); });
     if (answer_.wait_for(std::chrono::duration<double>(wait_s)) != std::future_status::ready) return {};
     return answer_.get();
@@ -66,18 +66,18 @@ class HttpGet final : public Questioner {
       answer.at_s = (asked_s + boot_now_s()) / 2;
       answer.their_clock_s = http_date(head.date);
       if (result.end == HttpEnd::kStalled) {
-        answer.trouble = fmt::format("{} did not answer within {:g} s", host_, limit_s_);
+        answer.error = fmt::format("{} did not answer within {:g} s", host_, limit_s_);
       } else if (result.end != HttpEnd::kDone) {
-        answer.trouble = fmt::format("{} can't be reached: {}", host_, result.text);
+        answer.error = fmt::format("{} can't be reached: {}", host_, result.text);
       } else if (head.status != 200) {
-        answer.trouble = fmt::format("{} answered with status {}", host_, head.status);
+        answer.error = fmt::format("{} answered with status {}", host_, head.status);
       } else if (body.empty()) {
-        answer.trouble = host_ + " answered nothing";
+        answer.error = host_ + " answered nothing";
       } else {
         answer.text = std::move(body);
       }
     } catch (const Error& error) {
-      answer.trouble = fmt::format("{}: {}", host_, error.what());
+      answer.error = fmt::format("{}: {}", host_, error.what());
     }
     return answer;
   }
@@ -91,7 +91,7 @@ class HttpGet final : public Questioner {
 
 }  // namespace
 
-std::unique_ptr<Questioner> ask_http(const std::string& url, double limit_s) {
+std::unique_ptr<Poller> ask_http(const std::string& url, double limit_s) {
   return std::make_unique<HttpGet>(url, limit_s);
 }
 

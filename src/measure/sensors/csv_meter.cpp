@@ -89,8 +89,8 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
            "name one: csv:FILE#COLUMN=W");
     return;
   }
-  if (const std::string trouble = trouble_at_the_start(); !trouble.empty()) {
-    refuse(fmt::format("{}: {}", spec_.source, trouble), kHowToWrite);
+  if (const std::string error = error_at_the_start(); !error.empty()) {
+    refuse(fmt::format("{}: {}", spec_.source, error), kHowToWrite);
     return;
   }
   channels_.push_back({.name = std::move(channel),
@@ -100,7 +100,7 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
 }
 
 /// Why the newest row that is there, or the first one that comes, can't be read; "" = it can, or none came.
-std::string CsvMeter::trouble_at_the_start() {
+std::string CsvMeter::error_at_the_start() {
   constexpr double kLongest_s = 5;
   const double until_s = now_s_() + kLongest_s;
   while (true) {
@@ -110,7 +110,7 @@ std::string CsvMeter::trouble_at_the_start() {
     rows_ = last.before + last.lines.size();
     if (rows_ > 1) {
       for (std::size_t i = last.before == 0 ? 1 : 0; i < last.lines.size(); ++i) row_of(last.lines[i]);  // learns
-      return last.lines.empty() ? "" : row_of(last.lines.back()).trouble;
+      return last.lines.empty() ? "" : row_of(last.lines.back()).error;
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(kLookEvery_s));
     const bool stands_still = now_s_() == before_s;  // a clock of a test
@@ -147,7 +147,7 @@ CsvMeter::Row CsvMeter::row_of(const std::string& line) {
     row.time_s = *time_s;
     row.value = number * own->factor;
   } catch (const Error& error) {
-    row.trouble = fmt::format("row {} can't be read: {}: {}", rows_, error.what(), quoted_text(line.substr(0, 60)));
+    row.error = fmt::format("row {} can't be read: {}: {}", rows_, error.what(), quoted_text(line.substr(0, 60)));
   }
   return row;
 }
@@ -169,9 +169,9 @@ bool CsvMeter::take_rows(Reading& reading) {
   for (const std::string& line : lines_of(std::string_view(text).substr(0, whole + 1))) {
     ++rows_;
     Row row = row_of(line);
-    if (row.value && *row.value < 0) row.trouble = fmt::format("row {} says {:g} W or J", rows_, *row.value);
-    if (!row.trouble.empty()) {
-      reading.trouble = row.trouble;
+    if (row.value && *row.value < 0) row.error = fmt::format("row {} says {:g} W or J", rows_, *row.value);
+    if (!row.error.empty()) {
+      reading.error = row.error;
     } else if (row.value) {
       rows.push_back(std::move(row));
     }

@@ -38,7 +38,7 @@ struct Reading {
   };
   std::vector<Power> earlier = {};
   std::string problem = {};  // why there is no value any more
-  std::string trouble = {};  // why there is none this time; empty too where none is due yet
+  std::string error = {};    // why there is none this time; empty too where none is due yet
 };
 
 /// How a device is doing, beside its power.

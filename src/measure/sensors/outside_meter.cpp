@@ -152,20 +152,20 @@ double value_in(const std::string& answer, const std::string& path, std::string*
 }
 
 AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, double every_s,
-                       std::unique_ptr<Questioner> questioner)
-    : name_(std::move(name)), spec_(std::move(spec)), questioner_(std::move(questioner)), every_s_(every_s) {
+                       std::unique_ptr<Poller> poller)
+    : name_(std::move(name)), spec_(std::move(spec)), poller_(std::move(poller)), every_s_(every_s) {
   channels_.push_back({.name = std::move(channel),
                        .covers = record::Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1 / kCountsPerMeterJoule : 0,
                        .step_s = std::max(1.0, every_s),
                        .note = spec_.is_energy ? "" : "power, summed over time"});
-  const Answer first = questioner_->look(kMeterLimit_s);
-  const Reading reading = first.text.empty() && first.trouble.empty()
-                              ? Reading{.trouble = fmt::format("it did not answer within {:g} s", kMeterLimit_s)}
+  const Answer first = poller_->poll(kMeterLimit_s);
+  const Reading reading = first.text.empty() && first.error.empty()
+                              ? Reading{.error = fmt::format("it did not answer within {:g} s", kMeterLimit_s)}
                               : reading_of(first);
   if (reading.count || reading.watts) return;
   channels_.clear();
-  refuse(reading.trouble, "look at the meter's address, and at where its value stands");
+  refuse(reading.error, "look at the meter's address, and at where its value stands");
 }
 
 /// Where the meter's clock is, for whoever compares its own log with ours.
@@ -181,22 +181,22 @@ void AskedMeter::note_clock(const Answer& answer) {
 }
 
 Reading AskedMeter::reading_of(const Answer& answer) {
-  if (!answer.trouble.empty()) return {.trouble = answer.trouble};
+  if (!answer.error.empty()) return {.error = answer.error};
   if (answer.text.empty()) return {};
   try {
     std::string unit;
     const double number = value_in(answer.text, spec_.path, &unit);
     const MeterUnit* const told = find_meter_unit(unit);  // null for other words, which aren't about the number
     if (told != nullptr && told->is_energy != spec_.is_energy) {
-      return {.trouble = fmt::format("its value is in {}, not in {}", told->name, spec_.unit)};
+      return {.error = fmt::format("its value is in {}, not in {}", told->name, spec_.unit)};
     }
     const double value = number * (told == nullptr ? spec_.factor : told->factor);
-    if (!std::isfinite(value) || value < 0) return {.trouble = fmt::format("it said {:g} {}", value, spec_.unit)};
+    if (!std::isfinite(value) || value < 0) return {.error = fmt::format("it said {:g} {}", value, spec_.unit)};
     note_clock(answer);
     if (!spec_.is_energy) return {.watts = value, .at_s = answer.at_s};
     return {.count = static_cast<std::uint64_t>(std::llround(value * kCountsPerMeterJoule)), .at_s = answer.at_s};
   } catch (const Error& error) {
-    return {.trouble = error.what()};
+    return {.error = error.what()};
   }
 }
 
@@ -205,8 +205,8 @@ std::vector<Reading> AskedMeter::read(double wait_s) {
   // At the ends of a run a fresh value is worth waiting for.
   constexpr double kEndsWait_s = 1;
   if (wait_s < kEndsWait_s && boot_now_s() < asked_again_s_) return {Reading{}};
-  const Answer answer = questioner_->look(wait_s);
-  if (!answer.text.empty() || !answer.trouble.empty()) asked_again_s_ = boot_now_s() + every_s_;
+  const Answer answer = poller_->poll(wait_s);
+  if (!answer.text.empty() || !answer.error.empty()) asked_again_s_ = boot_now_s() + every_s_;
   return {reading_of(answer)};
 }
 
@@ -217,10 +217,10 @@ std::unique_ptr<EnergySensor> open_meter(const std::string& text, const std::fun
   if (spec.from == MeterSpec::From::kCsv) {
     meter = std::make_unique<CsvMeter>(channel, std::move(spec), now_s);
   } else {
-    auto questioner = spec.from == MeterSpec::From::kHttp ? ask_http(spec.source, kMeterLimit_s)
-                                                          : ask_command(spec.source, kMeterLimit_s);
+    auto poller = spec.from == MeterSpec::From::kHttp ? ask_http(spec.source, kMeterLimit_s)
+                                                      : ask_command(spec.source, kMeterLimit_s);
     const double every_s = spec.from == MeterSpec::From::kHttp ? kHttpEvery_s : kCommandEvery_s;
-    meter = std::make_unique<AskedMeter>("--meter", channel, std::move(spec), every_s, std::move(questioner));
+    meter = std::make_unique<AskedMeter>("--meter", channel, std::move(spec), every_s, std::move(poller));
   }
   if (meter->refusal().empty()) return meter;
   throw Error(fmt::format("--meter {}: {}; {}", quoted_text(text), meter->refusal(), meter->remedy()));
@@ -241,8 +241,8 @@ std::unique_ptr<EnergySensor> open_ipmi(const std::string& root) {
   MeterSpec spec{.from = MeterSpec::From::kCommand,
                  .source = "ipmitool dcmi power reading",
                  .path = "Instantaneous power reading"};
-  auto questioner = ask_command(spec.source, kMeterLimit_s);
-  auto sensor = std::make_unique<AskedMeter>("ipmi", "server", spec, kCommandEvery_s, std::move(questioner));
+  auto poller = ask_command(spec.source, kMeterLimit_s);
+  auto sensor = std::make_unique<AskedMeter>("ipmi", "server", spec, kCommandEvery_s, std::move(poller));
   if (sensor->refusal().empty()) return sensor;
   return std::make_unique<Refused>(sensor->refusal(), "install ipmitool, and let this user read " + device.string() +
                                                           " (sudo chgrp GROUP " + device.string() +

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "measure/sensors/answer.h"
 #include "measure/sensors/csv_cells.h"
 #include "measure/sensors/energy_sensor.h"
+#include "measure/sensors/poller.h"
 
 namespace evener::measure {
 
@@ -45,8 +45,7 @@ double value_in(const std::string& answer, const std::string& path, std::string*
 class AskedMeter final : public EnergySensor {
  public:
   /// It is asked again when `every_s` has passed.
-  AskedMeter(std::string name, std::string channel, MeterSpec spec, double every_s,
-             std::unique_ptr<Questioner> questioner);
+  AskedMeter(std::string name, std::string channel, MeterSpec spec, double every_s, std::unique_ptr<Poller> poller);
 
   std::string name() const override { return name_; }
   std::vector<Reading> read(double wait_s) override;
@@ -57,7 +56,7 @@ class AskedMeter final : public EnergySensor {
 
   const std::string name_;
   const MeterSpec spec_;
-  std::unique_ptr<Questioner> questioner_;
+  std::unique_ptr<Poller> poller_;
   const double every_s_;
   double asked_again_s_ = 0;
   double clock_sum_s_ = 0;
@@ -76,9 +75,9 @@ class CsvMeter final : public EnergySensor {
   struct Row {
     double time_s = 0;
     std::optional<double> value = {};  // watts or joules; absent: the line is empty
-    std::string trouble = {};          // why it can't be read
+    std::string error = {};            // why it can't be read
   };
-  std::string trouble_at_the_start();
+  std::string error_at_the_start();
   Row row_of(const std::string& line);
   bool take_rows(Reading& reading);
 

@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "engine/offers.h"
+#include "engine/capabilities.h"
 #include "task/detect/output_boxes.h"
-#include "task/inference/suppress.h"
+#include "task/inference/nms.h"
 
 namespace evener::task {
 namespace {
@@ -63,7 +63,7 @@ std::optional<double> share_found_in_blank(std::span<const std::vector<Detection
 
 std::optional<double> share_found_in_blank(engine::Trainer& trainer, const network::Network& network,
                                            const data::Batch& photos) {
-  engine::DetectsObjects* const detector = trainer.offers().detector;
+  engine::DetectsObjects* const detector = trainer.capabilities().detector;
   if (detector == nullptr || photos.images.empty() || photos.count == 0) return std::nullopt;
   DecodeOptions options;
   options.confidence = 0.01F;

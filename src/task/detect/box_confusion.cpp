@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "task/inference/suppress.h"
+#include "task/inference/nms.h"
 
 namespace evener::task {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "task/inference/suppress.h"
+#include "task/inference/nms.h"
 
 namespace evener::task {
 namespace {
@@ -64,7 +64,7 @@ std::vector<Detection> of_class(std::span<const float> shares, std::size_t colum
     return intersection_over_union(boxes[kept], boxes[next]) > options.iou;
   };
   std::vector<Detection> found;
-  for (const std::size_t anchor : suppress(order, hides)) {
+  for (const std::size_t anchor : nms(order, hides)) {
     found.push_back(boxes[anchor]);
     found.back().label = label;
     found.back().score = score(anchor);

@@ -48,12 +48,12 @@ std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
 Detector::Detector(const InferenceModel& model, DecodeOptions options)
     : model_(model), options_(std::move(options)), classes_(detector_classes(model)) {}
 
-std::vector<Detection> Detector::found(const Answer& answer, const Photos& photos) const {
+std::vector<Detection> Detector::found(const Prediction& prediction, const Photos& photos) const {
   const auto width = static_cast<float>(photos.shape()[2]), height = static_cast<float>(photos.shape()[1]);
-  std::vector<Detection> boxes = decode(answer.outputs.at("boxes"), answer.outputs.at("scores"),
+  std::vector<Detection> boxes = decode(prediction.outputs.at("boxes"), prediction.outputs.at("scores"),
                                         model_.network()->anchors(), width, height, options_);
-  const PhotoSize size = photos.photo_size(answer.index);
-  return on_photo(std::move(boxes), photos.place(answer.index), static_cast<float>(size.width),
+  const PhotoSize size = photos.photo_size(prediction.index);
+  return on_photo(std::move(boxes), photos.place(prediction.index), static_cast<float>(size.width),
                   static_cast<float>(size.height));
 }
 

@@ -22,7 +22,7 @@ class Detector {
   const DecodeOptions& options() const { return options_; }
 
   /// What it found on the photo, in the photo's pixels, the likeliest first.
-  std::vector<Detection> found(const Answer& answer, const Photos& photos) const;
+  std::vector<Detection> found(const Prediction& prediction, const Photos& photos) const;
 
  private:
   const InferenceModel& model_;

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "task/inference/suppress.h"
+#include "task/inference/nms.h"
 
 namespace evener::task {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "task/inference/suppress.h"
+#include "task/inference/nms.h"
 
 namespace evener::task {
 namespace {
@@ -16,7 +16,7 @@ float common(const FaceBox& a, const FaceBox& b, Overlap overlap) {
 
 }  // namespace
 
-std::vector<std::size_t> suppress(const std::vector<FaceBox>& boxes, float limit, Overlap overlap) {
+std::vector<std::size_t> nms(const std::vector<FaceBox>& boxes, float limit, Overlap overlap) {
   std::vector<std::size_t> order(boxes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Boxes that reach beyond a photo can show a network the very same pixels, and are then equally likely. Which of them
@@ -25,8 +25,8 @@ std::vector<std::size_t> suppress(const std::vector<FaceBox>& boxes, float limit
   if (overlap == Overlap::kSmaller) std::ranges::reverse(order);
   std::ranges::stable_sort(order,
                            [&](std::size_t a, std::size_t b) { return boxes[a].probability > boxes[b].probability; });
-  return suppress(
-      order, [&](std::size_t kept, std::size_t next) { return common(boxes[kept], boxes[next], overlap) > limit; });
+  return nms(order,
+             [&](std::size_t kept, std::size_t next) { return common(boxes[kept], boxes[next], overlap) > limit; });
 }
 
 FaceBox shifted(const FaceBox& box, const std::array<float, 4>& shifts, bool one_more) {

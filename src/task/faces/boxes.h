@@ -24,9 +24,9 @@ enum class Overlap {
   kSmaller,  // of the smaller one; sides are one pixel longer
 };
 
-/// Of boxes that overlap by more than `limit` only the likeliest stays; of equally likely ones the first (kUnion) or
-/// the last (kSmaller). Indices of those that stay, the likeliest first.
-std::vector<std::size_t> suppress(const std::vector<FaceBox>& boxes, float limit, Overlap overlap);
+/// NMS: of boxes that overlap by more than `limit` only the likeliest stays; of equally likely ones the first (kUnion)
+/// or the last (kSmaller). Indices of those that stay, the likeliest first.
+std::vector<std::size_t> nms(const std::vector<FaceBox>& boxes, float limit, Overlap overlap);
 
 /// The box with its sides shifted; `one_more`: extents count one pixel more than coordinates differ.
 FaceBox shifted(const FaceBox& box, const std::array<float, 4>& shifts, bool one_more);

@@ -196,20 +196,20 @@ std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, d
 }
 
 std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
-  const auto unsuppressed = [](const std::vector<Candidate>& candidates, float limit) {
+  const auto after_nms = [](const std::vector<Candidate>& candidates, float limit) {
     std::vector<FaceBox> boxes;
     for (const Candidate& candidate : candidates) boxes.push_back(candidate.box);
     std::vector<Candidate> kept;
-    for (const std::size_t i : suppress(boxes, limit, Overlap::kUnion)) kept.push_back(candidates[i]);
+    for (const std::size_t i : nms(boxes, limit, Overlap::kUnion)) kept.push_back(candidates[i]);
     return kept;
   };
   std::vector<Candidate> all;
   for (const double scale : scales_for(photo, options_)) {
-    const std::vector<Candidate> kept = unsuppressed(candidates_at(photo, scale), 0.5F);
+    const std::vector<Candidate> kept = after_nms(candidates_at(photo, scale), 0.5F);
     all.insert(all.end(), kept.begin(), kept.end());
   }
   std::vector<FaceBox> boxes;
-  for (const Candidate& candidate : unsuppressed(all, 0.7F)) {
+  for (const Candidate& candidate : after_nms(all, 0.7F)) {
     boxes.push_back(squared(shifted(candidate.box, candidate.shifts, /*one_more=*/false)));
   }
   return boxes;
@@ -260,7 +260,7 @@ std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std:
     shifts.push_back(four(refinement_->output("shifts"), part));
   });
   std::vector<FaceBox> refined;
-  for (const std::size_t i : suppress(likely, 0.7F, Overlap::kUnion)) {
+  for (const std::size_t i : nms(likely, 0.7F, Overlap::kUnion)) {
     refined.push_back(squared(shifted(likely[i], shifts[i], /*one_more=*/true)));
   }
   return refined;
@@ -286,7 +286,7 @@ std::vector<Face> FaceDetector::finish(const data::Picture& photo, const std::ve
     likely.push_back(face);
   });
   std::vector<Face> faces;
-  for (const std::size_t i : suppress(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
+  for (const std::size_t i : nms(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
   return faces;
 }
 

@@ -15,15 +15,15 @@ namespace {
 
 using parallel::FlowStep;
 
-/// So many calls may a fast device be ahead of a slow one, whose answers come first.
-constexpr std::size_t kAnswersAhead = 1024;
+/// So many calls may a fast device be ahead of a slow one, whose predictions come first.
+constexpr std::size_t kPredictionsAhead = 1024;
 
 struct ReadSample {
   std::size_t index = 0;
   SampleValues values;
 };
 
-struct RawAnswer {
+struct RawPrediction {
   std::size_t index = 0;
   std::map<std::string, std::vector<float>> outputs;
 };
@@ -35,18 +35,18 @@ SampleValues batch_of(const std::vector<ReadSample>& samples, std::int64_t batch
   return gathered(values, batch);
 }
 
-std::vector<RawAnswer> answers_of(const TensorMap& outputs, const std::vector<ReadSample>& samples) {
-  std::vector<RawAnswer> answers;
+std::vector<RawPrediction> predictions_of(const TensorMap& outputs, const std::vector<ReadSample>& samples) {
+  std::vector<RawPrediction> predictions;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    RawAnswer answer{samples[i].index, {}};
+    RawPrediction prediction{samples[i].index, {}};
     for (const auto& [name, tensor] : outputs) {
       const auto each = static_cast<std::size_t>(element_count(tensor.shape) / tensor.shape.front());
       const float* const begin = tensor.floats() + i * each;
-      answer.outputs.emplace(name, std::vector<float>(begin, begin + each));
+      prediction.outputs.emplace(name, std::vector<float>(begin, begin + each));
     }
-    answers.push_back(std::move(answer));
+    predictions.push_back(std::move(prediction));
   }
-  return answers;
+  return predictions;
 }
 
 /// Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
@@ -118,22 +118,22 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
     const auto lane = static_cast<std::size_t>(worker);
     const Stopwatch call;
     start(*lanes_[lane], batch_of(taken, setup_.batch));
-    auto answers = answers_of(lanes_[lane]->wait(), taken);
+    auto predictions = predictions_of(lanes_[lane]->wait(), taken);
     dealing.gave(lane, call.seconds(), now_s());
-    return answers;
+    return predictions;
   };
-  const auto tell = [&](const RawAnswer& raw) {
-    Answer answer{raw.index, {}};
-    for (const auto& [name, values] : raw.outputs) answer.outputs.emplace(name, values);
+  const auto tell = [&](const RawPrediction& raw) {
+    Prediction prediction{raw.index, {}};
+    for (const auto& [name, values] : raw.outputs) prediction.outputs.emplace(name, values);
     ++result.answered;
-    observer.on_answer(answer);
+    observer.on_prediction(prediction);
   };
   const auto name_of = [&](const std::size_t& index) { return samples.name(index); };
   parallel::Flow flow = parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)
                             .map(reading, read)
                             .batch(batch)
                             .expand(computing, compute)
-                            .into({.name = "answer", .capacity = std::max(waiting, kAnswersAhead)}, tell);
+                            .into({.name = "prediction", .capacity = std::max(waiting, kPredictionsAhead)}, tell);
   watch_stages();
   const Stopwatch clock;
   flow.run();

@@ -58,7 +58,7 @@ struct InferSetup {
   std::vector<std::string> fallbacks = {};   // what is done otherwise than asked for, each with its reason
   std::map<std::string, int> executed;       // Runner::executed of the first replica
   std::vector<std::string> call_notes = {};  // Runner::note of all
-  double init_s = 0;                         // until the first answer could be given
+  double init_s = 0;                         // until the first prediction could be given
   std::vector<StageSetup> stages = {};       // empty: the network is not divided
 };
 
@@ -70,7 +70,7 @@ struct StageUse {
 };
 
 /// The outputs for one sample, by their names; valid during the call.
-struct Answer {
+struct Prediction {
   std::size_t index = 0;  // of the sample
   std::map<std::string, std::span<const float>> outputs;
 };
@@ -79,7 +79,7 @@ class InferObserver {
  public:
   virtual ~InferObserver() = default;
   /// In the order of the samples; those that can't be read are missing. Called from run()'s thread.
-  virtual void on_answer(const Answer& answer) = 0;
+  virtual void on_prediction(const Prediction& prediction) = 0;
 };
 
 /// Of each replica, of each of its stages.
@@ -87,7 +87,7 @@ using StageUses = std::vector<std::vector<StageUse>>;
 
 struct InferResult {
   std::size_t answered = 0;
-  double seconds = 0;              // from the first sample read to the last answer
+  double seconds = 0;              // from the first sample read to the last prediction
   std::size_t images_at_once = 1;  // in calls that run side by side
   parallel::FlowReport flow;
   std::vector<data::Skipped> skipped;  // samples that could not be read
@@ -117,7 +117,7 @@ class InferJob {
 
   const InferSetup& setup() const { return setup_; }
 
-  /// Throws as Flow::run does: Interrupted after a stop request, when the answers so far have been given.
+  /// Throws as Flow::run does: Interrupted after a stop request, when the predictions so far have been given.
   InferResult run(const data::Samples& samples, InferObserver& observer);
 
   /// Runners that can be driven side by side, a thread each; of calls of setup().batch samples.
@@ -156,7 +156,7 @@ class InferJob {
   bool may_gain_by_torch() const;
   /// Takes them on all CPUs if a trial on the first replica shows it.
   void try_torch(const data::Samples& samples);
-  /// A batch for calls whose answers nobody reads.
+  /// A batch for calls whose predictions nobody reads.
   SampleValues zeros_for(const data::Samples& samples, std::int64_t batch) const;
   void warm_up(const data::Samples& samples);
 

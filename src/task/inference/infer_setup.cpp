@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "network/cost.h"
-#include "parallel/paced_runner.h"
+#include "parallel/throttled_runner.h"
 #include "task/inference/infer.h"
 #include "task/inference/infer_stages.h"
 #include "task/inference/runner_trial.h"
@@ -139,7 +139,7 @@ void InferJob::make_lanes_of(const placement::PlanReplica& replica, engine::Engi
     }
     Runners runners = make_runners(stage, engine, samples, size);
     for (auto& runner : runners) {
-      if (stage.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), stage.factor);
+      if (stage.factor < 1) runner = std::make_unique<parallel::ThrottledRunner>(std::move(runner), stage.factor);
     }
     return runners;
   };

@@ -9,7 +9,7 @@
 #include "base/names.h"
 #include "network/cost.h"
 #include "network/passes/quantize.h"
-#include "parallel/paced_runner.h"
+#include "parallel/throttled_runner.h"
 #include "task/inference/layer_profile.h"
 #include "task/inference/stage_costs.h"
 
@@ -189,7 +189,7 @@ std::shared_ptr<parallel::StageLine> make_line(const InferenceModel& model, engi
     parallel::StageLine::Stage& stage = line.emplace_back();
     stage.runners = model.make_stage_runners(engine, stages[s].network, options, calls_side_by_side(place, streams));
     for (auto& runner : stage.runners) {
-      if (place.factor < 1) runner = std::make_unique<parallel::PacedRunner>(std::move(runner), place.factor);
+      if (place.factor < 1) runner = std::make_unique<parallel::ThrottledRunner>(std::move(runner), place.factor);
     }
     if (s + 1 == stages.size()) continue;
     for (const network::Output& output : stages[s].network.outputs()) stage.sent.push_back(output.name);

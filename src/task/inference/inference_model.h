@@ -1,4 +1,4 @@
-// A network that is ready to answer: one of ours with its weights, or one in a file of another program.
+// A network that is ready to prediction: one of ours with its weights, or one in a file of another program.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace evener::task {
 
-/// How answers become probabilities.
+/// How predictions become probabilities.
 enum class OutputType { kAuto, kProbabilities, kLogits };
 
 struct InferenceRequest {
@@ -71,7 +71,7 @@ class InferenceModel {
   const std::vector<NetworkOutput>& outputs() const { return outputs_; }
   /// The name of the output that classes are told by; where none can tell them, of the first.
   const std::string& main_output() const { return outputs_[class_output_.index].name; }
-  /// Why its answers are no classes, beginning with its name; "" = they are. A detector's aren't either, and "".
+  /// Why its predictions are no classes, beginning with its name; "" = they are. A detector's aren't either, and "".
   std::string no_classes() const;
   /// The layers of a file of another program, or empty.
   std::vector<engine::ModelLayer> file_layers() const;

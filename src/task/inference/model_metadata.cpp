@@ -49,11 +49,7 @@ network::QuantizationScheme scheme_from(const json& value) {
 /// Absent for a name that isn't known: another program's.
 std::optional<data::CropMode> crop_from(const weights::Metadata& metadata) {
   const auto found = metadata.find("crop");
-  if (found == metadata.end()) return std::nullopt;
-  for (const auto mode : {data::CropMode::kSquash, data::CropMode::kBorder, data::CropMode::kCentre}) {
-    if (found->second == data::crop_mode_name(mode)) return mode;
-  }
-  return std::nullopt;
+  return found == metadata.end() ? std::nullopt : data::find_crop_mode(found->second);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TrainedModel random_model(const ModelRequest& request) {
   TrainedModel model(network::build(request.model, options));
   model.state = network::initial_state(model.network, request.seed);
   model.notes.push_back(
-      fmt::format("{} has random weights: its answers mean nothing, its speed does. Give it weights with --weights",
+      fmt::format("{} has random weights: its predictions mean nothing, its speed does. Give it weights with --weights",
                   request.model));
   return model;
 }
@@ -111,7 +111,7 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   // Older files and those of others don't tell; trainings here squash pictures unless they are told otherwise.
   const bool trained_here = facts.normalization && !facts.trained_elsewhere;
   const bool was_whole = trained_here || network::sees_whole_pictures(name);
-  model.crop = facts.crop || !was_whole ? facts.crop : data::CropMode::kSquash;
+  model.crop = facts.crop || !was_whole ? facts.crop : data::CropMode::kStretch;
   model.quantization = facts.quantization;
   return model;
 }

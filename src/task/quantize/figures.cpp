@@ -25,12 +25,12 @@ class Classes : public InferObserver {
     figures.classes.assign(samples.size(), -1);
   }
 
-  void on_answer(const Answer& answer) override {
-    const auto& scores = answer.outputs.at(output_);
+  void on_prediction(const Prediction& prediction) override {
+    const auto& scores = prediction.outputs.at(output_);
     const auto found = static_cast<std::int32_t>(std::ranges::max_element(scores) - scores.begin());
-    figures_.classes[answer.index] = found;
+    figures_.classes[prediction.index] = found;
     ++figures_.images;
-    const auto label = samples_.label(answer.index);
+    const auto label = samples_.label(prediction.index);
     figures_.labelled += label ? 1 : 0;
     figures_.correct += label == found ? 1 : 0;
   }
@@ -49,11 +49,11 @@ class Boxes : public InferObserver {
         tally_(detector_.classes().size()),
         figures_(figures) {}
 
-  void on_answer(const Answer& answer) override {
+  void on_prediction(const Prediction& prediction) override {
     ++figures_.images;
-    const std::vector<Detection> found = detector_.found(answer, photos_);
-    const std::vector<TrueBox> truth = photos_.truth(answer.index).value_or(std::vector<TrueBox>());
-    tally_.add(static_cast<std::int64_t>(answer.index), found, truth);
+    const std::vector<Detection> found = detector_.found(prediction, photos_);
+    const std::vector<TrueBox> truth = photos_.truth(prediction.index).value_or(std::vector<TrueBox>());
+    tally_.add(static_cast<std::int64_t>(prediction.index), found, truth);
   }
 
   void finish() {
@@ -70,10 +70,10 @@ class Boxes : public InferObserver {
 };
 
 /// How many there are, of a network whose outputs are no classes.
-class Answers : public InferObserver {
+class CountedImages : public InferObserver {
  public:
-  explicit Answers(RunFigures& figures) : figures_(figures) {}
-  void on_answer(const Answer& /*answer*/) override { ++figures_.images; }
+  explicit CountedImages(RunFigures& figures) : figures_(figures) {}
+  void on_prediction(const Prediction& /*prediction*/) override { ++figures_.images; }
 
  private:
   RunFigures& figures_;
@@ -90,8 +90,8 @@ std::vector<data::Skipped> show(InferJob& job, const InferenceModel& model, cons
   }
   const bool is_detector = model.network() != nullptr && !model.network()->anchors().empty();
   if (is_detector || !model.no_classes().empty()) {
-    Answers answers(figures);
-    return job.run(samples, answers).skipped;
+    CountedImages counted(figures);
+    return job.run(samples, counted).skipped;
   }
   Classes classes(samples, model.main_output(), figures);
   return job.run(samples, classes).skipped;

@@ -116,10 +116,10 @@ double precision_of(const Probe& probe, const network::Network& network, const T
   observe_results(probe, network, state, {}, photos, photos.size(),
                   [&](const TensorMap& results, std::span<const std::size_t> indices) {
                     for (std::size_t i = 0; i < indices.size(); ++i) {
-                      Answer answer{indices[i], {}};
-                      for (const auto& [output, values] : results) answer.outputs[output] = values_of(values, i);
+                      Prediction prediction{indices[i], {}};
+                      for (const auto& [output, values] : results) prediction.outputs[output] = values_of(values, i);
                       const auto truth = photos.truth(indices[i]).value_or(std::vector<TrueBox>());
-                      tally.add(static_cast<std::int64_t>(indices[i]), detector.found(answer, photos), truth);
+                      tally.add(static_cast<std::int64_t>(indices[i]), detector.found(prediction, photos), truth);
                     }
                   });
   return quality_of(tally).coco.ap_50.value_or(0);

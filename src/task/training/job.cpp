@@ -244,8 +244,8 @@ void PreparedTraining::State::prepare() {
     setup.normalized_by = start.normalized_by;
     setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
     state = std::move(start.state);
-    setup.head_fit = start.head_fit;
-    setup.begins_with_head = start.head_fit.has_value();
+    setup.linear_probe = start.linear_probe;
+    setup.begins_with_head = start.linear_probe.has_value();
   }
 }
 

@@ -32,7 +32,7 @@ struct PreparedTraining::State {
   bool could_exchange_on_devices(const placement::Plan& plan) const;
   bool exchanges_on_devices(const placement::Plan& plan) const;
   /// Gives the trainer of a rank the state with which all ranks begin.
-  void give_first_state(engine::Trainer& trainer, const parallel::Seat& seat);
+  void give_first_state(engine::Trainer& trainer, const parallel::RankContext& context);
   /// See limits.h.
   std::int64_t least_share() const { return task::least_share(setup.network, options.local_batch_norm); }
 

@@ -45,7 +45,7 @@ parallel::ReplicaOptions PreparedTraining::State::replica_options(const placemen
   replica.local_batch_norm = options.local_batch_norm;
   replica.always_exchange = options.always_exchange;
   replica.devices_exchange = exchanges_on_devices(plan);
-  replica.wire = options.wire;
+  replica.communication_dtype = options.communication_dtype;
   replica.batch = options.batch;
   replica.accumulate = options.accumulate;
   replica.loader = {options.batch, loader_threads(plan, rank)};
@@ -72,7 +72,8 @@ parallel::ReplicaOptions PreparedTraining::State::replica_options(const placemen
 /// Whether gradients are exchanged, and every replica is a GPU of its own.
 bool PreparedTraining::State::could_exchange_on_devices(const placement::Plan& plan) const {
   const bool exchanges = plan.replicas.size() > 1 || options.always_exchange;
-  if (!exchanges || options.host_exchange || options.wire != comm::Wire::kFloat32) return false;
+  if (!exchanges || options.host_exchange || options.communication_dtype != comm::CommunicationDtype::kFloat32)
+    return false;
   if (std::string_view(engine->name()) != "torch") return false;
   return std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
     const placement::PlanStage& first = replica.stages.front();
@@ -89,47 +90,47 @@ bool PreparedTraining::State::exchanges_on_devices(const placement::Plan& plan) 
 std::size_t PreparedTraining::State::shared_bytes(const placement::Plan& plan) const {
   const auto replicas = static_cast<int>(plan.replicas.size());
   // An exchange takes place as such where the user asked for it.
-  const bool asked = options.always_exchange || options.wire != comm::Wire::kFloat32;
+  const bool asked = options.always_exchange || options.communication_dtype != comm::CommunicationDtype::kFloat32;
   const bool divided = placement::stage_count(plan) > 1;
   if (replicas < 2 || asked || divided || placement::uses_accelerator(plan)) return 0;
   return engine->shared_bytes(setup.network, replica_options(plan, {}, 0).trainer, replicas);
 }
 
-void PreparedTraining::State::give_first_state(engine::Trainer& trainer, const parallel::Seat& seat) {
+void PreparedTraining::State::give_first_state(engine::Trainer& trainer, const parallel::RankContext& context) {
   trainer.load_state(state);
   if (!optimizer_state.empty()) trainer.load_optimizer_state(optimizer_state);
-  if (seat.ranks > 1 && !seat.own_process) return;  // other ranks are threads of this process, and load it too
+  if (context.ranks > 1 && !context.own_process) return;  // other ranks are threads of this process, and load it too
   state.clear();
   optimizer_state.clear();
   give_back_freed_memory();  // what comes now has other sizes, and would lie beside what these leave
 }
 
-TrainResult TrainJob::run(const parallel::Seat& seat) {
+TrainResult TrainJob::run(const parallel::RankContext& context) {
   PreparedTraining::State& job = training_.state();
   const Stopwatch starting;
-  parallel::ReplicaOptions options = job.replica_options(seat.rank);
-  if (seat.group != nullptr) {
-    options.on_progress = [seat](std::int64_t epoch, std::int64_t step) {
-      seat.group->set_progress(seat.local_rank, epoch, step);
+  parallel::ReplicaOptions options = job.replica_options(context.rank);
+  if (context.group != nullptr) {
+    options.on_progress = [context](std::int64_t epoch, std::int64_t step) {
+      context.group->set_progress(context.local_rank, epoch, step);
     };
   }
-  options.stage.own_process = seat.own_process;
-  parallel::Channels channels = seat.channels();
+  options.stage.own_process = context.own_process;
+  parallel::Channels channels = context.channels();
   {
     const PhaseMark mark(Phase::kConnect);
     channels.control->barrier();
   }
-  parallel::Replica replica(*job.engine, job.network_of(seat.rank), job.data.dataset, std::move(options),
+  parallel::Replica replica(*job.engine, job.network_of(context.rank), job.data.dataset, std::move(options),
                             std::move(channels));
-  return parallel::telling_failure(seat, [&]() -> TrainResult {
+  return parallel::telling_failure(context, [&]() -> TrainResult {
     const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
-    job.give_first_state(replica.trainer(), seat);
-    if (seat.rank != 0) {
+    job.give_first_state(replica.trainer(), context);
+    if (context.rank != 0) {
       replica.serve();
       return {};
     }
     job.init_s += starting.seconds();
-    const bool may_leave = seat.hosts == 1 && seat.stages == 1 && !replica.exchanges_on_devices();
+    const bool may_leave = context.hosts == 1 && context.stages == 1 && !replica.exchanges_on_devices();
     parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
     TrainResult result = lead_training(job, replicas, replica.trainer());
     if (result.status == record::Status::kDone && job.options.epochs > 0) {
@@ -137,7 +138,7 @@ TrainResult TrainJob::run(const parallel::Seat& seat) {
     }
     result.devices = replicas.reports();
     result.stages = replicas.stage_work();
-    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, seat.stages);
+    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, context.stages);
     replicas.finish();
     result.times.load = job.load_s;
     result.times.init = job.init_s;

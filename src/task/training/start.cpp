@@ -169,13 +169,13 @@ void calibrate(const TrainOptions& options, const data::OpenedData& data, Start&
 
 /// The last layer, where it is asked for that it is fitted first, and possible.
 std::optional<LinearHead> head_to_fit(const TrainOptions& options, const TrainSetup& setup, Start& start) {
-  const bool wanted =
-      options.head_first == HeadFirst::kAlways || (options.head_first == HeadFirst::kNew && start.has_new_head);
+  const bool wanted = options.linear_probing == LinearProbing::kAlways ||
+                      (options.linear_probing == LinearProbing::kNew && start.has_new_head);
   if (!wanted || options.epochs == 0 || options.weights.empty() || !setup.network.anchors().empty()) {
     return std::nullopt;
   }
   const auto skip = [&](const std::string& why) -> std::optional<LinearHead> {
-    start.notes.push_back("the last layer is trained with the others from the first step on: " + why);
+    start.notes.push_back("no linear probing, all layers are trained from the first step on: " + why);
     return std::nullopt;
   };
   auto head = linear_head(setup.network);
@@ -191,16 +191,16 @@ std::optional<LinearHead> head_to_fit(const TrainOptions& options, const TrainSe
 
 void begin_with(const LinearHead& head, const TrainOptions& options, const TrainSetup& setup,
                 const data::OpenedData& data, Start& start) {
-  start.head_fit = fit_head(setup.network, head, start.state, data,
-                            {.normalization = start.normalization,
-                             .augment = options.augment,
-                             .seed = options.trainer.seed,
-                             .threads = std::max(1, placement::cpu_threads(options.plan))});
-  const HeadFit& fit = *start.head_fit;
-  start.notes.push_back(
-      fmt::format("epoch 1 is the fit of the last layer, {}, on features of {} that were computed once{}: it took {}",
-                  fit.layer, counted(fit.images, "image"),
-                  fit.copies > 1 ? fmt::format(", each in {} copies", fit.copies) : "", duration_text(fit.seconds)));
+  start.linear_probe = fit_linear_probe(setup.network, head, start.state, data,
+                                        {.normalization = start.normalization,
+                                         .augment = options.augment,
+                                         .seed = options.trainer.seed,
+                                         .threads = std::max(1, placement::cpu_threads(options.plan))});
+  const LinearProbe& fit = *start.linear_probe;
+  start.notes.push_back(fmt::format(
+      "epoch 1 is linear probing: the last layer, {}, was fitted to features of {} that were computed once{}, in {}",
+      fit.layer, counted(fit.images, "image"), fit.copies > 1 ? fmt::format(", each in {} copies", fit.copies) : "",
+      duration_text(fit.seconds)));
 }
 
 /// Everything but the normalization: the start from a file that holds the network, or the part that it shares with a
@@ -354,7 +354,8 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
   const std::optional<LinearHead> head = head_to_fit(options, setup, start);
   if (options.data.look_only) {
     if (head)
-      start.notes.push_back("epoch 1 fits the last layer, " + head->layer + ", on features that are computed once");
+      start.notes.push_back("epoch 1 is linear probing: the last layer, " + head->layer +
+                            ", is fitted to features that are computed once");
     return start;
   }
   if (folded) {

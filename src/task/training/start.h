@@ -41,7 +41,7 @@ struct Start {
   std::string normalized_by;       // "data", "weights" or "given"
   std::vector<std::string> notes;  // what a user should know, and the record says
   bool has_new_head = false;       // the last layer has first values: the file has none that fits
-  std::optional<HeadFit> head_fit;
+  std::optional<LinearProbe> linear_probe;
 };
 
 /// The start of a new run. `progress`: of reading the images for their mean. Throws Error or UsageError

@@ -84,8 +84,8 @@ class TrainRun {
   /// The fit of a new last layer, which the first weights came with, is an epoch of its own: its weights may stay the
   /// best ones. False when the run has to end here.
   bool begin_with_head() {
-    if (!setup_.head_fit || progress_.epoch > 0 || progress_.step > 0) return true;
-    record::EpochRecord epoch = epoch_of(*setup_.head_fit);
+    if (!setup_.linear_probe || progress_.epoch > 0 || progress_.step > 0) return true;
+    record::EpochRecord epoch = epoch_of(*setup_.linear_probe);
     return (setup_.val_images == 0 || validate(epoch)) && end_epoch(epoch);
   }
 
@@ -220,7 +220,7 @@ class TrainRun {
       return true;
     }
     if (!job_.has_lost_patience()) return false;
-    result_.end_note = "ended after epoch " + std::to_string(progress_.epoch) + ": no better validation " +
+    result_.end_note = "early stopping after epoch " + std::to_string(progress_.epoch) + ": no better validation " +
                        quality_name() + " for " + counted(options_.patience, "epoch") + " (--patience)";
     return true;
   }

@@ -21,17 +21,17 @@
 #include "parallel/launcher.h"
 #include "placement/plan.h"
 #include "record/record.h"
+#include "task/fine_tuning/linear_probe.h"
 #include "task/inference/normalization.h"
 #include "task/training/copied_files.h"
 #include "task/training/schedule.h"
 #include "task/training/step_blocks.h"
-#include "task/tune/head_fit.h"
 
 namespace evener::task {
 
 /// Whether the last layer is fitted on the features of the network as it begins, before all layers are trained
-/// (task/tune/head_fit.h): never; where the weights' own doesn't fit the data; whenever there are weights.
-enum class HeadFirst { kNever, kNew, kAlways };
+/// (task/fine_tuning/linear_probe.h): never; where the weights' own doesn't fit the data; whenever there are weights.
+enum class LinearProbing { kNever, kNew, kAlways };
 
 struct TrainOptions {
   std::string model;
@@ -43,9 +43,9 @@ struct TrainOptions {
                                    // that for boxes where the data has boxes
   network::BoxLoss box_loss = network::BoxLoss::kSmoothL1;  // of that
   NormalizationRule normalization;
-  std::filesystem::path weights;             // to start from, safetensors or PyTorch's; empty = drawn from the seed
-  std::vector<std::string> freeze;           // patterns of names of parameters that are not trained
-  HeadFirst head_first = HeadFirst::kNever;  // of a new run with `weights`: that is its first epoch
+  std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
+  std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
+  LinearProbing linear_probing = LinearProbing::kNever;  // of a new run with `weights`: that is its first epoch
   /// How the network that is trained is quantised (quantisation-aware training); empty = not at all. Filled in from
   /// what `weights`, or the run that is gone on with, say of themselves.
   network::QuantizationScheme quantization;
@@ -70,15 +70,15 @@ struct TrainOptions {
   int micro_batches = 0;         // of each replica's share of a batch; 0 = as suits the network
   std::int64_t stage_memory_bytes = 0;  // that each device may take, for emulation; 0 = what there is
   parallel::PipelineSchedule pipeline_schedule = parallel::PipelineSchedule::k1F1B;
-  bool data_on_device = false;             // devices other than the CPU keep all images in their memory
-  bool local_batch_norm = false;           // statistics of each replica's samples alone, which changes what is learnt
-  bool frozen_batch_norm = false;          // statistics of `weights`, which stay; of a detector those of its backbone
-  bool always_exchange = false;            // gradients, also with one replica
-  bool host_exchange = false;              // through host memory, also where GPUs could do it themselves
-  comm::Wire wire = comm::Wire::kFloat32;  // in which they travel
-  data::AugmentOptions augment;            // of the training images; those of validation and test stay as they are
-  std::filesystem::path out;               // where checkpoints go; must exist. Empty: nothing is going to be run
-  bool resume = false;                     // go on from the checkpoint in `out`
+  bool data_on_device = false;     // devices other than the CPU keep all images in their memory
+  bool local_batch_norm = false;   // statistics of each replica's samples alone, which changes what is learnt
+  bool frozen_batch_norm = false;  // statistics of `weights`, which stay; of a detector those of its backbone
+  bool always_exchange = false;    // gradients, also with one replica
+  bool host_exchange = false;      // through host memory, also where GPUs could do it themselves
+  comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;  // in which they travel
+  data::AugmentOptions augment;  // of the training images; those of validation and test stay as they are
+  std::filesystem::path out;     // where checkpoints go; must exist. Empty: nothing is going to be run
+  bool resume = false;           // go on from the checkpoint in `out`
   /// Of a new run with `weights` of another run: its images keep the parts that they had there
   /// (task/training/known_parts.h).
   bool inherits_parts = false;
@@ -115,7 +115,7 @@ struct TrainSetup {
   int epochs = 0;     // of the whole run
   double load_s = 0;  // that the data took
   /// What fitting a new last layer came to, of a run that begins so; its first epoch then is no other training.
-  std::optional<HeadFit> head_fit;
+  std::optional<LinearProbe> linear_probe;
   bool begins_with_head = false;  // the same, also of a run that is gone on with
   int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
   std::int64_t resumed_step = 0;  // and steps of the next one
@@ -227,7 +227,7 @@ class TrainJob {
   /// observer, writes checkpoints, and returns the result; the others' results are empty. Ctrl-C (base/stop.h) saves a
   /// checkpoint and ends with kInterrupted; a loss of training, validation or test, or weights, that are not finite
   /// end with kDiverged and leave the last good checkpoint. Where nothing is trained, a note tells of such a loss.
-  TrainResult run(const parallel::Seat& seat);
+  TrainResult run(const parallel::RankContext& context);
 
   /// Memory that the replicas' engines want to have in common (parallel::LaunchOptions); 0 where gradients are
   /// exchanged.

@@ -4,7 +4,7 @@
 
 namespace evener::task {
 
-record::EpochRecord epoch_of(const HeadFit& fit) {
+record::EpochRecord epoch_of(const LinearProbe& fit) {
   record::EpochRecord epoch;
   epoch.epoch = 1;
   epoch.head_only = true;

@@ -10,7 +10,7 @@
 namespace evener::task {
 
 /// What the fit of a last layer is among the epochs of a run: the first one.
-record::EpochRecord epoch_of(const HeadFit& fit);
+record::EpochRecord epoch_of(const LinearProbe& fit);
 
 /// Puts the means of what was summed up into `told`.
 void tell_means(const engine::Sums& sums, StepProgress& told);

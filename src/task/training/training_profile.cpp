@@ -65,7 +65,7 @@ NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& opt
   if (stage.device.kind == DeviceKind::kCpu) profile.threads = stage.threads;
   const auto engine = engine::open_engine(setup.engine);
   const auto made = engine->make_trainer(setup.network, trainer);
-  engine::TimesLayers* layers = made->offers().layers;
+  engine::TimesLayers* layers = made->capabilities().layers;
   if (layers == nullptr) {
     profile.reason = "the engine '" + setup.engine +
                      "' computes all layers as one and doesn't tell what each takes; --engine torch does";

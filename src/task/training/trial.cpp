@@ -216,15 +216,15 @@ std::string Trials::refusal(const placement::Plan& plan) const {
 TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
   const double begin_s = now_s();
   const Division division = placement::stage_count(plan) > 1 ? division_of(plan) : Division();
-  const auto body = [&](const parallel::Seat& seat) -> std::string {
-    const bool grouped = seat.ranks > 1 || job_.options.always_exchange;
-    parallel::Channels channels = grouped ? seat.channels() : parallel::make_self_channels();
-    parallel::Replica replica(*job_.engine, job_.network_of(division, seat.rank), job_.data.dataset,
-                              job_.replica_options(plan, division, seat.rank), std::move(channels));
-    return parallel::telling_failure(seat, [&]() -> std::string {
+  const auto body = [&](const parallel::RankContext& context) -> std::string {
+    const bool grouped = context.ranks > 1 || job_.options.always_exchange;
+    parallel::Channels channels = grouped ? context.channels() : parallel::make_self_channels();
+    parallel::Replica replica(*job_.engine, job_.network_of(division, context.rank), job_.data.dataset,
+                              job_.replica_options(plan, division, context.rank), std::move(channels));
+    return parallel::telling_failure(context, [&]() -> std::string {
       parallel::Shares shares = parallel::first_shares(plan, replica, job_.least_share());
       replica.trainer().load_state(job_.state);
-      if (seat.rank != 0) {
+      if (context.rank != 0) {
         replica.serve();
         return {};
       }
@@ -259,8 +259,8 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
     const std::int64_t fits = predicted_largest_batch(job_.setup.network, work);
     return std::min(images, std::min(most, fits * 4 / 5) * parts);
   }
-  const auto body = [&](const parallel::Seat& seat) {
-    const parallel::ReplicaOptions options = job_.replica_options(plan, {}, seat.rank);
+  const auto body = [&](const parallel::RankContext& context) {
+    const parallel::ReplicaOptions options = job_.replica_options(plan, {}, context.rank);
     return pack_message(largest_that_fits(most, [&](std::int64_t at_once) {
       leave_if_stopped();
       return can_train(*job_.engine, job_.setup.network, options.trainer, job_.state, at_once, images);
@@ -321,14 +321,14 @@ const std::vector<parallel::StageTimes>& Trials::layer_times(const placement::Pl
   options.plan.replicas.front().stages.front() = device;
   options.batch = images;
   options.accumulate = 1;
-  const auto body = [&](const parallel::Seat&) {
+  const auto body = [&](const parallel::RankContext&) {
     return pack_message(times_by_layer(profile_training(job_.setup, options), job_.setup.network));
   };
   return layer_times_[key] = run_apart<std::vector<parallel::StageTimes>>(options.plan, body);
 }
 
 double Trials::loader_images_per_s(double seconds) const {
-  const auto body = [&](const parallel::Seat&) {
+  const auto body = [&](const parallel::RankContext&) {
     parallel::ReplicaOptions options = job_.replica_options(plan_of_one(), {}, 0);
     // One after the other: whoever asks for batches reads along while it waits, which a replica that trains doesn't.
     const int threads = std::max(1, std::exchange(options.loader.threads, 0));

@@ -26,12 +26,12 @@ TensorMap MlpTrainer::gradients() const {
   return map;
 }
 
-Offers MlpTrainer::offers() {
-  Offers offers;
-  offers.exchange = this;
-  offers.ahead = this;
-  if (has_average()) offers.average = this;
-  return offers;
+Capabilities MlpTrainer::capabilities() {
+  Capabilities capabilities;
+  capabilities.exchange = this;
+  capabilities.ahead = this;
+  if (has_average()) capabilities.average = this;
+  return capabilities;
 }
 
 void MlpTrainer::check_batch(const data::Batch& batch) const {

@@ -24,7 +24,7 @@ class MlpTrainer : public Trainer, public ExchangesGradients, public StepsAhead,
   void on_gradient_ready(std::function<void(std::size_t)> callback) override { gradient_ready_ = std::move(callback); }
   std::span<float> gradient(std::size_t index) override;
   TensorMap gradients() const override;
-  Offers offers() override;
+  Capabilities capabilities() override;
 
  protected:
   MlpTrainer(const network::Network& network, const TrainerOptions& options);

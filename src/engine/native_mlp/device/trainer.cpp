@@ -176,10 +176,10 @@ void DeviceTrainer::apply(double learning_rate) {
   accelerator_->finish();
 }
 
-Offers DeviceTrainer::offers() {
-  Offers offers = MlpTrainer::offers();
-  offers.device = this;
-  return offers;
+Capabilities DeviceTrainer::capabilities() {
+  Capabilities capabilities = MlpTrainer::capabilities();
+  capabilities.device = this;
+  return capabilities;
 }
 
 StepReport DeviceTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {

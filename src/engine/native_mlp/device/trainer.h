@@ -32,7 +32,7 @@ class DeviceTrainer : public MlpTrainer, public ReportsDevice {
   void load_state(const TensorMap& state) override;
   TensorMap optimizer_state() const override;
   void load_optimizer_state(const TensorMap& state) override;
-  Offers offers() override;
+  Capabilities capabilities() override;
 
   StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override;
   StepReport settle_steps() override { return steps_.settle(); }

@@ -38,9 +38,9 @@ class Connection {
   /// Waits for the first byte of a request. False where none comes: the client has closed, or was idle for too long,
   /// or the server is ending and nothing is on its way.
   bool wait_for_request();
-  /// Up to `size` bytes; 0 at the end, -1 for trouble, a request that takes too long, and a head that is too large.
+  /// Up to `size` bytes; 0 at the end, -1 after an error, a request that takes too long, and a head that is too large.
   ssize_t read(char* to, std::size_t size);
-  /// -1 for trouble and an answer that takes too long.
+  /// -1 after an error and an answer that takes too long.
   ssize_t write(const char* from, std::size_t size);
 
   /// What is read from now on is the body.

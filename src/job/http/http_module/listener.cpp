@@ -27,19 +27,19 @@ Addresses addresses_of(const std::string& host, int port) {
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int trouble = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
-  if (trouble != 0) {
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
+  if (error != 0) {
     throw Error(
         fmt::format("'{}' is no address of this machine ({}); give --host 127.0.0.1 for this machine alone, or "
                     "0.0.0.0 for everybody who can reach it",
-                    host, gai_strerror(trouble)));
+                    host, gai_strerror(error)));
   }
   return {found, freeaddrinfo};
 }
 
 /// Of the first address that can be listened on; invalid where there is none, with errno set.
 Descriptor bound_socket(const addrinfo* addresses) {
-  int trouble = 0;
+  int error = 0;
   for (const addrinfo* one = addresses; one != nullptr; one = one->ai_next) {
     Descriptor socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol));
     const int on = 1;
@@ -48,14 +48,14 @@ Descriptor bound_socket(const addrinfo* addresses) {
         listen(socket.get(), SOMAXCONN) == 0) {
       return socket;
     }
-    if (trouble == 0) trouble = errno;
+    if (error == 0) error = errno;
   }
-  errno = trouble;
+  errno = error;
   return {};
 }
 
-std::string advice_for(int trouble) {
-  switch (trouble) {
+std::string advice_for(int error) {
+  switch (error) {
     case EADDRINUSE:
       return "another program listens there; choose another --port, or 0 for any that is free";
     case EACCES:
@@ -81,8 +81,8 @@ Listener::Listener(const std::string& host, int port) {
   const Addresses addresses = addresses_of(host, port);
   socket_ = bound_socket(addresses.get());
   if (!socket_.valid()) {
-    const int trouble = errno;
-    throw Error(fmt::format("can't listen on {}:{}: {}; {}", host, port, std::strerror(trouble), advice_for(trouble)));
+    const int error = errno;
+    throw Error(fmt::format("can't listen on {}:{}: {}; {}", host, port, std::strerror(error), advice_for(error)));
   }
   port_ = port_of(socket_);
 }

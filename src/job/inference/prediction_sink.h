@@ -1,0 +1,57 @@
+// What becomes of the predictions of a network: a sink for each kind of prediction that was asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "task/inference/infer.h"
+
+namespace evener::job {
+
+class PredictionSink {
+ public:
+  virtual ~PredictionSink() = default;
+  /// A prediction, in the order of the samples. Throws Error where it can't be written.
+  virtual void take(const task::Prediction& prediction) = 0;
+  /// All are answered: writes what is left. Throws Error where something could not be written.
+  virtual void finish() {}
+  /// Whether it tells each prediction: progress beside that would disturb.
+  virtual bool tells_each() const { return false; }
+  /// What was found so far, beside how many images were looked at: "3 boxes found"; "" = nothing that is worth a word.
+  virtual std::string found_text() const { return ""; }
+};
+
+/// Gives each prediction to all of its sinks, in the order in which they were added.
+class PredictionSinks : public task::InferObserver {
+ public:
+  /// Makes a sink of that kind, which lives as long as this.
+  template <class Sink, class... Arguments>
+  Sink& add(Arguments&&... arguments) {
+    auto sink = std::make_unique<Sink>(std::forward<Arguments>(arguments)...);
+    Sink& added = *sink;
+    sinks_.push_back(std::move(sink));
+    return added;
+  }
+
+  void on_prediction(const task::Prediction& prediction) override {
+    times_s_.push_back(now_s() - begin_s_);
+    for (const auto& sink : sinks_) sink->take(prediction);
+  }
+  void finish() {
+    for (const auto& sink : sinks_) sink->finish();
+  }
+
+  const std::vector<std::unique_ptr<PredictionSink>>& sinks() const { return sinks_; }
+  /// Seconds since these were made, of each prediction.
+  const std::vector<double>& times_s() const { return times_s_; }
+
+ private:
+  std::vector<std::unique_ptr<PredictionSink>> sinks_;
+  const double begin_s_ = now_s();
+  std::vector<double> times_s_;
+};
+
+}  // namespace evener::job

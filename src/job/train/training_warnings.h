@@ -1,0 +1,18 @@
+// What is wrong with a training, or with what it was given, as far as its figures tell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/record.h"
+#include "task/training/train.h"
+
+namespace evener::job {
+
+/// A sentence for each warning about a training, which says what it is by and what to do about it: a loss that rises,
+/// validation no better than always the largest class, a detector that finds the same box in blank images, training far
+/// above validation, test far from validation, classes of few images or out of balance, images that are both in
+/// training and in validation or test. Empty where there is none.
+std::vector<std::string> training_warnings(const task::TrainSetup& setup, const task::TrainResult& result);
+
+}  // namespace evener::job

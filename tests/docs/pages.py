@@ -156,14 +156,11 @@ def comparable(line):
 def first_missing(shown, output):
     """The first (number, line) of those shown that isn't in the output behind the one before; None if all are.
 
-    "..." stands for lines that are left out, at the end of a line for the rest of that line.
+    A line may be shown up to one of its blanks, with or without " ..." for the rest; "..." alone stands for lines left out.
     """
-    rest = iter([comparable(line) for line in output.splitlines()])
+    rest = iter([comparable(line) + " " for line in output.splitlines()])
     for number, line in shown:
-        wanted = comparable(line)
-        if wanted == "...":
-            continue
-        begin = wanted[:-4] if wanted.endswith(" ...") else None
-        if not any(got == wanted or (begin and got.startswith(begin)) for got in rest):
+        wanted = comparable(line).removesuffix("...").strip()
+        if wanted and not any(got.startswith(wanted + " ") or got == comparable(line) + " " for got in rest):
             return number, line
     return None

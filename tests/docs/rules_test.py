@@ -77,12 +77,13 @@ class ConsoleBlocks(unittest.TestCase):
         self.assertEqual(self.problems("$ ls"), [])
         self.assertEqual(self.problems("$ (exit 3)\n(exit code 3)"), [])
         self.assertEqual(self.problems("$ sleep 60 &\n$ echo b\nb", longest_s=20), [])
-        self.assertEqual(self.problems("$ echo a long line\na ..."), [])
+        self.assertEqual(self.problems("$ echo a long line; echo b...; echo another long line\na ...\nb...\nanother long"), [])
 
     def test_a_line_that_does_not_come_is_found(self):
         self.assert_finds("line 8 is not in its output (or not in this order): two", "$ ./evener one\none\ntwo")
         self.assert_finds("line 8 is not in its output", "$ echo a; echo b\nb\na")
-        self.assert_finds("line 7 is not in its output", "$ echo one of two\none")
+        self.assert_finds("line 7 is not in its output", "$ echo onetwo\none")
+        self.assert_finds("line 7 is not in its output", "$ echo one two\ntwo")
         self.assert_finds("line 9 is not in its output", "$ echo a\na\n...\nb")
 
     def test_another_exit_code_is_found(self):

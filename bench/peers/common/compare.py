@@ -13,12 +13,20 @@ LEAST_ROUNDS = 6  # below, the range of the ratios is told and nothing is judged
 
 @dataclass
 class Comparison:
-    """Rates (larger is better) of both sides, one per round, and how often the others' rate ours is."""
+    """What both sides came to, one value per round, and how many times as good as the other's ours is. The fields up to `better`
+    are what --record writes down beside the figures; without a job a comparison isn't recorded."""
 
-    label: str
+    label: str  # short, for the table on stdout
     unit: str
-    target: float | None  # None: the ratio is told, not judged
+    target: float | str | None  # of the ratio; a text is judged by the experiment; None: the ratio is told, not judged
     goal: float | None = None  # beyond the target; named, not judged as one
+    job: str = ""
+    against: str = ""  # the other software; "evener, ..." is ourselves in another way
+    precision: str = ""
+    against_precision: str = ""  # empty: the same
+    threads: int | None = None  # of both sides, where they aren't all that the run was given
+    better: str = "higher"  # or "lower", of values such as bytes: the ratio is the other's value over ours then
+    note: str = ""  # what a reader of the row has to know
     ours: list = field(default_factory=list)
     peer: list = field(default_factory=list)
     order: list = field(default_factory=list)  # which side began each round
@@ -31,13 +39,35 @@ class Comparison:
     goal_verdict: str = ""
 
     def json(self):
-        return {**asdict(self), "ratios": [a / b for a, b in zip(self.ours, self.peer)]}
+        return {**asdict(self), "ratios": ratios(self)}
 
 
-def rounds(context, label, unit, target, ours, peer, goal=None):
+@dataclass
+class Figure:
+    """A value of ours that has no other side, as --record writes it down."""
+
+    job: str
+    unit: str
+    value: float
+    target: float | None = None
+    verdict: str = ""
+    better: str = "higher"  # or "lower"
+    precision: str = ""
+    interval: tuple | None = None  # of 95 %
+    range: tuple = ()
+    rounds: int | None = None
+    against: str = ""  # only where both values are known, and no ratio makes sense
+    against_value: float | None = None
+    note: str = ""
+
+    def json(self):
+        return asdict(self)
+
+
+def rounds(context, label, unit, target, ours, peer, goal=None, **about):
     """Calls ours() and peer() once per round, in an order that alternates from a seeded start. Each returns a rate, or a
-    rate and a list of remarks."""
-    comparison = Comparison(label, unit, target, goal)
+    rate and a list of remarks. `about`: further fields of the comparison."""
+    comparison = Comparison(label, unit, target, goal, **about)
     first = random.Random(f"{context.seed} {label}").randrange(2)
     for index in range(context.runs):
         sides = [("ours", ours), ("peer", peer)]
@@ -67,26 +97,32 @@ def interleaved(context, unit, sides):
     return rates
 
 
-def of_rates(label, unit, target, ours, peer, goal=None):
-    """A comparison of two sides that were measured in the same rounds."""
-    comparison = Comparison(label, unit, target, goal, ours=ours, peer=peer)
+def of_rates(label, unit, target, ours, peer, goal=None, **about):
+    """A comparison of two sides that were measured in the same rounds. `about`: further fields of it."""
+    comparison = Comparison(label, unit, target, goal, ours=ours, peer=peer, **about)
     judge(comparison)
     return comparison
 
 
+def ratios(comparison):
+    """Of each round; above 1 ours is the better one."""
+    pairs = zip(comparison.ours, comparison.peer)
+    return [ours / peer if comparison.better == "higher" else peer / ours for ours, peer in pairs]
+
+
 def judge(comparison):
     """The median of the rounds' ratios, its interval, and what that says of the target and the goal."""
-    ratios = [ours / peer for ours, peer in zip(comparison.ours, comparison.peer)]
-    comparison.ratio = statistics.median(ratios)
-    comparison.range = (min(ratios), max(ratios))
-    comparison.interval = interval(ratios)
+    values = ratios(comparison)
+    comparison.ratio = statistics.median(values)
+    comparison.range = (min(values), max(values))
+    comparison.interval = interval(values)
     comparison.verdict = verdict(comparison.interval, comparison.target)
     comparison.goal_verdict = verdict(comparison.interval, comparison.goal)
 
 
 def verdict(between, target):
     """met: the whole interval is at the target or above it; missed: all of it lies below; else undecided."""
-    if target is None:
+    if target is None or isinstance(target, str):
         return ""
     if between is None:
         return f"not judged: needs {LEAST_ROUNDS} rounds"

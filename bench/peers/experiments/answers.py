@@ -3,8 +3,11 @@
 import json
 import math
 
+from common import compare
+
 TITLE = "The answers of every network of the zoo at 128, 224 and 512 pixels: evener, PyTorch, ONNX Runtime on the export"
 NEEDS_PEERS = True
+THEME = "inference"
 
 NETWORKS = ("resnet18", "resnet34", "resnet50", "mobilenet_v2", "mobilenet_v3_large", "efficientnet_b0") + tuple(
     f"resnet{depth}" for depth in (20, 32, 44, 56)
@@ -19,7 +22,16 @@ def run(context):
     networks += DETECTORS
     print(f"{'network':<30}{'pixels':>7}{'PyTorch':>12}{'ONNX Runtime':>14}   target {TARGET:g}", flush=True)
     results = [of_network(context, network, size) for network in networks for size in sizes]
-    return {"target": TARGET, "differences": results}
+    return {"target": TARGET, "differences": results, "figures": [figure(results, side) for side in ("pytorch", "onnxruntime")]}
+
+
+def figure(results, side):
+    """The largest difference of all networks and sizes."""
+    name = {"pytorch": "PyTorch", "onnxruntime": "ONNX Runtime on the export"}[side]
+    largest = max(one[side] for one in results)
+    verdict = "met" if largest <= TARGET else "missed"
+    job = f"Largest difference of a prediction from {name}'s, {len({one['network'] for one in results})} networks"
+    return compare.Figure(job, "of the largest value", largest, TARGET, verdict, better="lower", precision="fp32").json()
 
 
 def of_network(context, network, size):

@@ -4,6 +4,7 @@ from common import compare, training
 
 TITLE = "Convolutions chosen for each layer against direct ones: images/s of training steps, fp32"
 NEEDS_PEERS = False
+THEME = "training"
 
 # Networks with layers that can take Winograd's kernels; the others compute the same either way.
 WORKS = [
@@ -25,7 +26,15 @@ def run(context):
 
         comparisons.append(
             compare.rounds(
-                context, work.model, "images/s", 0.98, ours=lambda: rate("auto"), peer=lambda: rate("direct")
+                context,
+                work.model,
+                "images/s",
+                0.98,
+                ours=lambda: rate("auto"),
+                peer=lambda: rate("direct"),
+                job=work.job,
+                against="evener, --convolution direct",
+                precision="fp32",
             )
         )
     print(compare.table(comparisons, "direct"), flush=True)

@@ -4,6 +4,7 @@ from common import compare
 
 TITLE = "JPEG files of 500x375 pixels brought to 3x224x224: images/s of reading, decoding and resizing, all cores"
 NEEDS_PEERS = True
+THEME = "reading"
 
 SIZE = "224x224"
 TARGETS = {"exact": 1.3, "fast": 2.0}
@@ -24,6 +25,10 @@ def run(context):
                     target,
                     ours=lambda: evener_rate(context, folder, mode),
                     peer=lambda: context.peer("pytorch_load.py", folder, "--size", SIZE, "--workers", context.threads)["images_per_s"],
+                    job="JPEG files of 500x375 read, decoded and resized to 224x224",
+                    against="torchvision",
+                    precision=f"{mode} decoding",
+                    against_precision="exact decoding",
                 )
             )
     print(compare.table(comparisons, "torchvision 0.26"), flush=True)

@@ -8,9 +8,12 @@ from common.context import Failure
 
 TITLE = "Faces on photos of about 1 megapixel: photos/s of reading, finding (MTCNN) and embedding (InceptionResnetV1)"
 NEEDS_PEERS = True
+THEME = "faces"
+ENVIRONMENT = {"EVENER_PHOTOS": "a:b"}
 
 TARGET, GOAL = 5.0, 8.0
 WORKERS_TARGET = 1.8
+JOB = "Faces found and embedded, photos of 1 megapixel"
 
 
 def run(context):
@@ -47,6 +50,10 @@ def run(context):
                     ours=lambda: ours(context.threads, precision),
                     peer=theirs,
                     goal=GOAL,
+                    job=JOB,
+                    against="facenet-pytorch",
+                    precision=precision,
+                    against_precision="fp32",  # it has no other; ours finds faces in fp32 always, and embeds them in `precision`
                 )
             )
         print(compare.table(comparisons, "facenet-pytorch 2.6"), flush=True)
@@ -57,6 +64,10 @@ def run(context):
             WORKERS_TARGET,
             ours=lambda: ours(2, context.precision),
             peer=lambda: ours(1, context.precision),
+            job=f"{JOB}, 2 workers",
+            against="evener, 1 worker",
+            precision=context.precision,
+            threads=2,
         )
         print(compare.table([workers], "1 worker"), flush=True)
     comparisons.append(workers)

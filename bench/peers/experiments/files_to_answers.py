@@ -3,11 +3,12 @@ what reading adds to computing while a core is free."""
 
 import statistics
 
-from common import compare
+from common import compare, training
 from common.context import say
 
 TITLE = "From JPEG files of 500x375 pixels to answers: images/s of ResNet-18 and MobileNetV2 at 224x224"
 NEEDS_PEERS = True
+THEME = "inference"
 
 TARGET = 2.0
 SHARE_TARGET = 0.05  # of the time, that reading may add while a core is free
@@ -22,10 +23,17 @@ def run(context):
         context.peer("pytorch_load.py", folder, "--make", images)
         comparisons = [against_torchvision(context, folder, name, p) for name in networks for p in context.precisions]
         print(compare.table(comparisons, "torchvision 0.26"), flush=True)
-        shares = {}
+        shares, figures = {}, []
         if context.threads > 1:
-            shares = {precision: reading_shares(context, folder, precision) for precision in context.precisions}
-    return {"images": images, "comparisons": [one.json() for one in comparisons], "reading_shares": shares}
+            for precision in context.precisions:
+                shares[precision], figure = reading_shares(context, folder, precision)
+                figures.append(figure)
+    return {
+        "images": images,
+        "comparisons": [one.json() for one in comparisons],
+        "reading_shares": shares,
+        "figures": figures,
+    }
 
 
 def against_torchvision(context, folder, network, precision):
@@ -37,6 +45,9 @@ def against_torchvision(context, folder, network, precision):
         TARGET,
         ours=lambda: evener(context, folder, network, precision, context.threads, seconds=0)["images_per_s"],
         peer=lambda: context.peer("files_peers.py", folder, *words)["images_per_s"],
+        job=f"JPEG files of 500x375 to predictions, {training.NAMES[network]} at 224x224",
+        against="torchvision",
+        precision=precision,
     )
 
 
@@ -63,4 +74,13 @@ def reading_shares(context, folder, precision):
         f"target below {100 * SHARE_TARGET:.0f} % {word}",
         flush=True,
     )
-    return shares
+    figure = compare.Figure(
+        "Reading JPEG files, time added to ResNet-18 with a core free",
+        *("%", 100 * statistics.median(shares), 100 * SHARE_TARGET, word),
+        better="lower",
+        precision=precision,
+        interval=between and tuple(100 * value for value in between),
+        range=(100 * min(shares), 100 * max(shares)),
+        rounds=len(shares),
+    )
+    return shares, figure.json()

@@ -8,6 +8,7 @@ from common.context import say
 
 TITLE = "ResNet-18, input 1x48x64: shares 4:1 to 32:1 with a device of an eighth of the speed; two devices, images/s"
 NEEDS_PEERS = False
+THEME = "replicas"
 
 HELPED = "cpu/t1+cpu/t1@0.125"
 FACTORS = (4, 8, 16, 32)
@@ -32,7 +33,10 @@ def run(context):
         say(f"  {name}: {statistics.median(values):.1f} images/s")
 
     def against(label, target, ours, peer):
-        return compare.of_rates(label, "images/s", target, rates[ours], rates[peer])
+        about = {"job": f"ResNet-18 training, 1x48x64, {HELPED}, {ours}", "against": f"evener, {peer}"}
+        if ours.startswith("2 devices"):
+            about["job"] = f"ResNet-18 training, 1x48x64, {ours}"
+        return compare.of_rates(label, "images/s", target, rates[ours], rates[peer], precision=context.precision, **about)
 
     best = max(FACTORS, key=lambda factor: statistics.median(rates[f"shares {factor}:1"]))
     comparisons = [

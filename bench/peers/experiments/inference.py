@@ -1,16 +1,18 @@
 """Running trained classifiers: images per second of the network alone, against OpenVINO's benchmark_app, ONNX Runtime,
 PyTorch and ncnn."""
 
-from common import compare
+from common import compare, training
 from common.context import say
 
 TITLE = "Inference at 224x224 from memory: ResNet-18 and MobileNetV2"
 NEEDS_PEERS = True
+THEME = "inference"
 
 # What the peer is and computes, and the least ratio: OpenVINO at our precision, the others at fp32 against our best. ncnn
 # has no target: it is beside them for its Winograd convolutions.
 SAME_PRECISION_TARGET = 0.97
 BEST_PRECISION_TARGETS = {"onnxruntime": 1.7, "pytorch": 2.2, "ncnn": None}
+SOFTWARE = {"openvino": "OpenVINO's benchmark_app", "onnxruntime": "ONNX Runtime", "pytorch": "PyTorch", "ncnn": "ncnn"}
 
 
 def run(context):
@@ -22,6 +24,11 @@ def run(context):
             for batch in (16,) if context.quick else (1, 16):
                 results += of_batch(context, network, onnx, batch)
     return {"comparisons": [comparison.json() for comparison in results]}
+
+
+def job(network, batch):
+    """What results/ calls it."""
+    return f"{training.NAMES[network]} inference, 3x224x224, batch {batch}"
 
 
 def seconds_of_a_run(context):
@@ -64,12 +71,29 @@ def of_batch(context, network, onnx, batch):
             SAME_PRECISION_TARGET,
             rates[f"evener {precision}"],
             rates[f"openvino {precision}"],
+            job=job(network, batch),
+            against=SOFTWARE["openvino"],
+            precision=precision,
         )
         for precision in context.precisions
     ]
     print(compare.table(comparisons, "benchmark_app"), flush=True)
     for software, target in BEST_PRECISION_TARGETS.items():
-        comparison = compare.of_rates(f"{network} {batch}", "images/s", target, best, rates[software])
-        print(compare.table([comparison], software), flush=True)
-        comparisons.append(comparison)
+        about = {"job": job(network, batch), "against": SOFTWARE[software], "against_precision": "fp32"}
+        unequal = context.precision != "fp32"
+        # Both at fp32, which has a target only where our best is fp32, too.
+        if "fp32" in context.precisions:
+            comparisons.append(
+                compare.of_rates(
+                    *(f"{network} {batch} fp32", "images/s", None if unequal else target, rates["evener fp32"], rates[software]),
+                    precision="fp32",
+                    **about,
+                )
+            )
+            print(compare.table(comparisons[-1:], software), flush=True)
+        if unequal:
+            comparisons.append(
+                compare.of_rates(f"{network} {batch}", "images/s", target, best, rates[software], precision=context.precision, **about)
+            )
+            print(compare.table(comparisons[-1:], f"{software} fp32"), flush=True)
     return comparisons

@@ -7,6 +7,7 @@ from common.context import say
 
 TITLE = "Reading and decoding PNG files: share of an epoch of ResNet-34 at 1x148x197"
 NEEDS_PEERS = False
+THEME = "reading"
 
 TARGET = 0.02  # of an epoch
 BATCH = 32
@@ -35,7 +36,8 @@ def run(context):
     for epoch, values in shares.items():
         verdicts[epoch] = judged(values)
         print(f"{epoch + ' epoch':<14}{100 * statistics.median(values):>8.2f} %   {verdicts[epoch]}", flush=True)
-    return {"images": images, "target": TARGET, "shares": shares, "verdicts": verdicts, "records": records}
+    figures = [figure(context, epoch, values) for epoch, values in shares.items()]
+    return {"figures": figures, "images": images, "target": TARGET, "shares": shares, "verdicts": verdicts, "records": records}
 
 
 def epoch_shares(record):
@@ -52,9 +54,26 @@ def epoch_shares(record):
     return first, waited(epochs[1]) / epochs[1]["seconds"]
 
 
-def judged(values):
-    """Met when the whole interval lies below the target, missed when none of it does: small is good here."""
+def figure(context, epoch, values):
     between = compare.interval(values)
-    word = compare.verdict(between and [-value for value in reversed(between)], -TARGET)
+    return compare.Figure(
+        f"PNG masks read and decoded, share of the {epoch} epoch of ResNet-34",
+        *("%", 100 * statistics.median(values), 100 * TARGET, verdict(between)),
+        better="lower",
+        precision=context.precision,
+        interval=between and tuple(100 * value for value in between),
+        range=(100 * min(values), 100 * max(values)),
+        rounds=len(values),
+    ).json()
+
+
+def verdict(between):
+    """Met when the whole interval lies below the target, missed when none of it does: small is good here."""
+    return compare.verdict(between and [-value for value in reversed(between)], -TARGET)
+
+
+def judged(values):
+    between = compare.interval(values)
+    word = verdict(between)
     spread = compare.spread_text(between, (min(values), max(values)), digits=2, scale=100)
     return f"{spread} %   target below {100 * TARGET:.0f} % {word}"

@@ -8,6 +8,8 @@ from common import compare
 
 TITLE = "MLP 784-H-10, native engine: threads and processes 1 to 16, batch 16 to 512, hidden 256 and 500"
 NEEDS_PEERS = False
+THEME = "replicas"
+ENVIRONMENT = {"EVENER_MNIST": "mnist/"}
 
 WORKERS = (1, 2, 4, 8, 16)
 # A larger batch makes fewer steps, so each has to be longer; from some size on only momentum helps.
@@ -70,7 +72,12 @@ def too_many(axis, rates, context):
     slowest = min((count for count in WORKERS if count > context.threads), key=middle.get)
     best = max(middle, key=middle.get)
     sides = (rates[f"{axis} {slowest}"], rates[f"{axis} {best}"])
-    comparison = compare.of_rates(axis, "images/s", 0.9, *sides)
+    comparison = compare.of_rates(
+        *(axis, "images/s", 0.9, *sides),
+        job=f"MLP 784-256-10 training, batch 64, {slowest} {axis}",
+        against=f"evener, {best} {axis}",
+        precision="fp32",
+    )
     comparison.notes.append(f"{axis}: {slowest}, the slowest with more than {context.threads}, against {best}, the fastest")
     return comparison
 

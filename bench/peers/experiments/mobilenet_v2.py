@@ -4,6 +4,7 @@ from common import training
 
 TITLE = "MobileNetV2, 9 classes, input 3x224x224, batch 32: images/s of training steps, all cores"
 NEEDS_PEERS = True
+THEME = "training"
 
 
 def run(context):

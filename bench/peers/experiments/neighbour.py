@@ -18,6 +18,7 @@ from . import inference, mlp, ssdlite
 
 TITLE = "All cores beside one busy loop, and beside others: images/s"
 NEEDS_PEERS = True
+THEME = "robustness"
 
 LEFT, GOAL = 0.65, 0.72  # of the quiet speed beside one loop; two cores have 0.75
 REPLICAS_LEFT = 0.6
@@ -28,6 +29,11 @@ BUSY = "while :; do :; done"
 COMES_AND_GOES = f'while :; do timeout 1 sh -c "{BUSY}"; sleep 1; done'
 RESNET34 = training.Work("resnet34", 1, 64, 64, batch=32, classes=9)
 EPOCHS = 2  # of the perceptron
+LOADS = {
+    "two": "beside two busy loops",
+    "on/off": "beside a loop that comes and goes",
+    "quota": "with a quota of half a CPU less",
+}
 
 
 @dataclass
@@ -36,6 +42,8 @@ class Job:
     ours: Callable  # placement -> images/s
     peer: Callable  # -> images/s, in PyTorch
     replicas: bool = False  # also as a process for each core
+    work: str = ""  # what results/ calls it
+    precision: str = "fp32"
 
 
 @contextlib.contextmanager
@@ -84,6 +92,8 @@ def training_job(context, name, work, precision, replicas=False):
         lambda on: training.evener(context, work, precision, steps, [], on=on)[0],
         lambda: training.pytorch(context, work, precision, "channels_last", steps, []),
         replicas,
+        work.job,
+        precision,
     )
 
 
@@ -94,6 +104,7 @@ def inference_job(context, folder):
         "ResNet-18 inference fp32",
         lambda on: inference.our_rate(context, "resnet18", 16, "--precision", "fp32", on=on),
         lambda: inference.peer_rate(context, "pytorch", "resnet18", onnx, 16, "fp32"),
+        work=inference.job("resnet18", 16),
     )
 
 
@@ -112,7 +123,7 @@ def perceptron_job(context, folder):
         words = ("--library", "pytorch", "--hidden", mlp.HIDDEN, "--threads", context.threads)
         return context.peer("mlp_train.py", *words, *work)["images_per_s"]
 
-    return Job("MLP fp32", ours, peer, replicas=True)
+    return Job("MLP fp32", ours, peer, replicas=True, work=mlp.JOB)
 
 
 def jobs(context, folder):
@@ -147,16 +158,18 @@ def beside_one_loop(context, job):
     rates = compare.interleaved(context, "images/s", sides)
     say(f"  {job.name}: " + ", ".join(f"{name} {statistics.median(values):.2f}" for name, values in rates.items()))
 
-    def ratio(label, target, ours, peer):
-        return compare.of_rates(label, "images/s", target, rates[ours], rates[peer])
+    def ratio(label, target, ours, peer, against, of=job.work, goal=None):
+        about = {"job": f"{of}, beside one busy loop", "against": against, "precision": job.precision}
+        return compare.of_rates(label, "images/s", target, rates[ours], rates[peer], goal=goal, **about)
 
     comparisons = [
-        compare.of_rates("left", "images/s", LEFT, rates["busy"], rates["quiet"], goal=GOAL),
-        ratio("/t1", 1.0, "busy", "one thread"),
-        ratio("/PyTorch", OF_PEER, "busy", "PyTorch"),
+        ratio("left", LEFT, "busy", "quiet", "evener, quiet", goal=GOAL),
+        ratio("/t1", 1.0, "busy", "one thread", "evener, cpu/t1 beside it"),
+        ratio("/PyTorch", OF_PEER, "busy", "PyTorch", "PyTorch beside it"),
     ]
     if job.replicas:
-        comparisons.append(ratio("replicas", REPLICAS_LEFT, "replicas", "replicas quiet"))
+        of = f"{job.work}, a process for each core"
+        comparisons.append(ratio("replicas", REPLICAS_LEFT, "replicas", "replicas quiet", "evener, quiet", of=of))
     print(f"{job.name}\n{compare.table(comparisons, 'against')}", flush=True)
     return rates, comparisons
 
@@ -197,7 +210,14 @@ def beside_other_loads(context):
     for name, (left, _) in sides.items():
         if name == "quiet":
             continue
-        comparisons.append(compare.of_rates(name, "images/s", round(OF_WHAT_IS_LEFT * left, 3), rates[name], rates["quiet"]))
+        comparisons.append(
+            compare.of_rates(
+                *(name, "images/s", round(OF_WHAT_IS_LEFT * left, 3), rates[name], rates["quiet"]),
+                job=f"{RESNET34.job}, {LOADS[name]}",
+                against="evener, quiet",
+                precision="fp32",
+            )
+        )
         comparisons[-1].notes.append(f"{name}: {left:.3f} of the machine is left, the target is {OF_WHAT_IS_LEFT} of that")
     print("ResNet-34 fp32 beside other loads: two loops; one that comes and goes each second; a quota of half a CPU less\n"
           + compare.table(comparisons, "quiet"), flush=True)  # fmt: skip
@@ -218,5 +238,5 @@ def run(context):
           "beside it; replicas: as left, of a process for each core", flush=True)  # fmt: skip
     return {
         "rates": everything,
-        "comparisons": {name: [one.json() for one in some] for name, some in comparisons.items()},
+        "comparisons": [{"work": name, **one.json()} for name, some in comparisons.items() for one in some],
     }

@@ -11,11 +11,18 @@ import pathlib
 import shutil
 import statistics
 
-from common import environment
+from common import compare, environment
 from common.context import Failure, say
 
 TITLE = "Own photos: MobileNetV2 on folders of photos and SSDLite on images with boxes, no option but data and weights"
 NEEDS_PEERS = False  # ONNX Runtime, in the other software's environment, is a step of the chain where it is there
+THEME = "training"
+ENVIRONMENT = {
+    "EVENER_ANTS_BEES": "ants_bees/",
+    "EVENER_MOBILENET_V2": "mobilenet_v2.tflite",
+    "EVENER_BACKBONE": "backbone.tflite",
+    "EVENER_BCCD": "BCCD/",
+}
 
 SEEDS = (1, 2, 3, 4, 5)
 ACCURACY_MEAN, ACCURACY_LEAST = 0.95, 0.93
@@ -27,17 +34,17 @@ PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 def run(context):
     photos, boxes = named("EVENER_ANTS_BEES"), named("EVENER_BCCD")
     weights = named("EVENER_MOBILENET_V2") or "imagenet"
-    result = {"targets": []}
+    result = {"figures": []}
     with context.folder() as name:
         folder = pathlib.Path(name)
         if photos:
-            result |= {"trainings": trainings(context, folder, photos, weights, result["targets"])}
-            result |= {"chain": chain(context, folder, photos)}
+            result |= {"trainings": trainings(context, folder, photos, weights, result["figures"])}
+            result |= {"chain": chain(context, folder, photos, result["figures"])}
         else:
             print("folders of photos: not measured, for EVENER_ANTS_BEES names none", flush=True)
         if boxes:
             backbone = named("EVENER_BACKBONE") or weights
-            result |= {"detector": detector(context, folder, boxes, backbone, result["targets"])}
+            result |= {"detector": detector(context, folder, boxes, backbone, result["figures"])}
         else:
             print("images with boxes: not measured, for EVENER_BCCD names none", flush=True)
     return result
@@ -54,10 +61,10 @@ def named(variable):
     return path
 
 
-def judged(targets, what, value, target, is_met, text):
-    """Says one target and keeps it."""
-    verdict = "met" if is_met else "missed"
-    targets.append({"what": what, "value": value, "target": target, "verdict": verdict})
+def judged(targets, figure, what, is_met, text):
+    """Says one target and keeps it as a figure, whose job and verdict it completes."""
+    figure.verdict = verdict = "met" if is_met else "missed"
+    targets.append(figure.json())
     print(f"  {what}: {text}: {verdict}", flush=True)
 
 
@@ -91,18 +98,19 @@ def trainings(context, folder, photos, weights, targets):
         )
     accuracies, seconds, peaks = ([one[name] for one in results] for name in ("accuracy", "seconds", "peak_bytes"))
     mean, least = statistics.mean(accuracies), min(accuracies)
-    judged(targets, "mean accuracy", mean, ACCURACY_MEAN, mean >= ACCURACY_MEAN,
-           f"{100 * mean:.1f} % (target {100 * ACCURACY_MEAN:.0f} %)")  # fmt: skip
-    judged(targets, "least accuracy", least, ACCURACY_LEAST, least >= ACCURACY_LEAST,
-           f"{100 * least:.1f} % (target {100 * ACCURACY_LEAST:.0f} %)")  # fmt: skip
-    judged(targets, "time of a training", max(seconds), SECONDS, max(seconds) < SECONDS,
-           f"{min(seconds):.0f} to {max(seconds):.0f} s (target below {SECONDS} s)")  # fmt: skip
-    judged(targets, "peak memory", max(peaks), BYTES, max(peaks) <= BYTES,
-           f"{max(peaks) / 1e9:.2f} GB (target {BYTES / 1e9:.1f} GB)")  # fmt: skip
+    ants_bees = "MobileNetV2 on photos of ants and bees"
+    judged(targets, compare.Figure(f"{ants_bees}, mean accuracy of {len(results)}", "%", 100 * mean, 100 * ACCURACY_MEAN),
+           "mean accuracy", mean >= ACCURACY_MEAN, f"{100 * mean:.1f} % (target {100 * ACCURACY_MEAN:.0f} %)")  # fmt: skip
+    judged(targets, compare.Figure(f"{ants_bees}, least accuracy of {len(results)}", "%", 100 * least, 100 * ACCURACY_LEAST),
+           "least accuracy", least >= ACCURACY_LEAST, f"{100 * least:.1f} % (target {100 * ACCURACY_LEAST:.0f} %)")  # fmt: skip
+    judged(targets, compare.Figure(f"{ants_bees}, longest training", "s", max(seconds), SECONDS, better="lower"),
+           "time of a training", max(seconds) < SECONDS, f"{min(seconds):.0f} to {max(seconds):.0f} s (target below {SECONDS} s)")  # fmt: skip
+    judged(targets, compare.Figure(f"{ants_bees}, peak memory", "GB", max(peaks) / 1e9, BYTES / 1e9, better="lower"),
+           "peak memory", max(peaks) <= BYTES, f"{max(peaks) / 1e9:.2f} GB (target {BYTES / 1e9:.1f} GB)")  # fmt: skip
     return results
 
 
-def chain(context, folder, photos):
+def chain(context, folder, photos, figures):
     """What comes after a training, step by step; ends with whether ONNX Runtime names the same classes as evener."""
     run, others, onnx = folder / f"run-{SEEDS[0]}", folder / "others", folder / "network.onnx"
     others.mkdir()
@@ -144,6 +152,11 @@ def chain(context, folder, photos):
         ours[pathlib.Path(answer["file"]).name] = answer["predictions"][0]["class"]
     same = sum(1 for photo, name in ours.items() if theirs.get(photo) == name)
     verdict = "met" if same == len(ours) == len(theirs) else "missed"
+    figures.append(
+        compare.Figure(
+            "MobileNetV2 on photos of ants and bees, same class in ONNX Runtime", f"of {len(ours)}", same, len(ours), verdict
+        ).json()
+    )
     print(f"  ONNX Runtime names the class that evener does of {same} of {len(ours)} photos (target: all): {verdict}", flush=True)
     return {"steps": steps, "sorted": sorted_photos, "same_classes": same, "photos": len(ours), "verdict": verdict}
 
@@ -160,10 +173,10 @@ def detector(context, folder, boxes, weights, targets):
         raise Failure(f"{boxes} has no part to test on: ImageSets/Main/test.txt of VOC's tree names it")
     found, seconds = record["metrics"]["test_map_50"]["value"], record["times_s"]["total"]
     print(f"  detector: {record['data']['split']['train']} images, {record['memory']['peak_rss_bytes'] / 1e9:.2f} GB", flush=True)
-    judged(targets, "detector's mAP@0.5 on the test part", found, MAP_50, found >= MAP_50,
-           f"{found:.3f} (target {MAP_50})")  # fmt: skip
-    judged(targets, "time of the detector's training", seconds, DETECTOR_SECONDS, seconds <= DETECTOR_SECONDS,
-           f"{seconds / 60:.1f} minutes (target {DETECTOR_SECONDS / 60:.0f})")  # fmt: skip
+    judged(targets, compare.Figure("SSDLite on BCCD, mAP@0.5", "", found, MAP_50),
+           "detector's mAP@0.5 on the test part", found >= MAP_50, f"{found:.3f} (target {MAP_50})")  # fmt: skip
+    judged(targets, compare.Figure("SSDLite on BCCD, training", "minutes", seconds / 60, DETECTOR_SECONDS / 60, better="lower"),
+           "time of the detector's training", seconds <= DETECTOR_SECONDS, f"{seconds / 60:.1f} minutes (target {DETECTOR_SECONDS / 60:.0f})")  # fmt: skip
     return {
         "map_50": found,
         "map": record["metrics"]["test_map"]["value"],

@@ -8,11 +8,13 @@ from common.context import say
 
 TITLE = "ResNet-34 and an MLP, batch 64 in 8 micro-batches: two stages of one thread against one thread, images/s of training steps"
 NEEDS_PEERS = False
+THEME = "replicas"
 
 WORKS = {
     "resnet34": training.Work("resnet34", 1, 96, 96, batch=64, classes=9, steps=10),
     "mlp": training.Work("mlp:784-1024-1024-1024-10", 1, 28, 28, batch=64, classes=10, steps=400, data="synth:digits:26240"),
 }
+JOBS = {"resnet34": "ResNet-34 training, 1x96x96, batch 64", "mlp": "MLP 784-1024-1024-1024-10 training, batch 64"}
 OF_IDEAL = 0.9  # of 2 x one thread x (1 - simulated bubble)
 OF_SIMULATION = 0.10  # that the measured bubble may lie beside the simulated one
 OF_PREDICTION = 0.15  # that a stage's memory may lie beside the predicted one
@@ -45,8 +47,22 @@ def run(context):
             )
         rates = compare.interleaved(context, "images/s", sides)
         for schedule in SCHEDULES:
-            comparisons.append(of_ideal(f"{name} {schedule}", rates[schedule], rates["cpu/t1"], seen[schedule]))
-        comparisons.append(compare.of_rates(f"{name} 2x", "images/s", None, rates["2xcpu/t1"], rates["cpu/t1"]))
+            comparisons.append(
+                of_ideal(
+                    *(f"{name} {schedule}", rates[schedule], rates["cpu/t1"], seen[schedule]),
+                    job=f"{JOBS[name]}, two stages, {schedule}",
+                    against="evener, cpu/t1",
+                    precision=context.precision,
+                )
+            )
+        comparisons.append(
+            compare.of_rates(
+                *(f"{name} 2x", "images/s", None, rates["2xcpu/t1"], rates["cpu/t1"]),
+                job=f"{JOBS[name]}, two replicas",
+                against="evener, cpu/t1",
+                precision=context.precision,
+            )
+        )
         report[name] = {"steps": steps, "rates": rates, "stages": {s: told(name, s, seen[s]) for s in SCHEDULES}}
     comparisons[0].notes.append(
         f"ratios are to cpu/t1; the target is {OF_IDEAL} x 2 x (1 - simulated bubble); 2x: two replicas, no target"
@@ -56,10 +72,10 @@ def run(context):
     return {"works": report, "comparisons": [comparison.json() for comparison in comparisons]}
 
 
-def of_ideal(label, ours, one_thread, records):
+def of_ideal(label, ours, one_thread, records, **about):
     simulated = statistics.median(metric(record, "pipeline_bubble_simulated") for record in records)
     target = round(OF_IDEAL * 2 * (1 - simulated), 2)
-    return compare.of_rates(label, "images/s", target, ours, one_thread)
+    return compare.of_rates(label, "images/s", target, ours, one_thread, **about)
 
 
 def told(name, schedule, records):

@@ -8,8 +8,10 @@ from common.context import say
 
 TITLE = "evener plan: predicted against measured images/s, and the choice against the best"
 NEEDS_PEERS = False
+THEME = "replicas"
 
 WITHIN = 0.15
+NAMES = {"mlp": "an MLP", "resnet18": "ResNet-18", "mobilenet": "MobileNetV2"}
 WORKS = {
     "mlp": ("mlp:784-256-10", "--data", "synth:digits:20000", "--batch", 64),
     "resnet18": ("resnet18", "--data", "synth:masks:1600", "--size", "64x48", "--batch", 32),
@@ -37,16 +39,28 @@ def run(context):
                 say(f"  {name}, round {index + 1} of {context.runs}, {placement}: {predicted[placement][-1]:.4g} images/s"
                     f" predicted ({row['basis']}), {measured[placement][-1]:.4g} measured")  # fmt: skip
         for placement in predicted:
-            predictions.append(prediction(f"{name} {placement}", predicted[placement], measured[placement]))
+            predictions.append(
+                prediction(
+                    *(f"{name} {placement}", predicted[placement], measured[placement]),
+                    job=f"evener plan, speed of {NAMES[name]} on {placement}",
+                    against="evener, measured",
+                    precision=words[-1],
+                )
+            )
         best = max(measured, key=lambda placement: statistics.median(measured[placement]))
         taken = [measured[c][i] for i, c in enumerate(chosen)]
-        choice = compare.of_rates(name, "images/s", 0.97, taken, measured[best])
+        choice = compare.of_rates(
+            *(name, "images/s", 0.97, taken, measured[best]),
+            job=f"evener plan, choice for {NAMES[name]}",
+            against="evener, best placement",
+            precision=words[-1],
+        )
         choice.notes.append(f"{name}: chosen {', '.join(chosen)}; best by its median {best}")
         choice.notes += remarks
         choices.append(choice)
         samples[name] = {"predicted": predicted, "measured": measured, "chosen": chosen}
     print(prediction_table(predictions) + "\n\nThe choice, by its measured rate:\n" + compare.table(choices, "best"), flush=True)
-    return {"samples": samples, "choices": [choice.json() for choice in choices]}
+    return {"samples": samples, "comparisons": [comparison.json() for comparison in [*predictions, *choices]]}
 
 
 def rate(context, words, placement):
@@ -60,9 +74,9 @@ def rate(context, words, placement):
     return training.rate_of(record)
 
 
-def prediction(label, predicted, measured):
+def prediction(label, predicted, measured, **about):
     """Predicted / measured: within 15 % if the whole interval of the median ratio is, missed if none of it is."""
-    comparison = compare.of_rates(label, "images/s", None, predicted, measured)
+    comparison = compare.of_rates(label, "images/s", f"within {100 * WITHIN:.0f} %", predicted, measured, **about)
     if comparison.interval:
         low, high = comparison.interval
         inside = low >= 1 - WITHIN and high <= 1 + WITHIN

@@ -6,6 +6,7 @@ from . import inference
 
 TITLE = "Inference from Python, evener.load(...)(images) in a loop, against evener infer: 224x224, batches of 16"
 NEEDS_PEERS = False
+THEME = "inference"
 
 BATCH = 16
 TARGET = 0.97
@@ -33,4 +34,7 @@ def of_call(context, network, precision, images):
         TARGET,
         ours=lambda: context.module("python_module.py", network, "--images", images, *words, *seconds)["images_per_s"],
         peer=lambda: inference.our_rate(context, network, BATCH, "--precision", precision),
+        job=f"{inference.job(network, BATCH)}, from Python, {images} images a call",
+        against="evener infer",
+        precision=precision,
     )

@@ -7,6 +7,7 @@ from common.context import say
 
 TITLE = "ResNet-34, input 1x148x197, batch 32: two replicas of one thread each, images/s of training steps"
 NEEDS_PEERS = True
+THEME = "replicas"
 
 WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
 
@@ -38,10 +39,19 @@ def run(context):
     for name, values in rates.items():
         say(f"  {name}: {statistics.median(values):.2f} images/s")
     local, two_threads = rates["2xcpu/t1, batch-norm local"], rates["cpu/t2"]
+
+    def ratio(label, target, ours, peer, against, job=f"{WORK.job}, two replicas"):
+        about = {"job": job, "against": against, "precision": context.precision, "threads": 2}
+        return compare.of_rates(label, "images/s", target, ours, peer, **about)
+
+    synchronised = rates["2xcpu/t1, batch-norm synchronised"]
     comparisons = [
-        compare.of_rates("2x/t2", "images/s", 0.95, local, two_threads),
-        compare.of_rates("2x/DDP", "images/s", 1.05, local, rates["PyTorch DDP, 2 processes"]),
-        compare.of_rates("sync/loc", "images/s", None, rates["2xcpu/t1, batch-norm synchronised"], local),
+        ratio("2x/t2", 0.95, local, two_threads, "evener, one replica of 2 threads"),
+        ratio("2x/DDP", 1.05, local, rates["PyTorch DDP, 2 processes"], "PyTorch DDP"),
+        ratio(
+            *("sync/loc", None, synchronised, local, "evener, local batch normalisation"),
+            job=f"{WORK.job}, two replicas, synchronised",
+        ),
     ]
     comparisons[0].notes.append("2x/t2: 2xcpu/t1 against cpu/t2, both evener")
     comparisons[1].notes.append("2x/DDP: 2xcpu/t1 against PyTorch's DistributedDataParallel over Gloo")

@@ -4,6 +4,7 @@ from common import training
 
 TITLE = "ResNet-34, 9 classes, input 1x148x197, batch 128: images/s of training steps, all cores"
 NEEDS_PEERS = True
+THEME = "training"
 
 
 def run(context):

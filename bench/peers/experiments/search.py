@@ -8,6 +8,7 @@ from common.context import say
 
 TITLE = "The 10 nearest of each of 50,000 embeddings of 512 numbers, exactly; and of 1,000,000"
 NEEDS_PEERS = True
+THEME = "faces"
 
 NEAREST = 10
 PHOTOS_OF_A_PERSON = 20  # more than the nearest: strangers are all equally far, and any of them would do
@@ -28,6 +29,9 @@ def run(context):
             None,
             ours=lambda: few / searched(context, folder, data)["seconds"],
             peer=lambda: few / context.peer("search_peers.py", data, "--nearest", NEAREST, "--threads", context.threads)["seconds"],
+            job=f"The {NEAREST} nearest of each of {few:,} embeddings of 512 numbers",
+            against="Faiss, IndexFlatIP",
+            precision="exact",
         )
         print(compare.table([comparison], "Faiss, IndexFlatIP"), flush=True)
         data = made(context, folder, many)
@@ -37,7 +41,20 @@ def run(context):
         f"peak {found['peak_bytes'] / 1e9:.2f} GB (at most {MOST_BYTES / 1e9:.0f})",
         flush=True,
     )
-    return {"comparison": comparison.json(), "embeddings": many, "search": found}
+    job = f"The {NEAREST} nearest of each of {many:,} embeddings of 512 numbers"
+    verdict = "met" if found["peak_bytes"] <= MOST_BYTES else "missed"
+    figures = [
+        compare.Figure(f"{job}, processor time", "s", found["cpu_s"], better="lower", precision="exact"),
+        compare.Figure(
+            *(f"{job}, peak memory", "GB", found["peak_bytes"] / 1e9, MOST_BYTES / 1e9, verdict), better="lower", precision="exact"
+        ),
+    ]
+    return {
+        "comparisons": [comparison.json()],
+        "figures": [figure.json() for figure in figures],
+        "embeddings": many,
+        "search": found,
+    }
 
 
 def made(context, folder, count):

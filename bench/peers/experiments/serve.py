@@ -17,6 +17,7 @@ from . import answers
 
 TITLE = "Answers over HTTP: ResNet-18 at 224x224, fp32, one picture a request, 16 connections"
 NEEDS_PEERS = True
+THEME = "inference"
 NEEDS_PYTHON = (3, 11)  # FastAPI's
 
 TARGET = 2.0
@@ -112,8 +113,13 @@ def of_body(context, label, sides):
     costs = {name: [] for name in sides}
     say(f"  {label}")
     calls = {name: lambda name=name, side=side: rate(*side, seconds, costs[name]) for name, side in sides.items()}
-    ours, *peers = (rates := compare.interleaved(context, "requests/s", calls)).values()
-    comparisons = [compare.of_rates(label, "requests/s", target, ours, peer) for target, peer in zip((TARGET, None), peers)]
+    rates = compare.interleaved(context, "requests/s", calls)
+    ours = rates["evener"]
+    job = f"ResNet-18 answers over HTTP, 3x224x224, {label}"
+    comparisons = [
+        compare.of_rates(label, "requests/s", target, ours, peer, job=job, against=f"FastAPI with {name}", precision="fp32")
+        for target, (name, peer) in zip((TARGET, None), list(rates.items())[1:])
+    ]
     for name, comparison in zip(list(rates)[1:], comparisons):
         print(compare.table([comparison], name), flush=True)
     told = "; ".join(f"{name} {statistics.median(values):.1f}" for name, values in costs.items())

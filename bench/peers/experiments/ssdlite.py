@@ -8,6 +8,7 @@ from common.context import Failure
 
 TITLE = "SSDLite on MobileNetV2, 3 classes, input 3x240x320, batch 16: images/s of training steps, all cores"
 NEEDS_PEERS = True
+THEME = "faces"
 
 WORK = training.Work(
     *("ssdlite_mobilenet_v2", 3, 240, 320),

@@ -7,6 +7,7 @@ from common import compare, training
 
 TITLE = "ResNet-34, input 1x148x197, batch 128: cpu/t1+cpu/t1@F, images/s of training steps"
 NEEDS_PEERS = False
+THEME = "replicas"
 
 WORK = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=4)
 FACTORS = (0.5, 0.25, 0.1)
@@ -23,6 +24,9 @@ def run(context):
             0.95,
             ours=lambda: together(context, factor, steps),
             peer=lambda: side_by_side(context, factor, steps),
+            job=f"{WORK.job}, cpu/t1+cpu/t1@{factor}",
+            against="evener, both replicas side by side",
+            precision=context.precision,
         )
         comparison.notes.append(f"F={factor}: against both replicas as runs of their own at the same time, added up")
         comparisons.append(comparison)
@@ -59,7 +63,15 @@ def hopeless(context):
         return training.evener(context, work, context.precision, steps, [], on=on)[0]
 
     comparison = compare.rounds(
-        context, "F=0.01", "images/s", 0.99, ours=lambda: rate("cpu/t1+cpu/t1@0.01"), peer=lambda: rate("cpu/t1")
+        context,
+        "F=0.01",
+        "images/s",
+        0.99,
+        ours=lambda: rate("cpu/t1+cpu/t1@0.01"),
+        peer=lambda: rate("cpu/t1"),
+        job=f"{work.job}, cpu/t1+cpu/t1@0.01",
+        against="evener, cpu/t1",
+        precision=context.precision,
     )
     comparison.notes.append("F=0.01: ResNet-18 at 1x48x64, against cpu/t1 alone")
     return comparison

@@ -7,9 +7,12 @@ from common import compare
 
 TITLE = "Images with VOC's XML brought to 3x224x224: images/s of reading, decoding and resizing, all cores"
 NEEDS_PEERS = True
+THEME = "reading"
+ENVIRONMENT = {"EVENER_VOC": "voc/"}
 
 SIZE = "224x224"
 TARGETS = {"exact": 1.3, "fast": 2.0}
+JOB = "Images with VOC's XML read, decoded and resized to 224x224"
 SCALING = 1.8  # two workers against one
 
 
@@ -25,6 +28,10 @@ def run(context):
                 target,
                 ours=lambda: evener_rate(context, data, mode, context.threads),
                 peer=lambda: context.peer("voc_peers.py", data, "--size", SIZE, "--workers", context.threads)["images_per_s"],
+                job=JOB,
+                against="Pillow and ElementTree",
+                precision=f"{mode} decoding",
+                against_precision="exact decoding",
             )
             for mode, target in TARGETS.items()
         ]
@@ -38,6 +45,10 @@ def run(context):
                     SCALING,
                     ours=lambda: evener_rate(context, data, "exact", 2),
                     peer=lambda: evener_rate(context, data, "exact", 1),
+                    job=f"{JOB}, 2 workers",
+                    against="evener, 1 worker",
+                    precision="exact decoding",
+                    threads=2,
                 )
             )
     print(compare.table(comparisons, "Pillow and ElementTree"), flush=True)

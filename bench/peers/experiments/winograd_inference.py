@@ -7,6 +7,7 @@ from . import inference
 
 TITLE = "Inference of ResNet-18 at 224x224 in fp32 by --engine torch, whose convolutions are Winograd's"
 NEEDS_PEERS = True
+THEME = "inference"
 
 NETWORK = "resnet18"
 TARGETS = {"openvino": 1.25, "ncnn": 1.0}
@@ -31,7 +32,10 @@ def run(context):
             rates = compare.interleaved(context, "images/s", sides)
             for software, target in TARGETS.items():
                 comparison = compare.of_rates(
-                    f"batch {batch}", "images/s", target, rates["evener"], rates[software]
+                    *(f"batch {batch}", "images/s", target, rates["evener"], rates[software]),
+                    job=f"{inference.job(NETWORK, batch)}, --engine torch",
+                    against=inference.SOFTWARE[software],
+                    precision="fp32",
                 )
                 print(compare.table([comparison], software), flush=True)
                 results.append(comparison)

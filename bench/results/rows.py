@@ -71,7 +71,7 @@ def contradiction(row):
     """Where the verdict on a number isn't what interval and target say, or None. A range was judged, too, in older rows; a
     peer without a ratio is judged by words."""
     target, low, high = (number(row[column]) for column in ("target", "low", "high"))
-    if row["verdict"] == "none" or target is None or low is None or (row["peer"] and not row["ratio"]):
+    if row["verdict"] == "none" or None in (target, low, high) or (row["peer"] and not row["ratio"]):
         return None
     if not row["peer"] and row["better"] == "lower":
         low, high, target = -high, -low, -target

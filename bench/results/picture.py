@@ -92,7 +92,7 @@ def of(groups):
         for row in some:
             jobs += row["job"] != before
             if jobs % 2:
-                parts.append(f'<rect class="stripe" x="{JOB_X - 8}" y="{y - LINE / 2}" width="{WIDTH - 2 * JOB_X + 16}" height="{LINE}"/>')
+                parts.append(stripe(y))
             lines += line(row, y, scale, "" if row["job"] == before else row["job"].removesuffix(common))
             before = row["job"]
             y += LINE
@@ -122,6 +122,10 @@ def axis(scale, bottom):
         yield f'<line class="{"one" if tick == 1 else "grid"}" x1="{x}" y1="{top}" x2="{x}" y2="{bottom}"/>'
         yield text(x, top - 6, f"{tick:g}", "tick")
         yield text(x, bottom + 16, f"{tick:g}", "tick")
+
+
+def stripe(y):
+    return f'<rect class="stripe" x="{JOB_X - 8}" y="{y - LINE / 2}" width="{WIDTH - 2 * JOB_X + 16}" height="{LINE}"/>'
 
 
 def common_end(jobs):
@@ -185,4 +189,5 @@ def told(every):
     """For those who can't see it."""
     faster = sum(float(row["low"]) > 1 for row in every)
     slower = sum(float(row["high"]) < 1 for row in every)
-    return f"Of {len(every)} comparisons evener is faster in {faster}, slower in {slower}, and about as fast in {len(every) - faster - slower}."
+    rest = len(every) - faster - slower
+    return f"Of {len(every)} comparisons evener is faster in {faster}, slower in {slower}, and about as fast in {rest}."

@@ -24,8 +24,12 @@ def cpus():
 
 def has_bf16():
     """Whether the processor multiplies bfloat16; where it doesn't, bf16 is emulated, and many times slower than fp32."""
-    flags = next((line for line in _lines("/proc/cpuinfo") if line.startswith("flags")), "").split()
+    flags = _flags()
     return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def _flags():
+    return next((line for line in _lines("/proc/cpuinfo") if line.startswith("flags")), "").split()
 
 
 def quota():
@@ -42,6 +46,7 @@ def describe():
     memory = next((int(line.split()[1]) * 1024 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), None)
     return {
         "cpu": model,
+        "amx": "amx_bf16" in _flags(),
         "cores": cores(),
         "logical_cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": memory,

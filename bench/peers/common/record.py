@@ -27,7 +27,7 @@ def rows_of(result, command, commit):
         **dict.fromkeys(table.COLUMNS, ""),
         "date": result["finished"][:10],
         "commit": commit,
-        "processor": processor(result["machine"]["cpu"]),
+        "processor": processor(result["machine"]["cpu"], result["machine"]["amx"]),
         "cores": str(result["machine"]["cores"]),
         "threads": str(result["threads"]),
         "command": command,
@@ -90,10 +90,12 @@ def rounded(value):
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def processor(name):
-    """As /proc/cpuinfo has it, without marks and what every processor is: "Intel Xeon Platinum 8488C"."""
+def processor(name, has_amx):
+    """As /proc/cpuinfo has it, without marks and what every processor is: "Intel Xeon Platinum 8488C". Virtual machines may hide the
+    model; it is "Intel Xeon with AMX" then."""
     name = re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|\b\d+-Core\b|@.*", " ", name, flags=re.IGNORECASE)
-    return " ".join(name.split()) or "unknown"
+    name = " ".join(name.split()) or "unknown"
+    return f"{name} with AMX" if has_amx and not re.search(r"\d", name) else name
 
 
 def command_of(name, options, environment, given):

@@ -15,7 +15,7 @@ from unittest import mock
 from common import compare, context, record
 
 PEERS = pathlib.Path(__file__).resolve().parent.parent
-MACHINE = {"cpu": "AMD EPYC 9R14 96-Core Processor", "cores": 2}
+MACHINE = {"cpu": "AMD EPYC 9R14 96-Core Processor", "amx": False, "cores": 2}
 
 
 def result(rounds=6, quick=False, **about):
@@ -96,8 +96,12 @@ class Command(unittest.TestCase):
 
 class Processor(unittest.TestCase):
     def test_has_no_marks(self):
-        self.assertEqual(record.processor("Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz"), "Intel Xeon Platinum 8488C")
-        self.assertEqual(record.processor(""), "unknown")
+        self.assertEqual(record.processor("Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz", True), "Intel Xeon Platinum 8488C")
+        self.assertEqual(record.processor("", False), "unknown")
+
+    def test_is_told_by_what_it_has_where_its_model_is_hidden(self):
+        self.assertEqual(record.processor("Intel(R) Xeon(R) Processor", True), "Intel Xeon with AMX")
+        self.assertEqual(record.processor("Intel(R) Xeon(R) Processor", False), "Intel Xeon")
 
 
 class MadeUp(context.Context):
@@ -178,7 +182,8 @@ class Experiments(unittest.TestCase):
         cifar = self.folder / "cifar"
         (cifar / "test" / "cat").mkdir(parents=True)
         (cifar / "train.bin.gz").touch()
-        names = {"EVENER_PHOTOS": photos, "EVENER_ANTS_BEES": photos, "EVENER_BCCD": photos, "EVENER_CIFAR10": cifar, "EVENER_RESNET20": cifar}
+        names = {f"EVENER_{name}": photos for name in ("PHOTOS", "ANTS_BEES", "BCCD")}
+        names |= {f"EVENER_{name}": cifar for name in ("CIFAR10", "RESNET20")}
         others = {name: value for name, value in os.environ.items() if not name.startswith("EVENER_")}
         ends.enter_context(mock.patch.dict(os.environ, {**others, **{name: str(path) for name, path in names.items()}}, clear=True))
 

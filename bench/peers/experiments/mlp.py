@@ -90,7 +90,7 @@ def run(context):
         ratio("pytorch1", 3.0, "native 1 thread", "PyTorch 1 thread", "PyTorch eager", threads=1),
         ratio("numpy1", None, "native 1 thread", "NumPy 1 thread", "NumPy by hand", threads=1),
         ratio("t2/t1", 1.85, "native 2 threads", "native 1 thread", "evener, 1 thread", threads=2),
-        ratio("2x/t1", 1.7, "native 2 processes", "native 1 thread", "evener, 1 thread", threads=2, job=f"{JOB}, 2 processes"),
+        ratio("2x/t1", 1.7, "native 2 processes", "native 1 thread", "evener, 1 thread", 2, job=f"{JOB}, 2 processes"),
     ]
     if "native bf16" in rates:
         pair = ("native bf16", "native fp32", "evener, fp32")

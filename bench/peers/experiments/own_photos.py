@@ -61,14 +61,14 @@ def named(variable):
     return path
 
 
-def judged(targets, figure, what, is_met, text):
-    """Says one target and keeps it as a figure, whose job and verdict it completes."""
-    figure.verdict = verdict = "met" if is_met else "missed"
-    targets.append(figure.json())
-    print(f"  {what}: {text}: {verdict}", flush=True)
+def judged(figures, figure, is_met, text):
+    """Says whether a figure meets its target, and keeps it."""
+    figure.verdict = "met" if is_met else "missed"
+    figures.append(figure.json())
+    print(f"  {figure.job}: {text}: {figure.verdict}", flush=True)
 
 
-def trainings(context, folder, photos, weights, targets):
+def trainings(context, folder, photos, weights, figures):
     """A training for each seed, the first of which is gone on with."""
     results = []
     for seed in SEEDS[:1] if context.quick else SEEDS:
@@ -98,15 +98,19 @@ def trainings(context, folder, photos, weights, targets):
         )
     accuracies, seconds, peaks = ([one[name] for one in results] for name in ("accuracy", "seconds", "peak_bytes"))
     mean, least = statistics.mean(accuracies), min(accuracies)
-    ants_bees = "MobileNetV2 on photos of ants and bees"
-    judged(targets, compare.Figure(f"{ants_bees}, mean accuracy of {len(results)}", "%", 100 * mean, 100 * ACCURACY_MEAN),
-           "mean accuracy", mean >= ACCURACY_MEAN, f"{100 * mean:.1f} % (target {100 * ACCURACY_MEAN:.0f} %)")  # fmt: skip
-    judged(targets, compare.Figure(f"{ants_bees}, least accuracy of {len(results)}", "%", 100 * least, 100 * ACCURACY_LEAST),
-           "least accuracy", least >= ACCURACY_LEAST, f"{100 * least:.1f} % (target {100 * ACCURACY_LEAST:.0f} %)")  # fmt: skip
-    judged(targets, compare.Figure(f"{ants_bees}, longest training", "s", max(seconds), SECONDS, better="lower"),
-           "time of a training", max(seconds) < SECONDS, f"{min(seconds):.0f} to {max(seconds):.0f} s (target below {SECONDS} s)")  # fmt: skip
-    judged(targets, compare.Figure(f"{ants_bees}, peak memory", "GB", max(peaks) / 1e9, BYTES / 1e9, better="lower"),
-           "peak memory", max(peaks) <= BYTES, f"{max(peaks) / 1e9:.2f} GB (target {BYTES / 1e9:.1f} GB)")  # fmt: skip
+
+    def judge(what, value, unit, target, is_met, text, better="higher"):
+        figure = compare.Figure(f"MobileNetV2 on photos of ants and bees, {what}", unit, value, target, better=better)
+        judged(figures, figure, is_met, text)
+
+    judge(f"mean accuracy of {len(results)}", 100 * mean, "%", 100 * ACCURACY_MEAN, mean >= ACCURACY_MEAN,
+          f"{100 * mean:.1f} % (target {100 * ACCURACY_MEAN:.0f} %)")  # fmt: skip
+    judge(f"least accuracy of {len(results)}", 100 * least, "%", 100 * ACCURACY_LEAST, least >= ACCURACY_LEAST,
+          f"{100 * least:.1f} % (target {100 * ACCURACY_LEAST:.0f} %)")  # fmt: skip
+    judge("longest training", max(seconds), "s", SECONDS, max(seconds) < SECONDS,
+          f"{min(seconds):.0f} to {max(seconds):.0f} s (target below {SECONDS} s)", "lower")  # fmt: skip
+    judge("peak memory", max(peaks) / 1e9, "GB", BYTES / 1e9, max(peaks) <= BYTES,
+          f"{max(peaks) / 1e9:.2f} GB (target {BYTES / 1e9:.1f} GB)", "lower")  # fmt: skip
     return results
 
 
@@ -161,7 +165,7 @@ def chain(context, folder, photos, figures):
     return {"steps": steps, "sorted": sorted_photos, "same_classes": same, "photos": len(ours), "verdict": verdict}
 
 
-def detector(context, folder, boxes, weights, targets):
+def detector(context, folder, boxes, weights, figures):
     """One training of a detector, judged by the part to test on."""
     context.rest()
     record = context.evener(
@@ -173,10 +177,11 @@ def detector(context, folder, boxes, weights, targets):
         raise Failure(f"{boxes} has no part to test on: ImageSets/Main/test.txt of VOC's tree names it")
     found, seconds = record["metrics"]["test_map_50"]["value"], record["times_s"]["total"]
     print(f"  detector: {record['data']['split']['train']} images, {record['memory']['peak_rss_bytes'] / 1e9:.2f} GB", flush=True)
-    judged(targets, compare.Figure("SSDLite on BCCD, mAP@0.5", "", found, MAP_50),
-           "detector's mAP@0.5 on the test part", found >= MAP_50, f"{found:.3f} (target {MAP_50})")  # fmt: skip
-    judged(targets, compare.Figure("SSDLite on BCCD, training", "minutes", seconds / 60, DETECTOR_SECONDS / 60, better="lower"),
-           "time of the detector's training", seconds <= DETECTOR_SECONDS, f"{seconds / 60:.1f} minutes (target {DETECTOR_SECONDS / 60:.0f})")  # fmt: skip
+    judged(figures, compare.Figure("SSDLite on BCCD, mAP@0.5", "", found, MAP_50), found >= MAP_50,
+           f"{found:.3f} on the test part (target {MAP_50})")  # fmt: skip
+    minutes, most = seconds / 60, DETECTOR_SECONDS / 60
+    judged(figures, compare.Figure("SSDLite on BCCD, training", "minutes", minutes, most, better="lower"), minutes <= most,
+           f"{minutes:.1f} minutes (target {most:.0f})")  # fmt: skip
     return {
         "map_50": found,
         "map": record["metrics"]["test_map"]["value"],

@@ -61,6 +61,8 @@ def of_batch(context, network, onnx, batch):
     sides = {f"evener {precision}": lambda p=precision: ours(p) for precision in context.precisions}
     sides |= {f"openvino {precision}": lambda p=precision: peer("openvino", p) for precision in context.precisions}
     sides |= {software: lambda s=software: peer(s, "fp32") for software in BEST_PRECISION_TARGETS}
+    if "bf16" in context.precisions:
+        sides["pytorch bf16"] = lambda: peer("pytorch", "bf16")  # of the three it alone has it
     say(f"  {network}, batch {batch}")
     rates = compare.interleaved(context, "images/s", sides)
     best = rates[f"evener {context.precisions[-1]}"]
@@ -78,6 +80,11 @@ def of_batch(context, network, onnx, batch):
         for precision in context.precisions
     ]
     print(compare.table(comparisons, "benchmark_app"), flush=True)
+    if "pytorch bf16" in rates:
+        about = {"job": job(network, batch), "against": SOFTWARE["pytorch"], "precision": "bf16"}
+        sides = (rates["evener bf16"], rates["pytorch bf16"])
+        comparisons.append(compare.of_rates(f"{network} {batch} bf16", "images/s", None, *sides, **about))
+        print(compare.table(comparisons[-1:], "pytorch bf16"), flush=True)
     for software, target in BEST_PRECISION_TARGETS.items():
         about = {"job": job(network, batch), "against": SOFTWARE[software], "against_precision": "fp32"}
         unequal = context.precision != "fp32"

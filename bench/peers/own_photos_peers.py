@@ -24,7 +24,7 @@ def parse():
 
 def fitted(picture, width, height, crop):
     """The picture in the network's size, as the file says that it was trained."""
-    scaled = {"squash": (width, height)}
+    scaled = {"stretch": (width, height)}
     # The side that has to be stretched more decides; of the other, the middle is taken.
     if picture.height * width <= picture.width * height:
         scaled["centre"] = (max(width, height * picture.width // picture.height), height)

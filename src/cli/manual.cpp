@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/version.h"
 #include "cli/parser.h"
 
 namespace evener::cli {
@@ -63,8 +64,8 @@ std::string without_name(const std::string& summary) {
 }  // namespace
 
 std::string manual_page(const Command& program, const std::string& version) {
-  std::string page = ".TH EVENER 1 \"\" \"evener " + roff(version) + "\"\n.SH NAME\n" +
-                     roff("evener - " + without_name(program.summary)) +
+  std::string page = ".TH EVENER 1 \"" + std::string(program_release_date()) + "\" \"evener " + roff(version) +
+                     "\"\n.SH NAME\n" + roff("evener - " + without_name(program.summary)) +
                      "\n.SH SYNOPSIS\n.B evener\n.I COMMAND\n[\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n" +
                      roff(program.footer) + "\n.SH COMMANDS\n";
   for (const Command& command : program.commands) add_command(command, command.name, page);

@@ -48,7 +48,7 @@ int tell_detect(const job::DetectFlags& flags) {
 Command detect_command() {
   const auto flags = std::make_shared<job::DetectFlags>();
   return {.name = "detect",
-          .summary = "Find objects on photos with a trained detector, and tell how well",
+          .summary = "Find objects on photos with a trained detector; mAP where boxes are known",
           .options = flags->options(),
           .footer = kDetectExamples,
           .run = [flags] { return tell_detect(*flags); }};

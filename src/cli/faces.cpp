@@ -36,7 +36,7 @@ int tell_faces(const job::FacesCommandFlags& flags) {
 Command faces_command() {
   const auto flags = std::make_shared<job::FacesCommandFlags>();
   return {.name = "faces",
-          .summary = "Find the faces on photos, and who is like whom",
+          .summary = "Find the faces on photos, embed them, and cluster them by person",
           .options = flags->options(),
           .footer = kFacesExamples,
           .complete = [flags] { take_named_face_weights(flags->networks); },

@@ -227,7 +227,7 @@ int watch(job::InferCommandFlags& flags) {
 Command infer_command() {
   const auto flags = std::make_shared<job::InferCommandFlags>();
   return {.name = "infer",
-          .summary = "Show images to a trained network, and tell what it says",
+          .summary = "Inference: a trained network's predictions on images, accuracy, latency",
           .options = flags->options(),
           .footer = kInferExamples,
           .complete =

@@ -39,7 +39,7 @@ int tell_quantize(job::QuantizeFlags& flags) {
 Command quantize_command() {
   const auto flags = std::make_shared<job::QuantizeFlags>();
   return {.name = "quantize",
-          .summary = "Make a trained network compute in int8, and tell what that changes",
+          .summary = "Quantise a trained network to int8 (PTQ), and tell what that changes",
           .options = flags->options(),
           .footer = kQuantizeExamples,
           .complete = [flags] { job::complete(*flags); },

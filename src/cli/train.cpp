@@ -153,7 +153,7 @@ int train(job::TrainFlags& flags) {
 Command train_command() {
   const auto flags = std::make_shared<job::TrainFlags>();
   return {.name = "train",
-          .summary = "Train a network on images; checkpoints, resumable",
+          .summary = "Train a network on images, or fine-tune one; checkpoints, resumable",
           .options = flags->options(),
           .footer = kTrainExamples,
           .check = [flags] { job::check_placement(*flags); },

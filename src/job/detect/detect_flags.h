@@ -58,10 +58,12 @@ struct DetectBoxesFlags : OptionGroup {
        {"--conf", "--conf-thres", "--threshold"}},
       {},
       {.range = from_to(0, 1)}};
-  Option<double> iou{*this,
-                     {"--iou", "SHARE", "Boxes of one class with more of their union in common are one object"},
-                     0.55,
-                     {.range = from_to(0, 1)}};
+  Option<double> iou{
+      *this,
+      {"--iou", "SHARE",
+       "Non-maximum suppression (NMS): boxes of one class with more of their union in common are one object"},
+      0.55,
+      {.range = from_to(0, 1)}};
   Option<int> max_boxes{*this, {"--max-boxes", "N", "On an image: the likeliest"}, 300, {.range = from_to(1, 100000)}};
   Option<std::string> classes{
       *this, {"--classes", "NAMES", "Only these: names or numbers from 0, as in cat,dog"}, "", {.has_commas = true}};

@@ -87,8 +87,10 @@ struct FacesComparisonFlags : OptionGroup {
                        {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
                        1.0,
                        {.range = from_to(0, 2)}};
-  Option<int> founder_size{
-      *this, {"--founder-size", "PIXELS", "Smaller faces join persons but found none"}, 40, {.range = zero_or_more()}};
+  Option<int> founder_size{*this,
+                           {"--founder-size", "PIXELS", "Smaller faces join a person, but can't start a new one"},
+                           40,
+                           {.range = zero_or_more()}};
   Option<std::optional<int>> neighbours{
       *this,
       {"--neighbours", "N", "The nearest of each face, in neighbours.csv (default: 10 of more than 10,000 faces)"},

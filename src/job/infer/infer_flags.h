@@ -12,7 +12,8 @@ struct PredictionFlags : OutputFlags {
       : OutputFlags("Folder for predictions.csv and the record (default: none)",
                     "Write the record there; - is stdout, instead of predictions") {}
 
-  Option<int> topk{*this, {"--topk", "N", "Classes told of each image"}, 5, {.range = from_to(1, 1000000)}};
+  Option<int> topk{
+      *this, {"--topk", "N", "The likeliest classes of each image are told"}, 5, {.range = from_to(1, 1000000)}};
   Option<double> threshold{
       *this, {"--threshold", "P", "Classes that are less likely are not told"}, 0, {.range = from_to(0, 1)}};
   Option<std::string> output_type{

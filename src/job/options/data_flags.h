@@ -62,7 +62,7 @@ struct DataFlags : SourceFlags {
   Option<std::string> augment{
       *this,
       {"--augment", "CHANGES",
-       "Random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
+       "Data augmentation, random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
        "colour[:STRENGTH], mixup[:ALPHA]; where there are boxes also mosaic[:SHARE] and iou-crop; "
        "with commas between"},
       "",

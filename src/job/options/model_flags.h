@@ -15,18 +15,19 @@ struct ModelFlags : OptionGroup {
   ModelFlags();
 
   Option<std::string> model;
-  Option<std::string> weights{
-      *this,
-      {"--weights", "FILE",
-       "Weights to start from: safetensors, a state dict saved by PyTorch, or imagenet or coco for "
-       "published ones, which are downloaded once. With another "
-       "number of classes the last layer begins anew. For a detector also those of the "
-       "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
-      "",
-      {.stays = {"weights"}}};
+  Option<std::string> weights{*this,
+                              {"--weights", "FILE",
+                               "Weights to start from, for fine-tuning (transfer learning): safetensors, a state dict "
+                               "saved by PyTorch, or imagenet or coco for "
+                               "published ones, which are downloaded once. With another "
+                               "number of classes the last layer begins anew. For a detector also those of the "
+                               "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
+                              "",
+                              {.stays = {"weights"}}};
   Option<std::string> quantize{*this,
                                {"--quantize", "FORMAT",
-                                "Train the network of --weights as it will compute when it is quantised: int8, or w4 "
+                                "Quantisation-aware training (QAT): train the network of --weights as it will compute "
+                                "when it is quantised: int8, or w4 "
                                 "to w7, whose weights have fewer bits. A small learning rate is the default then"},
                                "",
                                {.one_of = {"", "int8", "w7", "w6", "w5", "w4"}, .stays = {"quantize"}}};

@@ -35,18 +35,20 @@ struct OptimisationFlags : OptionGroup {
                                                {"--learning-rate", "--rate"}},
                                               {},
                                               {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
-  Option<double> backbone_rate{*this,
-                               {"--backbone-rate", "SHARE",
-                                "Rate of all layers but the last, of a detector of its backbone, as a share of --lr"},
-                               1,
-                               {.range = more_than_zero(), .in_plans = false, .stays = {"backbone rate"}}};
+  Option<double> backbone_rate{
+      *this,
+      {"--backbone-rate", "SHARE",
+       "Learning rate of all layers but the last (of a detector: of its backbone), as a share of --lr"},
+      1,
+      {.range = more_than_zero(), .in_plans = false, .stays = {"backbone rate"}}};
   Option<std::string> schedule{
       *this,
-      {"--schedule", "RULE", "constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"},
+      {"--schedule", "RULE",
+       "Learning-rate schedule: constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"},
       "constant",
       {.suggestions = {"constant", "cosine", "one-cycle", "step:"}, .in_plans = false, .stays = {"schedule"}}};
   Option<double> warmup{*this,
-                        {"--warmup", "EPOCHS", "Epochs over which the rate grows from 0"},
+                        {"--warmup", "EPOCHS", "Warm-up: epochs over which the learning rate grows from 0"},
                         0,
                         {.range = zero_or_more(), .in_plans = false}};
   Option<std::string> optimizer{*this,
@@ -67,18 +69,20 @@ struct OptimisationFlags : OptionGroup {
        "sgd: L2 term added to the gradient (default: 0); adamw: weights shrink by lr x this (default: 0.01)"},
       {},
       {.range = zero_or_more(), .in_plans = false, .stays = {"weight decay"}}};
-  Option<double> clip_norm{*this,
-                           {"--clip-norm", "NORM", "Scale gradients down to this norm (detectors: 10); 0: never"},
-                           0,
-                           {.range = zero_or_more(), .stays = {"optimizer/clip norm"}}};
+  Option<double> clip_norm{
+      *this,
+      {"--clip-norm", "NORM", "Gradient clipping: scale gradients down to this norm (detectors: 10); 0: never"},
+      0,
+      {.range = zero_or_more(), .stays = {"optimizer/clip norm"}}};
   Option<double> average_decay{*this,
                                {"--ema", "SHARE",
-                                "Validate, test and keep as best an average of the weights over the steps, with this "
+                                "Exponential moving average: validate, test and keep as best an average of the weights "
+                                "over the steps, with this "
                                 "decay, such as 0.999; 0: the weights themselves"},
                                0,
                                {.range = share(), .stays = {"optimizer/average decay"}}};
   Option<int> accumulate{*this,
-                         {"--accumulate", "N", "Compute each batch in so many parts, for less memory"},
+                         {"--accumulate", "N", "Gradient accumulation: compute each batch in N parts, for less memory"},
                          1,
                          {.range = more_than_zero(), .stays = {"accumulate"}}};
   Option<std::string> loss{*this,

@@ -105,16 +105,18 @@ struct PlacementFlags : OptionGroup {
   Option<std::string> batch_norm{
       *this,
       {"--batch-norm", "NAME",
-       "Statistics over the whole batch (synchronised), or over each replica's share alone (local), which is quicker "
+       "Batch normalisation: statistics over the whole batch (synchronised), or over each replica's share alone "
+       "(local), which is quicker "
        "and changes what is learnt; or frozen: those of --weights stay, of a detector those of its backbone"},
       "synchronised",
       {.one_of = {"synchronised", "local", "frozen"}, .stays = {"batch norm"}}};
-  Option<std::string> exchange{*this,
-                               {"--exchange", "NAME",
-                                "Exchange gradients: auto (with several replicas), always, or host (always, and those "
-                                "of GPUs through the memory of their hosts instead of NCCL)"},
-                               "auto",
-                               {.one_of = {"auto", "always", "host"}}};
+  Option<std::string> exchange{
+      *this,
+      {"--exchange", "NAME",
+       "All-reduce of gradients: auto (with several replicas), always, or host (always, and those "
+       "of GPUs through the memory of their hosts instead of NCCL)"},
+      "auto",
+      {.one_of = {"auto", "always", "host"}}};
   Option<std::string> communication_dtype{
       *this,
       {"--communication-dtype",

@@ -5,9 +5,10 @@
 #include <cstdio>
 #include <memory>
 #include <numeric>
-#include <ranges>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -41,6 +42,12 @@ constexpr const char* kInferExamples = R"(Examples:
 
 constexpr std::size_t kMostClassesShown = 20, kMostConfusions = 5, kMostMistakesShown = 5;
 
+/// As std::views::take, whose headers clang 14 can't read.
+template <class Value>
+std::span<const Value> first_of(const std::vector<Value>& all, std::size_t most) {
+  return std::span(all).first(std::min(all.size(), most));
+}
+
 std::string share_text(std::int64_t hits, std::int64_t count) {
   const double share = static_cast<double>(hits) / static_cast<double>(count);
   return fmt::format("{:.2f} % (95 %: {})", 100 * share, record::share_interval_text(share, count));
@@ -66,7 +73,7 @@ void print_classes(const job::Scores& scores, const std::vector<std::string>& na
   std::ranges::stable_sort(classes, {}, &ClassCount::share);
   report::Table table;
   table.columns = {{"class", false}, {"images", true}, {"right", true}, {"share", false}};
-  for (const ClassCount& one : classes | std::views::take(kMostClassesShown)) {
+  for (const ClassCount& one : first_of(classes, kMostClassesShown)) {
     table.rows.push_back(
         {one.name, std::to_string(one.images), std::to_string(one.right), share_text(one.right, one.images)});
   }
@@ -91,7 +98,7 @@ void print_confusions(const job::Scores& scores, const std::vector<std::string>&
     }
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &Confusion::images);
-  for (const Confusion& one : all | std::views::take(kMostConfusions)) {
+  for (const Confusion& one : first_of(all, kMostConfusions)) {
     fmt::print("{} taken for {}: {} of {}\n", one_line(names[one.truth]), one_line(names[one.found]), one.images,
                one.of);
   }
@@ -100,7 +107,7 @@ void print_confusions(const job::Scores& scores, const std::vector<std::string>&
 void print_mistakes(const job::InferenceRun& run) {
   if (run.scores.mistakes.empty()) return;
   fmt::print("\nthe surest mistakes\n");
-  for (const job::Mistake& mistake : run.scores.mistakes | std::views::take(kMostMistakesShown)) {
+  for (const job::Mistake& mistake : first_of(run.scores.mistakes, kMostMistakesShown)) {
     const std::string score =
         run.scores_are_logits ? fmt::format("{:.4g}", mistake.score) : fmt::format("{:.1f} %", 100 * mistake.score);
     fmt::print("  {}  is {}, taken for {} ({})\n", one_line(mistake.file), one_line(mistake.truth),

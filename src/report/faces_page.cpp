@@ -86,7 +86,8 @@ std::vector<std::pair<int, Members>> persons_of(const FacesPage& page) {
 std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
   std::string others;
   for (const auto& [group, name] : page.names) {
-    const bool is_shown = std::ranges::any_of(persons, [&](const auto& person) { return person.first == group; });
+    const bool is_shown =
+        std::ranges::any_of(persons, [group = group](const auto& person) { return person.first == group; });
     if (!is_shown) others += fmt::format("{},{}\n", group + 1, csv_cell(name));
   }
   return fmt::format(

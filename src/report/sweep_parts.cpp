@@ -66,7 +66,8 @@ std::vector<record::Metric> sweep_metrics(const Sweep& sweep) {
       }
     }
   }
-  std::ranges::stable_partition(metrics, [&](const auto& metric) { return metric.name == sweep.main_figure; });
+  std::stable_partition(metrics.begin(), metrics.end(),
+                        [&](const auto& metric) { return metric.name == sweep.main_figure; });
   return metrics;
 }
 

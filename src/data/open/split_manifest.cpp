@@ -131,10 +131,16 @@ class Recall {
   using Membership = SplitManifest::Membership;
 
   std::span<const std::uint32_t> of_content(std::uint64_t content) const {
-    return std::ranges::equal_range(by_content_, content, {}, [this](std::uint32_t e) { return entries_[e].content; });
+    return with(by_content_, content, [this](std::uint32_t e) { return entries_[e].content; });
   }
   std::span<const std::uint32_t> of_name(std::uint64_t name) const {
-    return std::ranges::equal_range(by_name_, name, {}, [this](std::uint32_t e) { return entries_[e].name; });
+    return with(by_name_, name, [this](std::uint32_t e) { return entries_[e].name; });
+  }
+  /// Those with this key. Not std::ranges::equal_range, whose result clang 14 can't take apart.
+  template <class KeyOf>
+  static std::span<const std::uint32_t> with(const std::vector<std::uint32_t>& sorted, std::uint64_t key,
+                                             KeyOf key_of) {
+    return {std::ranges::lower_bound(sorted, key, {}, key_of), std::ranges::upper_bound(sorted, key, {}, key_of)};
   }
 
   void take(std::uint32_t entry, std::optional<Membership>& part) {

@@ -72,7 +72,8 @@ std::size_t shared_bytes(const network::Network& network, const TrainerOptions& 
   const Parameters parameters(network, layers, layout_of(options));
   Arena arena = Arena::counting();
   take_shared(parameters, arena);
-  SharedBatch(options.shared.batch, static_cast<std::size_t>(layers.front().inputs), arena);
+  [[maybe_unused]] const SharedBatch counted(options.shared.batch, static_cast<std::size_t>(layers.front().inputs),
+                                             arena);
   SimdMlp::count_shared(layers, options.precision, options.shared.batch, replicas, arena);
   return arena.taken_bytes();
 }

@@ -108,7 +108,9 @@ class OpenVinoModelFile : public ModelFile {
     auto graph = graph_->clone();
     graph->set_friendly_name(path_.filename().string());
     std::vector<std::int64_t> sample = input.shape;
-    if (input.is_image && input.channels == ChannelPlace::kLast) std::ranges::rotate(sample, sample.begin() + 1);
+    if (input.is_image && input.channels == ChannelPlace::kLast) {
+      std::rotate(sample.begin(), sample.begin() + 1, sample.end());
+    }
     ov::PartialShape shape{batch};
     for (const std::int64_t extent : sample) shape.push_back(extent);
     with_errors("'" + path_.string() + "' can't take inputs " + shape.to_string(), [&] { graph->reshape(shape); });

@@ -94,7 +94,7 @@ class LaterLinear : public torch::autograd::Function<LaterLinear> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const Saved saved(ctx);
-    const at::Tensor dy = grads[0];
+    const at::Tensor& dy = grads[0];
     saved.parameters->leave([x = saved.x, dy, has_bias = saved.parameters->size() > 1] {
       return widened({dy.t().mm(x), has_bias ? dy.sum(0) : at::Tensor()});
     });

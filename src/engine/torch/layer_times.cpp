@@ -13,7 +13,7 @@ LayerClock::LayerClock(const network::Network& network, const Streams& streams) 
 }
 
 void LayerClock::lap(std::size_t index, bool is_backward) {
-  Lap& lap = laps_.emplace_back(Moment(streams_, /*timed=*/true), 0, index, is_backward);
+  Lap& lap = laps_.emplace_back(Lap{Moment(streams_, /*timed=*/true), 0, index, is_backward});
   lap.moment.record(streams_.compute());
   lap.host_s = now_s();
 }

@@ -52,7 +52,8 @@ void require_servable(const ServeFlags& flags, const task::InferenceModel& netwo
 std::vector<ServedOutput> outputs_of(task::InferJob& job, const ComingSamples& samples, const std::string& main) {
   std::vector<ServedOutput> outputs;
   for (auto& [name, shape] : output_shapes(job, samples)) outputs.push_back({name, std::move(shape)});
-  std::ranges::stable_partition(outputs, [&](const ServedOutput& output) { return output.name == main; });
+  std::stable_partition(outputs.begin(), outputs.end(),
+                        [&](const ServedOutput& output) { return output.name == main; });
   return outputs;
 }
 

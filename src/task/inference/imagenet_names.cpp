@@ -112,9 +112,12 @@ std::vector<std::string> imagenet_names(std::size_t outputs) {
   if (outputs > kClasses) names.emplace_back("background");
   std::string name;
   for (const char c : kNames) {
-    if (c == ';') names.push_back(std::move(name));
-    if (c == ';') name.clear();
-    if (c != ';' && c != '\n') name += c;
+    if (c == ';') {
+      names.push_back(name);
+      name.clear();
+    } else if (c != '\n') {
+      name += c;
+    }
   }
   return names;
 }

@@ -18,7 +18,8 @@ int useful_threads(int threads, const std::vector<int>& cpus) {
 std::vector<int> cpus_for(int threads, std::vector<int> cpus) {
   const std::vector<int>& allowed = cpu_topology().allowed;
   const bool too_many = cpus.empty() && static_cast<std::size_t>(threads) > allowed.size();
-  return too_many && usable_cpus() == static_cast<int>(allowed.size()) ? allowed : std::move(cpus);
+  if (too_many && usable_cpus() == static_cast<int>(allowed.size())) return allowed;
+  return cpus;
 }
 
 }  // namespace

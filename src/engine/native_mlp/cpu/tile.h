@@ -48,7 +48,7 @@ namespace {
   sum = sum * r + 1.0f;
   sum = sum * r + 1.0f;
   const Vector power = vector_of(bits_of(sum) + (bits_of(shifted) << 23));
-  return x == x ? power : x;
+  return x == x ? power : x;  // NOLINT(misc-redundant-expression): NaN is unlike itself
 }
 
 [[gnu::always_inline]] inline Vector apply(Function function, Vector x) {

@@ -58,7 +58,7 @@ void add_placement(const task::TrainOptions& options, json& told) {
   told["local_batch_norm"] = options.local_batch_norm;
   told["always_exchange"] = options.always_exchange;
   told["host_exchange"] = options.host_exchange;
-  told["half_wire"] = options.wire == comm::CommunicationDtype::kBFloat16;
+  told["half_gradients"] = options.communication_dtype == comm::CommunicationDtype::kBFloat16;
   told["precision"] = precision_name(options.trainer.precision);
   told["layout"] = static_cast<int>(options.trainer.torch.layout);
   told["convolution"] = static_cast<int>(options.trainer.torch.convolution);

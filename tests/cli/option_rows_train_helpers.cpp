@@ -91,7 +91,7 @@ std::vector<OptionRow> placement() {
           {both, {"--batch-norm", "frozen"}, "/error", "~goes with --weights FILE"},
           {both, {"--exchange", "always"}, "/always_exchange", true},
           {both, {"--exchange", "host"}, "/host_exchange", true},
-          {both, {"--communication-dtype", "bf16"}, "/half_wire", true},
+          {both, {"--communication-dtype", "bf16"}, "/half_gradients", true},
           {"train", {"--restarts", "3"}, "/restarts", 3},
           {"train", {"--elastic", "true"}, "/elastic", true, kTwo},
           {"train", {"--hosts", "one,two"}, "/hosts", {"one", "two"}}};

@@ -11,7 +11,7 @@
 
 namespace evener {
 
-/// Of the library, as "0.1.0".
+/// The library's version, such as "0.1.0".
 const char* version();
 
 }  // namespace evener

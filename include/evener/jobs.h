@@ -13,38 +13,39 @@
 
 namespace evener {
 
-/// What a job came to.
+/// The outcome of a job.
 struct Result {
   enum class Status { kDone, kInterrupted, kDiverged };
 
   Status status = Status::kDone;     // a training that was stopped has saved a checkpoint, and may be resumed
-  std::string reason;                // of another status than kDone, a sentence
-  std::filesystem::path folder;      // of the files that were written; empty: none were asked for
-  std::string record;                // record.json's text: what was done, and what it cost
-  std::vector<std::string> summary;  // sentences for people, where the job has some
+  std::string reason;                // a sentence that says why the status isn't kDone
+  std::filesystem::path folder;      // that the files were written to; empty: none were asked for
+  std::string record;                // record.json's text: what was done, and its cost
+  std::vector<std::string> summary;  // sentences for people; may be empty
 };
 
 /// "done", "interrupted" or "diverged".
 const char* status_name(Result::Status status);
 
-/// All of them take the options of their command, options_of() lists them, and tell `observer` how it goes; null:
-/// nobody listens. `stop` ends the job in good order from any thread; null: nobody does. Replicas are threads of the
-/// calling process, never processes, and only this host works. All throw UsageError for options that can't be, and
-/// Error for what fails. After a stop they throw Interrupted; a training that has done a step has a status instead.
+/// Each job takes the options of the command of its name, which options_of() lists. It reports its progress to
+/// `observer`; null: nobody listens. Setting `stop` from any thread ends the job in good order; null: nothing does.
+/// Replicas are threads of the calling process, never processes of their own, and only this host computes. Jobs throw
+/// UsageError for invalid options, and Error when the work fails. After a stop they throw Interrupted, except that a
+/// training that has done at least one step returns the status kInterrupted.
 
 /// Trains {"model", "resnet18"} on {"data", "photos/"}, or goes on with {"resume", "runs/a"}.
 Result train(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
-/// Shows {"images", {"photos/"}} to {"model", "runs/a"}.
+/// Runs the network {"model", "runs/a"} on {"images", {"photos/"}}.
 Result infer(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
-/// Finds the faces below {"dir", {"photos/"}}, and who is like whom.
+/// Finds the faces on all images below {"dir", {"photos/"}}, and compares them with each other.
 Result find_faces(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
 /// Finds objects on {"images", {"photos/"}} with the detector {"model", "runs/d"}.
 Result detect(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
-/// Makes {"model", "runs/a"} a network of 8-bit weights and activations.
+/// Quantises {"model", "runs/a"} to 8-bit weights and activations.
 Result quantize(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
-/// Runs {"what", {"train", "resnet18", "--data", "photos/", "--batch", "16,32"}}, or an experiment's file, in every
-/// way. Each run is a process of the program evener that is installed with the library. The record is the table of
-/// `evener report --json`. After a stop the same call goes on with the sweep.
+/// Runs every combination of the listed values of {"what", {"train", "resnet18", "--data", "photos/", "--batch",
+/// "16,32"}}, or of an experiment file. Each run is a process of the program evener that is installed with the library.
+/// The record is the table of `evener report --json`. After a stop, repeating the call goes on with the sweep.
 Result sweep(const Options& options, Observer* observer = nullptr, const StopFlag* stop = nullptr);
 
 }  // namespace evener

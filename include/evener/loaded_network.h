@@ -1,4 +1,4 @@
-// A trained network that is ready to answer for images in memory.
+// A trained network that is kept in memory and run on images in memory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace evener {
 
-/// Numbers with a shape, rows last.
+/// A dense row-major array: `values` has as many elements as the product of the extents in `shape`.
 struct FloatArray {
   std::vector<std::int64_t> shape;
   std::vector<float> values;
@@ -22,26 +22,28 @@ struct FloatArray {
 /// The outputs of a network by their names; the first extent of each is the number of images.
 using Outputs = std::map<std::string, FloatArray>;
 
-/// Pixels of pictures of one size, in memory that somebody else owns: rows from top to bottom, of each pixel its
-/// channels beside each other.
+/// Pixels of pictures of one size, in memory that the caller owns: rows from top to bottom, the channels of each pixel
+/// side by side.
 struct PictureSpan {
   const std::uint8_t* pixels = nullptr;  // (count, height, width, channels), dense
-  std::int64_t count = 0;                // of 0 the outputs have shapes (0, ...)
+  std::int64_t count = 0;                // with 0 pictures the outputs have shapes (0, ...)
   std::int64_t height = 0, width = 0;
   std::int64_t channels = 3;  // 1 grey, 3 RGB
 };
 
-/// Values in the network's own shape, as .npy files for `evener infer` have them: (count, channels, height, width) of
-/// images with values from 0 to 255, or (count, features). Floats for a file of another program (.onnx, .tflite, .xml)
-/// are what its input takes, unless the option "normalize" was given. One of the two pointers is set.
+/// Samples in the network's own input shape, as .npy files for `evener infer` have them: images (count, channels,
+/// height, width) with values from 0 to 255, or vectors (count, features). Floats for another program's file (.onnx,
+/// .tflite, .xml) are fed to its input as they are, unless the option "normalize" was given. Exactly one of the two
+/// pointers is set.
 struct SampleSpan {
   const std::uint8_t* bytes = nullptr;
   const float* floats = nullptr;
   std::vector<std::int64_t> shape;  // with the count first
 };
 
-/// Loaded once, asked often. It is computed by the same code as in `evener infer`, in the same batches, so that the
-/// outputs are equal bit by bit where batch, streams and engine are. Calls from several threads wait for each other.
+/// A network that is loaded once and run many times. The same code computes it as in `evener infer`, in the same
+/// batches, so the outputs are equal bit by bit where the options batch, streams and engine are. Calls from several
+/// threads are done one after the other.
 class LoadedNetwork {
  public:
   /// `model`: the folder of a training, a file (.safetensors, .onnx, .tflite, .xml), or a network of the zoo.
@@ -54,22 +56,23 @@ class LoadedNetwork {
   LoadedNetwork(LoadedNetwork&&) noexcept;
   LoadedNetwork& operator=(LoadedNetwork&&) noexcept;
 
-  /// "resnet18", "model.onnx".
+  /// The model's name, such as "resnet18" or "model.onnx".
   const std::string& name() const;
-  /// Of one sample: channels, height, width of images; -1 where a file leaves it open.
+  /// The shape of one sample: (channels, height, width) of an image; -1 for an extent that the file leaves open.
   const std::vector<std::int64_t>& input_shape() const;
   bool takes_images() const;
-  /// Names of the classes; empty where nobody gave them.
+  /// Names of the classes, in the order of the scores; empty where the model has none.
   const std::vector<std::string>& classes() const;
-  /// The name of the output that classes are told by.
+  /// The name of the output that has the classes' scores.
   const std::string& main_output() const;
-  /// Sentences about what the network was made of.
+  /// Sentences for people about how the network was loaded.
   const std::vector<std::string>& notes() const;
 
-  /// Pictures of any size, each brought to the network's as `evener infer` does with files. `observer` is only asked
-  /// whether to stop. Throws Error for what doesn't fit, and Interrupted.
+  /// Runs the network on pictures of any size, each brought to the network's input size as `evener infer` does with
+  /// files. `observer` is only asked whether to stop. Throws Error where the pictures don't fit the network, and
+  /// Interrupted after a stop.
   Outputs run(const PictureSpan& pictures, Observer* observer = nullptr);
-  /// Samples as they are.
+  /// Runs the network on samples that have its input shape already. Throws as above.
   Outputs run(const SampleSpan& samples, Observer* observer = nullptr);
 
  private:

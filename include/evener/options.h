@@ -22,7 +22,7 @@ class OptionValue {
   OptionValue(Number number) : OptionValue(of_number(number)) {}
   OptionValue(double number);
 
-  /// As they would be typed.
+  /// The texts, as they would be typed on the command line.
   const std::vector<std::string>& words() const { return words_; }
   bool is_truth() const { return is_truth_; }
 
@@ -42,8 +42,8 @@ class OptionValue {
   bool is_truth_ = false;
 };
 
-/// What a job is asked for. Names are those of --help without "--"; '_' may stand for '-'. An unknown name or a wrong
-/// value is told by the job, as UsageError with the nearest name or what the value has to be.
+/// The options of a job. Names are those of --help without "--"; '_' may stand for '-'. Nothing is checked here: the
+/// job throws UsageError for an unknown name, offering the nearest one, and for a wrong value.
 ///     evener::Options options{{"model", "resnet18"}, {"data", "photos/"}, {"epochs", 5}};
 class Options {
  public:
@@ -52,7 +52,7 @@ class Options {
   Options() = default;
   Options(std::initializer_list<Values::value_type> values) : values_(values) {}
 
-  /// Of a name that is set several times the last value counts.
+  /// Sets an option; the last value of a name counts.
   Options& set(std::string name, OptionValue value) {
     values_.emplace_back(std::move(name), std::move(value));
     return *this;
@@ -63,17 +63,17 @@ class Options {
   Values values_;
 };
 
-/// One option of a job, as --help tells it.
+/// One option of a job, as --help describes it.
 struct OptionDescription {
   enum class Kind { kSwitch, kOneValue, kManyValues, kSwitchOrValue };
 
   std::string name;                  // "lr"
-  Kind kind = Kind::kOneValue;       // a kSwitchOrValue is true, or a value
+  Kind kind = Kind::kOneValue;       // a kSwitchOrValue takes true or a value
   std::string value;                 // the word that stands for its value: "RATE"; empty for a switch
   std::string value_kind;            // "a number", "a whole number", "one of a, b", or as `value`
   std::string help;                  // a sentence
   std::string default_text;          // empty: there is none to show
-  std::vector<std::string> choices;  // the only values that are taken; empty: any
+  std::vector<std::string> choices;  // the only values allowed; empty: any
   bool required = false;
 };
 

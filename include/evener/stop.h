@@ -1,4 +1,4 @@
-// Asking work to end.
+// The flag by which a caller asks a job to end.
 #pragma once
 
 #include <atomic>

@@ -7,9 +7,9 @@
 
 namespace evener {
 
-/// With padding.
+/// Encodes `bytes`, with padding.
 std::string to_base64(std::string_view bytes);
-/// What `text` stands for, with or without its padding; nothing where it isn't base64.
+/// Decodes `text`, with or without padding; nothing where it isn't base64.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace evener

@@ -13,11 +13,12 @@ struct CgroupLimits {
   std::optional<std::uint64_t> available_bytes;  // the smallest (limit - use + reclaimable file cache)
 };
 
-/// Reads cgroup v2 and v1 files under `root` (another root than "/" is for tests). A group's limits are those of
-/// itself and of all groups above it; what can't be read counts as no limit.
+/// Reads cgroup v2 and v1 files under `root` (another root than "/" is for tests). The limits of this process's group
+/// and of all groups above it count; a file that can't be read sets no limit.
 CgroupLimits read_cgroup_limits(const std::filesystem::path& root = "/");
 
-/// How many processes the kernel has killed for lack of memory since it started, in any group; 0 where it doesn't say.
+/// How many processes in any group the kernel has killed for lack of memory since the machine started; 0 where it
+/// doesn't say.
 std::uint64_t oom_kills(const std::filesystem::path& root = "/");
 
 }  // namespace evener

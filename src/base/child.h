@@ -1,4 +1,4 @@
-// A program run as a child process: it gets our stop requests and never outlives us.
+// Runs a program as a child process, which gets this process's stop requests and never outlives it.
 #pragma once
 
 #include <signal.h>
@@ -23,19 +23,19 @@ struct ChildEnd {
 std::string end_text(const ChildEnd& end);
 
 struct ChildOptions {
-  bool keep_stdout = false;  // it shares ours; otherwise what it writes there is dropped
-  /// Gets each line that it writes on stderr, without its end. Empty: it shares our stderr.
+  bool keep_stdout = false;  // the child writes to our stdout; otherwise its output is dropped
+  /// Called with each line that the child writes to stderr, without the line's end. Empty: the child shares our stderr.
   std::function<void(const std::string& line)> on_stderr_line = {};
   std::map<std::string, std::string> environment = {};  // added to ours, or replacing parts of it
-  int stop_signal = SIGTERM;                            // that a stop request is passed on as
-  /// Asked often; once it says so, the child gets SIGTERM and a second later SIGKILL. May be empty.
+  int stop_signal = SIGTERM;                            // sent to the child for a stop request
+  /// Asked often; once it returns true, the child gets SIGTERM and a second later SIGKILL. May be empty.
   std::function<bool()> give_up = {};
 };
 
-/// Runs `program` to its end. `words`: what it sees as its arguments, its own name first. It shares our stderr; its
-/// stdin is empty. A stop request (base/stop.h) is passed on to it as one signal, and a
-/// Ctrl-C at the terminal reaches it in no other way, so that it is not taken for two. It dies with the calling
-/// thread. Throws Error if it can't be started.
+/// Runs `program` to its end. `words`: its argv, its own name first. Its stdin is empty. A stop request (base/stop.h)
+/// is passed on to the child as one signal. SIGINT stays blocked in the child: a Ctrl-C at the terminal, which signals
+/// both processes, would otherwise reach it twice and be taken for two requests. It dies with the calling thread.
+/// Throws Error if it can't be started.
 ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
                    const ChildOptions& options = {});
 

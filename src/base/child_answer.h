@@ -1,4 +1,4 @@
-// What a child process was asked for, as its parent gets it through a pipe. Inside base/ only.
+// How a child process answers its parent through a pipe, with a text or an exception. Inside base/ only.
 #pragma once
 
 #include <sys/types.h>
@@ -10,12 +10,12 @@
 
 namespace evener {
 
-/// In the child: writes into the pipe what `body` returns or throws.
+/// In the child: runs `body` and writes its result, or its exception, into the pipe.
 void write_answer(const std::function<std::string()>& body, int pipe);
 
-/// In the parent: waits for the answer and for the child's end. Throws what `body` threw as UsageError, Interrupted or
-/// Error, and Error when the child died or took longer than `limit_s`, and then it is killed. `is_stopped`, asked
-/// often, ends the child as well, with Interrupted; it may be empty.
+/// In the parent: returns the answer when the child has ended. Rethrows what `body` threw as UsageError, Interrupted or
+/// Error. Throws Error when the child died, or took longer than `limit_s` and was killed. `is_stopped` is asked often
+/// and may be empty; once it returns true, the child is killed and Interrupted is thrown.
 std::string await_answer(const Descriptor& pipe, pid_t child, double limit_s,
                          const std::function<bool()>& is_stopped = {});
 

@@ -10,7 +10,8 @@ namespace evener {
 std::int64_t now_ns();
 double now_s();
 
-/// Seconds, monotonic, going on while the machine sleeps: a counter may have gone round meanwhile.
+/// Monotonic seconds that go on while the machine is suspended: for readers of counters that may have wrapped around
+/// meanwhile.
 double boot_now_s();
 
 /// Seconds since construction.

@@ -5,9 +5,9 @@
 
 namespace evener {
 
-/// As write_file_atomically() with the content of another file, but not synced to the disk: a copy can be made again.
-/// The file's rights and time go with it. Throws Error that tells how many bytes are needed, and where `from` changed
-/// meanwhile.
+/// Writes the content of `from` to `path` as write_file_atomically() does, but without syncing to the disk: a lost copy
+/// can be made again. Keeps the file's permissions and modification time. Throws Error, which says how many bytes are
+/// needed when the disk is full, and when `from` changed meanwhile.
 void copy_file_atomically(const std::filesystem::path& from, const std::filesystem::path& path);
 
 }  // namespace evener

@@ -31,11 +31,11 @@ struct CpuTopology {
 
 /// Reads the topology once (hwloc) and keeps it.
 const CpuTopology& cpu_topology();
-/// Cores and kinds of a machine that hwloc has described (XML), as of a process that may use all of it; nothing where
-/// that is no description.
+/// The topology in an XML description that hwloc exported, as a process that may use all of that machine would see it;
+/// nothing where `xml` is no such description.
 std::optional<CpuTopology> topology_from_xml(const std::string& xml);
 
-/// "8 cores IntelCore (16 CPUs, up to 5.10 GHz), 8 cores IntelAtom (8 CPUs)"; "" of no kinds.
+/// "8 cores IntelCore (16 CPUs, up to 5.10 GHz), 8 cores IntelAtom (8 CPUs)"; "" for no kinds.
 std::string kinds_text(const std::vector<CpuKind>& kinds);
 
 /// Cores that may compute: physical cores allowed, no more than the quota rounded up; at least 1.
@@ -49,7 +49,8 @@ void pin_this_thread(const std::vector<int>& cpus);
 /// How often pin_this_thread() has changed where the calling thread may run.
 int pins_of_this_thread();
 
-/// Pins the calling thread for a while, unless `cpus` are none; afterwards it may run where it might before.
+/// Pins the calling thread for the object's lifetime, and restores its former affinity afterwards. Does nothing where
+/// `cpus` is empty.
 class PinnedTo {
  public:
   explicit PinnedTo(const std::vector<int>& cpus);
@@ -58,7 +59,7 @@ class PinnedTo {
   PinnedTo& operator=(const PinnedTo&) = delete;
 
  private:
-  std::vector<int> before_;  // empty: it wasn't pinned
+  std::vector<int> before_;  // empty: the thread wasn't pinned
 };
 
 /// Total and available physical memory, the smaller of the machine's and the cgroup's.

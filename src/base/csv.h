@@ -17,8 +17,8 @@ std::string csv_cell(std::string_view text);
 /// A row with its line's end.
 std::string csv_line(const std::vector<std::string>& cells);
 
-/// The cells of a line. Those in quotes may have separators in them, and doubled quotes stand for one; a '\r' at the
-/// end is left out. `separators`: each of these characters stands between cells.
+/// Splits a line into its cells. Quoted cells may contain separators, and a doubled quote in them stands for one; a
+/// '\r' at the line's end is left out. Each character of `separators` separates cells.
 std::vector<std::string> csv_cells(std::string_view line, std::string_view separators = ",");
 
 /// Reads a table whose first line is its heading; `lines` outlives it.
@@ -34,7 +34,7 @@ class CsvReader {
   const std::vector<std::string>& cells() const { return cells_; }
   /// The cell of a column; "" where the row is too short.
   const std::string& cell(std::size_t column) const;
-  /// From 1, as editors count.
+  /// The number of the current line, from 1 as editors count.
   std::size_t line() const { return line_; }
 
  private:
@@ -44,13 +44,13 @@ class CsvReader {
   std::size_t line_ = 0;
 };
 
-/// A file to which rows are added one by one, in place of one that was there.
+/// Writes a CSV file row by row. A file of that name is replaced.
 class CsvWriter {
  public:
   /// `heading`: the first line. Throws OutputError where the file can't be written, as add() does.
   CsvWriter(std::filesystem::path path, std::string_view heading);
 
-  /// Whole lines, which are with the operating system afterwards.
+  /// Appends whole lines. They are written through to the operating system, so a killed process loses none.
   void add(std::string_view lines);
 
  private:

@@ -1,6 +1,6 @@
-// One description of a struct for all that is written of it: describe(visitor, Of<Struct> auto& value), declared in the
-// namespace of the struct, shows each member with its key to a visitor. Messages between processes (base/message.h),
-// JSON and CSV (record/) are such visitors; each writes from a const struct and reads into another.
+// One description of a struct serves all of its serialisations: describe(visitor, Of<Struct> auto& value), declared in
+// the struct's namespace, shows each member with its key to a visitor. Messages between processes (base/message.h),
+// JSON and CSV (record/) are such visitors; each writes from a const struct and reads into a mutable one.
 //
 // What a visitor knows, besides values, structs, lists, maps and optional ones by value():
 //   text               an empty text is null in a file
@@ -34,7 +34,8 @@ concept Describes = requires(Visitor& visitor, T& value) {
   describe(visitor, value);
 };
 
-/// A visitor to which a member is its value alone, however files show it. `Visitor` has value(key, member).
+/// A visitor that treats every kind of member as a plain value, ignoring how files show it. `Visitor` has value(key,
+/// member).
 template <typename Visitor>
 class PlainVisitor {
  public:

@@ -1,4 +1,4 @@
-// A file descriptor that closes itself, and the texts for what the system calls on it report.
+// A file descriptor that closes itself, reading through it, and messages for the errors of its system calls.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,8 @@ Descriptor open_for_reading(const std::filesystem::path& path);
 /// Size of an open file in bytes.
 std::uint64_t size_of(const Descriptor& file, const std::filesystem::path& path);
 
-/// Reads up to `count` bytes at `offset` into `target`; returns how many there were. Throws Error.
+/// Reads up to `count` bytes at `offset` into `target`; returns how many were read, fewer only at the file's end.
+/// Throws Error.
 std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, std::uint64_t offset, void* target,
                     std::size_t count);
 

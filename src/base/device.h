@@ -1,4 +1,4 @@
-// Which device a piece of memory or work belongs to.
+// Names a device that computes: its kind, and its index among those of the kind.
 #pragma once
 
 #include <compare>

@@ -1,9 +1,11 @@
-// Threads that work in step wait for the slowest of them at every step. Where that one has lost its CPU to somebody
-// else's thread, its comrades have CPUs on which they only wait: one of them gives its own to it and sleeps meanwhile.
+// Threads that work in step wait for the slowest of them at every step. Where the slowest has lost its CPU to another
+// program's thread, the others of its team only wait on theirs: one of them gives its CPU to the slowest and sleeps
+// meanwhile.
 //
-// The system does not do so by itself. It sees a team of two beside one busy program as three threads on two CPUs, and
-// takes turns; a team that spins then comes to a third of its speed, one that sleeps to two fifths, since its threads
-// run together by chance alone. With CPUs given away it comes to what the other program leaves, four fifths.
+// The kernel's scheduler does not do so by itself. It sees a team of two beside one busy program as three threads on
+// two CPUs, and gives them turns. A team that spins then gets a third of its speed, and one that sleeps two fifths,
+// since its threads run at the same time by chance alone. With CPUs given away it gets four fifths, which is what the
+// other program leaves.
 #pragma once
 
 #include <sched.h>
@@ -16,14 +18,14 @@
 
 namespace evener {
 
-/// A thread of a team, as those see it who wait for it. It lives as long as anybody may.
+/// A thread of a team, as the threads that wait for it see it. Must outlive their waits.
 class StepThread {
  public:
-  /// The calling thread is this one from now on, number `number` of its team. To be called again when its CPUs have
-  /// been changed by others than those who wait for it.
+  /// Makes the calling thread this one, number `number` of its team. Must be called again when anything but this
+  /// mechanism has changed the thread's affinity.
   void begin(int number);
-  /// Called by the thread itself before others may see that it has come as far as they wait for: if one of them sleeps
-  /// because it gave away its CPU, that one wakes where this thread would have been.
+  /// Called by the thread itself before it announces its arrival: if one of those waiting has given it a CPU and
+  /// sleeps, that one wakes on the CPU where this thread would have been.
   void give_back();
 
  private:
@@ -32,30 +34,30 @@ class StepThread {
   void stay_home() const;
 
   std::atomic<pid_t> id_{0};
-  std::atomic<clockid_t> clock_{};           // of the time that it ran
+  std::atomic<clockid_t> clock_{};           // counts the time that the thread ran
   std::atomic<int> home_{-1};                // the CPU that it wakes on, where each thread of the team has its own
-  std::atomic<StepThread*> giver_{nullptr};  // who gave it a CPU; itself while it gives that one its own
+  std::atomic<StepThread*> giver_{nullptr};  // the thread that gave it a CPU; itself while it gives one away
   std::atomic<std::int64_t> ran_at_sleep_ns_{-1};  // by its clock, when it last went to sleep in a wait
   const void* mark_ = nullptr;                     // of the thread that began last
   int pins_ = 0;                                   // of it then
-  // Where it may run. The kernel's own answer is no use while others move it.
+  // Where this thread may run. Asking the kernel would give the affinity that another thread has set meanwhile.
   mutable std::mutex allowed_mutex_;
   cpu_set_t allowed_{};
 };
 
-/// One wait of a thread for others. The word that it sleeps on has to change whenever one of them has come.
+/// One wait of a thread for others of its team. The word that it sleeps on has to change whenever one of them arrives.
 class StepWait {
  public:
-  /// `members` is how many threads the team has: with a CPU for each and none to spare, who gives its own away wakes
-  /// on the one that it made up for.
+  /// `members`: the number of threads in the team. Where the team has exactly one CPU for each of them, a thread that
+  /// gave its CPU away wakes on the CPU that the other one had lost.
   StepWait(StepThread& self, int members);
 
-  /// Returns when done() is true. late() names a thread that is still awaited, or null if none can be named.
-  /// `sleepers` counts those who sleep on `word`, so that nobody wakes none.
+  /// Returns when done() is true. late() returns a thread that is still awaited, or null if none can be named.
+  /// `sleepers` counts the threads that sleep on `word`, so that nobody makes a system call to wake none.
   template <class Done, class Late>
   void until(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, const Done& done,
              const Late& late) {
-    if (look(done, kFirstLooks)) return;  // most waits are shorter than asking what time it is
+    if (look(done, kFirstLooks)) return;  // most waits are shorter than a look at the clock
     begin_ns_ = spin_end_ns();
     while (!spin(done)) {
       StepThread* const other = late();
@@ -91,7 +93,7 @@ class StepWait {
   std::int64_t spin_end_ns() const;
   /// Whether `other` has hardly run since the last look, or this thread has spun for long enough.
   bool must_sleep(const StepThread& other);
-  /// Gives this thread's CPU to `other` if it isn't running, and sleeps until `word` changes, or a while.
+  /// Gives this thread's CPU to `other` if that isn't running, and sleeps until `word` changes, or for a while.
   void sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, StepThread& other);
   bool give_cpu(StepThread& other, bool is_full);
   void take_back(StepThread& other);
@@ -105,15 +107,15 @@ class StepWait {
   bool is_stuck_ = false;  // the other one
 };
 
-/// A thread that is bound to one CPU, as a replica is, seen by those of other processes that work in step with it: it
-/// may lie in memory that they share. Who waits for one that has lost its CPU exchanges CPUs with it.
+/// A thread that is bound to one CPU, as a replica's is. The object may lie in memory shared with other processes,
+/// whose threads work in step with it: one that waits for a thread that has lost its CPU exchanges CPUs with it.
 class BoundThread {
  public:
-  /// The calling thread is this one from now on. Where it may run on several CPUs, nothing is exchanged.
+  /// Makes the calling thread this one. Where it may run on several CPUs, nothing is exchanged.
   void begin();
   bool is_this_thread() const;
-  /// Binds each of the two to the CPU of the other. False where one has none, was bound elsewhere since, or is being
-  /// exchanged with a third.
+  /// Binds each of the two threads to the CPU of the other. False where one is bound to no single CPU, was bound
+  /// elsewhere since, or is just being exchanged with a third.
   bool exchange_cpus(BoundThread& other);
 
  private:
@@ -124,13 +126,13 @@ class BoundThread {
   std::atomic<pid_t> id_{0};
   std::atomic<clockid_t> clock_{}, process_clock_{};
   std::atomic<int> cpu_{kNone};  // 1 + its number; kNone also while it is exchanged
-  int pins_ = 0;                 // of the thread, when it began
+  int pins_ = 0;                 // pins_of_this_thread() when it began
 };
 
-/// Looks at how much a thread ran.
+/// Finds threads that have lost their CPU, by how much they ran between two looks.
 class ClockLook {
  public:
-  /// Whether it has hardly run since the last look at it; false at the first.
+  /// Whether the thread has hardly run since the last look at it; false at the first look.
   bool is_stuck(const BoundThread& thread);
   void forget() { looked_at_ = nullptr; }
 
@@ -139,7 +141,7 @@ class ClockLook {
   std::int64_t looked_ns_ = 0, ran_ns_ = 0;
 };
 
-/// Changes `word` and wakes who sleeps on it.
+/// Changes `word` and wakes the threads that sleep on it.
 void announce(std::atomic<std::uint32_t>& word, const std::atomic<std::uint32_t>& sleepers);
 
 }  // namespace evener

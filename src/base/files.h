@@ -18,10 +18,10 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 /// Proves that write_file_atomically() could write `path`, without touching what is there. Throws Error as it does.
 void require_writable_file(const std::filesystem::path& path);
-/// Whether the file is called as the temporary ones of these functions are.
+/// Whether the file has a name such as these functions give to temporary files.
 bool is_temporary_name(const std::filesystem::path& file);
-/// Removes the temporary files that killed processes have left in `folder`. Only for who knows that nobody writes there
-/// now, by a lock.
+/// Removes the temporary files that killed processes have left in `folder`. The caller must hold the folder's lock,
+/// lest the file of a process that is still writing be removed.
 void remove_left_temporaries(const std::filesystem::path& folder);
 
 /// The whole file as bytes. Throws Error if it can't be read or is larger than `limit_bytes`.

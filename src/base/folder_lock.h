@@ -1,4 +1,4 @@
-// A lock on a folder: who writes to it holds it, and others can ask whether somebody does.
+// A lock on a folder, held by the process that writes to it; others can ask whether it is held.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,17 @@
 
 namespace evener {
 
-/// What is known of a folder's lock. Some file systems (some network disks) have no such locks.
+/// The state of a folder's lock; kUnknown on file systems without such locks (some network disks).
 enum class LockState { kFree, kHeld, kUnknown };
 
-/// An exclusive lock, which goes with its last holder: with this process and those that it has forked, however they
-/// end. No file is left behind.
+/// An exclusive lock on a folder. The kernel frees it when this process and all that it has forked have ended, however
+/// they end. No file is left behind.
 class FolderLock {
  public:
-  /// Takes the lock if it is free. A short look by another process (folder_lock_state) is waited for.
+  /// Takes the lock if it is free. Waits where another process holds it only for the moment of a folder_lock_state().
   explicit FolderLock(const std::filesystem::path& folder);
 
-  /// kFree: this one has taken it. kHeld: another process has it. kUnknown: nothing is locked here.
+  /// kFree: this object has taken the lock. kHeld: another process has it. kUnknown: the file system has no locks.
   LockState found() const { return found_; }
 
  private:
@@ -25,7 +25,7 @@ class FolderLock {
   LockState found_ = LockState::kUnknown;
 };
 
-/// Whether a process holds the lock of `folder` at this moment; it stays as it is.
+/// Whether a process holds the lock of `folder` at this moment; doesn't change it.
 LockState folder_lock_state(const std::filesystem::path& folder);
 
 }  // namespace evener

@@ -9,15 +9,16 @@
 
 namespace evener {
 
-/// A week: for answers that take as long as the user's images do, so that only a child that hangs is ended.
+/// A week: the default limit of answers that take as long as the user's images do. It only ends a child that hangs.
 constexpr double kLongestAnswer_s = 7 * 24 * 3600.0;
 
-/// What `body` returned in a forked child, which does nothing else. Throws an exception of `body` again as UsageError,
-/// Interrupted or Error, and Error when the child died or took longer than `limit_s`; then it is killed. Where forks
-/// are forbidden, `body` runs here, without a limit: what it changes stays.
+/// Runs `body` in a forked child and returns its result. Rethrows an exception of `body` as UsageError, Interrupted or
+/// Error, and throws Error when the child died, or took longer than `limit_s` and was killed. Where forks are
+/// forbidden, `body` runs in this process, without a limit, and its side effects stay.
 std::string in_child(const std::function<std::string()>& body, double limit_s = kLongestAnswer_s);
 
-/// The same of any value that a message holds (base/message.h), such as a struct that describe() shows.
+/// The same for a `body` that returns any type that a message can hold (base/message.h), such as a struct with
+/// describe().
 template <typename Body>
 auto answer_in_child(const Body& body, double limit_s = kLongestAnswer_s) {
   using Answer = std::invoke_result_t<Body>;
@@ -25,9 +26,9 @@ auto answer_in_child(const Body& body, double limit_s = kLongestAnswer_s) {
                                 "the answer of a child process");
 }
 
-/// From here on this process has threads that are not ours: of a program that uses the library, of OpenVINO. A forked
-/// child has none of them, so that it would wait for good for what they do or for locks that they held. What needs a
-/// process of its own all the same asks the program evener (base/ask_program.h).
+/// Declares that from now on this process has threads that are not ours: of a program that uses the library, or of
+/// OpenVINO. A forked child would have none of them, and would wait for ever for their work or for a lock that one of
+/// them held. Work that needs a process of its own uses base/ask_program.h then.
 void forbid_forks();
 bool may_fork();
 

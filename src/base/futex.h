@@ -6,7 +6,8 @@
 
 namespace evener {
 
-/// Sleeps while `word` is `seen`, at most `limit_ns`; may return early for no reason.
+/// Sleeps until futex_wake_all() while `word` equals `seen`, for at most `limit_ns` nanoseconds. May return early for
+/// no reason.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::int64_t limit_ns);
 
 /// Wakes all who sleep on `word`.

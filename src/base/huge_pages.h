@@ -1,5 +1,5 @@
-// Memory for arrays in which each access lies far from the last: in huge pages, so that not every one of them has to
-// look up its page first.
+// Memory in huge pages, for arrays in which each access lies far from the last: in small pages nearly every access
+// would miss the TLB.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace evener {
 
-/// Begins at a cache line; from 2 MiB on at a huge page, of which it consists where the system has them. Is taken when
-/// it is first touched, and given back by std::free. Throws std::bad_alloc.
+/// Allocates memory that begins at a cache line; from 2 MiB on it begins at a multiple of a huge page's size, and
+/// consists of huge pages where the system has them. The system provides it when it is first touched; std::free gives
+/// it back. Throws std::bad_alloc.
 void* allocate_pages(std::size_t bytes);
 
-/// For containers.
+/// An allocator for containers whose memory comes from allocate_pages().
 template <class Value>
 struct PageAllocator {
   using value_type = Value;
@@ -27,7 +28,7 @@ struct PageAllocator {
   bool operator==(const PageAllocator&) const = default;
 };
 
-/// Bytes of a data set: each step reads some from all over them.
+/// The bytes of a data set: each step reads samples from all over it.
 using PageBytes = std::vector<std::uint8_t, PageAllocator<std::uint8_t>>;
 
 }  // namespace evener

@@ -1,5 +1,5 @@
-// The child processes that this one is waiting for: what they compute is its own doing, though the kernel counts it as
-// such only once they were waited for.
+// The child processes that this one is waiting for. Their CPU time belongs to this process's work, but the kernel adds
+// it to this process's only after they have ended and were waited for.
 #pragma once
 
 #include <sys/types.h>
@@ -8,8 +8,8 @@
 
 namespace evener {
 
-/// Whoever forks a child to wait for it says so, and again when it was waited for. Without locks: a child that is
-/// forked meanwhile may do the same. More than some hundred at a time are not kept.
+/// To be called after forking a child that will be waited for, with remove_live_child() after the wait. Takes no locks,
+/// since a child that is forked meanwhile may call it too. Children beyond some hundred at a time are not kept.
 void add_live_child(pid_t child);
 void remove_live_child(pid_t child);
 

@@ -1,5 +1,5 @@
-// What one process of a run tells another, as bytes that know their types: a result, a report, a greeting. Numbers
-// arrive bit by bit as they were, and what is absent arrives as absent.
+// Messages between the processes of a run (results, reports, greetings) as bytes that name their types. Numbers arrive
+// bit by bit as they were, and absent values as absent.
 #pragma once
 
 #include <concepts>
@@ -18,8 +18,7 @@
 
 namespace evener {
 
-/// Appends values to a message, each after a byte that names its type. A struct can be in one that describe() shows
-/// (base/described.h).
+/// Appends values to a message, each after a byte that names its type. Structs need a describe() (base/described.h).
 class MessageWriter : public PlainVisitor<MessageWriter> {
  public:
   void write(bool value);
@@ -139,13 +138,14 @@ class MessageReader : public PlainVisitor<MessageReader> {
   }
   void value(const char* /*key*/, auto& member) { read(member); }
 
-  /// Throws Error when something is left.
+  /// Throws Error when the message has values that were not read.
   void require_end() const;
 
  private:
   std::uint64_t read_integer(char type);
   void read_mark(char type);
-  /// An integer of no more than `most`: the rest of a message has at least a byte for each value.
+  /// Reads the number of elements that follow. Throws Error above `most`, which callers take from the bytes that are
+  /// left, since each element has at least one: a damaged count must not allocate more memory than the message has.
   std::uint64_t read_count(char type, std::uint64_t most);
   std::uint64_t left_bytes() const { return bytes_.size() - at_; }
   std::string_view read_bytes(std::uint64_t count);
@@ -161,8 +161,8 @@ class MessageReader : public PlainVisitor<MessageReader> {
   std::size_t at_ = 0;
 };
 
-/// A value as a message, and back. `what`: see MessageReader. unpack_message throws Error for anything else than the
-/// whole message of a T.
+/// Packs one value into a message, and unpacks it again. `what`: see MessageReader. unpack_message throws Error unless
+/// `bytes` are the whole message of a T.
 template <class T>
 std::string pack_message(const T& value) {
   MessageWriter writer;

@@ -12,7 +12,7 @@ namespace evener {
 
 enum class ModuleState { kUsable, kNotBuilt, kNotLoadable, kNotUsable };
 
-/// What is known of a module without throwing; `reason` and `remedy` are empty when it is usable.
+/// Whether a module can be used; `reason` and `remedy` are empty when it can.
 struct ModuleStatus {
   std::string name;  // "torch"
   ModuleState state = ModuleState::kNotBuilt;
@@ -25,13 +25,13 @@ struct ModuleStatus {
 struct ModuleEntry {
   int abi;                   // kModuleAbi it was built with
   const char* (*version)();  // version of the library behind it
-  /// Why it can't be used on this machine ("" = it can); called before `create`.
+  /// Why the module can't be used on this machine ("" = it can); called before `create`.
   const char* (*unusable_reason)();
   void* (*create)();  // the module's interface, e.g. an engine::Engine*; owned by the caller
 };
 constexpr int kModuleAbi = 1;
 
-/// Where the shared library that this code is in lies: modules and other files that belong to it are in evener/ there.
+/// The folder of the shared library that contains this code; its modules and other files are in evener/ there.
 std::filesystem::path library_folder();
 
 /// Names of all modules that this source tree knows, built or not.

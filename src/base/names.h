@@ -17,7 +17,7 @@ std::string unknown_name_message(std::string_view what, std::string_view name, c
 
 /// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.
 std::string printable(std::string_view text);
-/// The same in single quotes.
+/// printable() in single quotes.
 std::string quoted_text(std::string_view text);
 
 /// `text` without the blanks, tabs and line breaks at both ends.

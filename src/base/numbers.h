@@ -8,7 +8,8 @@
 
 namespace evener {
 
-/// The number that the whole text is, with a point in any locale; nothing where it is none, or doesn't fit.
+/// Parses the whole text as a number, with a decimal point in any locale; nothing where it is no number, or doesn't fit
+/// the type.
 template <class Number>
 std::optional<Number> to_number(std::string_view text) {
   Number value{};

@@ -1,12 +1,12 @@
-// What the system shows of NVIDIA's driver, without asking that.
+// Whether NVIDIA's driver is there, without opening it.
 #pragma once
 
 #include <filesystem>
 
 namespace evener {
 
-/// Whether the driver of NVIDIA GPUs may be loaded, by the files under `root` that are there only with it. Another root
-/// than "/" is for tests.
+/// Whether NVIDIA's kernel driver seems to be loaded: it looks for files under `root` that only exist with it. A root
+/// other than "/" is for tests.
 bool shows_nvidia_driver(const std::filesystem::path& root = "/");
 
 }  // namespace evener

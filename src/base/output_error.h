@@ -1,4 +1,5 @@
-// What a run makes can't be written: no fault of the item that is being worked on, so nobody goes on without it.
+// The error of output that can't be written. It is no fault of the item being worked on, so the run ends instead of
+// skipping that item.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +8,13 @@
 
 namespace evener {
 
-/// The disk is full, or there are no rights; the message names the file.
+/// Output can't be written, such as when the disk is full or permission is lacking; the message names the file.
 class OutputError : public Error {
  public:
   using Error::Error;
 };
 
-/// Throws OutputError with what `error_number` (0: nobody knows) means for `path`, and what to do.
+/// Throws OutputError, whose message says what `error_number` (an errno; 0: unknown) means for `path`, and what to do.
 [[noreturn]] void fail_to_write(const std::filesystem::path& path, int error_number);
 
 }  // namespace evener

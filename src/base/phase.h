@@ -1,11 +1,12 @@
-// Phase marks: the work says which phase it is in, measure/ listens. Without a listener a mark costs one load.
+// Phase marks: code marks which phase it is in, and a listener in measure/ adds up the times. Without a listener a mark
+// costs one load.
 #pragma once
 
 #include <cstdint>
 
 namespace evener {
 
-/// What time is spent on; docs/measuring.md tells them.
+/// What time is spent on; docs/measuring.md explains the phases.
 enum class Phase : std::uint8_t {
   kSpawn,
   kConnect,
@@ -25,8 +26,8 @@ constexpr int kPhaseCount = 12;
 /// "spawn", "forward", ...
 const char* phase_name(Phase phase);
 
-/// Receives each phase's exclusive time (children of a nested mark are taken off). Called on the marking thread,
-/// from several threads at once. `critical`: on the thread that the rank's progress hangs on (mark_critical_thread).
+/// Receives the exclusive time of each mark (without that of marks nested in it). Called on the marking thread, from
+/// several threads at once. `critical`: the thread is the one that mark_critical_thread() was called on.
 class PhaseListener {
  public:
   virtual ~PhaseListener() = default;
@@ -40,7 +41,8 @@ void set_phase_listener(PhaseListener* listener);
 /// Who listens to the calling thread; null = nobody.
 PhaseListener* phase_listener();
 
-/// Says that this thread's time is the rank's own; all other threads' marks count as hidden.
+/// Declares this thread the one whose time is the rank's; time marked on other threads passes beside it and counts as
+/// hidden.
 void mark_critical_thread();
 
 /// Marks its own lifetime as time of `phase`. Marks of one thread nest.

@@ -1,4 +1,5 @@
-// In which number format a network's layers compute: its name, its bits, and what a device computes in its place.
+// The number formats that a network's layers compute in: their names and bits, and which one a device uses in place of
+// one that it lacks.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ Precision parse_precision(const std::string& name);
 /// Bits of each value that one layer hands on to the next: 32 or 16. Weights and gradients always have 32.
 int activation_bits(Precision precision);
 
-/// What a device of this kind computes where `asked` is asked for: CPUs have no fast fp16 products and no TF32, so they
-/// take bf16 and fp32 instead.
+/// The precision that a device of this kind computes in when `asked` is asked for: CPUs have no fast fp16 products and
+/// no TF32, so they use bf16 and fp32 instead.
 Precision computed_precision(Precision asked, DeviceKind kind);
 /// Why computed_precision() differs, in the words of a record: "fp16 was computed as bf16: ...". "" where it doesn't.
 std::string precision_fallback(Precision asked, DeviceKind kind);

@@ -9,21 +9,23 @@ enum class SimdLevel {
   kAvx512     // F, BW, VL and DQ
 };
 
-/// What the variable EVENER_SIMD, "avx2" or "baseline", allows at the most, so that such a processor can be tried on
-/// another; kAvx512 where it says nothing.
+/// The limit that the environment variable EVENER_SIMD sets, "avx2" or "baseline", so that the kernels for older
+/// processors can be tested on newer ones; kAvx512 where it isn't set.
 SimdLevel widest_allowed_simd();
 
-/// As far as widest_allowed_simd lets it. Found once.
+/// The widest level that this processor has, but no wider than widest_allowed_simd(). Found once.
 SimdLevel simd_level();
 /// "baseline", "avx2" or "avx512".
 const char* simd_level_name();
 
-/// Dot products of bfloat16 in 512 bits (AVX512-BF16).
+/// Whether there are dot products of bfloat16 in 512 bits (AVX512-BF16).
 bool has_bfloat16_products();
-/// Dot products of int8 in 32 bits (VNNI, AMX). Without them sums of two products have 16 bits, which two of 255 * 127
-/// exceed: weights have to be half as large then. Where EVENER_SIMD holds to less there are none.
+/// Whether there are dot products of int8 that add up in 32 bits (VNNI, AMX). Without them a sum of two products has 16
+/// bits, which two of 255 * 127 overflow: weights may only use half of their range then. False where EVENER_SIMD sets a
+/// limit.
 bool has_int8_products();
-/// Products of tiles of bfloat16 (AMX), for which the kernel is asked once.
+/// Whether there are products of tiles of bfloat16 (AMX). Asks the operating system's kernel once for permission to use
+/// them.
 bool has_bfloat16_tiles();
 
 }  // namespace evener

@@ -1,4 +1,4 @@
-// Quantiles of a set of numbers (the one place that says what a median is), and of distributions.
+// Quantiles of samples, and of distributions. This is the only definition of the median in the program.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace evener {
 /// Linear interpolation between order statistics (R's type 7) of samples in any order. `q` in [0, 1]; absent for no
 /// samples.
 std::optional<double> quantile(std::span<const double> samples, double q);
-/// The same of samples that are sorted already, of which there is at least one.
+/// The same for at least one sample, sorted in ascending order.
 double sorted_quantile(std::span<const double> sorted, double q);
 
 /// The middle sample, or the mean of the two middle ones; absent for no samples.
@@ -19,9 +19,11 @@ std::optional<double> median(std::span<const double> samples);
 /// a + b - 1 trials that succeed with probability x. 0 <= x <= 1, a and b above 0.
 double incomplete_beta(double x, double a, double b);
 
-/// How likely Student's t with so many degrees of freedom lies as far from 0 as `t`, on either side.
+/// The two-sided p-value: the probability that Student's t with `degrees` degrees of freedom is at least as far from 0
+/// as `t`.
 double student_two_sided(double t, double degrees);
-/// The t below which Student's distribution lies with this probability, of more than a half and less than 1.
+/// The quantile of Student's distribution with `degrees` degrees of freedom: the t below which it lies with the
+/// probability `share`, between 0.5 and 1.
 double student_quantile(double share, double degrees);
 
 }  // namespace evener

@@ -1,32 +1,32 @@
-// Ctrl-C, SIGTERM, SIGUSR1 (which mpirun and Slurm pass on) and SIGHUP (the terminal's end, unless nohup has it
-// ignored) as a flag that long work looks at between steps.
+// Stop requests: Ctrl-C, SIGTERM, SIGUSR1 (which mpirun and Slurm pass on) and SIGHUP (the terminal was closed; ignored
+// under nohup) set a flag that long work checks between steps.
 #pragma once
 
 #include <signal.h>
 
 namespace evener {
 
-/// Installs the handlers: the first signal sets the flag, a second one, but for one that comes with the first, ends the
-/// process at once with 128 + its number.
+/// Installs the handlers. The first signal sets the flag; a second one ends the process at once with exit code 128 +
+/// its number, unless it comes together with the first.
 void install_stop_handlers();
 /// Whether a signal came, or the job that this thread works for is to stop (base/this_work.h).
 bool stop_requested();
-/// With what a process ends that was stopped in good order: 128 + the first signal that came, as shells count (Ctrl-C
-/// 130, SIGTERM 143, SIGHUP 129); 130 where a stop was asked for without a signal.
+/// The exit code of a process that was stopped in good order: 128 + the number of the first signal, as shells have it
+/// (Ctrl-C 130, SIGTERM 143, SIGHUP 129); 130 where a stop was asked for without a signal.
 int stop_exit_code();
-/// Whether a process that ended with this was stopped in good order, by any of the signals.
+/// Whether this exit code is one of those above.
 bool is_stop_exit_code(int exit_code);
-/// For tests, and for work that wants to end another part in good order.
+/// Sets and clears the flag without a signal: for tests, and for work that wants to end another part in good order.
 void request_stop();
 void clear_stop_request();
 
-/// For a child whose parent passes its stop request on: a signal to the whole group (Ctrl-C, timeout, scancel) reaches
-/// both, so further signals change nothing here; the parent ends its children where it ends itself. Lets the signals
-/// through if they were held back.
+/// For a child whose parent passes stop requests on: a signal to the whole process group (Ctrl-C, timeout, scancel)
+/// reaches both, so all signals after the first are ignored here, lest they be taken for a second request. The parent
+/// kills its children when it is itself ended at once. Unblocks the signals if they were blocked.
 void take_stop_signals_as_one();
 
-/// Holds the signals back from this thread, for its lifetime; a child that is forked meanwhile begins with them held
-/// back.
+/// Blocks the stop signals on this thread for the object's lifetime; a child that is forked meanwhile begins with them
+/// blocked.
 class BlockedStopSignals {
  public:
   BlockedStopSignals();

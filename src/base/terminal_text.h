@@ -6,7 +6,7 @@
 
 namespace evener {
 
-/// Replaces what a terminal would obey (control characters of both sets) by '?', but keeps newlines and tabs.
+/// Replaces the control characters that a terminal would obey (C0 and C1) by '?', but keeps newlines and tabs.
 std::string terminal_text(std::string_view text);
 /// The same in one line: newlines and tabs are replaced as well.
 std::string one_line(std::string_view text);

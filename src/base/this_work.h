@@ -1,6 +1,6 @@
-// What a thread works for, where several jobs run in one process: whether that job is to stop, and who listens to its
-// phases. Threads begin with nothing of their own, and then only what concerns the whole process counts: signals
-// (base/stop.h) and set_phase_listener() (base/phase.h).
+// The job that a thread works for, where several run in one process: its stop flag, and the listener to its phases. A
+// new thread has neither; then only the process's own count: signals (base/stop.h) and set_phase_listener()
+// (base/phase.h).
 #pragma once
 
 #include <concepts>
@@ -17,12 +17,13 @@ struct Work {
   PhaseListener* phases = nullptr;
 };
 
-/// That of the calling thread.
+/// The calling thread's job.
 const Work& this_work();
-/// The same with another stop flag, where `stop` isn't null.
+/// The calling thread's job, with `stop` in place of its stop flag unless `stop` is null.
 Work this_work_until(const StopFlag* stop);
 
-/// The calling thread does this work during the scope's lifetime; both pointers must live as long.
+/// Makes the calling thread work for `work` during the scope's lifetime; what the two pointers point to must live as
+/// long.
 class WorkScope {
  public:
   explicit WorkScope(const Work& work);
@@ -34,7 +35,7 @@ class WorkScope {
   Work before_;
 };
 
-/// A call for a thread that the calling one starts: it does the same work.
+/// A callable for a new thread, which makes that thread work for the same job as the thread that made the callable.
 ///     std::jthread(as_this_work([&] { read(); }))
 template <class Call>
 class CallOfWork {

@@ -1,5 +1,5 @@
-// File names may be any bytes, JSON and metadata have to be UTF-8: a reversible way from the one to the other. And
-// texts as other systems' editors write them.
+// A reversible conversion of any bytes to UTF-8: file names may be any bytes, but JSON and metadata have to be UTF-8.
+// Also reads texts as other systems' editors write them.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the module "fetch" does for the program: one HTTP(S) request, and checksums. No types of its libraries here; the
-// rules of downloading (what is accepted, when it goes on, where it lies) stand in data/fetch/.
+// The interface of the module "fetch": HTTP(S) requests and checksums. No types of its libraries appear here. The rules
+// of downloads (which answers are accepted, when one is resumed, where files are kept) are in data/fetch/.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace evener {
 
 enum class ChecksumKind { kMd5, kSha256 };
 
-/// The head of an answer, after redirects. Texts are "" where the server said nothing.
+/// The head of a response, after redirects. Texts are "" for headers that the server didn't send.
 struct ResponseHead {
   int status = 0;
   std::optional<std::uint64_t> content_bytes;  // of the body that follows, as announced
@@ -26,8 +26,8 @@ struct HttpRequest {
   std::uint64_t first_byte = 0;           // above 0: only the bytes from there on are asked for
   std::string if_range = {};              // ... and only if the file still has this ETag or date
   int stalled_after_s = 30;               // without a connection, or below 1 byte/s
-  int whole_ms = 0;                       // that all of it may take; 0 = any time
-  bool by_proxy = true;                   // where the environment names one
+  int whole_ms = 0;                       // limit for the whole request; 0 = none
+  bool by_proxy = true;                   // whether to use the proxy that the environment names
   std::vector<std::string> headers = {};  // lines such as "Accept: application/json"
   // An exception from one of these ends the transfer and comes out of get().
   std::function<void(const ResponseHead&)> on_head = {};  // once, before the body
@@ -56,7 +56,7 @@ class Digest {
  public:
   virtual ~Digest() = default;
   virtual void add(std::string_view bytes) = 0;
-  /// Ends it: lower-case hexadecimal.
+  /// Finishes the checksum and returns it in lower-case hexadecimal.
   virtual std::string hex() = 0;
 };
 
@@ -67,7 +67,7 @@ class Web {
   virtual std::unique_ptr<Digest> digest(ChecksumKind kind) = 0;
 };
 
-/// That of the module; throws Error where it can't be used.
+/// The module's instance; throws Error where the module can't be used.
 Web& web();
 
 }  // namespace evener

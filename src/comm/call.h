@@ -1,4 +1,5 @@
-// Which collective a rank is in, packed into one word that the others can read, to find out that they don't agree.
+// The collective that a rank has called, packed into one word that other ranks can read: ranks that call different
+// collectives get an error instead of each other's data.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// float32 and double values as they lie in staging memory, and their sums. The loops are plain so that they vectorise.
+// Converts float32 and double values to and from their form in staging memory (bfloat16 or unchanged), and sums them
+// there. The loops are plain so that compilers vectorise them.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +68,7 @@ void sum_in_order(std::span<const Slot* const> parts, std::size_t count, Slot* s
   }
 }
 
-/// Goes through `parts` as through one long vector.
+/// Walks through `parts` as if they were one long vector.
 template <typename Value>
 class PartsWalk {
  public:

@@ -7,11 +7,11 @@
 
 namespace evener::comm {
 
-/// Something under way.
+/// A task that was given to a CommunicationThread.
 class Pending {
  public:
   Pending() = default;  // done
-  /// Returns when it is done; rethrows what it threw. Each may be waited for once or not at all.
+  /// Returns when the task is done; rethrows what it threw. May be called at most once.
   void wait();
 
   struct State;
@@ -21,8 +21,8 @@ class Pending {
   std::shared_ptr<State> state_;
 };
 
-/// The thread starts with the first task and ends with the object, after the tasks that were given. After a task threw,
-/// the later ones are not run and throw the same.
+/// A thread that runs tasks in order. It starts with the first task and ends with the object, after all tasks that were
+/// given. Once a task has thrown, later ones are not run and throw the same exception.
 class CommunicationThread {
  public:
   CommunicationThread();

@@ -1,5 +1,5 @@
-// How the ranks of a run speak with each other. All collectives are blocking; who wants to compute meanwhile gives them
-// to a CommunicationThread (comm/communication_thread.h), which returns something to wait for.
+// Collectives among the ranks of a run. All of them block; to compute meanwhile, run them on a CommunicationThread
+// (comm/communication_thread.h).
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace evener::comm {
 /// the nearest bf16 (ties to even) before, and the sum once after. A group of one rounds nothing: nothing travels.
 enum class CommunicationDtype : std::uint8_t { kFloat32, kBFloat16 };
 
-/// One rank's end of a group. Every member calls the same collectives in the same order, with equal sizes; one thread
-/// at a time uses an end. A group of one is legal everywhere. All throw Error when the group was aborted (the message
-/// says why and names the rank) or a member's part did not come within the group's timeout.
+/// One rank's end of a group. Every member calls the same collectives in the same order, with equal sizes; only one
+/// thread at a time may use an end. A group of one is legal everywhere. All calls throw Error when the group was
+/// aborted (the message says why and names the rank), or when a member didn't take part within the group's timeout.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -34,29 +34,29 @@ class Communicator {
     all_reduce(std::span<const std::span<float>>(parts), communication_dtype);
   }
 
-  /// `root`'s bytes on every rank.
+  /// Copies `root`'s bytes to every rank.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   /// Returns when every member has called it.
   virtual void barrier() = 0;
-  /// From one member to another; the sizes have to agree. Both wait for each other.
+  /// Sends bytes from one member to another, which has to call receive() with the same size. Each waits for the other.
   virtual void send(std::span<const std::byte> bytes, int to) = 0;
   virtual void receive(std::span<std::byte> bytes, int from) = 0;
 
   /// From now on only `ranks` (ascending, this one among them) take part in all_reduce, broadcast and barrier; ranks
-  /// keep their numbers. Every rank that stays or comes has to call it at the same point, while no rank is inside of a
-  /// collective of this group; one that is left out calls nothing until it is a member again.
+  /// keep their numbers. Every rank that stays or joins has to call it at the same point, while no rank is inside a
+  /// collective of this group; a rank that is left out calls nothing until it joins again.
   virtual void set_members(std::span<const int> ranks) = 0;
 
-  /// Throws Error, as all_reduce would, where the group was aborted: for who waits for something else that a member who
-  /// was lost will not bring. Any thread may ask.
+  /// Throws Error, as all_reduce would, when the group was aborted. For callers that wait for other members by other
+  /// means, and would wait for ever for one that was lost. Any thread may call it.
   virtual void require_whole() {}
 
-  /// The calling thread is the one that this rank computes on. Where it is bound to one CPU, ranks of a host that wait
-  /// for another one, which has lost its CPU to another program, exchange CPUs with it (base/directed_yield.h).
+  /// Declares the calling thread the one that this rank computes on. If it is bound to one CPU and loses that to
+  /// another program, a rank of the host that waits for it exchanges CPUs with it (base/directed_yield.h).
   virtual void compute_here() {}
 };
 
-/// A group of one: sums are what they were.
+/// A group of one rank, whose collectives change nothing.
 std::unique_ptr<Communicator> make_self_communicator();
 
 }  // namespace evener::comm

@@ -1,4 +1,4 @@
-// How the devices of a run's ranks speak with each other, without their hosts: through NCCL.
+// All-reduce among the devices of a run's ranks through NCCL, without copies through the hosts.
 #pragma once
 
 #include <array>
@@ -9,33 +9,33 @@
 
 namespace evener::comm {
 
-/// By which the ranks of one group find each other: made by one of them and handed to the others.
+/// Identifies a group of devices: one rank makes it, and all ranks join the group with it.
 using DeviceGroupId = std::array<std::byte, 128>;
 
-/// Values of a device's memory, in place of which their sum over all ranks is put.
+/// A vector in a device's memory, which is replaced by its sum over all ranks.
 struct DeviceVector {
   void* values = nullptr;
   std::size_t count = 0;
   bool is_double = false;  // float64; otherwise float32
 };
 
-/// One rank's end of a group of devices. All ranks call the same things in the same order.
+/// One rank's end of a group of devices. All ranks make the same calls in the same order.
 class DeviceCommunicator {
  public:
   virtual ~DeviceCommunicator() = default;
 
-  /// Gives `stream` (a cudaStream_t of the device that was current when the group was joined) the work of summing the
-  /// vectors, as one operation. May be captured. Throws Error.
+  /// Enqueues the sum of the vectors over all ranks, as one operation, on `stream` (a cudaStream_t of the device that
+  /// was current when the group was joined). May be captured in a graph. Throws Error.
   virtual void all_reduce(std::span<const DeviceVector> vectors, void* stream) = 0;
   /// Why the group can't go on; "" = it can.
   virtual std::string failure() = 0;
-  /// What waits in streams for other ranks goes on with whatever is there, and nothing can be summed any more.
+  /// Ends the group: streams that wait for other ranks go on with undefined values, and nothing can be summed any more.
   virtual void abort() = 0;
 };
 
-/// Why devices can't speak with each other here: NCCL isn't there, or too old; "" = they can.
+/// Why there can be no groups of devices here: NCCL is missing or too old; "" = there can.
 std::string why_no_device_groups();
-/// NCCL's version, "2.28.9", where it is there.
+/// NCCL's version, such as "2.28.9"; "" where it is missing.
 std::string device_group_version();
 
 /// Throws Error where NCCL can't be used.

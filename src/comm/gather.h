@@ -1,4 +1,4 @@
-// Messages of different lengths from every member of a group to every member.
+// An all-gather of messages of different lengths.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace evener::comm {
 
-/// Every member's bytes, by rank: all members call it with their own. One broadcast after the other, so it is for what
-/// is exchanged now and then.
+/// Returns every member's bytes, by rank; all members call it, each with its own. It broadcasts one message after the
+/// other, so it is too slow for every step.
 std::vector<std::string> gather_messages(Communicator& communicator, const std::string& own);
 
 }  // namespace evener::comm

@@ -1,4 +1,4 @@
-// The hosts of a run: their leading processes, connected through a module (comm/mpi).
+// Connects the leading processes of a run's hosts, through a module (comm/mpi).
 #pragma once
 
 #include <functional>
@@ -13,25 +13,26 @@ namespace evener::comm {
 /// One host's leading process among the others. Threads may use different channels at the same time.
 class HostGroup {
  public:
-  /// Without close(): goes without a word, as a process does that failed.
+  /// Without a close() before, leaves the group without telling the other hosts, as a failing process does.
   virtual ~HostGroup() = default;
 
   virtual int host() const = 0;  // 0 to hosts() - 1
   virtual int hosts() const = 0;
 
-  /// This host's end of a channel between hosts, to be asked for once. All members stay: set_members takes no fewer.
+  /// This host's end of a channel between hosts; may be asked for once per channel. Its set_members() only accepts all
+  /// hosts.
   virtual std::unique_ptr<Communicator> channel(int index) = 0;
 
-  /// From now on hosts exchange signs of life; host 0 listens to all, the others to host 0. When one fails to come,
-  /// every collective, waiting or to come, throws Error, and `on_lost` is told of it once, on a thread of the group.
-  /// `names`: of the hosts, for the message.
+  /// From now on hosts exchange heartbeats; host 0 listens to all, the others to host 0. When one stays away, every
+  /// collective, waiting or to come, throws Error, and `on_lost` is called once, on a thread of the group. `names`: of
+  /// the hosts, for the message.
   virtual void watch(std::vector<std::string> names, std::function<void(const std::string& what)> on_lost) = 0;
 
-  /// The end in good order: returns when every host has called it.
+  /// Leaves the group in good order; returns when every host has called it.
   virtual void close() = 0;
 };
 
-/// What the module makes.
+/// The interface of the module.
 class HostConnector {
  public:
   virtual ~HostConnector() = default;

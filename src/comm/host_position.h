@@ -1,4 +1,4 @@
-// Which of the run's hosts this process leads, as whoever started it says.
+// Which of the run's hosts this process leads, according to the program that started it (mpirun, srun).
 #pragma once
 
 namespace evener::comm {

@@ -1,4 +1,5 @@
-// The ranks of one host: threads of a process, or processes forked from one, speak through shared memory.
+// Communicators through shared memory among the ranks of one host, which are threads of a process, or processes forked
+// from one.
 #pragma once
 
 #include <atomic>
@@ -15,17 +16,17 @@ namespace evener::comm {
 struct SharedGroupOptions {
   int ranks = 1;
   int channels = 1;  // independent communicators, used by different threads
-  /// The longest piece; longer vectors go in several. Each rank has four such places in each channel, two for
-  /// collectives and two for what it sends; those never used cost no memory.
+  /// The size of a staging slot; longer vectors are exchanged in several pieces. Each rank has four slots in each
+  /// channel, two for collectives and two for messages; slots never used cost no memory.
   std::size_t staging_bytes = std::size_t{1} << 20;
-  std::size_t common_bytes = 0;  // of memory for the users' own ends
-  /// How long a collective waits for the others. A slow rank is not a dead one: whoever watches the ranks aborts the
-  /// group when one is lost, so this is long.
+  std::size_t common_bytes = 0;  // of memory that users of the group share (common())
+  /// How long a collective waits for the others. It is long, since a slow rank is not a dead one: the process that
+  /// watches the ranks aborts the group when one dies.
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
 };
 
-/// The memory and the meeting points, made before the ranks are started: forked children inherit the mapping (it is
-/// anonymous, so the kernel frees it with its last user, whatever ended that), threads share it.
+/// The shared memory of a group, to be made before the ranks are started: forked children inherit the mapping, threads
+/// share it. It is anonymous, so the kernel frees it with its last user, however that ended.
 class SharedGroup {
  public:
   explicit SharedGroup(const SharedGroupOptions& options);
@@ -37,13 +38,14 @@ class SharedGroup {
   /// `rank`'s end of `channel`; `name` is what it calls itself ("threads", "shm"). The group must outlive it.
   std::unique_ptr<Communicator> join(int rank, int channel, const char* name);
 
-  /// The memory for the users' own ends: the same bytes for every rank, zero at first, at a multiple of 4096.
+  /// Memory for the users of the group: the same bytes for every rank, zero at first, at an address that is a multiple
+  /// of 4096.
   std::span<std::byte> common() const;
 
-  /// A sign of life of a rank, for whoever watches (parallel/launcher).
+  /// Counts a sign of life of a rank, for the process that watches the ranks (parallel/rank_process.cpp).
   void beat(int rank);
   std::uint64_t beats(int rank) const;
-  /// Where a rank stands, in its own numbers, to be told when it is lost.
+  /// Notes how far a rank has come, for the message when it is lost.
   void set_progress(int rank, std::int64_t epoch, std::int64_t step);
   struct Progress {
     std::int64_t epoch = 0, step = 0;
@@ -54,7 +56,7 @@ class SharedGroup {
   /// May be called by any rank or by the process that watches them.
   void abort(const std::string& reason);
   bool aborted() const;
-  /// Why, after aborted().
+  /// The reason that abort() was given, once aborted() is true.
   std::string abort_reason() const;
 
  private:

@@ -1,5 +1,5 @@
-// What the ranks of a SharedGroup have in common: one anonymous shared mapping. Here is how it is laid out, how a rank
-// waits for a word of it, and how all of them are called off.
+// The anonymous shared mapping of a SharedGroup's ranks: its layout, how a rank waits for a word in it to change, and
+// how the group is aborted.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,8 @@
 
 namespace evener::comm {
 
-// Every word that one rank writes while others look stands in a cache line of its own. All is zero at the beginning.
+// Every word that one rank writes while others poll it has a cache line of its own, lest the polling slow down writes
+// to its neighbours. All is zero at the beginning.
 inline constexpr std::size_t kLine_bytes = 64;
 inline constexpr std::size_t kReason_bytes = 500;
 
@@ -36,16 +37,16 @@ struct alignas(kLine_bytes) RankThread {
 /// Where the members of a channel meet, phase by phase.
 struct Meeting {
   alignas(kLine_bytes) std::atomic<std::uint32_t> arrived;  // members that have come in this phase
-  alignas(kLine_bytes) std::atomic<std::uint32_t> phase;    // phases completed; what those who wait sleep on
+  alignas(kLine_bytes) std::atomic<std::uint32_t> phase;    // phases completed; the word that waiting members sleep on
 };
 
-/// What a rank tells the others of its channel.
+/// What a rank shows the other members of its channel.
 struct alignas(kLine_bytes) RankRow {
-  std::atomic<std::uint32_t> came_in;  // 1 + the last phase it came to
+  std::atomic<std::uint32_t> came_in;  // 1 + the last phase that it has arrived at
   std::atomic<std::uint64_t> call;     // the collective it is in (shared_communicator.cpp)
 };
 
-/// What a rank brings to a collective of few bytes; it fills its two by turns.
+/// A rank's contribution to a collective of few bytes; each rank fills its two slots by turns.
 struct alignas(kLine_bytes) SmallSlot {
   static constexpr std::size_t kBytes = 496;
   std::uint64_t call;      // which collective
@@ -81,15 +82,16 @@ class SharedMemory {
   std::span<std::byte> common() const { return {begin_ + common_, options_.common_bytes}; }
 
   enum class Until { kEquals, kDiffers };
-  /// Waits until `word` equals `value`, or differs from it. False if that took longer than the group's timeout; throws
-  /// Error if the group is aborted meanwhile. `rank` is the one that waits; `late` names one that it waits for.
+  /// Waits until `word` equals `value`, or differs from it. Returns false if that took longer than the group's timeout;
+  /// throws Error if the group is aborted meanwhile. `rank` is the one that waits; `late` returns a rank that it waits
+  /// for.
   bool await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value, int rank,
              const std::function<int()>& late) const;
 
   void abort(const std::string& reason);
   bool aborted() const;
   void throw_if_aborted() const;
-  /// Why, after aborted().
+  /// The reason that abort() was given, once aborted() is true.
   std::string reason() const;
 
  private:

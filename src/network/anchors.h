@@ -1,5 +1,5 @@
-// The boxes that a detector starts from: it says how far an object lies from them, and which class it has.
-// Torchvision's DefaultBoxGenerator (SSD: Liu et al. 2016) for feature maps of any size.
+// The anchors of a detector: fixed boxes, for each of which it predicts an object's offsets from the box, and its
+// class. As torchvision's DefaultBoxGenerator (SSD: Liu et al. 2016), for feature maps of any size.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct AnchorLevel {
   std::int64_t anchors_per_cell() const { return 2 + 2 * static_cast<std::int64_t>(aspect_ratios.size()); }
 };
 
-/// So many scales, evenly from `least` to `greatest`, and 1 after them: level k has scale k and next scale k + 1. One
-/// level has `least`, and `greatest` next. Throws Error for no level, and for scales that are not 0 < least <=
-/// greatest.
+/// Returns `levels` + 1 scales: evenly spaced from `least` to `greatest`, then 1; level k has element k as its scale,
+/// and element k + 1 as its next scale. A single level has `least`, and `greatest` next. Throws Error for 0 levels, and
+/// unless 0 < least <= greatest.
 std::vector<double> anchor_scales(std::size_t levels, double least, double greatest);
 
-/// The anchors of all levels, one after the other; of a level row by row, of a row cell by cell. Extents are clipped to
-/// the image's.
+/// The anchors of all levels, level by level, row by row and cell by cell. Widths and heights are clipped to the
+/// image's.
 std::vector<Anchor> default_boxes(const std::vector<AnchorLevel>& levels);
 
 }  // namespace evener::network

@@ -1,4 +1,4 @@
-// What a network's batch-norm layers ask of a training.
+// What a network's batch-norm layers require of training batches.
 #pragma once
 
 #include "network/network.h"

@@ -26,33 +26,36 @@ LayerCost total_cost(const Network& network);
 /// Multiply-adds of convolutions and linear layers per sample, the figure model tables usually give.
 std::int64_t forward_macs(const Network& network);
 
-/// The share of a sample's forward operations that float convolutions of 3x3 with stride 1, without groups, have: those
-/// that Winograd's algorithm shortens.
+/// The share of the forward operations that is in unquantised 3x3 convolutions with stride 1 and without groups, which
+/// Winograd's algorithm speeds up.
 double share_of_winograd(const Network& network);
 
-/// Estimated memory of a training step in float32: what is there once, and what each sample of a batch adds.
+/// Estimated memory of a training step in float32: fixed parts, and what each sample of a batch adds.
 struct TrainingMemory {
   std::int64_t weight_bytes = 0;
   std::int64_t gradient_bytes = 0;
-  std::int64_t buffer_bytes = 0;          // running statistics
-  std::int64_t per_sample_bytes = 0;      // activations that backward reads again, and the widest layer's gradients
-  std::int64_t widest_bytes = 0;          // of these the latter, which only a sample has whose pass is being computed
-  std::int64_t largest_weight_bytes = 0;  // of one layer: its gradient, before it is added to that of earlier passes
+  std::int64_t buffer_bytes = 0;      // running statistics
+  std::int64_t per_sample_bytes = 0;  // activations kept for the backward pass, and the widest layer's gradients
+  std::int64_t widest_bytes =
+      0;  // the widest layer's gradients alone, which exist only while a sample's pass is computed
+  std::int64_t largest_weight_bytes =
+      0;  // of one layer: its gradient exists beside the sum of earlier ones before it is added to it
 
-  /// Of one sample whose activations have so many bits (activation_bits); weights and gradients stay float32. Never 0.
+  /// Bytes of one sample whose activations have `bits` bits (activation_bits); weights and gradients stay float32.
+  /// Never 0, so that it may be divided by.
   std::int64_t sample_bytes(int bits) const { return std::max<std::int64_t>(1, per_sample_bytes * bits / 32); }
-  /// `optimizer_slots`: values that the optimiser keeps for each parameter (engine::optimizer_slots), 1 of SGD with
-  /// momentum.
+  /// Bytes that don't depend on the batch. `optimizer_slots`: values that the optimiser keeps for each parameter
+  /// (engine::optimizer_slots), 1 for SGD with momentum.
   std::int64_t fixed_bytes(int optimizer_slots) const {
     return (1 + optimizer_slots) * weight_bytes + gradient_bytes + buffer_bytes;
   }
 };
 TrainingMemory training_memory(const Network& network);
 
-/// Estimated memory of calls of a trained network in float32: what is there once, and what each sample of a call adds.
+/// Estimated memory of running a trained network in float32: a fixed part, and what each sample of a call adds.
 struct InferenceMemory {
   std::int64_t weight_bytes = 0;      // with running statistics
-  std::int64_t per_sample_bytes = 0;  // values that are still to be read, where they are most
+  std::int64_t per_sample_bytes = 0;  // the most that is held at once of results that later layers still read
 };
 InferenceMemory inference_memory(const Network& network);
 

@@ -1,5 +1,5 @@
-// What a network is trained and judged by: a sum of weighted terms, each of which compares outputs of the network with
-// the targets of a batch. Described like a layer, without any computation: engines compute it.
+// The loss that a network is trained and evaluated with: a weighted sum of terms, each of which compares outputs of the
+// network with the targets of a batch. Only described here, like a layer: engines compute it.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace evener::network {
 
-/// Softmax cross-entropy of one output, a vector of scores, against (1 - s) * one-hot + s / classes, s being the
-/// smoothing. Smoothing is a means of training: an evaluation has the plain cross-entropy.
+/// Softmax cross-entropy of one output, a vector of scores, against (1 - s) * one-hot + s / classes, s being the label
+/// smoothing. Evaluations compute the cross-entropy without smoothing.
 struct CrossEntropy {
   double label_smoothing = 0;
 };
@@ -24,13 +24,13 @@ enum class BoxLoss {
 };
 const char* box_loss_name(BoxLoss loss);  // "smooth-l1", "giou"
 
-/// SSD's loss (Liu et al. 2016) as torchvision computes it, of a detector's outputs "boxes" and "scores" (anchors.h).
-/// An anchor is matched with the object that it overlaps most, from an intersection over union of `least_overlap` on,
-/// and every object with the anchor that overlaps it most. Crowds are no objects: what lies in them is neither one nor
-/// background. Summed up are the box loss of the matched anchors, and the
-/// cross-entropy of the matched ones and of those that are taken for an object most wrongly: `negatives` times as many
-/// per image. Unlike torchvision, no anchor counts twice where an image has fewer left. The sums are over matched
-/// anchors, and so is what a step's loss is divided by: those of the whole batch.
+/// SSD's loss (Liu et al. 2016) as torchvision computes it, on a detector's outputs "boxes" and "scores" (anchors.h).
+/// An anchor is matched with the object that it overlaps most, if their intersection over union is at least
+/// `least_overlap`, and every object with the anchor that overlaps it most. Crowds are no objects, and anchors that lie
+/// in them count neither as objects nor as background. The loss is the box loss of the matched anchors, plus the
+/// cross-entropy of the matched anchors and of the hardest negatives: those unmatched ones with the largest loss,
+/// `negatives` times as many per image as there are matched ones. Unlike in torchvision, no anchor counts twice where
+/// an image has fewer left. The sum is divided by the number of matched anchors of the whole batch.
 struct MultiBox {
   BoxLoss box_loss = BoxLoss::kSmoothL1;
   double least_overlap = 0.5;
@@ -43,28 +43,28 @@ struct CriterionTerm {
   CriterionOp op = CrossEntropy{};
   double weight = 1;                      // of this term in the sum that is trained on
   std::vector<std::string> outputs = {};  // names of the network's outputs that it reads; none: its first output
-  std::string name = "loss";              // of its sums in what a step or an evaluation came to
+  std::string name = "loss";              // of its sum in the results of a step or an evaluation
 };
 
 struct Criterion {
   std::vector<CriterionTerm> terms = {{}};
 };
 
-/// Criteria of one term on the network's first output.
+/// Criteria with one term, on the network's first output.
 Criterion cross_entropy(double label_smoothing = 0);
 Criterion mean_squared_error();
-/// Of a detector's outputs.
+/// The criterion of detectors, on their outputs "boxes" and "scores".
 Criterion multi_box(BoxLoss box_loss = BoxLoss::kSmoothL1);
-/// The criterion's only term, where that is for boxes; null: it is for classes.
+/// The criterion's MultiBox term, which is its only one; null where the criterion is for classes.
 const MultiBox* boxes_term(const Criterion& criterion);
 
 /// "cross-entropy", "mse", "multi-box", "multi-box:giou"; of several terms "NAME=cross-entropy+NAME=0.5*mse".
 std::string criterion_text(const Criterion& criterion);
 
-/// The sums that engines report for the criterion, in their order: "loss", which is the weighted sum of its terms;
-/// where there are several, each of them without its weight, by its name; and "correct", the samples whose class has
-/// the highest score in the output that the first term reads. Of boxes: "loss", and of what it is the sum, "box_loss"
-/// and "class_loss".
+/// The names of the sums that engines report for the criterion, in their order: "loss", the weighted sum of its terms;
+/// where there are several terms, each of them without its weight, by its name; and "correct", the number of samples
+/// whose class has the highest score in the output that the first term reads. For boxes: "loss" and its two parts,
+/// "box_loss" and "class_loss".
 std::vector<std::string> sum_names(const Criterion& criterion);
 
 /// Why the criterion can't be computed on the network's outputs; "" if it can.

@@ -1,4 +1,4 @@
-// Inside network/: what a layer makes of its input shapes, and the tensors it owns. Used by Network::add alone.
+// Inside network/: infers a layer's output shape and its parameters. Used by Network::add alone.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace evener::network {
 /// and what it got.
 Shape infer_shape(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs);
 
-/// Tensors of `layer` in state-dict order; `index` is the layer's place in the network, `input` the shape that feeds
-/// it.
+/// The parameters and buffers of `layer` in state-dict order; `index` is the layer's index in the network, `input` the
+/// shape of its first input.
 std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Shape& input);
 
 }  // namespace evener::network

@@ -1,4 +1,4 @@
-// First values of parameters, keyed by (seed, parameter name): the same on every engine and placement.
+// Initial values of parameters, keyed by (seed, parameter name): the same on every engine and placement.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace evener::network {
 
-/// float32 for all but num_batches_tracked (int64). Computed in double from
-/// random = Random(seed, Purpose::kInit, hash_text(parameter.name)), element after element in row-major order:
+/// The initial value of a parameter: float32 for all but num_batches_tracked (int64). Computed in double from random =
+/// Random(seed, Purpose::kInit, hash_text(parameter.name)), element after element in row-major order:
 ///   kUniformFanIn    element i = (2 u - 1) / sqrt(fan), u = random.uniform()
 ///   kHeNormalFanOut  elements 2k and 2k + 1 = sqrt(2 / fan) * r * cos(t) and sin(t) (Box-Muller), where
 ///                    r = sqrt(-2 ln(1 - u)), t = 2 pi v; u, then v from random.uniform()
@@ -18,7 +18,7 @@ namespace evener::network {
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
 TensorMap initial_state(const Network& network, std::uint64_t seed);
 
-/// Where the first value of a float32 tensor stands that is NaN or infinite; -1 = nowhere.
+/// The index of the first NaN or infinity in a float32 tensor; -1 = there is none.
 std::int64_t first_not_finite(const HostTensor& tensor);
 
 /// Throws Error listing the tensors that are missing, extra, of another shape or of another type, or that hold NaN or
@@ -28,22 +28,23 @@ void check_state(const Network& network, const TensorMap& state, const std::stri
 /// Weights from elsewhere, made to fit a network.
 struct FittedState {
   TensorMap state;
-  // Tensors that have first values, because the file was trained for other classes: those of the layers with parameters
-  // that feed an output directly, with only layers without parameters between.
+  // Names of the tensors that have initial values, because the file was trained for other classes: those of the last
+  // layers with parameters before the outputs.
   std::vector<std::string> new_head;
   std::int64_t file_outputs = 0;  // HeadOutputs::of_file
   std::size_t new_counters = 0;   // num_batches_tracked, which older PyTorch did not have: they begin at 0
-  std::size_t converted = 0;      // tensors that were not in float32
+  std::size_t converted = 0;      // tensors that were converted to float32
 };
 
-/// What the first layer with parameters that feeds an output has: as many values as its parameters' first extent; of a
-/// detector, the classes that its scores tell apart, without the background. 0 = unknown.
+/// The outputs of the network's head and of the file's: the first extent of the parameters of the first layer with
+/// parameters that feeds an output; for a detector the number of classes, without the background. 0 = unknown.
 struct HeadOutputs {
   std::int64_t of_network = 0, of_file = 0;
 };
 HeadOutputs head_outputs(const Network& network, const TensorMap& given);
 
-/// Brings `given` into the form of check_state, which has the last word. `seed`: of the first values of a new head.
+/// Converts `given` to a state that passes check_state(), and throws its errors otherwise. `seed`: for the initial
+/// values of a new head.
 FittedState fit_state(const Network& network, TensorMap given, const std::string& source, std::uint64_t seed);
 
 }  // namespace evener::network

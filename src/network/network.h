@@ -1,5 +1,5 @@
-// A network described once: a directed acyclic graph of layers with shapes and named parameters.
-// No device and no library in it; engines make it compute.
+// The description of a network: a directed acyclic graph of layers with shapes and named parameters. It knows no device
+// and no library; engines compute it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace evener::network {
 /// Extents without the batch dimension: (C, H, W) for images, (F) for vectors, (P, V) for P rows of V values.
 using Shape = std::vector<std::int64_t>;
 
-/// Along the rows and along the columns of an image: a window's extent, its stride, the zeros around an image. One
-/// number stands for both, as in Conv2d{.kernel = 3}; two are height and width, as in Conv2d{.kernel = {1, 7}}.
+/// A height and a width: of a window, its stride, or the padding. One number stands for both, as in Conv2d{.kernel =
+/// 3}; two are height and width, as in Conv2d{.kernel = {1, 7}}.
 struct Extent2d {
   // Not explicit, so that descriptions of layers stay short.
   constexpr Extent2d(std::int64_t both) : height(both), width(both) {}
@@ -44,7 +44,8 @@ struct Conv2d {
   Extent2d padding = 0;
   std::int64_t groups = 1;
   bool bias = false;
-  /// Of the normal distribution that the first weights are drawn from, biases being 0; 0: torchvision's convolutions.
+  /// The standard deviation of the normal distribution that weights are initialised from, with biases of 0; 0: weights
+  /// are initialised as in torchvision.
   double first_deviation = 0;
   int weight_bits = 0;  // see FakeQuantize; 0 = the weights are as they are
 };
@@ -53,31 +54,31 @@ struct Conv2d {
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
-  bool frozen = false;  // in training, too, it normalises by its running statistics, which stay as they are
+  bool frozen = false;  // in training it also normalises by its running statistics, and doesn't update them
 };
-/// kSilu is x sigmoid(x); kHardSigmoid is x / 6 + 1/2 between 0 and 1; kHardSwish is x times that.
+/// kSilu is x sigmoid(x); kHardSigmoid is x / 6 + 1/2, clamped to 0 and 1; kHardSwish is x times hard-sigmoid(x).
 enum class ActivationKind { kRelu, kRelu6, kSigmoid, kTanh, kSilu, kHardSwish, kHardSigmoid };
 struct Activation {
   ActivationKind kind = ActivationKind::kRelu;
 };
-/// A ReLU that lets negative values through times its weight (C), one per channel.
+/// A leaky ReLU with a learnt slope: negative values are multiplied by its weight (C), one per channel.
 struct PRelu {};
-/// The largest value under a window, which may reach into padding that is never the largest.
+/// The largest value in each window. Padding is never the largest.
 struct MaxPool {
   Extent2d kernel = 2;
   Extent2d stride = 2;
   Extent2d padding = 0;
-  /// Whether a window that begins inside the image, or in the padding before it, and ends beyond the padding after it
-  /// counts too.
+  /// Whether windows count that begin inside the image, or in the padding before it, but reach beyond the padding after
+  /// it: the output's extents are rounded up.
   bool ceil_mode = false;
 };
-/// The mean under a window.
+/// The mean of each window.
 struct AveragePool {
   Extent2d kernel = 2;
   Extent2d stride = 2;
   Extent2d padding = 0;
-  bool ceil_mode = false;         // as MaxPool's; what lies beyond the padding is in no mean
-  bool count_include_pad = true;  // whether the zeros of the padding are values of the mean
+  bool ceil_mode = false;         // as MaxPool's; places beyond the padding never count in a mean
+  bool count_include_pad = true;  // whether the padding's zeros count in the mean
 };
 /// Mean over H and W: (C, H, W) -> (C, 1, 1).
 struct GlobalAveragePool {};
@@ -85,19 +86,19 @@ struct GlobalAveragePool {};
 struct Add {};
 /// Element-wise product of two inputs of one shape, or of an image (C, H, W) with a factor per channel (C, 1, 1).
 struct Multiply {};
-/// Its input times a number.
+/// Multiplies its input by a constant.
 struct Scale {
   double factor = 1;
 };
-/// Its inputs one after the other: images of one height and width along their channels, vectors, or rows of one length.
+/// Concatenates its inputs: images of one height and width along their channels, vectors, or rows of one length.
 struct Concat {};
 struct Flatten {};
-/// What an image says of its pixels as rows of so many values: (A * values, H, W) -> (H * W * A, values), pixel by
-/// pixel, and of a pixel its A rows one after the other.
+/// Reorders an image into rows of `values` numbers: (A * values, H, W) -> (H * W * A, values), pixel by pixel, the A
+/// rows of a pixel one after the other. A detector's feature maps become predictions per anchor by it.
 struct Rows {
   std::int64_t values = 1;
 };
-/// In training, zeros in place of values drawn with this probability, and 1 / (1 - probability) times the others.
+/// In training, sets values to zero with this probability, and multiplies the others by 1 / (1 - probability).
 struct Dropout {
   double probability = 0.5;
 };
@@ -106,23 +107,24 @@ struct StochasticDepth {
   double probability = 0.5;
 };
 
-/// Every stride-th pixel of an image, and channels of zeros before and after its own, half of them each (one more after
-/// where they are odd): the shortcut without parameters of He et al. 2015 ("option A").
+/// The shortcut without parameters of He et al. 2015 ("option A"): takes every stride-th pixel, and adds channels of
+/// zeros up to `out_channels`, half of them before the image's own and half after (one more after where their number is
+/// odd).
 struct SubsamplePad {
   std::int64_t out_channels = 0;
   std::int64_t stride = 2;
 };
 
-/// Zeros around an image, of which there may be more on one side than on the other: before it (above and to the left),
-/// and after it. What TensorFlow pads with "SAME".
+/// Pads an image with zeros, before it (above and to the left) and after it (below and to the right), not necessarily
+/// as many: TensorFlow's "SAME" padding needs that.
 struct Pad {
   Extent2d before = 0, after = 0;
 };
 
-/// Fake quantisation (Jacob et al. 2018) of activations to 8 bits: the nearest of the values that int8 kernels compute
-/// with, scale times a whole number from -128 to 127, or from 0 to 255 (network/quantization.h). The scale is a
-/// parameter (1). Weights are quantised by the layer that they belong to: with `weight_bits` it has a parameter
-/// "weight_scale" of a scale per output channel.
+/// Fake quantisation (Jacob et al. 2018) of activations to 8 bits: rounds each value to the nearest one that int8
+/// kernels can represent, the scale times a whole number from -128 to 127, or from 0 to 255 if unsigned
+/// (network/quantization.h). The scale is a parameter (1). Weights are quantised by their own layer: one with
+/// `weight_bits` has a parameter "weight_scale" with a scale per output channel.
 struct FakeQuantize {
   bool is_signed = true;
 };
@@ -139,7 +141,8 @@ struct Layer {
   Op op;
   std::vector<int> inputs;  // indices of earlier layers
   Shape shape;              // of the output
-  int number = 0;           // its index, in a stage that in the whole network: random choices are keyed by it
+  int number =
+      0;  // its index in the network; in a stage, that in the whole network. Keys random choices such as dropout
 };
 
 enum class Init {
@@ -151,11 +154,11 @@ enum class Init {
   kNormal,          // N(0, Parameter::deviation)
 };
 
-/// How a parameter learns, which whoever trains says of it and its layer doesn't know. Passes that make networks of
-/// networks hand it on as a whole (Network::learn_as), so that what is added here reaches them all.
+/// How a parameter is trained; set by whoever trains, not by its layer. Passes that rewrite networks copy it as a whole
+/// (Network::learn_as), so that a member added here is not forgotten by one of them.
 struct Learning {
   bool trained = true;  // false: a buffer, or frozen
-  double rate = 1;      // of the learning rate
+  double rate = 1;      // factor on the learning rate
 
   bool operator==(const Learning&) const = default;
 };
@@ -171,7 +174,7 @@ struct Parameter : Learning {
   double deviation = 0;  // as `init` needs it
 };
 
-/// A layer whose result the network gives out, and the name by which it is asked for.
+/// A layer whose result is an output of the network, and the output's name.
 struct Output {
   std::string name;  // "boxes"; unique among the outputs
   int layer = 0;     // index of its layer
@@ -186,18 +189,18 @@ class Network {
   /// Adds a layer fed by `inputs` (indices; default: the layer before) and returns its index.
   int add(std::string name, Op op, std::vector<int> inputs = {});
 
-  /// A further value from outside, for stages of a network (passes/cut.h), which may take several; returns its index.
+  /// Adds a further input, for stages (passes/cut.h), which may receive several values; returns its index.
   int add_input(std::string name, Shape shape);
-  /// Gives a layer of a stage the index that it has in the whole network.
+  /// Sets Layer::number, the index that a stage's layer has in the whole network.
   void set_number(int layer, int number) { layers_.at(static_cast<std::size_t>(layer)).number = number; }
 
   /// Marks the result of `layer` as an output of that name, after those marked before. A network that marks none has
   /// one output named "output": its last layer. Throws Error for a name that is empty or taken, and for a layer that
   /// the network doesn't compute.
   void set_output(std::string name, int layer);
-  /// The same for a value from outside, which a stage hands on as it is.
+  /// Marks an input as an output, for a value that a stage passes on unchanged. Throws as set_output().
   void hand_on(std::string name, int input);
-  /// Marks the output of a network that marks none, so that others can be marked beside it.
+  /// Marks the default output "output", the last layer, so that further outputs can be marked beside it.
   void mark_last_layer();
 
   /// Makes the network a detector: row i of each of its outputs is about anchor i. Throws Error unless all outputs have
@@ -206,32 +209,32 @@ class Network {
 
   /// Marks the parameters of these names as not trained. Buffers and other names are passed over.
   void freeze(const std::vector<std::string>& names);
-  /// Lets the parameters of these names learn at so much of the rate. Other names are passed over.
+  /// Sets the factor on the learning rate of the parameters of these names. Other names are passed over.
   void set_rates(const std::vector<std::string>& names, double rate);
-  /// Lets each parameter learn as the one of the same name in `other`, where there is one. `renamed`: from names here
-  /// to those in `other`, where they differ.
+  /// Copies the Learning of each parameter from the one of the same name in `other`, where there is one. `renamed`:
+  /// maps names here to those in `other`, where they differ.
   void learn_as(const Network& other, const std::map<std::string, std::string>& renamed = {});
-  /// Freezes the statistics of the batch-norm layers whose names begin so; "": of all.
+  /// Freezes the statistics of the batch-norm layers whose names begin with `prefix`; "": of all.
   void freeze_statistics(const std::string& prefix);
 
   const std::string& model() const { return model_; }  // "resnet34", "mlp:784-256-10"
   const Shape& input_shape() const { return layers_.front().shape; }
-  /// Indices of the values from outside, ascending: 0, and those of add_input().
+  /// Indices of the inputs, ascending: 0, and those that add_input() returned.
   std::vector<int> inputs() const;
-  /// At least one, in the order in which they were marked.
+  /// The outputs, at least one, in the order in which they were marked.
   const std::vector<Output>& outputs() const { return outputs_; }
   /// For each layer, how many layers and outputs read it.
   std::vector<int> readers() const;
   const Shape& output_shape(const Output& output) const {
     return layers_[static_cast<std::size_t>(output.layer)].shape;
   }
-  /// Of the first output, the only one that a classifier has.
+  /// The shape of the first output, which is a classifier's only one.
   const Shape& output_shape() const { return output_shape(outputs_.front()); }
-  /// Of a detector, which has the outputs "boxes" (anchors, 4) and "scores" (anchors, classes and before them the
-  /// background); none: the network is no detector.
+  /// The anchors of a detector, which has the outputs "boxes" (anchors, 4) and "scores" (anchors, 1 + classes), with
+  /// the background as class 0; empty: the network is no detector.
   const std::vector<Anchor>& anchors() const { return anchors_; }
   const std::vector<Layer>& layers() const { return layers_; }
-  /// In state-dict order (layer by layer: weight, bias, running_mean, running_var, num_batches_tracked).
+  /// All parameters in state-dict order (layer by layer: weight, bias, running_mean, running_var, num_batches_tracked).
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
  private:
@@ -243,14 +246,14 @@ class Network {
   std::vector<Parameter> parameters_;
   std::vector<Output> outputs_;
   std::vector<Anchor> anchors_;
-  bool outputs_marked_ = false;  // whether somebody called set_output; else the one output follows the last layer
+  bool outputs_marked_ = false;  // whether outputs were marked; if not, the one output is always the last layer
 };
 
-/// The classes that a detector tells apart, without the background.
+/// The number of classes that a detector distinguishes, without the background.
 std::int64_t detected_classes(const Network& detector);
 
-/// "9 outputs" of a network that puts out one vector, else all names and shapes: "outputs boxes 4x10x10, scores
-/// 2x10x10".
+/// "9 outputs" for a network whose only output is a vector, otherwise all names and shapes: "outputs boxes 4x10x10,
+/// scores 2x10x10".
 std::string outputs_text(const Network& network);
 
 }  // namespace evener::network

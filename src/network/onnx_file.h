@@ -12,8 +12,8 @@
 namespace evener::network {
 
 struct OnnxOptions {
-  /// Per channel of an image: the file takes pixels, of which its first layers make value * scale + shift, what the
-  /// network takes. Empty: the file takes what the network takes.
+  /// One number per channel: the file takes pixels from 0 to 255, and its first nodes compute value * scale + shift,
+  /// the network's input. Empty: the file takes the network's input itself.
   std::vector<float> pixel_scale = {}, pixel_shift = {};
   std::map<std::string, std::string> metadata = {};  // the model's metadata_props; UTF-8
 };
@@ -21,18 +21,18 @@ struct OnnxOptions {
 /// Why the network can't become an ONNX file ("" = it can): protobuf's messages end at 2 GB.
 std::string onnx_refusal(const Network& network);
 
-/// Writes the network as it computes in evaluation: batch normalisation with its running statistics, nothing dropped.
-/// The batch is a free dimension "N"; outputs have their names, parameters theirs. `state` is as check_state wants it.
-/// The file is checked by the rules of ONNX before it is written, and whole or absent. Throws Error, also where the
+/// Writes the network in evaluation mode: batch normalisation uses its running statistics, and dropout does nothing.
+/// The batch is a free dimension "N"; outputs and parameters keep their names. `state` must pass check_state(). The
+/// model is validated by ONNX's checker before it is written; the file is whole or absent. Throws Error, also where the
 /// module "onnx" is missing.
 void write_onnx(const std::filesystem::path& path, const Network& network, const TensorMap& state,
                 const OnnxOptions& options = {});
 
-/// What the module "onnx" does for the program. No types of its libraries here.
+/// The interface of the module "onnx"; no types of its libraries appear here.
 class OnnxWriter {
  public:
   virtual ~OnnxWriter() = default;
-  /// As write_onnx, of a network that isn't refused and a state that fits it.
+  /// As write_onnx(), for a network that onnx_refusal() doesn't refuse and a state that fits it.
   virtual void write(const std::filesystem::path& path, const Network& network, const TensorMap& state,
                      const OnnxOptions& options) = 0;
 };

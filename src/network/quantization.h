@@ -1,5 +1,5 @@
-// The arithmetic of quantised values, as engines compute it and int8 kernels do: a value is a scale times a whole
-// number within bounds. Symmetric: zero is always a value.
+// The arithmetic of quantised values, the same in engines and in int8 kernels: a value is a scale times a whole number
+// within bounds. Quantisation is symmetric: there is no zero point, and zero is always representable.
 #pragma once
 
 #include <cmath>
@@ -13,12 +13,12 @@ struct Levels {
   float least = 0, most = 0;
 };
 
-/// Of activations: all that a byte holds.
+/// The levels of activations: all values of a byte.
 constexpr Levels activation_levels(bool is_signed) {
   return is_signed ? Levels{-128, 127} : Levels{0, 255};
 }
 
-/// Of weights: as many below zero as above it, so that sums of products with them have no bias.
+/// The levels of weights: as many below zero as above it, so that rounding doesn't bias sums of products with them.
 constexpr Levels weight_levels(int bits) {
   const auto most = static_cast<float>((1 << (bits - 1)) - 1);
   return {-most, most};
@@ -29,19 +29,19 @@ inline float quantized(float value, float scale, Levels levels) {
   return std::fmin(std::fmax(std::nearbyint(value / scale), levels.least), levels.most);
 }
 
-/// What a quantised value stands for.
+/// The value after quantising and dequantising it.
 inline float fake_quantized(float value, float scale, Levels levels) {
   return quantized(value, scale, levels) * scale;
 }
 
-/// Scales below this are taken as this: learning may lead one to zero and beyond.
+/// Smaller scales are replaced by this one: training may move a scale to zero or below.
 constexpr float kLeastScale = 1e-9F;
 
-/// The whole numbers (int8) that `weight` (O, ...) is nearest to in steps of `scale` (O), both float32. Throws Error
-/// where their shapes don't go together.
+/// Quantises `weight` (O, ...) to int8 with one `scale` (O) per output channel, both float32. Throws Error where their
+/// shapes don't go together.
 HostTensor quantized_weights(const HostTensor& weight, const HostTensor& scale, int bits);
 
-/// What these stand for (float32).
+/// The float32 values that quantised weights stand for: `levels` (O, ...) int8 times `scale` (O).
 HostTensor dequantized_weights(const HostTensor& levels, const HostTensor& scale);
 
 }  // namespace evener::network

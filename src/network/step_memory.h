@@ -1,4 +1,4 @@
-// The memory of a training step over its course: what is there when.
+// Estimates the peak memory of a training step, by following what is allocated at each moment of it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace evener::network {
 /// For each layer whether a backward pass needs the gradient of its result: it or one before it has trained parameters.
 std::vector<bool> needs_gradient(const Network& network);
 
-/// Bytes that are there however many samples a step has, and for each of them.
+/// A number of bytes that grows linearly with the number of samples in a step.
 struct Bytes {
   std::int64_t fixed = 0, per_sample = 0;
 
@@ -21,25 +21,26 @@ struct Bytes {
 };
 
 struct StepOptions {
-  int bits = 32;         // of a layer's values (activation_bits)
-  int threads = 1;       // that convolutions divide their work over
-  bool adds_up = false;  // the gradients of an earlier part of the batch are there, and this one's are added to them
+  int bits = 32;    // of a layer's values (activation_bits)
+  int threads = 1;  // that convolutions divide their work among
+  bool adds_up =
+      false;  // whether gradients of an earlier part of the batch exist already, to which this part's are added
 };
 
-/// What the tensors of a training step take beside weights and the optimiser's values, where the torch engine computes
-/// on CPUs, from moment to moment: values until their last reader has them and, where the backward pass reads them
-/// again, until it has; gradients of values between the layer that gives them and the one that takes them; gradients of
-/// weights, which stay until the next step; and what convolutions work in. Linear in the samples at each moment, so the
-/// most is found without computing.
+/// The memory of a training step's tensors where the torch engine computes on CPUs, without weights and the optimiser's
+/// state. Counted are: activations until their last reader has read them, in the forward or the backward pass;
+/// gradients of activations from the layer that computes them to the one that reads them; gradients of weights, which
+/// stay until the next step; and the scratch memory of convolutions. Each moment's memory is linear in the number of
+/// samples, so the peak for any number is found without walking through the step again.
 class StepMemory {
  public:
   explicit StepMemory(const Network& network, const StepOptions& options = {});
 
-  /// The most that a step of so many samples holds at a time.
+  /// The peak memory of a step of `samples` samples.
   std::int64_t peak_bytes(std::int64_t samples) const;
 
  private:
-  std::vector<Bytes> moments_;  // those of which no other is larger in both
+  std::vector<Bytes> moments_;  // without those that another one exceeds in both parts
 };
 
 }  // namespace evener::network

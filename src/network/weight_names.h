@@ -1,4 +1,4 @@
-// From the names that a file has for its tensors to those of a network.
+// Maps the names of a file's tensors to those of a network's parameters.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace evener::network {
 
-/// Makes of a file's tensors those of `network` by their names. The prefix under which it has them, such as "module.",
-/// "_orig_mod." and "model." or several of these, is taken away. Where it has all of them, what lies beside is left
-/// out: other tensors of the file's ("criterion.weight", "n_averaged"), not layers that the network lacks, and those of
-/// types that aren't read. A file with other names stays as it is. Returns what was done, for people. Throws Error
-/// naming `source` where a tensor of the network is of a type that isn't read.
+/// Renames the tensors of `file` to those of `network`, by removing a common prefix such as "module.", "_orig_mod." or
+/// "model.", or several of these. If the file then has all of the network's tensors, others that stand beside them are
+/// dropped ("criterion.weight", "n_averaged", tensors of types that aren't read), but not those of layers that the
+/// network lacks. A file with other names stays as it is. Returns sentences about what was done. Throws Error naming
+/// `source` where a tensor of the network has a type that isn't read.
 std::vector<std::string> adapt_names(const Network& network, weights::SafetensorsFile& file, const std::string& source);
 
-/// Whether each parameter has a tensor of its name; counters, which older PyTorch did not have, need none.
+/// Whether there is a tensor for each parameter. num_batches_tracked may be missing: older versions of PyTorch did not
+/// have it.
 bool has_all_names(const Network& network, const TensorMap& tensors);
 
 }  // namespace evener::network

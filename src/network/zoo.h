@@ -11,7 +11,7 @@
 
 namespace evener::network {
 
-/// What the data brings: the model adapts its first and last layer to it.
+/// The data's shape and classes, which a model adapts its first and last layer to.
 struct ModelOptions {
   std::optional<Shape> input = {};           // (C, H, W); absent = the model's own default (resnet18: 3x224x224)
   std::optional<std::int64_t> classes = {};  // absent = the model's own default (resnet18: 1000; mlp: its last number)
@@ -22,14 +22,16 @@ struct ModelOptions {
 /// fewer outputs than classes).
 Network build(std::string_view model, const ModelOptions& options);
 
-/// Whether the published weights of a network of the zoo were trained on whole pictures, and not, as those for
-/// ImageNet, on the middle of them. False for other names.
+/// Whether the published weights of this model of the zoo were trained on whole pictures, rather than on centre crops
+/// as those for ImageNet were. False for other names.
 bool sees_whole_pictures(std::string_view model);
 
-/// Whether a network of the zoo gives a vector of a face, which it sees with a mean of 0.5 and a deviation of 128/255.
+/// Whether this model of the zoo computes embeddings of faces, with pixels normalised by a mean of 0.5 and a standard
+/// deviation of 128/255.
 bool embeds_faces(std::string_view model);
 
-/// The classifier whose convolutional part a detector is built on; "" where `model` is no such detector.
+/// The classifier whose convolutional part is the backbone of the detector `model`; "" where `model` is no such
+/// detector.
 std::string classifier_of(std::string_view model);
 
 struct ModelInfo {

@@ -8,8 +8,8 @@ namespace evener::weights {
 
 /// `value` as text that is always UTF-8 (base/utf8.h).
 std::string metadata_text(const nlohmann::json& value);
-/// The value that metadata_text() was given; null instead of what is nested deeper than ours are. Throws
-/// nlohmann::json::parse_error for what is not JSON.
+/// The inverse of metadata_text(). Values that are nested deeper than any that we write become null. Throws
+/// nlohmann::json::parse_error for text that is not JSON.
 nlohmann::json metadata_value(const std::string& text);
 
 }  // namespace evener::weights

@@ -1,7 +1,7 @@
 // Restricted reader of Python pickles (protocols 2 to 5): plain values, containers, and names from a given list.
-// Nothing is ever called or imported: a call of such a name becomes a value that says so, and whatever a pickle makes
-// by other names is one value without content. Files are untrusted: every length is checked, the numbers of values and
-// memo entries are limited, and nothing recurses over the nesting.
+// Nothing is ever called or imported: a call of a listed name becomes a kCall value that describes it, and an object
+// made by any other name becomes a kForeign value without content. Files are untrusted: every length is checked, the
+// numbers of values and memo entries are limited, and nothing recurses over the nesting.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ struct Pickle {
 };
 
 /// Parses the pickle at the beginning of `bytes`, which have to outlive the result. `known`: the names, "module.name",
-/// whose calls are told; all others are foreign. Throws Error saying what is wrong.
+/// whose calls become kCall values; all others become kForeign. Throws Error saying what is wrong.
 Pickle parse(std::string_view bytes, std::span<const std::string_view> known);
 
 }  // namespace evener::weights::pickle

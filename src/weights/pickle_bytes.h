@@ -1,4 +1,4 @@
-// The bytes of a pickle. Inside weights/pickle only.
+// Reads the bytes of a pickle. For weights/pickle.cpp only.
 #pragma once
 
 #include <bit>
@@ -29,7 +29,7 @@ class Bytes {
     return taken;
   }
 
-  /// Up to and without the next line feed, which is passed over.
+  /// Returns the bytes up to the next line feed, which is skipped.
   std::string_view line() {
     const std::size_t end = bytes_.find('\n', position_);
     if (end == std::string_view::npos) throw Error("its pickle is cut short within a name");

@@ -17,10 +17,10 @@ namespace evener::weights {
 /// The free-form "__metadata__" table of a file.
 using Metadata = std::map<std::string, std::string>;
 
-/// What a file keeps under a name, and no HostTensor can hold: a tensor of another type, or no tensor at all.
+/// An entry of a file that no HostTensor can hold: a tensor of another type, or something that is no tensor.
 struct PassedOver {
   std::string name;
-  std::string type;  // as the file calls it: "BOOL", "F8_E4M3"; or what stands there instead of a tensor
+  std::string type;  // as the file calls it: "BOOL", "F8_E4M3"; for no tensor, what it is instead
   std::vector<std::int64_t> shape = {};
 };
 
@@ -43,7 +43,7 @@ Metadata read_safetensors_metadata(const std::filesystem::path& path);
 /// Writes to a temporary name beside `path`, syncs, then renames: a file is whole or absent.
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors, const Metadata& metadata = {});
 
-/// Where the tensors of a file lie that a HostTensor could hold, for readers that map it into memory.
+/// The offsets of a file's tensors, as far as a HostTensor could hold them, for readers that map the file into memory.
 struct SafetensorsLayout {
   struct Tensor {
     std::string name;
@@ -58,10 +58,10 @@ struct SafetensorsLayout {
   const Tensor* find(const std::string& name) const;
 };
 
-/// Reads the header alone; the same checks.
+/// Reads the header alone, with the checks of read_safetensors().
 SafetensorsLayout read_safetensors_layout(const std::filesystem::path& path);
 
-/// A tensor to be written.
+/// The name, type and shape of a tensor to be written.
 struct TensorDescription {
   std::string name;
   DType dtype = DType::kU8;

@@ -10,17 +10,17 @@
 
 namespace evener::weights {
 
-/// A convolution that its batch-norm has been folded into, as such models have it.
+/// A convolution with its batch-norm folded into it, as TensorFlow Lite models have them.
 struct FoldedConvolution {
-  std::string name;   // of the tensor of its weights; whatever the file calls it
+  std::string name;   // the name of its weight tensor in the file
   HostTensor weight;  // float32 (out_channels, in_channels / groups, kernel height, kernel width)
   HostTensor bias;    // float32 (out_channels)
 };
 
 bool is_tflite(std::string_view bytes);
 
-/// In the order of computation: those of the operators CONV_2D and DEPTHWISE_CONV_2D whose weights are stored. Throws
-/// Error saying what is wrong, without the file's name.
+/// The convolutions (operators CONV_2D and DEPTHWISE_CONV_2D) whose weights are stored in the file, in the order of
+/// computation. Throws Error saying what is wrong, without the file's name.
 std::vector<FoldedConvolution> parse_tflite_convolutions(std::string_view bytes);
 
 }  // namespace evener::weights

@@ -1,7 +1,7 @@
-// Reader of PyTorch's own files of weights (.pt, .pth, .th, .ckpt): the zip format of torch.save and the one before it.
-// State dicts only, through weights/pickle.h: what stands beside tensors and plain containers is passed over; no code
-// of the file or of Python is ever run. Files are untrusted: every size, stride and offset is checked, and what is
-// copied is limited by the size of the file.
+// Reader of PyTorch's own files of weights (.pt, .pth, .th, .ckpt): the zip format of torch.save and the legacy one
+// before it. It reads state dicts only, through weights/pickle.h: other objects than tensors and plain containers are
+// skipped, and no code of the file or of Python is ever run. Files are untrusted: every size, stride and offset is
+// checked, and the total size of copied tensors is limited by the size of the file.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,8 @@
 
 namespace evener::weights {
 
-/// Whether `bytes`, at least the first 64 of a file, begin like a file that PyTorch wrote before it used zip archives.
+/// Whether `bytes`, at least the first 64 of a file, begin like PyTorch's legacy format, which it wrote before it used
+/// zip archives.
 bool is_legacy_torch(std::string_view bytes);
 
 /// The tensors of a state dict by name, dense and row-major; those that share memory in PyTorch become copies, and bool

@@ -1,4 +1,4 @@
-// Inside weights/: the memory that the tensors of a PyTorch file lie in, by key, for both formats of the file.
+// Inside weights/: opens both formats of PyTorch files, and finds the storages (the blocks of memory) of their tensors.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ElementKind {
   bool is_bool = false;
 };
 
-/// The names whose calls make tensors.
+/// The names ("module.name") whose calls create tensors, for pickle::parse().
 std::span<const std::string_view> torch_names();
 
 /// The kind of storage "torch.FloatStorage"; nullptr for another name.
@@ -41,13 +41,13 @@ struct Storage {
 class StorageSource {
  public:
   virtual ~StorageSource() = default;
-  /// The storage that a kPersistent value of `pickle` describes; views into what this object keeps alive.
+  /// The storage that a kPersistent value of `pickle` describes; its bytes are valid as long as this object.
   virtual Storage find(const pickle::Pickle& pickle, const pickle::Value& persistent) = 0;
-  /// Of all storages together, unpacked.
+  /// The size of all storages together, unpacked.
   virtual std::uint64_t total_bytes() const = 0;
 };
 
-/// An opened file: the pickle of the saved object and the storages that it speaks of.
+/// An opened file: the pickle of the saved object, and the storages that it refers to.
 struct TorchContent {
   std::unique_ptr<ZipReader> archive;  // of the zip format
   std::string buffer;                  // an unpacked pickle

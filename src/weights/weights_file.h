@@ -1,4 +1,4 @@
-// Reads weights from a file of any kind that is known, chosen by its content: safetensors, or PyTorch's own.
+// Reads weights from a safetensors file or one of PyTorch's own, told apart by their content.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace evener::weights {
 
-/// The tensors of a file of weights by the names that it has for them (network::name_as_in brings those of a network),
-/// and the metadata if it has some. Throws Error naming the file and what is wrong with it; a file of another kind is
-/// refused by saying what it seems to be.
+/// Reads the tensors of a file of weights under the file's own names (network::adapt_names renames them to a
+/// network's), and its metadata if it has some. Throws Error naming the file and what is wrong with it; for another
+/// kind of file the message says what it seems to be.
 SafetensorsFile read_weights(const std::filesystem::path& path);
 
 }  // namespace evener::weights

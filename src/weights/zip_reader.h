@@ -23,7 +23,7 @@ class ZipReader {
   /// Reads the directory of the archive `bytes`, which has to outlive the reader. Throws Error saying what is wrong.
   explicit ZipReader(std::string_view bytes);
 
-  /// In the order of their names, each name once.
+  /// All entries, sorted by name; each name occurs once.
   const std::vector<ZipEntry>& entries() const { return entries_; }
   /// nullptr if there is none.
   const ZipEntry* find(std::string_view name) const;

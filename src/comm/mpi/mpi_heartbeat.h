@@ -1,4 +1,4 @@
-// Signs of life between the hosts: MPI itself does not notice a host that is frozen or cut off.
+// Heartbeats between the hosts: MPI itself does not notice a host that is frozen or cut off.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@ namespace evener::comm::mpi {
 
 class Heartbeat {
  public:
-  /// Host 0 beats to all and listens to all; the others beat to host 0 and listen to it.
+  /// Host 0 exchanges heartbeats with all others, which exchange them with host 0 alone.
   Heartbeat(MPI_Comm communicator, std::vector<std::string> names, std::function<void(const std::string&)> on_lost);
   /// Leaves nothing under way on `communicator`.
   ~Heartbeat();

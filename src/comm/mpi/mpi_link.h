@@ -1,5 +1,5 @@
-// What all of this process's calls of MPI have in common: errors as exceptions, waiting without spinning, and giving
-// up when a host is lost.
+// Shared by all calls of MPI in this process: errors become exceptions, waits don't spin, and all waits are given up
+// when a host is lost.
 #pragma once
 
 #include <mpi.h>
@@ -16,12 +16,12 @@ void check(int code, const char* call);
 
 class Link {
  public:
-  /// Every wait, now or later, throws Error with `what`. The first reason stays.
+  /// Makes every wait, now or later, throw Error with `what`. The first reason stays.
   void lose(const std::string& what);
   void throw_if_lost() const;
 
-  /// Until all requests are done. Blocking waits of MPI take a whole CPU, so this asks and sleeps by turns: short
-  /// sleeps at first, later an eighth of what was waited already, so that a sleep too long adds little.
+  /// Waits until all requests are done. MPI's own blocking waits take a whole CPU, so this polls and sleeps by turns.
+  /// Sleeps are short at first and later an eighth of the time waited so far, so that sleeping too long adds little.
   void wait(std::span<MPI_Request> requests, std::span<MPI_Status> statuses, const char* call) const;
   void wait(MPI_Request request, const char* call) const;
 

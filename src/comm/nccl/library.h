@@ -1,4 +1,4 @@
-// The functions that are used of libnccl.so.2, opened at run time and declared by hand
+// The functions of libnccl.so.2 that evener uses, opened at run time and declared by hand
 // (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html).
 #pragma once
 
@@ -17,7 +17,7 @@ constexpr int kSuccess = 0, kInProgress = 7;
 constexpr int kFloat32 = 7, kFloat64 = 8;  // ncclDataType_t
 constexpr int kSum = 0;                    // ncclRedOp_t
 
-/// Each returns kSuccess, or what error_text() tells.
+/// Each returns kSuccess, or an error that error_text() describes.
 struct Calls {
   int (*version)(int*);
   int (*unique_id)(UniqueId*);
@@ -31,7 +31,7 @@ struct Calls {
   const char* (*error_text)(int);
 };
 
-/// Null where the library isn't, or lacks a function; then `why` says so.
+/// Null, with the reason in `why`, where the library is missing or lacks a function.
 const Calls* calls(std::string& why);
 
 }  // namespace evener::comm::nccl

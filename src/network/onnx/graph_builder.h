@@ -1,4 +1,4 @@
-// Nodes, constants and values of an ONNX graph, under names of which each is given once.
+// Adds nodes, constants and values to an ONNX graph under unique names.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -16,17 +16,17 @@ namespace evener::network::onnx_module {
 using Integers = std::vector<std::int64_t>;
 using Values = std::vector<std::string>;  // by their names
 
-/// Names of which each is given once.
+/// Hands out names, each only once.
 class Names {
  public:
-  /// `wanted`, or where that is taken something like it.
+  /// Returns `wanted`, or a similar name where `wanted` is taken.
   std::string unique(const std::string& wanted);
 
  private:
   std::set<std::string> taken_;
 };
 
-/// Images or vectors of a batch of any size.
+/// Declares `value` as float32 (N, `shape`), with a batch N of any size.
 void set_type(onnx::ValueInfoProto& value, const std::string& name, const Shape& shape);
 
 class GraphBuilder {
@@ -34,7 +34,7 @@ class GraphBuilder {
   explicit GraphBuilder(onnx::GraphProto& graph) : graph_(graph) {}
 
   onnx::GraphProto& graph() { return graph_; }
-  /// A name for a value or a constant.
+  /// Returns an unused name for a value or a constant.
   std::string unique(const std::string& wanted) { return values_.unique(wanted); }
 
   onnx::NodeProto& add_node(const char* kind, const Values& inputs, const std::string& output, const std::string& name);
@@ -42,10 +42,10 @@ class GraphBuilder {
     return add_node(kind, inputs, output, output);
   }
 
-  /// Of row-major values. `name` is one that unique() gave.
+  /// Adds a constant of row-major values. `name` is one that unique() returned.
   void add_tensor(const std::string& name, const Integers& shape, onnx::TensorProto::DataType type, const void* data,
                   std::size_t bytes);
-  /// These give back the constant's name.
+  /// These return the constant's name.
   std::string add_floats(const std::string& name, const Integers& shape, const std::vector<float>& values);
   std::string add_integers(const std::string& name, const Integers& values);
 

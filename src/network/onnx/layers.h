@@ -1,4 +1,4 @@
-// The nodes that compute a layer: the one place that says how ONNX has each kind.
+// The ONNX nodes that compute a layer, for each kind of layer.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct LayerToWrite {
   const Layer& layer;
   const Shape& input_shape;  // of its first input
   Values inputs;
-  Values parameters;  // its weights, in the order in which ONNX takes them
-  std::string value;  // what it computes is to be called so
+  Values parameters;  // names of its weights, in the order of the ONNX operator's inputs
+  std::string value;  // the name that its result is to have
 };
 
 void add_layer(const LayerToWrite& layer, GraphBuilder& graph);

@@ -1,4 +1,4 @@
-// Divides a network into stages, each a network of its own: for pipelines, whose stages compute on different devices.
+// Divides a network into stages, each a network of its own, for pipelines whose stages compute on different devices.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace evener::network {
 
-/// A stretch of a network's layers, with the values that cross its borders. Values that a later stage needs are handed
-/// on by each stage between (a skip connection over a cut, an output that an early stage computes).
+/// A stage: consecutive layers of a network, and the values that cross its borders. A value that a later stage needs (a
+/// skip connection over a cut, an output that an early stage computes) is passed on by every stage between.
 struct NetworkStage {
-  /// Its inputs are the values that come from the stage before, in the order of `received` (of the first stage: the
-  /// images); its outputs those of `sent`, or of the last stage the whole network's, by their names. Layers and
-  /// parameters are named as in the whole network, and parameters that aren't trained there aren't here.
+  /// Its inputs are the values from the stage before, in the order of `received` (in the first stage: the images). Its
+  /// outputs are the values of `sent`; in the last stage, the whole network's outputs, with their names. Layers and
+  /// parameters are named as in the whole network, and frozen parameters stay frozen.
   Network network;
   int first = 0, last = 0;          // indices of its layers in the whole network
   std::vector<int> received, sent;  // layers of the whole network whose results cross, ascending
@@ -27,28 +27,30 @@ struct NetworkStage {
 /// Error unless `begins` ascend and leave every stage a layer to compute.
 std::vector<NetworkStage> cut(const Network& network, std::span<const int> begins);
 
-/// One of these stages: the layers from `begin` to `end`, without it.
+/// One such stage: the layers [begin, end).
 NetworkStage stretch(const Network& network, int begin, int end);
 
-/// The layers that bear these names, or the first ones whose names begin with them and a dot: "layer2" is
-/// "layer2.0.conv1". Throws UsageError for a name of no layer, and for names that don't follow one another.
+/// The indices of the layers with these names, or else of the first layer whose name begins with the name and a dot:
+/// "layer2" is "layer2.0.conv1". Throws UsageError for a name that matches no layer, and for names that aren't in the
+/// order of the layers.
 std::vector<int> begins_of(const Network& network, const std::vector<std::string>& names);
 
-/// What stages take: of a layer, seconds (or any unit of work) on a stage of speed 1; of a value that crosses a cut, so
-/// much for each of its numbers, on both sides.
+/// The costs that stages are balanced by, in seconds or any other unit: of each layer on a stage of speed 1, and of
+/// each number that crosses a cut, for both the sender and the receiver.
 struct StageCosts {
-  std::vector<std::vector<double>> of_layers;  // by index: on each stage, or once where all are of one kind
-  double of_number = 0;                        // of one sample's value
-  std::vector<double> speeds = {};             // of each stage
-  /// Whether a stage has memory for the layers from `begin` to `end`, without it; a longer stretch takes no less.
-  /// Empty: for any.
+  std::vector<std::vector<double>>
+      of_layers;                    // by stage, then by layer; a single vector where all stages are of one kind
+  double of_number = 0;             // of each number of a sample that crosses a cut
+  std::vector<double> speeds = {};  // of each stage
+  /// Whether a stage has enough memory for the layers [begin, end); a range that contains one that doesn't fit must not
+  /// fit either. Empty: every range fits.
   std::function<bool(std::size_t stage, int begin, int end)> fits = {};
 };
 
-/// Where stages have to begin so that the slowest of them is as fast as can be, by dynamic programming over all cuts.
-/// Stages begin with a convolution or a linear layer, so that what engines compute as one stays together. Where no cut
-/// fits all stages' memories, it is as if there were memory for any. Throws UsageError where the network has too few of
-/// these layers.
+/// The first layers of all stages but the first, chosen so that the slowest stage is as fast as possible, by dynamic
+/// programming over all cuts. Stages begin with a convolution or a linear layer, so that layers that engines fuse stay
+/// together. Where no cut fits the memory of all stages, memory is ignored. Throws UsageError where the network has too
+/// few such layers.
 std::vector<int> balanced_begins(const Network& network, const StageCosts& costs);
 
 }  // namespace evener::network

@@ -1,4 +1,4 @@
-// For running a network that is trained: batch-norm becomes part of the convolution before it.
+// Folds batch-norms into the convolutions before them, for running a trained network.
 #pragma once
 
 #include "base/tensor.h"
@@ -17,7 +17,7 @@ struct NetworkWithState {
 /// name; its weight learns as the convolution's did, its bias as the batch-norm's. Other batch-norms stay. Throws Error
 /// for a tensor that `state` lacks.
 NetworkWithState fold_batch_norm(const Network& network, const TensorMap& state);
-/// Its network alone.
+/// The folded network without a state.
 Network fold_batch_norm(const Network& network);
 
 }  // namespace evener::network

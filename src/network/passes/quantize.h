@@ -1,5 +1,5 @@
-// Where a network is quantised: the pass that puts FakeQuantize layers there, and the rule that chooses the places.
-// Which scales they have is not known here: task/quantize/ finds them.
+// Quantises a network: the rule that chooses which values are quantised, and the pass that inserts FakeQuantize layers
+// there. The scales are not chosen here: task/quantize/ finds them.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace evener::network {
 
-/// By the names of layers in a network without the batch-norms that can be folded.
+/// Which values are quantised, by the names of layers in the folded network (fold_batch_norm).
 struct QuantizationScheme {
   std::map<std::string, bool> activations;  // layers whose results are quantised; true = with a sign
   std::map<std::string, int> weight_bits;   // convolutions and linear layers, and the bits of their weights
@@ -20,25 +20,27 @@ struct QuantizationScheme {
   bool operator==(const QuantizationScheme&) const = default;
 };
 
-/// Quantises what int8 kernels of CPUs compute with: the weights of all convolutions and linear layers but those in
-/// `kept`, with what these layers read, what sums read, and what is averaged. The term of a sum that a convolution's
-/// kernel adds up in the same go stays as it is: OpenVINO doesn't round it. A value is quantised where it is made,
-/// and passes through layers that only move values (pooling by the largest, concatenation, flattening). It has no sign
-/// where it can't be negative. All parts of a concatenation have a sign where one has. `folded`: see fold_batch_norm.
+/// Chooses the operands of int8 kernels on CPUs: the weights of all convolutions and linear layers but those in `kept`,
+/// the inputs of these layers, and the inputs of sums and of average pooling. The term of a sum that a convolution's
+/// kernel adds to its own result is left out, since OpenVINO doesn't round it. A value is quantised by the layer that
+/// computes it, and passes unchanged through layers that only move values (max-pooling, concatenation, flattening). It
+/// is unsigned where it can't be negative; if one part of a concatenation is signed, all are. `folded`: see
+/// fold_batch_norm.
 QuantizationScheme choose_quantization(const Network& folded, int weight_bits, const std::set<std::string>& kept);
 
-/// The name of the layer that quantises what the layer `name` gives; its scale is "NAME.quantized.scale".
+/// The name of the FakeQuantize layer after the layer `name`; its scale is called "NAME.quantized.scale".
 std::string quantizer_name(const std::string& name);
 
-/// `folded` with a FakeQuantize after each layer that the scheme names, and with quantised weights. Convolutions and
-/// linear layers that are not quantised read the values as they were, and so do outputs; all others read the quantised
-/// ones. Throws Error where the scheme names a layer that isn't there or has no weights.
+/// Returns `folded` with a FakeQuantize after each layer in the scheme's activations, and with quantised weights.
+/// Outputs, and convolutions and linear layers that are not quantised, read the original values; all other layers read
+/// the quantised ones. Throws Error where the scheme names a layer that doesn't exist or has no weights.
 Network with_quantization(const Network& folded, const QuantizationScheme& scheme);
 
-/// Whether it has such layers.
+/// Whether the network has FakeQuantize layers.
 bool is_quantized(const Network& network);
 
-/// Names of quantised results that are parts of one concatenation, which int8 kernels compute with one scale.
+/// Groups of quantised layers whose results are parts of one concatenation: int8 kernels need one scale for a whole
+/// group.
 std::vector<std::set<std::string>> shared_scales(const Network& folded, const QuantizationScheme& scheme);
 
 }  // namespace evener::network

@@ -8,9 +8,9 @@
 
 namespace evener::network {
 
-/// Layers whose results a detector looks at.
+/// Layers whose feature maps a detector reads.
 struct Taps {
-  int earlier_expansion = 0;  // of the block with a stride before the last such one: an eighth of the image's sides
+  int earlier_expansion = 0;  // of the last block but one with a stride: an eighth of the image's sides
   int expansion = 0;          // of the last block with a stride: a sixteenth of them
   int last = 0;               // a thirty-second of them
 };
@@ -21,9 +21,10 @@ Taps add_mobilenet_v2_features(Network& network, const std::string& prefix);
 /// How MobileNetV3-Large is varied for detectors.
 struct MobileNetV3Style {
   BatchNorm normalization{.epsilon = 1e-3, .momentum = 0.01};
-  std::int64_t tail_divisor = 1;  // of the channels from the last block with a stride on
+  std::int64_t tail_divisor = 1;  // divides the channels from the last block with a stride on
   double first_deviation = 0;     // as Conv2d's
-  /// The beginning of the names of a block's part; -1: of the first or last convolution, which have no parts.
+  /// Returns the prefix of the layer names of part `part` of block `feature`; -1: of the first or last convolution,
+  /// which have no parts.
   std::string (*name)(int feature, int part) = nullptr;
 };
 

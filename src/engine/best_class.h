@@ -1,5 +1,5 @@
-// Which class a network's scores speak for: what counts as correct, for engines on the CPU and for whoever reads a
-// runner's outputs. Device code has the same rule.
+// The predicted class of a network's scores: one rule for engines on the CPU and for readers of a runner's outputs, so
+// that accuracies agree. Device code has the same rule.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Which anchors of a detector stand for which objects, and what its outputs should be there: of the truths and the
-// anchors alone, so that it can be known before anything is computed.
+// Matches a detector's anchors with the objects of an image, and computes the targets of its outputs. Only the labelled
+// boxes and the anchors are needed, so targets can be made before the network has computed anything.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace evener::engine {
 
-/// What torchvision's BoxCoder multiplies offsets with: of a box's centre, in units of the anchor's extents, and of the
-/// logarithms of its extents over the anchor's.
+/// The weights of torchvision's BoxCoder: the first multiplies offsets of a box's centre, in units of the anchor's
+/// extents, the second the logarithms of its extents over the anchor's.
 inline constexpr float kCentreFactor = 10, kExtentFactor = 5;
 
-/// What an anchor says that has neither a loss as an object nor one as background.
+/// The class target of an anchor that contributes no loss, neither as an object nor as background.
 inline constexpr std::int64_t kIgnored = -1;
 
 /// Matches as network::MultiBox says, in torchvision's order: an anchor takes the first of the objects that overlap it
@@ -28,16 +28,16 @@ class BoxMatcher {
              double least_overlap);
 
   std::size_t anchors() const { return x1_.size(); }
-  /// How many anchors are matched.
+  /// The number of anchors that are matched with an object.
   std::int64_t count(std::span<const data::LabelledBox> objects) const;
-  /// Writes the class of each anchor, 0 for the background, kIgnored, or the object's label and one, into `classes`
-  /// (anchors), and the object's offsets (dx, dy, dw, dh) from it into `offsets` (anchors, 4), zeros for the
-  /// background. Returns how many are matched. Throws Error for a label that isn't one of the classes.
+  /// Writes the class target of each anchor into `classes` (anchors): 0 for the background, kIgnored, or the object's
+  /// label plus one; and the object's offsets (dx, dy, dw, dh) from the anchor into `offsets` (anchors, 4), zeros for
+  /// the background. Returns how many anchors are matched. Throws Error for a label that isn't one of the classes.
   std::int64_t match(std::span<const data::LabelledBox> objects, std::span<std::int64_t> classes,
                      std::span<float> offsets) const;
 
  private:
-  /// The object of each anchor; -1: none.
+  /// The index of the object that each anchor is matched with; -1: none.
   std::vector<std::int32_t> owners(std::span<const data::LabelledBox> objects) const;
 
   float shared_area(const data::LabelledBox& object, std::size_t anchor) const;

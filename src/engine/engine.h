@@ -25,7 +25,7 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
-/// What an engine says nothing about it refuses: an engine need only have trainers, or runners.
+/// An engine's interface. What an engine doesn't override is refused, so that it need only have trainers, or runners.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -34,39 +34,41 @@ class Engine {
   /// Why the engine can't train this ("" = it can): a layer, a criterion, a precision or a device that it does not
   /// support.
   virtual std::string trainer_refusal(const network::Network& network, const TrainerOptions& options) const;
-  /// Memory for TrainerOptions::shared with so many replicas; 0: this engine exchanges gradients.
+  /// Bytes of TrainerOptions::shared for `replicas` replicas; 0: replicas of this engine don't share arrays but
+  /// exchange gradients.
   virtual std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas) const;
   /// Throws Error with the refusal, and OutOfMemory.
   virtual std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options);
 
   /// Why the engine can't run this ("" = it can).
   virtual std::string runner_refusal(const network::Network& network, const RunnerOptions& options) const;
-  /// `state`: parameters and buffers as Trainer::state has them. Throws Error with the refusal, or naming a tensor that
-  /// is missing or of another shape, and OutOfMemory.
+  /// Makes a runner with the parameters and buffers in `state` (see Trainer::state). Throws Error with the refusal, or
+  /// naming a tensor that is missing or of another shape, and OutOfMemory.
   virtual std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
                                               const RunnerOptions& options);
-  /// As many runners, each for a thread of its own, that compute side by side on the same device: together they give
-  /// the most images per second. An engine that can keeps the weights once for all of them.
+  /// Makes `count` runners that compute side by side on the same device, each driven by a thread of its own: together
+  /// they reach the most images per second. Engines that can keep the weights only once for all of them.
   virtual std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
                                                             const RunnerOptions& options, int count);
 
   /// Opens a file in which another program keeps a network. Throws Error naming the file and what is wrong with it,
-  /// such as an operator that is not known. Reading a foreign file may crash the process, so that
-  /// task/inference/inference_model.cpp does it in a child first.
+  /// such as an operator that is not known. Reading a foreign file may crash the process, which is why
+  /// task/inference/inference_model.cpp tries it in a child process first.
   virtual std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path);
 
-  /// Why the engine can't multiply matrices so ("" = it can).
+  /// Why the engine can't multiply matrices with these options ("" = it can).
   virtual std::string matrix_refusal(const MatrixOptions& options) const;
   /// Throws Error with the refusal, and OutOfMemory.
   virtual std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options);
 };
 
-/// The engine that runs networks on such a device where nobody asks for another: OpenVINO on CPUs, or LibTorch where
-/// that can't be used, which computes on GPUs.
+/// The default engine for running networks on a kind of device: OpenVINO on CPUs, or LibTorch if OpenVINO can't be
+/// used; LibTorch on GPUs.
 std::string usual_runner_engine(DeviceKind kind);
 
-/// For replicas that are threads of one process, before it starts its first thread: glibc would give each thread a heap
-/// of its own, made of pieces of 64 MB, and take larger blocks from the system at every step.
+/// Makes all threads of this process share one heap; to be called before the first thread is started, where replicas
+/// are threads. Otherwise glibc would give each thread a heap of its own, made of pieces of 64 MB, and would map larger
+/// blocks anew at every step.
 void share_one_heap();
 
 /// Opens the engine's module. Throws Error with one of the three refusals.

@@ -1,4 +1,5 @@
-// Gradients that are exchanged together, while a backward pass still computes those of earlier layers.
+// Buckets of gradients that are exchanged together, while the backward pass still computes the gradients of earlier
+// layers.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +7,19 @@
 
 namespace evener::engine {
 
-/// Gradients of one bucket: [first, last] of the trained parameters, in the engine's order.
+/// The gradients of one bucket: indices [first, last] (both included) into the trained parameters, in the engine's
+/// order.
 struct Bucket {
   std::size_t first = 0, last = 0;
 };
 
-/// Buckets from the last parameter to the first, as their gradients become ready: 1 MiB first, so that the exchange
-/// begins early, 25 MiB then (the sizes of PyTorch's DistributedDataParallel). `sizes`: values of each parameter.
+/// Divides the parameters into buckets, from the last parameter to the first, the order in which gradients become
+/// ready. The first bucket has 1 MiB, so that the exchange begins early, later ones 25 MiB (the sizes of PyTorch's
+/// DistributedDataParallel). `sizes`: the number of values of each parameter.
 std::vector<Bucket> make_buckets(const std::vector<std::size_t>& sizes);
 
-/// Which buckets of a backward pass are complete. All replicas exchange them in one order, that of make_buckets.
+/// Tracks which buckets of a backward pass are complete. Buckets are taken in the order of make_buckets(), since all
+/// replicas have to exchange them in one order.
 class BucketProgress {
  public:
   explicit BucketProgress(const std::vector<std::size_t>& sizes);

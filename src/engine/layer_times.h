@@ -1,4 +1,4 @@
-// What each layer of a network took, as an engine computes it.
+// The times of a network's layers, as an engine computes them.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 namespace evener::engine {
 
 struct LayerTime {
-  /// Names of the layers that are computed as one, in their order; of a network in a foreign file what stands there.
-  /// Empty: work that belongs to none, such as normalising images.
+  /// Names of the layers that are computed as one, in their order; for a network in a foreign file, the names used
+  /// there. Empty: work that belongs to no layer, such as normalising images.
   std::vector<std::string> layers;
   std::string what;  // "Conv2d", "normalise images, loss"
   double forward_s = 0;

@@ -1,5 +1,5 @@
-// What a step or an evaluation came to: named sums, each with the number of things that it sums over. Batches and
-// replicas add theirs up exactly; means are taken at the end.
+// The results of a step or an evaluation: named sums, each with the number of samples (or anchors) summed over. Sums of
+// batches and replicas are added, and means are taken only at the end, so that unequal batches are weighed correctly.
 #pragma once
 
 #include <cstddef>
@@ -22,27 +22,27 @@ class Sums {
     bool operator==(const Entry&) const = default;
   };
 
-  /// Sums of nothing, under no name: the first ones that are added give the names.
+  /// Empty sums without names: the first ones that are added give the names.
   Sums() = default;
   explicit Sums(std::vector<Entry> entries) : entries_(std::move(entries)) {}
-  /// Sums of nothing under these names.
+  /// Sums of 0 over 0 samples under these names.
   static Sums zeros(const std::vector<std::string>& names);
 
-  /// Adds sums of the same names in the same order, or of nothing. Throws Error for others.
+  /// Adds sums that have the same names in the same order, or no names. Throws Error for others.
   Sums& operator+=(const Sums& other);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  /// 0 where nothing was summed up under the name.
+  /// The sum under this name; 0 where there is none.
   double total(std::string_view name) const;
   std::int64_t count(std::string_view name) const;
-  /// The total over the count; absent where nothing was counted.
+  /// The total divided by the count; absent where the count is 0.
   std::optional<double> mean(std::string_view name) const;
 
-  /// Values that the sums take as plain numbers, which an all-reduce adds up.
+  /// The number of values that pack() writes, for an all-reduce over replicas.
   std::size_t packed_size() const { return 2 * entries_.size(); }
   /// Writes packed_size() values.
   void pack(std::span<double> to) const;
-  /// Replaces totals and counts by what pack() wrote, added up; the names stay.
+  /// Replaces totals and counts by values from pack(), after an all-reduce has added them up; the names stay.
   void unpack(std::span<const double> from);
 
   bool operator==(const Sums&) const = default;
@@ -53,7 +53,7 @@ class Sums {
   std::vector<Entry> entries_;
 };
 
-/// The sums of a criterion of one term over `count` samples: "loss" and "correct".
+/// The sums "loss" and "correct" over `count` samples, of a criterion with one term.
 Sums classification_sums(double loss, std::int64_t correct, std::int64_t count);
 
 }  // namespace evener::engine

@@ -1,4 +1,4 @@
-// What a trainer is made of: what every engine needs to know, and the options that one engine alone has.
+// The options of a trainer: those of every engine, and those that only one engine has.
 #pragma once
 
 #include <cstddef>
@@ -27,18 +27,19 @@ struct OptimizerOptions {
   double weight_decay =
       0;  // SGD: L2 term added to the gradient; AdamW: weights shrink by lr * this (torch.optim.AdamW)
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // of AdamW
-  double clip_norm = 0;      // gradients are scaled down to this norm over all of them; 0 = never
-  double average_decay = 0;  // of an exponential average of the weights over the steps; 0 = none is kept
-  /// Of a divided network: adds up a value over its stages, each of which calls it once in a step that clips.
+  double clip_norm = 0;      // gradients are scaled down if their global norm exceeds this; 0 = never
+  double average_decay = 0;  // decay of the exponential moving average of the weights; 0 = none is kept
+  /// For a network divided into stages: returns the sum of a value over all stages, for the global norm in clipping.
+  /// Each stage calls it once per step.
   std::function<double(double)> sum_over_stages = {};
 };
 
 /// Values that an optimiser keeps for each parameter that it trains.
 int optimizer_slots(const OptimizerOptions& options);
 
-/// Memory that all replicas of a run see, for engines that keep weights once for all of them. Zero at first.
+/// Memory that all replicas of a run share, for engines that keep the weights once for all replicas. Zero at first.
 struct SharedArrays {
-  std::span<std::byte> bytes = {};  // Engine::shared_bytes of them; empty: none
+  std::span<std::byte> bytes = {};  // as many as Engine::shared_bytes; empty: nothing is shared
   int replica = 0, replicas = 1;
   std::int64_t batch = 0;           // samples of all replicas together, at most
   std::function<void()> meet = {};  // returns when every replica that trains has called it
@@ -46,20 +47,20 @@ struct SharedArrays {
 
 enum class MemoryLayout { kAuto, kChannelsFirst, kChannelsLast };
 
-/// How 3x3 convolutions are computed on CPUs: directly, or by Winograd's minimal filtering, which rounds a little
-/// differently and needs a quarter of the multiplications, in float32 also of images in bfloat16.
+/// How 3x3 convolutions are computed on CPUs: directly, or by Winograd's minimal filtering, which needs a quarter of
+/// the multiplications but rounds a little differently. Winograd multiplies in float32 even where images are bfloat16.
 enum class ConvolutionChoice { kAuto, kDirect, kWinograd };
 
 /// Options that only the torch engine has.
 struct TorchOptions {
   MemoryLayout layout = MemoryLayout::kAuto;
   ConvolutionChoice convolution = ConvolutionChoice::kAuto;
-  /// Drives the CPU as a GPU is driven: staged copies, results that come later. For tests, which can thus look at that
+  /// Drives the CPU by the code for GPUs, with staged copies and results that come later, so that tests can cover that
   /// code on machines without a GPU.
   bool like_accelerator = false;
 };
 
-/// The native engine computes with kernels for this processor, or with plain loops as a reference.
+/// Whether the native engine computes with kernels for this processor, or with plain loops as a reference for tests.
 enum class KernelChoice { kSimd, kNaive };
 
 /// Options that only the native engine has.
@@ -70,7 +71,8 @@ struct NativeOptions {
 /// Which stage of a divided network a trainer computes (network/passes/cut.h); a whole network is one stage.
 struct StageOfNetwork {
   int number = 0, count = 1;
-  bool splits_backward = false;  // gradients of weights are computed later than those that go to the stage before
+  bool splits_backward =
+      false;  // gradients of weights are computed separately, after those that go to the stage before
 
   bool is_first() const { return number == 0; }
   bool is_last() const { return number + 1 == count; }
@@ -83,27 +85,27 @@ struct TrainerOptions {
   int threads = 1;
   Precision precision = Precision::kFp32;
   network::Criterion criterion;
-  int accumulate = 1;  // calls of add_gradients whose gradients make up a step
+  int accumulate = 1;  // number of add_gradients() calls per step
   OptimizerOptions optimizer;
   std::vector<float> mean, standard_deviation;  // per channel, applied to value / 255
   std::uint64_t seed = 1;
-  /// Adds up values over all replicas, in place, for the batch-norm statistics of the whole batch. Every replica calls
-  /// it equally often, in the same order and with equal sizes, also one whose batch is empty. Empty = batch-norm takes
-  /// the statistics of this replica's samples alone.
+  /// Sums values over all replicas, in place, for synchronised batch-norm. Every replica calls it equally often, in the
+  /// same order and with equal sizes, even if its share of the batch is empty. Empty = batch-norm uses the statistics
+  /// of this replica's samples alone.
   std::function<void(std::span<double>)> sum_over_replicas;
-  /// Of replicas whose devices add up gradients, losses and batch-norm statistics themselves; null = they go through
-  /// the host, or there are no others. A trainer that can do it offers StepsOnDevices.
+  /// Sums gradients, losses and batch-norm statistics over the replicas' devices directly; null = they go through the
+  /// host, or there is one replica. A trainer that can use it has StepsOnDevices.
   std::shared_ptr<DeviceSums> device_sums = nullptr;
   SharedArrays shared;
   StageOfNetwork stage;
-  /// Data that the device keeps whole, or that the engine takes from memory itself, so that batches need only say which
-  /// samples they have (data::Batch::images may be empty). Null = images come with each batch.
+  /// Data that the device keeps whole, or that the engine reads from memory itself, so that batches need only the
+  /// samples' indices (data::Batch::images may be empty). Null = images come with each batch.
   std::shared_ptr<const data::Dataset> resident = nullptr;
-  int resident_threads = 1;  // that read it
-  /// Whether an engine that drives an accelerator may replay the work of an earlier step as one (a CUDA graph) instead
-  /// of starting every kernel anew.
+  int resident_threads = 1;  // threads that read it
+  /// Whether an engine may record the kernels of a step and replay them as one launch (a CUDA graph) instead of
+  /// launching every kernel anew.
   bool step_graph = true;
-  /// Whether the same steps on the same device have to give the same bits, also where quicker ways would not.
+  /// Whether the same steps on the same device must give the same bits, even where that is slower.
   bool deterministic = false;
   TorchOptions torch;
   NativeOptions native;

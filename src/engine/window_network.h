@@ -1,6 +1,5 @@
-// Computes small networks of windows alone (convolutions without padding, PReLUs, max-pools, and linear layers, whose
-// window is all there is) for images of any size, without compiling anything for a size and without keeping more of an
-// image than the rows under a window.
+// Computes small networks of convolutions without padding, PReLUs, max-pools and linear layers for images of any size.
+// It compiles nothing for a size, and of each layer's input it keeps only the rows under its window.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +20,29 @@ struct WindowImages {
   std::int64_t height = 0, width = 0, count = 1;
 };
 
-/// What an output of the network came to: (channels, rows, columns, images).
+/// The values of one output of the network: (channels, rows, columns, images).
 struct WindowOutput {
   std::string name;
   std::int64_t channels = 0, rows = 0, columns = 0;
   std::vector<float> values;
 };
 
-/// Computes on the thread that calls it, in float32. Not thread-safe.
+/// Such a network with its weights. Computes on the calling thread, in float32. Not thread-safe.
 class WindowNetwork {
  public:
-  /// Why it can't compute a network; "" if it can.
+  /// Why this class can't compute a network; "" if it can.
   static std::string refusal(const network::Network& network);
 
   /// Throws Error with the refusal, or naming a tensor that `state` lacks or that has another shape.
   WindowNetwork(const network::Network& network, const TensorMap& state);
   ~WindowNetwork();
 
-  /// Writes a row of the images, plane by plane: (width, count). Asked for once for each row, in their order.
+  /// Writes one row of the images into the planes, one per channel: (width, count) each. Called once for each row, from
+  /// top to bottom.
   using ReadRow = std::function<void(std::int64_t row, std::span<float* const> planes)>;
-  /// The outputs in the order of the network's; valid until the next call. Images that are smaller than a window give
-  /// none of their places: rows and columns are 0. Throws Error where the network has linear layers and the images
-  /// another size than its own.
+  /// Returns the outputs in the order of Network::outputs(); valid until the next call. Outputs of images that are
+  /// smaller than a window have 0 rows and columns. Throws Error where the network has linear layers and the images
+  /// don't have the network's input size.
   const std::vector<WindowOutput>& run(const WindowImages& images, const ReadRow& read);
 
  private:

@@ -11,12 +11,14 @@
 namespace evener::engine::torch_engine {
 
 at::Tensor activate(const at::Tensor& x, network::ActivationKind kind);
-/// In place. Those whose backward pass needs their input again (SiLU and the hard ones) are for inference alone.
+/// Applies the activation in place. SiLU, hard-sigmoid and hard-swish may only be used so in inference, since their
+/// backward pass needs the input.
 void activate_in_place(const at::Tensor& x, network::ActivationKind kind);
-/// Whether the backward pass does without the input.
+/// Whether the activation may overwrite its input in training, since its backward pass doesn't read it.
 bool may_overwrite_in_training(network::ActivationKind kind);
 
-/// The clamp that ReLU and ReLU6 are, and for none one that is infinite at both ends; nothing for other activations.
+/// The activation as a clamp: of ReLU and ReLU6 their bounds, of no activation infinite ones; nothing for other
+/// activations.
 std::optional<kernels::Clamp> clamp_of(std::optional<network::ActivationKind> kind);
 
 }  // namespace evener::engine::torch_engine

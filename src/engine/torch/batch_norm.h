@@ -18,11 +18,12 @@ struct BatchNormTensors {
 struct BatchNormOptions {
   double epsilon, momentum;
   bool training;
-  bool frozen;           // in training: by the running statistics, which stay; a gradient goes past them
+  bool frozen;  // in training: normalises by the running statistics, and doesn't update them; they are constants for
+                // gradients
   kernels::Clamp clamp;  // infinite at both ends: none
   std::string layer;     // its name, for errors
-  /// Whose samples the statistics in training are taken over too; null = this replica's alone. Outlives the backward
-  /// pass.
+  /// The replicas over whose samples the statistics in training are taken; null = this replica's samples alone.
+  /// Outlives the backward pass.
   const Replicas* replicas = nullptr;
 };
 

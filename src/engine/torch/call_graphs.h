@@ -1,5 +1,5 @@
-// The work of a runner's calls on a device, captured once for each shape of images and replayed from then on: what a
-// call of few images takes is mostly the start of its kernels.
+// Captures the work of a runner's calls on a device in a graph, once for each shape of images, and replays it from then
+// on: most of the time of a call with few images goes into launching its kernels.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,13 +19,14 @@ class CallGraphs {
  public:
   using Forward = std::function<std::vector<at::Tensor>(const at::Tensor& images)>;
 
-  /// `forward` reads no value on the host and leaves `images` alone. `make_graph`: empty where there are no graphs.
+  /// `forward` must neither read a value on the host nor change `images`. `make_graph`: empty where the device has no
+  /// graphs.
   CallGraphs(const Streams& streams, Forward forward, std::function<std::unique_ptr<StepGraph>()> make_graph);
 
-  /// Gives the work of a call to the compute stream, which is the current one. The outputs are overwritten by a later
-  /// call whose work is given to it.
+  /// Enqueues the work of a call on the compute stream, which must be the current one. Later calls may overwrite the
+  /// outputs, so work that reads them must be enqueued before.
   std::vector<at::Tensor> run(const at::Tensor& images);
-  /// How calls were computed; "" where nothing else was possible, or tried yet.
+  /// A sentence about how calls were computed; "" where there are no graphs, or none was tried yet.
   const std::string& note() const { return note_; }
 
  private:

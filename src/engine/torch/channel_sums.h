@@ -1,4 +1,4 @@
-// Sums per channel over the rows of an image batch, here and over all replicas of a run.
+// Sums per channel over the rows of an image batch, of this replica or of all replicas of a run.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@ namespace evener::engine::torch_engine {
 
 class DeviceExchange;
 
-/// One replica's way to the others.
+/// How batch normalisation sums over all replicas.
 struct Replicas {
   std::function<void(std::span<double>)> sum;  // TrainerOptions::sum_over_replicas
-  bool absent = false;  // this replica has no samples: it computes on a placeholder, which adds nothing to any sum
-  DeviceExchange* on_device = nullptr;  // takes the place of `sum`, where devices exchange their values themselves
-  std::int64_t samples = 0;             // then: of the whole batch; 0 = not known
+  bool absent =
+      false;  // this replica has no samples: it computes on a placeholder whose contribution to every sum is zero
+  DeviceExchange* on_device =
+      nullptr;               // used instead of `sum` where devices exchange values directly; null: they don't
+  std::int64_t samples = 0;  // of the whole batch, with on_device; 0 = not known
 };
 
 /// Two sums for each channel.
@@ -27,7 +29,8 @@ struct ChannelSums {
   std::vector<double> first, second;
 };
 
-/// Adds up what body(begin, end, first, second, scratch) finds in each thread's share of the rows.
+/// Calls body(begin, end, first, second, scratch) on each thread's range of the rows, and sums what the calls add to
+/// `first` and `second` (channels each). `scratch`: 2 * channels floats.
 template <class Body>
 ChannelSums sum_over_rows(std::int64_t rows, std::int64_t channels, const Body& body) {
   const auto count = static_cast<std::size_t>(channels);
@@ -55,12 +58,12 @@ struct Moments {
   double count = 0;
 };
 
-/// Throws Error where `count` values per channel of `layer` are too few for a variance; `replicas`: those that have
-/// them.
+/// Throws Error if `count` values per channel are too few for a variance, naming `layer`. `replicas`: those that the
+/// values belong to, for the message.
 void require_variance(double count, const Replicas* replicas, const std::string& layer);
 
-/// From the sums over `rows` rows of x - pivot and its square. `replicas`: those whose rows belong to the same batch;
-/// null = none but this one. Throws Error where a channel of `layer` has too few values for a variance.
+/// Computes the moments from the sums over `rows` rows of x - pivot and its square. `replicas`: those whose rows belong
+/// to the same batch; null = only this one. Throws Error where a channel of `layer` has too few values for a variance.
 Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
                    const Replicas* replicas, const std::string& layer);
 

@@ -1,4 +1,4 @@
-// Between host memory and tensors of LibTorch.
+// Conversions between host memory and LibTorch's tensors.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,7 +18,7 @@ void copy_from_host(const HostTensor& host, const std::string& name, at::Tensor&
 /// The tensor of this name in a network's state. Throws Error naming it where there is none.
 const HostTensor& tensor_of(const TensorMap& state, const std::string& name);
 
-/// Values of each channel as float32 (1, C, 1, 1) on `device`.
+/// One value per channel as a float32 tensor (1, C, 1, 1) on `device`.
 at::Tensor along_channels(const std::vector<float>& values, at::Device device);
 
 /// The batch's images as float32 (N, C, H, W), normalised, in `format`: one pass over the bytes.
@@ -27,7 +27,7 @@ at::Tensor to_input(const data::Batch& batch, const PixelScale& pixels, at::Memo
 /// The batch's labels as int64 (N).
 at::Tensor to_labels(const data::Batch& batch);
 
-/// Appends the classes int64 (N) that were found.
+/// Appends the predicted classes `found`, int64 (N), to `predicted`.
 void append_classes(const at::Tensor& found, std::vector<std::int32_t>& predicted);
 
 /// Copies: labels as int64 (N), weights as float32 (N).

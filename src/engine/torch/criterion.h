@@ -1,4 +1,4 @@
-// A network's criterion on tensors: the loss that is trained on, what it sums up to, and which classes were found.
+// Computes a network's criterion on tensors: the loss, the sums that are reported, and the predicted classes.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,14 +14,14 @@
 
 namespace evener::engine::torch_engine {
 
-/// What the samples of a batch are.
+/// The targets of a batch.
 struct TargetTensors {
   at::Tensor labels;                        // int64 (N)
   at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
   AnchorTargets anchors;                    // of detectors, in place of all others; otherwise undefined
 };
 
-/// Of a batch whose samples have classes.
+/// The targets of a batch whose samples have classes.
 TargetTensors class_targets(const data::Batch& batch);
 
 struct CriterionResult {
@@ -29,11 +29,12 @@ struct CriterionResult {
   at::Tensor found;              // int64 (N), the class with the highest score in the first term's output; undefined
                                  // for a detector
   at::Tensor of_images;          // float32 (N), the loss of each image, without a gradient; defined for a detector
-  std::vector<at::Tensor> sums;  // of each of TorchCriterion::names(): (), without a gradient
+  std::vector<at::Tensor> sums;  // one for each of TorchCriterion::names(): (), without a gradient
 };
 
-/// int64 (): 1 and the number of the first image whose loss is not finite; 0 where there is none, and where most are
-/// not: then it is the weights' fault. Reads no value on the host. `of_images`: see CriterionResult.
+/// Returns int64 (): 1 + the index of the first image whose loss is not finite. 0 where there is none, and where most
+/// losses are not finite: then the weights are at fault, not an image. Reads no value on the host. `of_images`: see
+/// CriterionResult.
 at::Tensor culprit_of(const at::Tensor& of_images);
 
 class TorchCriterion {
@@ -44,14 +45,14 @@ class TorchCriterion {
   /// `outputs`: (N, ...) float32, in the order of Network::outputs(). Reads no value on the host.
   CriterionResult compute(const std::vector<at::Tensor>& outputs, const TargetTensors& targets, bool training) const;
 
-  /// Whether losses are of images with boxes, of each of which the result tells its loss.
+  /// Whether this is a detector's criterion, whose results have CriterionResult::of_images.
   bool is_of_boxes() const { return network::boxes_term(criterion_) != nullptr; }
 
-  /// network::sum_names of the criterion.
+  /// The names of the sums: network::sum_names() of the criterion.
   const std::vector<std::string>& names() const { return names_; }
-  /// Sums over `count` samples, or matched anchors, from their values, which are as many as there are names.
+  /// Makes Sums over `count` samples, or matched anchors, from one value for each of names().
   Sums sums_of(const double* values, std::int64_t count) const;
-  /// The same of a result: waits for the device.
+  /// Makes Sums from the values of `result`; waits for the device.
   Sums read(const CriterionResult& result, std::int64_t count) const;
 
  private:

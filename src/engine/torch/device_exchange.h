@@ -1,5 +1,5 @@
-// What a device computed and its replicas share, added up over their devices without their hosts
-// (TrainerOptions::device_sums): gradients while the backward pass goes on, everything else in the order of the work.
+// Sums gradients and other values over the devices of all replicas, without their hosts (TrainerOptions::device_sums).
+// Gradients are summed while the backward pass goes on, other values in the order of the compute stream.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,21 +13,21 @@
 
 namespace evener::engine::torch_engine {
 
-/// All of it is work of one stream beside the one that computes, so that every replica's comes in the same order.
+/// All sums are work of one stream beside the compute stream, so that they come in the same order on every replica.
 class DeviceExchange {
  public:
   /// Joins the group of `sums`, which outlives this, as the streams do. `parameters`: those that are trained.
   DeviceExchange(const Streams& streams, DeviceSums& sums, const std::vector<at::Tensor>& parameters);
 
-  /// Puts the sums over all replicas in place of `values` (contiguous, float64), before whatever the compute stream is
-  /// given from now on.
+  /// Replaces `values` (contiguous, float64) by their sums over all replicas; work enqueued on the compute stream
+  /// afterwards sees the sums.
   void add_up(const at::Tensor& values);
 
-  /// Before a backward pass.
+  /// To be called before a backward pass.
   void begin_gradients() { progress_.begin(); }
-  /// The compute stream was given the work for this parameter's gradient, which is final.
+  /// To be called when the work for this parameter's final gradient has been enqueued on the compute stream.
   void gradient_ready(std::size_t parameter);
-  /// After the backward pass: what the compute stream is given from now on finds the sums in place of the gradients.
+  /// To be called after the backward pass: work enqueued on the compute stream afterwards sees the summed gradients.
   void finish_gradients();
 
  private:

@@ -13,7 +13,7 @@
 
 namespace evener::engine::torch_engine {
 
-/// What decides the random numbers of one batch's dropout.
+/// The key of the random numbers of one batch's dropout.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
@@ -30,13 +30,13 @@ struct DropoutLayer {
 /// Float32 (N, ...) by index of the layer.
 using DropoutMasks = std::map<int, at::Tensor>;
 
-/// The layers that drop anything.
+/// The layers of a network with dropout or stochastic depth.
 std::vector<DropoutLayer> dropout_layers(const network::Network& network);
 
-/// Writes the mask of all samples, one after the other.
+/// Writes the masks of all samples, one after the other, into `mask`.
 void draw_mask(const DropoutLayer& layer, const DropoutKey& key, float* mask);
 
-/// All masks in host memory.
+/// Draws the masks of all layers, in host memory.
 DropoutMasks draw_masks(const std::vector<DropoutLayer>& layers, const DropoutKey& key);
 
 }  // namespace evener::engine::torch_engine

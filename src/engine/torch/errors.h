@@ -1,4 +1,4 @@
-// LibTorch's exceptions as ours. They carry a C++ stack; users get the first line of the reason.
+// Reads LibTorch's exceptions. Their texts contain a C++ backtrace; users get the first line of the reason.
 #pragma once
 
 #include <c10/util/Exception.h>

@@ -1,4 +1,4 @@
-// Values rounded to those that int8 kernels compute with, in training as in evaluation.
+// Fake quantisation: rounds values to those that int8 kernels can represent, in training and in evaluation.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,11 +10,11 @@ namespace evener::engine::torch_engine {
 
 /// The result of a FakeQuantize layer: network::fake_quantized of each value of `x`, which keeps its type. `scale` (1)
 /// in float32. Differentiable: values within the levels pass their gradient on as if they had not been rounded
-/// (straight-through), and the scale learns how wide its steps should be (LSQ: Esser et al. 2020), its gradient times
-/// 1 / sqrt(values of a sample * largest level), a sum over the samples like that of any parameter.
+/// (straight-through estimator), and the scale has the gradient of LSQ (Esser et al. 2020), multiplied by 1 /
+/// sqrt(values of a sample * largest level) and summed over the samples like that of any parameter.
 at::Tensor fake_quantize_activations(const at::Tensor& x, const at::Tensor& scale, bool is_signed);
 
-/// The same for the `bits` of weights (O, ...), with a scale (O) for each output channel.
+/// The same for weights (O, ...) with `bits` bits, and a scale (O) for each output channel.
 at::Tensor fake_quantize_weights(const at::Tensor& weight, const at::Tensor& scale, int bits);
 
 }  // namespace evener::engine::torch_engine

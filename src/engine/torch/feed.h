@@ -1,4 +1,4 @@
-// Brings batches to a device: through pinned memory, copied beside the work on the batch before.
+// Copies batches to a device through pinned memory, while the device still computes on the batch before.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -27,21 +27,21 @@ class Feed {
     BatchLayout layout;
     at::Tensor host, device;         // blocks of layout.bytes() bytes
     BatchTensors host_batch, batch;  // their parts
-    std::int64_t count = 0;          // of what the batch's sums are over
-    Moment copied, used;             // the device has it; the device needs it no more
+    std::int64_t count = 0;          // of samples or anchors that the batch's sums are over
+    Moment copied, used;             // the copy has ended; the device no longer reads the slot
     Moment copy_begin, copy_end;     // timed
   };
 
-  /// `resident`: what the device keeps; null = batches come with their pixels. `matcher`: of a detector, or null;
+  /// `resident`: images that the device keeps; null = batches come with their pixels. `matcher`: a detector's, or null;
   /// outlives this.
   Feed(const Streams& streams, std::unique_ptr<const ResidentImages> resident, std::vector<DropoutLayer> dropout,
        std::uint64_t seed, const BoxMatcher* matcher = nullptr);
 
-  /// Starts the copy of a batch; work given to the compute stream, which is the current one, from now on sees it.
-  /// `training`: with the masks of dropout. The slot stays as it is until release() and so many more calls as there are
-  /// slots.
+  /// Starts the copy of a batch; work enqueued afterwards on the compute stream, which must be the current one, sees
+  /// it. `training`: with dropout masks. The slot keeps its batch until release() was called and put() has gone through
+  /// all kSlots slots again.
   Slot& put(const data::Batch& batch, bool training, double learning_rate, double weight);
-  /// The compute stream has been given all work that reads the slot.
+  /// To be called when all work that reads the slot has been enqueued on the compute stream.
   void release(Slot& slot) { slot.used.record(streams_.compute()); }
 
   /// Whether copies are timed, between copy_begin and copy_end.

@@ -1,4 +1,4 @@
-// In which types and memory formats a trainer computes.
+// Chooses the number types and memory formats that a trainer computes in.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,13 +11,14 @@
 
 namespace evener::engine::torch_engine {
 
-/// How a trainer's graph computes.
+/// The options of a trainer's graph.
 GraphOptions graph_options(const network::Network& network, const TrainerOptions& options);
 
 /// Whether batch-norm takes the statistics of all replicas.
 bool is_synchronised(const network::Network& network, const TrainerOptions& options);
 
-/// Of a CPU replica's convolution weights and their gradients in the same run.
+/// The memory format of convolution weights and gradients on the CPU replicas of the same run, which replicas on other
+/// devices use for exchanging gradients.
 at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options);
 
 /// Why a network can't be trained as one replica of several with this layout ("" = it can).

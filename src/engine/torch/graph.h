@@ -1,4 +1,4 @@
-// A Network on LibTorch: its parameters and buffers as tensors, and the forward pass over its layers.
+// A Network computed by LibTorch: its parameters and buffers as tensors, and the forward pass over its layers.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -23,34 +23,37 @@ struct GraphOptions {
   at::Device device{at::kCPU};
   at::ScalarType compute = at::kFloat;  // of convolutions and matrix products; parameters stay float32
   at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images, activations and convolution weights
-  bool own_kernels = false;  // batch normalisation and depthwise convolutions by our own: channels-last on the CPU
+  bool own_kernels =
+      false;  // batch normalisation and depthwise convolutions use our own kernels: channels-last on the CPU
   ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions where own_kernels
-  bool inference = false;  // where own_kernels: convolutions are joined with what follows them; see Graph::prepare
+  bool inference =
+      false;  // with own_kernels: convolutions are fused with the layers that follow them; see Graph::prepare
 };
 
 class Graph {
  public:
   Graph(network::Network network, const GraphOptions& options);
 
-  /// `inputs` (N, shape) float32, in the order of Network::inputs(); of most networks images (N, C, H, W) alone -> the
-  /// network's outputs, (N, shape) in float32, in the order of Network::outputs().
-  /// In training mode batch-norm uses and updates batch statistics and dropout is active, by `masks`. `replicas`: whose
-  /// samples belong to the same batch (null = this one's alone); outlives the backward pass. `watch` may be empty.
-  /// `later`: where the backward pass leaves gradients of convolutions' and linear layers' weights (null = nowhere).
+  /// A forward pass. `inputs`: (N, shape) float32, in the order of Network::inputs(); for most networks only images (N,
+  /// C, H, W). Returns the outputs, (N, shape) float32, in the order of Network::outputs(). In training mode batch-norm
+  /// uses batch statistics and updates the running ones, and dropout multiplies by `masks`. `replicas`: those whose
+  /// samples belong to the same batch (null = only this one); outlives the backward pass. `watch` is called after each
+  /// step; may be empty. `later`: if not null, the backward pass leaves the gradients of convolutions' and linear
+  /// layers' weights there instead of computing them.
   std::vector<at::Tensor> forward_outputs(std::vector<at::Tensor> inputs, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr, const StepWatch& watch = {},
                                           LaterGradients* later = nullptr);
-  /// The same of a network with one input, which is let go as soon as nothing needs it.
+  /// The same for a network with one input, whose memory is freed as soon as no layer needs it any more.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr, const StepWatch& watch = {});
 
-  /// With GraphOptions::inference, to be called once when the tensors have their values, which then don't change any
-  /// more: brings the weights of convolutions into the order of the kernels, and lets tensors() go that this replaces.
-  /// `batch`: the images of each forward pass, or a guess.
+  /// Reorders the weights of convolutions for the kernels, and frees those of tensors() that are replaced. For
+  /// GraphOptions::inference; to be called once, when the tensors have their final values. `batch`: the number of
+  /// images of a forward pass, or a guess.
   void prepare(std::int64_t batch);
-  /// How many convolutions are computed by which method and of images in which number format, as Runner::executed
-  /// (Winograd's multiply in float32 whatever it is); empty where LibTorch chooses. In training, as for the largest
-  /// batch so far, and empty before the first.
+  /// The number of convolutions by method and number format of their images, as Runner::executed (Winograd's multiply
+  /// in float32 whatever the format); empty where LibTorch chooses the method. In training, for the largest batch so
+  /// far, and empty before the first.
   std::map<std::string, int> executed() const;
 
   const network::Network& network() const { return network_; }
@@ -61,7 +64,7 @@ class Graph {
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
 
  private:
-  /// What all layers of a forward pass are told.
+  /// The arguments of a forward pass that all layers get.
   struct Pass {
     bool training;
     const DropoutMasks& masks;
@@ -71,7 +74,7 @@ class Graph {
   at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass);
   at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                             const Replicas* replicas);
-  /// Without PreparedConvolution.
+  /// Whether a convolution that has no PreparedConvolution is computed by Winograd's kernels.
   bool computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const;
   at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs,
                              const Pass& pass);
@@ -84,7 +87,7 @@ class Graph {
   const std::vector<int> inputs_;
   std::vector<Step> steps_;
   std::map<int, PreparedConvolution> prepared_;  // by their layers
-  std::int64_t largest_batch_ = 0;               // of images to learn from
+  std::int64_t largest_batch_ = 0;               // of a forward pass in training mode
 };
 
 }  // namespace evener::engine::torch_engine

@@ -1,4 +1,4 @@
-// Gradients of a device in host memory, where replicas exchange them.
+// Copies of a device's gradients in host memory, where replicas exchange them.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,14 +13,16 @@ namespace evener::engine::torch_engine {
 
 class HostGradients {
  public:
-  /// Of `parameters`, in the memory format that CPU replicas have theirs in: an exchange adds value by value.
+  /// `format`: the memory format of the gradients of CPU replicas, which the copies must have too, since an exchange
+  /// adds up memory value by value.
   HostGradients(const Streams& streams, const std::vector<at::Tensor>& parameters, at::MemoryFormat format);
 
-  /// Starts the copy of a gradient that the compute stream has been given the work for.
+  /// Starts copying a gradient whose work has been enqueued on the compute stream.
   void fetch(std::size_t index, const at::Tensor& gradient);
-  /// Waits until the copy has landed.
+  /// Waits until the copy has arrived, and returns it.
   std::span<float> wait(std::size_t index);
-  /// The values here, which may have been replaced, back into `gradient`; in the compute stream.
+  /// Copies the values in host memory, which an exchange may have replaced, back into `gradient`, on the compute
+  /// stream.
   void give_back(std::size_t index, at::Tensor& gradient);
   const at::Tensor& tensor(std::size_t index) const { return tensors_[index]; }
 

@@ -1,4 +1,5 @@
-// Gradients of weights that a backward pass leaves for later, so that those of what it was given are there sooner.
+// Gradients of weights that a backward pass leaves for later, so that the gradients of its inputs, which another stage
+// waits for, are ready sooner.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,14 +12,15 @@
 
 namespace evener::engine::torch_engine {
 
-/// Those of one backward pass.
+/// The postponed gradients of one backward pass.
 class LaterGradients : public torch::CustomClassHolder {
  public:
-  /// What computes them, in the order of the parameters.
+  /// Computes the gradients, in the order of the parameters.
   using Work = std::function<std::vector<at::Tensor>()>;
 
   void leave(std::vector<at::Tensor> parameters, Work work);
-  /// Computes what was left, in its order, and adds it to the parameters' gradients as a backward pass does.
+  /// Computes the postponed gradients, in the order in which they were left, and accumulates them as a backward pass
+  /// does.
   void add_up();
 
  private:
@@ -29,17 +31,19 @@ class LaterGradients : public torch::CustomClassHolder {
   std::vector<Left> left_;
 };
 
-/// A layer's parameters, whose gradients are left for later: what an autograd function keeps for its backward pass.
+/// The parameters of a layer whose gradients are left for later; autograd functions save it for their backward pass.
 class LaterParameters : public torch::CustomClassHolder {
  public:
-  /// Null where the backward pass computes them itself: without `later`, and where not all of them are trained.
+  /// Null where the backward pass computes the gradients itself: if `later` is null, or not all of the parameters are
+  /// trained.
   static c10::intrusive_ptr<LaterParameters> of(LaterGradients* later, std::vector<at::Tensor> parameters);
   LaterParameters(c10::intrusive_ptr<LaterGradients> later, std::vector<at::Tensor> parameters);
 
   void leave(LaterGradients::Work work) const { later_->leave(parameters_, std::move(work)); }
   const at::Tensor& parameter(std::size_t index) const { return parameters_[index]; }
   std::size_t size() const { return parameters_.size(); }
-  /// An input for autograd functions whose other inputs may all need no gradient, so that it calls them backward.
+  /// A tensor that needs a gradient, to be passed as an input to autograd functions: if none of their inputs needed
+  /// one, autograd would skip their backward pass.
   static at::Tensor anchor();
 
  private:
@@ -48,9 +52,10 @@ class LaterParameters : public torch::CustomClassHolder {
 };
 using LaterParametersPtr = c10::intrusive_ptr<LaterParameters>;
 
-/// at::conv2d of `x` with the layer's weight, and bias if it has one, in the type of `x`.
+/// at::conv2d of `x` with the layer's weight, and bias if it has one, in the type of `x`; leaves their gradients for
+/// later.
 at::Tensor convolution_later(const at::Tensor& x, const network::Conv2d& op, const LaterParametersPtr& parameters);
-/// at::linear, likewise; `x` (N, values).
+/// at::linear of `x` (N, values), likewise.
 at::Tensor linear_later(const at::Tensor& x, const LaterParametersPtr& parameters);
 
 }  // namespace evener::engine::torch_engine

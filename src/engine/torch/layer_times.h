@@ -1,4 +1,4 @@
-// The time of each layer of one forward pass, and of the backward pass after it, by the device's own clock.
+// Measures the time of each layer in one forward pass and the backward pass after it, by the device's own clock.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,32 +17,33 @@ namespace evener::engine::torch_engine {
 
 using network::Step;
 
-/// Told of each step of a forward pass with its output; null = the steps begin, with their input.
+/// Called after each step of a forward pass with its output, and first with null and the input of the first step.
 using StepWatch = std::function<void(const Step* step, const at::Tensor& output)>;
 
-/// Outlives the backward pass that it watches.
+/// The clock of one forward and backward pass; must outlive the backward pass.
 class LayerClock {
  public:
-  /// The forward pass begins.
+  /// The forward pass begins with the construction.
   LayerClock(const network::Network& network, const Streams& streams);
   LayerClock(const LayerClock&) = delete;
   LayerClock& operator=(const LayerClock&) = delete;
 
-  /// To be given to Graph::forward_outputs.
+  /// The argument `watch` for Graph::forward_outputs.
   StepWatch watch();
-  /// The forward pass has ended: what came after the last step was the loss.
+  /// To be called when the forward pass has ended: the time since the last step is the loss's.
   void end_forward();
-  /// Autograd goes back through the layers in the order opposite to that in which they were computed, and says when it
-  /// has each one's gradient: from then until the next one's it computes what lies before this layer's output.
+  /// To be called when the backward pass has ended. Autograd goes through the layers in reverse order, and hooks record
+  /// when the gradient of each layer's output is ready: the time from then to the next layer's gradient is this
+  /// layer's.
   void end_backward();
-  /// Waits for the device.
+  /// Waits for the device and returns the times.
   std::vector<LayerTime> times();
 
  private:
-  /// A border between layers: the end of what one of times_ took, in the forward or in the backward pass.
+  /// A border between layers: the end of entry `index` of times_, in the forward or the backward pass.
   struct Lap {
     Moment moment;
-    double host_s = 0;  // of a device that has done everything when a call returns
+    double host_s = 0;  // for a device whose calls return when their work is done
     std::size_t index = 0;
     bool is_backward = false;
   };
@@ -54,7 +55,7 @@ class LayerClock {
   const network::Network& network_;
   const Streams& streams_;
   std::vector<LayerTime> times_;
-  std::set<const void*> watched_;  // nodes of the gradients whose arrival is told
+  std::set<const void*> watched_;  // autograd nodes that have a hook
   std::size_t current_ = 0;        // whose backward is under way
   std::vector<Lap> laps_;          // the first one: the beginning
 };

@@ -16,14 +16,14 @@ class LossScaler {
 
   /// What losses are multiplied by: float32 (), the same tensor for life.
   const at::Tensor& scale() const { return scale_; }
-  /// Divides `gradients` (float32) by the scale, and puts 1 into `overflow` (float32 ()) where one is not finite.
+  /// Divides `gradients` (float32) by the scale, and sets `overflow` (float32 ()) to 1 where one of them is not finite.
   void unscale(at::TensorList gradients, at::Tensor& overflow) const;
-  /// Puts 1 into `overflow` where a gradient that is not scaled is not finite.
+  /// Sets `overflow` to 1 where one of the unscaled gradients is not finite.
   static void check(at::TensorList gradients, at::Tensor& overflow);
-  /// At the end of a step that was skipped if `overflow` is 1.
+  /// Updates the scale at the end of a step, which was skipped if `overflow` is 1.
   void update(const at::Tensor& overflow);
 
-  /// Steps that were skipped; waits for the device.
+  /// The number of skipped steps; waits for the device.
   std::int64_t skipped() const { return skipped_.item<std::int64_t>(); }
   /// scale, good steps since it changed, skipped steps: float32 (3). Waits for the device.
   at::Tensor state() const;

@@ -7,7 +7,7 @@
 
 namespace evener::engine::torch_engine {
 
-/// What the anchors of a batch's images should say (engine/box_matching.h).
+/// The targets of the anchors of a batch's images (engine/box_matching.h).
 struct AnchorTargets {
   at::Tensor classes;  // int64 (N, P), 0 = background, kIgnored
   at::Tensor offsets;  // float32 (N, P, 4)

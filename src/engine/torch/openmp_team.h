@@ -15,13 +15,13 @@
 
 namespace evener::engine::torch_engine::openmp {
 
-/// What the threads of a region divide among them as they come: the pieces of a loop with a dynamic schedule, or
-/// numbered sections.
+/// Work that the threads of a region take piece by piece: a loop with a dynamic schedule, or numbered sections.
 class WorkShare {
  public:
-  /// The first thread that comes says what there is: [begin, end) in steps of `step`, `chunk` of them at a time.
+  /// Sets up the loop [begin, end) in steps of `step`, with pieces of `chunk` iterations. Only the call of the first
+  /// thread that arrives has an effect.
   void begin(long begin, long end, long step, long chunk);
-  /// The next piece [*first, *last); false when none is left.
+  /// Takes the next piece [*first, *last), with its number in `turn`; false when none is left.
   bool take(long* first, long* last, long* turn);
   /// Ordered loops: returns when all pieces before that of `turn` have ended.
   void await_turn(long turn);
@@ -40,7 +40,7 @@ struct Region {
   void (*body)(void*) = nullptr;
   void* data = nullptr;
   int size = 1;
-  int most_threads = 1;  // what the caller has asked for; it holds for the other threads too
+  int most_threads = 1;  // the caller's limit on threads, which the other threads inherit
   std::atomic<int> singles{0};
 
   WorkShare& share(int number);
@@ -58,23 +58,23 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// region.body on as many threads; returns when all have done it. Fewer where no more can be started.
+  /// Runs region.body on region.size threads, or fewer if no more can be started; returns when all have finished.
   void run(Region& region);
   /// Within a region: returns when every member has come.
   void barrier(int member, const Region& region);
   int size() const { return size_; }
-  /// Whether this process has the workers: a forked child has none of them.
+  /// Whether the workers exist in this process: a forked child has none of them.
   bool is_alive() const;
 
  private:
   struct Member {
     StepThread thread;
     Team* team = nullptr;
-    Member* caller = nullptr;  // found without the list, which may be growing
+    Member* caller = nullptr;  // kept here, since members_ may be growing meanwhile
     int number = 0;
     pthread_t handle{};
     Region* region = nullptr;
-    std::atomic<std::uint32_t> stage{0};  // barriers of the region that it has come to
+    std::atomic<std::uint32_t> stage{0};  // number of barriers of the region that it has reached
     std::atomic<std::uint32_t> rounds{0}, sleepers{0};
   };
   void start(int size);
@@ -84,21 +84,21 @@ class Team {
 
   const pid_t process_;
   std::deque<Member> members_;
-  std::atomic<int> size_{1};  // of the list
+  std::atomic<int> size_{1};  // of members_
   bool ending_ = false;
   alignas(64) std::atomic<std::uint32_t> arrivals_{0};
   std::atomic<std::uint32_t> sleepers_{0};
 };
 
-/// What this thread is in its region.
+/// The calling thread's place in its region.
 struct Position {
   Region* region = nullptr;  // null: in none
   Team* team = nullptr;      // null: it is alone in its region
   int member = 0;
   bool is_parallel = false;  // several threads are in this region, or in one around it
   int singles = 0, shares = 0;
-  WorkShare* share = nullptr;  // that it takes pieces of
-  long turn = -1;              // of its piece of an ordered loop
+  WorkShare* share = nullptr;  // the loop whose pieces it takes
+  long turn = -1;              // number of its piece of an ordered loop
   int most_threads = 0;        // 0: as many as there are CPUs
 };
 Position& position();

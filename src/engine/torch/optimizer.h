@@ -14,17 +14,17 @@ namespace evener::engine::torch_engine {
 
 class Optimizer {
  public:
-  /// `parameters` are views of the trained ones; their gradients are read from and, when clipped, written to
-  /// them. All are on one device. `rates`: of each, in shares of the learning rate. `shared`: where they lie with the
-  /// slots, in memory of all replicas; null = they don't.
+  /// `parameters`: views of the trained parameters, all on one device; clipping changes their gradients in place.
+  /// `rates`: each parameter's factor on the learning rate. `shared`: the arrays in which parameters and slots lie
+  /// where replicas share them; null = they aren't shared.
   Optimizer(std::vector<std::string> names, std::vector<at::Tensor> parameters, const std::vector<double>& rates,
             const OptimizerOptions& options, const SharedParameters* shared);
 
   void step(double learning_rate);
-  /// The same without reading or writing a value on the host, so that it can be captured. `learning_rate` and `skip`:
-  /// float32 () beside the parameters; with a `skip` of 1 nothing changes.
+  /// The same without reading or writing a value on the host, so that it can be captured in a graph. `learning_rate`
+  /// and `skip`: float32 () on the parameters' device; if `skip` is 1, nothing changes.
   void step(const at::Tensor& learning_rate, const at::Tensor& skip);
-  /// A step of this replica's part of the shared parameters, with the sums of the members' gradients.
+  /// A step of this replica's part of the shared parameters, with the gradients of all `members` summed.
   void step_part(double learning_rate, std::span<const int> members);
   void swap_average();
 
@@ -32,25 +32,25 @@ class Optimizer {
   void load_state(const TensorMap& state);
 
  private:
-  /// Values of each parameter that live as long as the run: "weight.momentum".
+  /// An optimiser's value for each parameter, kept for the whole run: "weight.momentum".
   struct Slot {
     std::string suffix;
     std::vector<at::Tensor> tensors;
   };
 
-  /// Parameters that follow each other and learn at one rate.
+  /// Consecutive parameters with the same rate.
   struct Group {
     std::size_t begin = 0, count = 0;
     double rate = 1;
   };
 
   std::vector<at::Tensor> gradients() const;
-  /// What a step goes through, side by side; the slots as far as there are any.
+  /// The parallel lists that a step goes through; slots that the optimiser lacks are empty.
   struct Lists {
     at::TensorList values, gradients, first_slot, second_slot;
   };
   Lists lists_of(const Group& group, const std::vector<at::Tensor>& gradients) const;
-  /// SGD or AdamW. `learning_rate`: a number, or a tensor as for step(); no `skip`: always.
+  /// SGD or AdamW. `learning_rate`: a number, or a tensor as for step(). No `skip`: the step is always done.
   template <class Rate>
   void update(const Lists& lists, const Rate& learning_rate, const std::optional<at::Tensor>& skip) const;
   void begin_average();

@@ -1,4 +1,5 @@
-// A convolution whose weights don't change any more, with what follows it: for inference on CPUs, channels-last.
+// A convolution with fixed weights, fused with the sum and the activation that follow it: for inference on CPUs,
+// channels-last.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,17 +13,17 @@
 
 namespace evener::engine::torch_engine {
 
-/// What a convolution is called with.
+/// The input that a convolution is prepared for.
 struct ConvolutionInput {
   std::int64_t batch;
-  network::Shape shape;  // of an image: (C, H, W), or a guess where they have several
-  at::ScalarType type;   // float32 or bfloat16, as the result
+  network::Shape shape;  // of an image: (C, H, W), or a guess where sizes vary
+  at::ScalarType type;   // float32 or bfloat16; the result has the same type
 };
 
 class PreparedConvolution {
  public:
-  /// `weight` (O, C / groups, KH, KW) and `bias` (O), which may be undefined, are in float32. `winograd` takes effect
-  /// where winograd_supported.
+  /// `weight` (O, C / groups, KH, KW) and `bias` (O), which may be undefined, are in float32. `winograd` only has an
+  /// effect where winograd_supported().
   PreparedConvolution(const network::Conv2d& op, const ConvolutionInput& input, const at::Tensor& weight,
                       const at::Tensor& bias, std::optional<network::ActivationKind> activation, bool winograd);
 
@@ -45,15 +46,15 @@ class PreparedConvolution {
   at::Tensor weight_, bias_;  // as the method takes them
 };
 
-/// Decides which convolutions take Winograd's kernels by computing each shape both ways: what wins depends on the
-/// processor's caches, on threads, and on how many tiles a call has to share the reading of the weights.
+/// Decides which convolutions use Winograd's kernels by timing each shape both ways: which one is faster depends on the
+/// processor's caches, on the threads, and on the number of tiles in a call that share one read of the weights.
 class ConvolutionTrials {
  public:
-  /// Whether Winograd's are clearly faster. `weight` in float32. All inputs are of the same batch and type.
+  /// Whether Winograd's kernels are clearly faster. `weight` is float32. All calls must have the same batch and type.
   bool winograd_wins(const network::Conv2d& op, const ConvolutionInput& input, const at::Tensor& weight);
 
  private:
-  std::map<std::vector<std::int64_t>, bool> known_;  // by all else that the time depends on
+  std::map<std::vector<std::int64_t>, bool> known_;  // keyed by everything else that the time depends on
 };
 
 }  // namespace evener::engine::torch_engine

@@ -1,5 +1,5 @@
-// Images that a device keeps whole, and the batches that are made of them there: also those that augmentation changes,
-// by the numbers that are drawn for each sample on the host.
+// Keeps all images of a data set on a device, and makes batches of them there, with augmentation by random numbers that
+// the host has drawn for each sample.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +12,8 @@ namespace evener::engine::torch_engine {
 
 class ResidentImages {
  public:
-  /// Reads all images with so many threads. Throws OutOfMemory, naming both figures, when they don't fit.
+  /// Reads all images with `threads` threads. Throws OutOfMemory when they don't fit, naming the memory needed and
+  /// free.
   ResidentImages(const Streams& streams, const data::Dataset& dataset, int threads);
 
   /// The images of a batch as uint8 (N, C, H, W), changed as data::augment_image and data::mix_images do it, by the

@@ -23,7 +23,7 @@ inline const kernels::Kernels<kernels::BFloat16>& kernels_of() {
   return kernels::bfloat16_kernels();
 }
 
-/// The values of a channels-last tensor (N, C, H, W): N * H * W rows of C values; those of (N, C): N rows. A view.
+/// A view of a channels-last tensor (N, C, H, W) as N * H * W rows of C values, or of (N, C) as N rows.
 template <class T>
 struct Rows {
   using Scalar = std::conditional_t<std::is_same_v<T, float>, float, at::BFloat16>;
@@ -36,7 +36,7 @@ struct Rows {
         channels(tensor.size(1)) {}
 };
 
-/// Whether our kernels take `tensor`.
+/// Whether our kernels can read `tensor`.
 inline bool has_rows(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
   return tensor.dim() == 4 && tensor.device().is_cpu() && (type == at::kFloat || type == at::kBFloat16) &&
@@ -49,14 +49,15 @@ inline at::Tensor as_rows(const at::Tensor& tensor, const at::Tensor& like) {
       .contiguous(tensor.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
 }
 
-/// Into how many parts rows are divided: one for each thread, or one where waking another costs more than it brings.
+/// The number of parts that rows are divided into: one per thread, or a single one where there is too little work to be
+/// worth waking other threads.
 inline std::int64_t row_parts(std::int64_t rows, std::int64_t channels) {
   constexpr std::int64_t kLeastValues = 32768;
   return std::clamp<std::int64_t>(rows * channels / kLeastValues, 1,
                                   std::min<std::int64_t>(at::get_num_threads(), rows));
 }
 
-/// body(part, begin, end) for each part, in parallel.
+/// Calls body(part, begin, end) for each part, in parallel.
 template <class Body>
 void for_row_parts(std::int64_t rows, std::int64_t parts, const Body& body) {
   at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {

@@ -1,6 +1,6 @@
-// Runner on LibTorch: forward passes in evaluation mode without autograd. On the CPU a call is through when it has been
-// started; a GPU works on its own, and copies of one call go beside the work on another. Where our own kernels compute
-// (channels-last on the CPU), batch-norm is folded, and convolutions are joined with what follows them.
+// Runner on LibTorch: forward passes in evaluation mode without autograd. On the CPU start() does the whole call; a GPU
+// works asynchronously, and copies of one call overlap with the work on another. Where our own kernels are used
+// (channels-last on the CPU), batch-norms are folded, and convolutions are fused with the layers that follow them.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,12 +20,12 @@
 
 namespace evener::engine::torch_engine {
 
-/// Why such calls can't be made, whatever the network; "" if they can.
+/// Why these options can't be met, whatever the network; "" if they can.
 std::string runner_refusal(const RunnerOptions& options);
 
 class TorchRunner : public Runner {
  public:
-  /// `sharing`: a runner of the same network and state, whose weights this one takes; null = none.
+  /// `sharing`: a runner of the same network and state, whose weights this one shares; null = it has its own.
   TorchRunner(const network::Network& network, const TensorMap& state, const RunnerOptions& options,
               const TorchRunner* sharing = nullptr);
   ~TorchRunner() override;
@@ -49,27 +49,27 @@ class TorchRunner : public Runner {
 
   /// `shape`: (N, C, H, W) of the call.
   void start_shaped(const ImageSpan& images, const std::vector<std::int64_t>& shape);
-  /// Begins a call with what `bring` does, its memory given.
+  /// Begins a call: `bring` fills the call's input memory.
   void begin_call(const std::function<void(Call&)>& bring);
-  /// What a stage before gave, as the graph takes it.
+  /// Converts a value from the stage before to an input of the graph.
   at::Tensor received_value(const HostTensor& value, const network::Shape& of_sample) const;
   void make_room(Call& call, const std::vector<std::int64_t>& shape, at::ScalarType type);
   void send_images(Call& call);
   /// The graph's input for images (N, C, H, W), or for vectors.
   at::Tensor input_of(const at::Tensor& images) const;
-  /// `inputs`: of the graph.
+  /// Runs the graph on its `inputs`.
   std::vector<at::Tensor> compute(std::vector<at::Tensor> inputs);
   void send_back(Call& call, std::vector<at::Tensor> outputs);
 
   const RunnerOptions options_;
   Streams streams_;
-  std::shared_ptr<Graph> graph_;  // of several runners on one device: nobody writes to it any more
+  std::shared_ptr<Graph> graph_;  // may be shared by several runners on one device: read-only
   at::Tensor scale_, shift_;      // of the normalisation (1, C, 1, 1)
   std::vector<Call> calls_;
   std::size_t next_ = 0;
   std::deque<Call*> under_way_;
   std::unique_ptr<CallGraphs> graphs_;
-  std::vector<LayerTime> layer_times_;  // of the last call, where they are taken
+  std::vector<LayerTime> layer_times_;  // of the last call, if RunnerOptions::times_layers
 };
 
 }  // namespace evener::engine::torch_engine

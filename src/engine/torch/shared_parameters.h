@@ -1,6 +1,6 @@
-// What replicas on one host keep once for all of them: the trained parameters' values and what the optimiser keeps for
-// each value, beside one array of gradients per replica. All arrays are laid out alike. After a step each replica
-// updates its part of the values and slots, whose gradients it sums; nothing is copied back.
+// Arrays in memory that the replicas of one host share: one of the trained parameters' values, one for each of the
+// optimiser's slots, and one of gradients per replica. All have the same layout. In a step each replica sums the
+// gradients of its part of the parameters and updates the values and slots there; nothing has to be copied back.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,7 +14,8 @@
 
 namespace evener::engine::torch_engine {
 
-/// Memory for it; 0 where a step needs all gradients at once, or more than these arrays hold.
+/// Bytes of the shared memory; 0 where sharing isn't possible, since the optimiser needs all gradients at once or
+/// values that these arrays lack.
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas);
 
 class SharedParameters {
@@ -22,26 +23,26 @@ class SharedParameters {
   /// `like`: tensors with the sizes and strides of the trained parameters. `slots`: arrays of the optimiser.
   SharedParameters(const SharedArrays& memory, const std::vector<at::Tensor>& like, std::size_t slots);
 
-  /// Whether another replica looks after the values and slots.
+  /// Whether another replica, number 0, loads the values and slots.
   bool follows() const { return memory_.replica != 0; }
   std::vector<at::Tensor> values() const { return views(0); }
   std::vector<at::Tensor> slot(std::size_t index) const { return views(1 + index); }
-  /// This replica's.
+  /// The array of this replica's gradients, as tensors.
   std::vector<at::Tensor> gradients() const {
     return views(first_gradients_ + static_cast<std::size_t>(memory_.replica));
   }
 
-  /// Values of one parameter that follow each other, and the sums of the members' gradients there.
+  /// Consecutive values of one parameter, with their slots and the sums of the members' gradients.
   struct Piece {
     at::Tensor values, gradients;
     std::vector<at::Tensor> slots;
   };
-  /// Visits all pieces of this replica's part, which is one of as many as there are `members` (ascending ranks), on all
-  /// threads at once.
+  /// Calls `visit` for all pieces of this replica's part, on all threads at once. The values are divided into as many
+  /// parts as there are `members` (ascending ranks).
   void for_each_piece(std::span<const int> members, const std::function<void(const Piece&)>& visit) const;
 
  private:
-  /// Values of an array.
+  /// A range of values in an array.
   struct Range {
     std::int64_t begin, count;
   };

@@ -1,5 +1,5 @@
-// A device's order of work: a stream to compute in and one to copy beside it. The CPU has neither: there everything has
-// happened when a call returns, and the same code runs.
+// The streams of a device: one that computes, and one that copies beside it. The CPU has neither, and all work is done
+// when a call returns; the same code drives both.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -18,12 +18,12 @@ class Streams {
   explicit Streams(c10::Device device);
 
   c10::Device device() const { return device_; }
-  /// Whether work goes on after the call that asked for it.
+  /// Whether calls return before their work is done.
   bool asynchronous() const { return compute_.has_value(); }
   const std::optional<c10::Stream>& compute() const { return compute_; }
   const std::optional<c10::Stream>& copy() const { return copy_; }
 
-  /// `look` is called now and then by who waits for the device, and may throw.
+  /// Sets a function that is called now and then while the host waits for the device; it may throw, to end the wait.
   void look_around_by(std::function<void()> look) { look_ = std::move(look); }
   void look_around() const {
     if (look_) look_();
@@ -35,7 +35,7 @@ class Streams {
   std::function<void()> look_;
 };
 
-/// While it lives, this thread's work goes to `stream`, where there is one.
+/// Makes `stream`, if there is one, this thread's current stream during its lifetime.
 class WorkingIn {
  public:
   explicit WorkingIn(const std::optional<c10::Stream>& stream) : guard_(stream) {}
@@ -44,19 +44,20 @@ class WorkingIn {
   c10::OptionalStreamGuard guard_;
 };
 
-/// A point in a stream's work. Before record() it counts as passed.
+/// An event in a stream. Before record() it counts as passed.
 class Moment {
  public:
   explicit Moment(const Streams& streams, bool timed = false);
 
-  /// After what `stream` was given so far.
+  /// Places the event after the work that `stream` was given so far.
   void record(const std::optional<c10::Stream>& stream);
-  /// `stream` goes on when this point is passed.
+  /// Makes `stream` wait for the event before it does work that is enqueued from now on.
   void hold_back(const std::optional<c10::Stream>& stream) const;
   bool passed() const;
-  /// Blocks this thread, which sleeps if that takes long: the CPUs are others'. Throws what the streams' look does.
+  /// Blocks this thread until the event has passed. It sleeps rather than spins when that takes long, leaving its CPU
+  /// to other replicas. Throws what the function set by look_around_by() throws.
   void wait() const;
-  /// Both passed, timed, and of an asynchronous device.
+  /// Seconds between two events, which must have passed, be timed, and be of an asynchronous device.
   double seconds_since(const Moment& earlier) const;
 
  private:

@@ -1,20 +1,20 @@
-// The threads that LibTorch computes with.
+// Sets the number of LibTorch's threads and their CPUs.
 #pragma once
 
 #include <vector>
 
 namespace evener::engine::torch_engine {
 
-/// Lets this thread compute on `cpus` (none: as it may now) with so many threads. Called before its first parallel
-/// region: OpenMP's threads inherit the affinity of the thread that starts them.
+/// Pins this thread to `cpus` (empty: leaves its affinity) and makes it compute with `threads` threads. Must be called
+/// before its first parallel region: OpenMP's threads inherit the affinity of the thread that starts them.
 void use_threads(int threads, const std::vector<int>& cpus);
 
-/// The same for a thread that may have done so before, with its CPUs as they are.
+/// Sets the number of threads of a thread that may have computed before, without changing its affinity.
 void ensure_threads(int threads);
 
 std::vector<int> cpus_of_this_thread();
-/// Lets this thread run there from now on, where it doesn't by an earlier call. LibTorch's threads for the backward
-/// passes of GPUs are started by whoever does the first backward pass of the process, and run where that one may.
+/// Pins this thread to `cpus`, unless an earlier call has done so. LibTorch's threads for the backward passes of GPUs
+/// need it: they are started by the thread that does the first backward pass of the process, and inherit its affinity.
 void keep_on(const std::vector<int>& cpus);
 
 }  // namespace evener::engine::torch_engine

@@ -77,7 +77,7 @@ class TorchTrainer : public Trainer,
   void share_parameters();
   void exchange_by_devices();
   void drive_device();
-  /// A forward pass with what it came to, and of how many things the sums are.
+  /// The results of a forward pass; `count` is the number of samples or anchors that its sums are over.
   struct Pass {
     std::vector<at::Tensor> outputs;
     CriterionResult found;
@@ -85,7 +85,7 @@ class TorchTrainer : public Trainer,
   };
   /// A micro-batch under way through this stage.
   struct StagePass {
-    std::vector<at::Tensor> inputs, outputs;   // what came from the stage before, and goes to the one after
+    std::vector<at::Tensor> inputs, outputs;   // received from the stage before; to be sent to the next one
     CriterionResult found;                     // of the last stage
     c10::intrusive_ptr<LaterGradients> later;  // null: the backward pass computes all gradients
   };
@@ -114,10 +114,10 @@ class TorchTrainer : public Trainer,
   std::vector<at::Tensor> gradients_where(bool handed_out) const;
 
   TrainerOptions options_;
-  const std::int64_t host_bytes_before_;  // of others' tensors
+  const std::int64_t host_bytes_before_;  // bytes of tensors that existed before this trainer
   Streams streams_;
   const bool ahead_;                             // the device is driven ahead of its results
-  std::unique_ptr<const WaitingTrainer> waits_;  // of a GPU, where its backward passes wait for other replicas
+  std::unique_ptr<const WaitingTrainer> waits_;  // for a GPU whose backward passes wait for other replicas
   Graph graph_;
   Replicas replicas_;
   bool synchronised_;                                // batch-norm takes the statistics of all replicas
@@ -129,27 +129,28 @@ class TorchTrainer : public Trainer,
   std::vector<at::Tensor> trained_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // keeps the hooks alive
   std::function<void(std::size_t)> gradient_ready_;
-  std::vector<char> handed_out_;  // gradients that gradient() gave away since they were cleared: no longer scaled
+  std::vector<char> handed_out_;  // whether gradient() has returned each gradient since they were cleared: such a one
+                                  // is no longer scaled
   std::unique_ptr<SharedParameters> shared_;  // null: values, slots and gradients are this replica's own
   std::vector<at::Tensor> shared_gradients_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<LossScaler> scaler_;  // of fp16, on every device: all replicas of a run skip the same steps
+  std::unique_ptr<LossScaler> scaler_;  // for fp16, on every device: all replicas of a run must skip the same steps
   std::vector<DropoutLayer> dropout_;
-  std::map<int, StagePass> under_way_;  // of a stage: by the numbers of their micro-batches
+  std::map<int, StagePass> under_way_;  // of a stage: keyed by micro-batch
 
   // Where the device is driven ahead:
-  std::vector<int> own_cpus_;  // of a GPU: where this trainer's thread may run
+  std::vector<int> own_cpus_;  // for a GPU: the CPUs of this trainer's thread
   at::Tensor scale_, shift_;   // of the normalisation (1, C, 1, 1)
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<HostGradients> host_gradients_;
-  std::unique_ptr<DeviceExchange> exchange_;  // with the devices of other replicas
-  bool final_ = true;                         // gradients that are computed now
-  std::vector<char> fetched_;                 // those that the host has been given the final values of
-  std::vector<std::size_t> ready_;            // of these the ones on their way, in their order
+  std::unique_ptr<DeviceExchange> exchange_;  // sums over the devices of other replicas
+  bool final_ = true;                         // whether gradients computed now are final
+  std::vector<char> fetched_;                 // for each gradient, whether the copy of its final value was started
+  std::vector<std::size_t> ready_;            // indices of the gradients being copied, in order
   std::unique_ptr<WholeSteps> whole_steps_;
   std::unique_ptr<EvaluationSums> evaluation_sums_;
 
-  StepWatch step_watch_;  // empty, but while layers are timed
+  StepWatch step_watch_;  // empty unless layers are being timed
 };
 
 }  // namespace evener::engine::torch_engine

@@ -1,4 +1,4 @@
-// A trainer's errors of LibTorch as ours.
+// Converts LibTorch's exceptions in trainers to ours.
 #pragma once
 
 #include "base/error.h"
@@ -7,7 +7,8 @@
 
 namespace evener::engine::torch_engine {
 
-/// What `body` returns. Throws OutOfMemory for a batch of so many images, and Error.
+/// Calls `body` and returns its result. LibTorch's exceptions become OutOfMemory, with a message about a batch of
+/// `images` images, or Error.
 template <class Body>
 auto with_trainer_errors(const network::Network& network, const TrainerOptions& options, std::int64_t images,
                          const Body& body) {

@@ -1,15 +1,16 @@
-// Trainers of GPUs whose backward passes wait for other replicas.
+// Prevents a deadlock between trainers on one GPU whose backward passes wait for each other.
 #pragma once
 
 #include "engine/engine.h"
 
 namespace evener::engine::torch_engine {
 
-/// LibTorch does the backward passes of a GPU in one thread of the process. One that waits there for another replica,
-/// as that of synchronised batch-norm does, would wait for ever where the other's is to be done by the same thread.
+/// Registers a trainer whose backward passes wait for other replicas, as those with synchronised batch-norm do.
+/// LibTorch does all backward passes of a GPU in one thread of the process: a pass that waits there for another replica
+/// on the same GPU would wait for ever, since that replica's pass needs the same thread.
 class WaitingTrainer {
  public:
-  /// Throws Error where there is one for `device` in this process.
+  /// Throws Error where this process has such a trainer for `device` already.
   explicit WaitingTrainer(Device device);
   ~WaitingTrainer();
   WaitingTrainer(const WaitingTrainer&) = delete;

@@ -1,5 +1,6 @@
-// Training steps that nobody waits for: their batches, learning rates and results go through rings of memory, so that
-// the device has its next step before it is through with the last. From some steps on they are replayed as a graph.
+// Training steps that the host doesn't wait for: batches, learning rates and results go through rings of memory, so
+// that the device has its next step before it has finished the last. After some eager steps they are captured, and
+// replayed as a graph.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -22,61 +23,61 @@
 
 namespace evener::engine::torch_engine {
 
-/// What a step does on the device. Nothing of it may read a value there.
+/// The parts of a step on the device. None of them may read a value on the host.
 struct StepWork {
   std::function<CriterionResult(const BatchTensors&)> forward;
-  /// Leaves the gradients of weight * loss; what was there before is dropped.
+  /// Computes the gradients of weight * loss, replacing earlier ones.
   std::function<void(const at::Tensor& loss, const at::Tensor& weight)> backward;
   /// The optimiser's step, which changes nothing where `stopped` (float32 ()) is 1.
   std::function<void(const at::Tensor& learning_rate, const at::Tensor& stopped)> update;
-  /// What a forward pass changes: running statistics.
+  /// The tensors that a forward pass changes: running statistics.
   std::vector<at::Tensor> statistics = {};
 };
 
 class WholeSteps {
  public:
-  /// `exchange`: by which losses are added up over replicas; null = there are none, or they do it otherwise.
-  /// `graph_refusal`: why steps are not captured; "" = `make_graph` is asked for a graph once it pays.
+  /// `exchange`: sums losses over replicas; null = there is one replica, or losses are summed elsewhere.
+  /// `graph_refusal`: why steps can't be captured; "" = `make_graph` is called once capturing pays.
   WholeSteps(const Streams& streams, Feed& feed, const TorchCriterion& criterion, DeviceExchange* exchange,
              StepWork work, std::string graph_refusal, std::function<std::unique_ptr<StepGraph>()> make_graph);
 
-  /// A batch that several replicas compute.
+  /// This replica's part in a batch that several replicas compute.
   struct Shared {
-    std::int64_t counted = 0;  // what the sums of all of it are over
-    bool absent = false;       // this replica has none of it: its samples are a placeholder
+    std::int64_t counted = 0;  // samples or anchors of the whole batch, which its sums are over
+    bool absent = false;       // this replica has no samples of it, and computes on a placeholder
   };
 
-  /// Gives a step to the compute stream, which is the current one. Reports the steps before the last two. `shared`:
-  /// where `batch` is but this replica's part.
+  /// Enqueues a step on the compute stream, which must be the current one, and reports earlier ones: all but the last
+  /// two. `shared`: set where `batch` is only this replica's part of the batch.
   StepReport run(const data::Batch& batch, double weight, double learning_rate,
                  const std::optional<Shared>& shared = std::nullopt);
-  /// Waits for the steps that were not reported.
+  /// Waits for the steps that were not reported yet, and reports them.
   StepReport settle() { return report_until(0); }
-  /// The weights are others from here on: a loss that was not finite counts no more.
+  /// To be called when weights were loaded: steps go on, even if an earlier loss was not finite.
   void restart();
 
   bool is_captured() const { return graph_ != nullptr; }
-  /// Medians over the timed steps, in seconds; empty where no device timed any.
+  /// The median times of a step's phases over the timed steps, in seconds; empty where no device timed any.
   std::map<std::string, double> phases_s() const;
-  /// How the steps were run; "" before the first.
+  /// A sentence about how steps were run; "" before the first.
   std::string note() const;
 
  private:
   at::Tensor sums_of(const CriterionResult& found, bool absent);
 
-  /// Results on their way to the host.
+  /// The results of a step on their way to the host.
   struct Result {
     Result(const Streams& streams, std::int64_t numbers);
-    /// float64: the criterion's sums, then whether steps had stopped: 0, or 1, or of a detector 2 and the number of the
-    /// first image in the batch whose loss stopped them.
+    /// float64: the criterion's sums, then whether steps have stopped: 0 if not, 1 if so; for a detector, 2 + the index
+    /// in the batch of the first image whose loss stopped them.
     at::Tensor values;
     Moment landed;
-    std::int64_t count = 0;              // of what the sums are over
+    std::int64_t count = 0;              // of samples or anchors that the sums are over
     std::vector<std::uint32_t> samples;  // of the batch
   };
   struct Timing {
     explicit Timing(const Streams& streams);
-    std::vector<Moment> moments;  // before forward, backward, update; after
+    std::vector<Moment> moments;  // before forward, backward and update; after update
     const Feed::Slot* slot = nullptr;
   };
 
@@ -100,12 +101,12 @@ class WholeSteps {
   std::string graph_refusal_;
   std::function<std::unique_ptr<StepGraph>()> make_graph_;
   std::unique_ptr<StepGraph> graph_;
-  bool updating_ = false;  // a step's optimiser is being given its work
+  bool updating_ = false;  // the work of a step's optimiser is being enqueued
   BatchLayout graph_layout_;
-  at::Tensor graph_block_;                                // the batch that the graph reads
+  at::Tensor graph_block_;                                // the block of the batch that the graph reads
   at::Tensor results_;                                    // as Result::values, written by each step
   at::Tensor stopped_;                                    // float32 (): 1 from the first loss that was not finite
-  std::vector<std::pair<BatchLayout, int>> eager_steps_;  // how many there were of each kind of batch
+  std::vector<std::pair<BatchLayout, int>> eager_steps_;  // number of eager steps, by the layout of the batch
   std::int64_t steps_ = 0;
   std::vector<Result> ring_;
   std::size_t next_result_ = 0;

@@ -15,15 +15,16 @@ namespace evener::engine::torch_engine {
 /// padding of at most 2 along all edges, neither groups nor a bias, channels in multiples of 16.
 bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
 
-/// Whether they can be faster for images of this type: not for bfloat16 where the processor has products of them, which
-/// are at least twice as many at a time, in tiles (AMX) sixteen times.
+/// Whether Winograd's kernels can be faster for images of this type. They can't for bfloat16 where the processor has
+/// instructions for its products, which do at least twice as many at a time as those of float32, in tiles (AMX) sixteen
+/// times.
 bool winograd_pays_in(at::ScalarType type);
 
-/// Whether a layer is to take them for `batch` images of `type`. kAuto takes them where winograd_pays_in(type) and they
-/// were faster than LibTorch's on every processor tried: 32 to 256 channels, images that fill their tiles well enough
-/// to save three multiplications in five, and a hundred tiles in all, for which transforming the weights pays. Fewer
-/// channels leave the products too little to do beside the transforms; the transformed weights of more are larger than
-/// any second-level cache.
+/// Whether a layer uses Winograd's kernels for `batch` images of `type`. kAuto uses them where winograd_pays_in(type)
+/// and they were faster than LibTorch's on every processor tried: with 32 to 256 channels, images that fill their tiles
+/// well enough to save three multiplications in five, and at least a hundred tiles, to make up for transforming the
+/// weights. With fewer channels the transforms outweigh the products; with more the transformed weights exceed any
+/// second-level cache.
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice);
 
@@ -32,14 +33,14 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
                                 const LaterParametersPtr& later = {});
 
-/// What follows a convolution in the same pass: y = clamp(convolution + bias + residual).
+/// The operations fused after a convolution: y = clamp(convolution + bias + residual).
 struct WinogradRest {
   at::Tensor bias;           // (O); undefined = none
   at::Tensor residual = {};  // as y, channels-last; undefined = none
   kernels::Clamp clamp;
 };
 
-/// `weight` (O, C, 3, 3) as winograd_inference takes it: four times as many values.
+/// Transforms `weight` (O, C, 3, 3) for winograd_inference(): the result has four times as many values.
 at::Tensor winograd_weights(const at::Tensor& weight);
 /// A convolution with weights that were transformed before, without gradients; `x` as above.
 at::Tensor winograd_inference(const at::Tensor& x, const at::Tensor& transformed, std::int64_t out_channels,

@@ -1,4 +1,4 @@
-// The products of a block of rows with any number of others: what comparing all embeddings with all consists of.
+// The dot products of a block of rows with any number of other rows, for comparing all embeddings with each other.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@ namespace evener::engine::kernels {
 template <class T>
 using AlignedVector = std::vector<T, PageAllocator<T>>;
 
-/// In fp32, or, many times as fast, in bf16 with sums in fp32 where the processor has_bfloat16_tiles().
+/// A packed block of rows. Computes in fp32, or many times as fast in bf16 with sums in fp32 where
+/// has_bfloat16_tiles().
 class BlockProducts {
  public:
-  /// `rows` one after the other, each of so many values. `precision`: kFp32 or kBf16.
+  /// `rows`: the block's rows, one after the other, with `values` values each. `precision`: kFp32 or kBf16.
   BlockProducts(std::span<const float> rows, std::int64_t values, Precision precision);
 
   /// Floats from one row of results to the next: at least as many as the block has rows.
   std::int64_t stride() const;
-  /// The product of row i of `others` with row k of the block comes to out[i * stride() + k], for the first `columns`
-  /// rows of the block or some more. May be called by several threads at once.
+  /// Writes the product of row i of `others` with row k of the block to out[i * stride() + k], at least for the first
+  /// `columns` rows of the block. May be called by several threads at once.
   void multiply(std::span<const float> others, std::int64_t columns, AlignedVector<float>& out) const;
 
-  /// How far a product of two rows of length 1 may be from the true one.
+  /// The largest error of a product of two rows of length 1.
   static float largest_error(Precision precision);
 
  private:

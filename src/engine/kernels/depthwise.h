@@ -22,8 +22,8 @@ inline Interior interior_of(const DepthwiseShape& s) {
   return {begin, end};
 }
 
-/// The input rows under the window of one output row. A row outside the image is replaced by one inside, and does not
-/// count.
+/// The input rows under the window of one output row. For rows outside the image it points to a row inside, and notes
+/// that they don't count.
 template <int K, class T>
 struct Window {
   const T* rows[K];

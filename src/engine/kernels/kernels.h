@@ -12,13 +12,13 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-/// What follows a normalisation: values are cut off at both ends (ReLU: 0 and infinity; ReLU6: 0 and 6).
+/// Bounds that values are clamped to after a normalisation (ReLU: 0 and infinity; ReLU6: 0 and 6).
 struct Clamp {
   float low, high;
 };
 
-/// What the backward kernels of a normalisation read. `clamp` let y = x * scale + shift (+ residual) pass where
-/// low < y < high; `y` is null where it is to be computed from x again, which costs less than reading it.
+/// The inputs of the backward kernels of a normalisation. The clamp let y = x * scale + shift (+ residual) pass where
+/// low < y < high; if `y` is null, it is computed from x again, which costs less than reading it.
 template <class T>
 struct NormBackward {
   const T* x;
@@ -43,7 +43,7 @@ struct Kernels {
   /// y = clamp(x * scale + shift + residual); `residual` may be null, y may be x.
   void (*normalize)(const T* x, const T* residual, T* y, std::int64_t rows, std::int64_t channels, const float* scale,
                     const float* shift, Clamp clamp);
-  /// With g = dy where the clamp let pass, else 0: adds to sum[c] and sum_x[c] the sums of g and g * (x - mean), and
+  /// With g = dy where the clamp let y pass, else 0: adds to sum[c] and sum_x[c] the sums of g and g * (x - mean), and
   /// stores g in `passed` unless that is null. `scratch`: 2 * channels floats.
   void (*gradient_sums)(const NormBackward<T>& in, const float* mean, T* passed, double* sum, double* sum_x,
                         float* scratch);

@@ -43,7 +43,7 @@ void multiply_rows(const RowBlock& others, const float* panels, std::int64_t pan
   }
 }
 
-/// The sum over all values of what `term` makes of one, or of a vector, of each row.
+/// Sums term(x, y) over the values of two rows; `term` is called with single values and with vectors.
 template <class Term>
 [[gnu::always_inline]] inline float sum_of_two_rows(const float* a, const float* b, std::int64_t values,
                                                     const Term& term) {

@@ -7,8 +7,8 @@
 
 namespace evener::engine::kernels {
 
-/// Floats behind the last column of each plane that kernels may read, and of which they may write the first 16. They
-/// have to be numbers, whichever.
+/// Number of floats after the last column of each plane that kernels may read; they may write the first 16. They must
+/// not be NaN or infinite; their values don't matter.
 inline constexpr std::int64_t kRowSlack = 64;
 
 /// One row of a convolution without padding, of stride 1, and of the PReLU that may follow it.
@@ -28,7 +28,7 @@ struct ConvolveRow {
   std::int64_t images = 1;
 };
 
-/// One row of a max-pool of stride 2. Windows that reach beyond the image hold what there is.
+/// One row of a max-pool of stride 2. Windows that reach beyond the image take the maximum of the values inside it.
 struct PoolRow {
   const float* const* rows;
   std::int64_t row_count;  // rows of the image under the window
@@ -47,7 +47,7 @@ struct RowKernels {
   void (*max_pool)(const PoolRow& row);
 };
 
-/// How many filters are computed together: the most, up to 8, that divide their number.
+/// The number of filters that are computed together: the largest divisor of their number up to 8.
 std::int64_t filter_block(std::int64_t out_channels);
 
 /// The kernels for this processor: the widest of AVX-512, AVX2 and plain x86-64 that it has.

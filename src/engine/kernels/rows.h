@@ -8,10 +8,10 @@
 namespace evener::engine::kernels {
 namespace {
 
-/// Sums that registers have room for beside the operands.
+/// Number of sums that fit into registers beside the operands.
 constexpr int kSums = kAvx512 ? 24 : 12;
 
-/// Values from `column` on of the filters from `first` on.
+/// Computes kVectors vectors of columns, from `column` on, of kBlock filters, from `first` on.
 template <int kBlock, int kVectors>
 [[gnu::always_inline]] inline void convolve_part(const ConvolveRow& row, std::int64_t column, std::int64_t first) {
   WidestFloat sums[kBlock][kVectors];
@@ -83,7 +83,7 @@ void convolve_row(const ConvolveRow& row) {
   }
 }
 
-/// Every second of the values from `from` on.
+/// Loads every second value from `from` on.
 template <class L>
 [[gnu::always_inline]] inline typename L::Float every_second(const float* from) {
   const typename L::Float a = load<L>(from), b = load<L>(from + kWidestLanes);
@@ -98,7 +98,7 @@ template <class L>
   return a > b ? a : b;
 }
 
-/// The most of each column's window, of rows of one image whose columns are already the most of their rows.
+/// The maximum of each window, for one image; `row` has the maxima over the window's rows.
 void pool_columns(const PoolRow& row, float* out) {
   for (std::int64_t x = 0; x < row.columns; x += kWidestLanes) {
     WidestFloat most = every_second<WidestLanes>(row.scratch + 2 * x);
@@ -108,7 +108,7 @@ void pool_columns(const PoolRow& row, float* out) {
   }
 }
 
-/// The same of several images.
+/// The same for several images.
 void pool_columns_of_images(const PoolRow& row, float* out) {
   for (std::int64_t column = 0; column < row.columns; ++column) {
     const std::int64_t left = row.in_columns - 2 * column, under = left < row.kernel ? left : row.kernel;

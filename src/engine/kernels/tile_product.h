@@ -12,7 +12,7 @@ struct Constant {
   static constexpr int value = V;
 };
 
-/// body(Constant<rows>) for 1 to Most rows.
+/// Calls body(Constant<rows>), with a number of rows from 1 to Most that is only known at run time.
 template <int Most, class Body>
 [[gnu::always_inline]] inline void with_rows(std::int64_t rows, Body body) {
   if constexpr (Most > 1) {

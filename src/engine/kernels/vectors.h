@@ -35,7 +35,7 @@ struct Lanes<1> {
 constexpr int kRegisterBytes = EVENER_KERNEL_REGISTER_BYTES;
 constexpr bool kAvx512 = kRegisterBytes == 64;
 
-/// 16-bit values to 32-bit ones. What __builtin_convertvector makes of the widest takes twice the instructions.
+/// Widens 16-bit values to 32 bits. For the widest vectors __builtin_convertvector would take twice the instructions.
 template <class L>
 [[gnu::always_inline]] inline typename L::Bits widen(typename L::Half half) {
   if constexpr (sizeof(half) == 2) {
@@ -81,7 +81,7 @@ template <class L>
   __builtin_memcpy(to, &value, sizeof(value));
 }
 
-/// To the nearest, ties to even. The NaNs that arithmetic makes stay NaNs.
+/// Rounds to the nearest bfloat16, ties to even. The NaNs that arithmetic produces stay NaNs.
 template <class L>
 [[gnu::always_inline]] inline void store(BFloat16* to, typename L::Float value) {
   typename L::Bits bits;
@@ -96,7 +96,7 @@ using WidestLanes = Lanes<kAvx512 ? 16 : 8>;
 using WidestFloat = WidestLanes::Float;
 constexpr int kWidestLanes = kAvx512 ? 16 : 8;
 
-/// What multiply_tile (tile_product.h) needs to multiply them.
+/// The arithmetic of multiply_tile (tile_product.h) on the widest vectors.
 struct WidestMath {
   using Vector = WidestFloat;
   using Unit = float;
@@ -105,8 +105,8 @@ struct WidestMath {
   [[gnu::always_inline]] static Vector multiply_add(Vector sum, float a, Vector b) { return sum + a * b; }
 };
 
-/// Past the caches: they would be filled with values that are pushed out before they are read, after memory was read
-/// for the rest of each line. `to` has to be a multiple of the vector's size.
+/// Stores past the caches. An ordinary store would first read the rest of each line from memory, and fill the caches
+/// with values that are evicted before anybody reads them. `to` has to be aligned to the vector's size.
 template <class L, class T>
 [[gnu::always_inline]] inline void stream(T* to, typename L::Float value) {
   if constexpr (kAvx512 && sizeof(value) == 64 && sizeof(T) == 4) {
@@ -126,7 +126,7 @@ template <class L, class T>
   }
 }
 
-/// Whether it pays to stream `rows` of results, and their vectors lie so that it can be done.
+/// Whether streaming `rows` of results pays, and their vectors are aligned for it.
 template <class T>
 bool streams(const T* to, std::int64_t rows, std::int64_t channels) {
   constexpr std::int64_t kLeastBytes = 4 << 20;
@@ -139,7 +139,7 @@ inline void end_stream() {
   if constexpr (kRegisterBytes >= 32) _mm_sfence();
 }
 
-/// A NaN passes.
+/// Clamps a value. A NaN stays a NaN.
 template <class L>
 [[gnu::always_inline]] inline typename L::Float clamped(typename L::Float value, Clamp clamp) {
   const typename L::Float low = clamp.low - typename L::Float{}, high = clamp.high - typename L::Float{};
@@ -155,8 +155,8 @@ template <class L>
   return y < high ? value : typename L::Float{};
 }
 
-/// Calls body(Lanes<N>, first channel) until every channel had its turn. Vectors wider than registers would be kept in
-/// memory.
+/// Calls body(Lanes<N>, first channel) for vectors that cover all channels. They are never wider than registers, since
+/// compilers would keep such vectors in memory.
 template <class Body>
 [[gnu::always_inline]] inline void for_channels(std::int64_t channels, Body body) {
   std::int64_t c = 0;

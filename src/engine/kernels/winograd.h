@@ -11,7 +11,7 @@
 
 namespace evener::engine::kernels {
 
-/// Output channels that are computed together; what is transformed lies in panels of as many.
+/// Output channels that are computed together; transformed weights lie in panels of as many channels.
 constexpr std::int64_t kWinogradPanel = 64;
 
 struct WinogradShape {
@@ -27,26 +27,26 @@ struct WinogradShape {
   /// Values of the transformed weights.
   std::int64_t weight_values() const { return 36 * (in_channels + 1) * out_channels; }
 
-  /// Of the gradient of the inputs, which is a convolution of the outputs' gradient with the weights turned around.
+  /// The shape of the inputs' gradient, which is a convolution of the outputs' gradient with the rotated weights.
   WinogradShape turned() const { return {batch, out_height(), out_width(), out_channels, in_channels, 2 - padding}; }
 };
 
 /// Whether the kernels are made for this: channels in multiples of 16, at least one output pixel.
 bool winograd_supported(const WinogradShape& shape);
 
-/// Where the weights of a 3x3 convolution lie: those of output channel o, input channel i, row r and column c at
+/// The strides of the weights of a 3x3 convolution: that of output channel o, input channel i, row r and column c is at
 /// o * out + i * in + r * row + c * column.
 struct WeightSteps {
   std::int64_t out, in, row, column;
 };
 
-/// Weights to be transformed for a forward pass, or turned for the gradient of the inputs.
+/// Weights to be transformed, for a forward pass or (turned()) for the gradient of the inputs.
 struct WinogradWeights {
   const float* weights;
   WeightSteps steps;
   std::int64_t in_channels, out_channels;
 
-  /// The same, as the gradient of the inputs needs them.
+  /// The same weights, rotated and with input and output channels exchanged, for the gradient of the inputs.
   WinogradWeights turned() const {
     return {weights + 2 * steps.row + 2 * steps.column,
             {steps.in, steps.out, -steps.row, -steps.column},
@@ -67,14 +67,15 @@ struct WinogradForward {
   Clamp clamp = {};
 };
 
-/// What one call of WinogradPasses::forward computes.
+/// The part of the outputs that one call of WinogradPasses::forward computes.
 struct WinogradPart {
   std::int64_t first_tile, last_tile;  // [first, last)
   std::int64_t first_channel,
       last_channel;  // output channels [first, last); both multiples of kWinogradPanel, or the end
 };
 
-/// The gradient of the weights of some output channels by some tiles: sums over the tiles, still transformed.
+/// The contribution of some tiles to the gradient of the weights of some output channels: sums over the tiles, still in
+/// transformed form.
 template <class T>
 struct WinogradGradient {
   WinogradShape shape;
@@ -85,28 +86,29 @@ struct WinogradGradient {
   std::int64_t first_channel, last_channel;  // [first, last); both multiples of kWinogradPanel, or the end
 };
 
-/// What reads images of T.
+/// The kernels that read images of T.
 template <class T>
 struct WinogradPasses {
-  /// `scratch`: winograd_scratch_values(shape) of this call's own.
+  /// `scratch`: winograd_scratch_values(shape) floats that no other thread uses.
   void (*forward)(const WinogradForward<T>& work, float* scratch, const WinogradPart& part);
-  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values() of this call's own.
+  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values() floats that no other thread uses.
   void (*sum_gradient)(const WinogradGradient<T>& work, float* scratch);
 };
 
 struct WinogradKernels {
   WinogradPasses<float> fp32;
   WinogradPasses<BFloat16> bf16;
-  /// Output channels 16 * begin to 16 * end - 1.
+  /// Transforms the weights of the output channels 16 * begin to 16 * end - 1.
   void (*transform_weights)(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end);
-  /// From the sums of all output channels to the gradient of the weights of those from 16 * begin to 16 * end - 1.
+  /// Computes the gradient of the weights of the output channels 16 * begin to 16 * end - 1 from the sums of all output
+  /// channels.
   void (*finish_gradient)(const WinogradShape& shape, const float* sums, float* gradient, const WeightSteps& steps,
                           std::int64_t begin, std::int64_t end);
 };
 
-/// float32 that WinogradPasses::forward needs for itself: at most some 2 MB.
+/// Number of floats that a call of WinogradPasses::forward needs as scratch: at most some 2 MB.
 std::int64_t winograd_scratch_values(const WinogradShape& shape);
-/// The same of WinogradPasses::sum_gradient, for so many of the output channels.
+/// The same for a call of WinogradPasses::sum_gradient on `channels` output channels.
 std::int64_t winograd_gradient_scratch_values(const WinogradShape& shape, std::int64_t channels);
 
 /// The kernels for this processor.

@@ -13,7 +13,7 @@ namespace {
 /// The registers of this level: a tile of products is kTileRows times kTileVectors of them.
 constexpr int kTileRows = 6, kTileVectors = kAvx512 ? 4 : 2;
 
-/// WidestMath for values that come from beyond the caches: what will be needed soon is asked for.
+/// WidestMath for values that lie outside the caches: it prefetches those needed soon.
 struct MathAhead : WidestMath {
   [[gnu::always_inline]] static Vector load(const float* from) {
     constexpr int kAhead = 512;
@@ -67,7 +67,7 @@ void multiply_matrices(std::int64_t rows, std::int64_t k, const float* a, std::i
   for (; column < width; column += kWidestLanes) columns(Constant<1>(), column);
 }
 
-/// Where a tile lies.
+/// The position of a tile.
 struct TilePlace {
   std::int64_t image, row, column;  // of its first output pixel
 };
@@ -77,7 +77,7 @@ inline TilePlace tile_place(const WinogradShape& s, std::int64_t tile) {
   return {tile / of_image, left / columns * kTileOut, left % columns * kTileOut};
 }
 
-/// The pixels of a square, whose first one is (row, column); zeros stand for those outside of the image.
+/// Loads the pixels of a square whose first one is (row, column); pixels outside the image are zeros.
 template <class T, int Side>
 struct Square {
   const T* at[Side][Side];
@@ -94,7 +94,7 @@ struct Square {
   }
 };
 
-/// The square of inputs of a tile, transformed: frequency f of channel c at `to` + f * step + c.
+/// Transforms the square of inputs of a tile: frequency f of channel c goes to `to` + f * step + c.
 template <class T>
 void transform_input_tile(const WinogradShape& s, const T* x, const TilePlace& place, const T* zeros, float* to,
                           std::int64_t step) {
@@ -118,7 +118,7 @@ inline WinogradPanel winograd_panel(std::int64_t out_channels, std::int64_t pane
   return {first, left < kWinogradPanel ? left : kWinogradPanel};
 }
 
-/// From the products of a tile to its output pixels.
+/// Computes a tile's output pixels from its products.
 template <class T>
 void finish_tile(const WinogradForward<T>& work, const TilePlace& place, const WinogradPanel& panel,
                  const float* products, std::int64_t step) {
@@ -143,7 +143,7 @@ void finish_tile(const WinogradForward<T>& work, const TilePlace& place, const W
   }
 }
 
-/// The first values of `scratch` as zeros of any type.
+/// Fills the first values of `scratch` with zeros, and returns them as values of any type.
 template <class T>
 const T* zeros_in(float* scratch, std::int64_t count) {
   zero(scratch, count);
@@ -190,9 +190,9 @@ void winograd_forward(const WinogradForward<T>& work, float* scratch, const Wino
   }
 }
 
-/// A block of 16 by 16 pairs of channels on its way between weights and vectors of output channels.
+/// The taps of 16 by 16 pairs of channels, between the order of the weights and vectors of output channels.
 struct TapBlock {
-  float at[kTaps * kTaps][16][16];  // of a tap, an input channel and an output channel
+  float at[kTaps * kTaps][16][16];  // [tap][input channel][output channel]
 };
 
 inline void transform_weights(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end) {
@@ -227,7 +227,7 @@ inline void transform_weights(const WinogradWeights& from, float* transformed, s
   }
 }
 
-/// The gradients of a tile's output pixels, transformed, for the channels of `work`.
+/// Transforms the gradients of a tile's output pixels, for the channels of `work`.
 template <class T>
 void transform_gradient_tile(const WinogradGradient<T>& work, const TilePlace& place, const T* zeros, std::int64_t tile,
                              const WinogradPanels& panels, float* to) {

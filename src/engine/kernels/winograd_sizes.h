@@ -1,4 +1,5 @@
-// Inside engine/kernels: how the work of winograd.h is cut, so that what is read again lies in the second-level cache.
+// Inside engine/kernels: the block sizes of winograd.h, chosen so that values that are read again are in the
+// second-level cache.
 #pragma once
 
 #include "engine/kernels/winograd.h"
@@ -14,9 +15,9 @@ struct WinogradPanels {
   constexpr std::int64_t begin(std::int64_t column) const { return 36 * (rows + 1) * column; }
 };
 
-/// Whether the transformed weights are larger than second-level caches, so that each block of tiles reads them from
-/// beyond. A forward pass then goes through them from the first to the last value, a frequency of all output channels
-/// after the other, and takes more tiles at once.
+/// Whether the transformed weights exceed the second-level cache, so that each block of tiles reads them from farther
+/// away. A forward pass then reads them sequentially, all output channels of one frequency after those of another, and
+/// takes more tiles at once.
 constexpr bool winograd_streams_weights(const WinogradShape& s) {
   return s.in_channels >= 256;
 }
@@ -26,7 +27,7 @@ constexpr std::int64_t winograd_group_channels(const WinogradShape& s) {
   return winograd_streams_weights(s) ? s.out_channels : kWinogradPanel;
 }
 
-/// Tiles that a forward pass takes through all of its steps together.
+/// Number of tiles that a forward pass takes through all of its steps together.
 constexpr std::int64_t winograd_block_tiles(const WinogradShape& s) {
   if (winograd_streams_weights(s)) return 66;
   constexpr std::int64_t kValues = 192 << 10, kLeast = 48, kMost = 60;
@@ -34,14 +35,15 @@ constexpr std::int64_t winograd_block_tiles(const WinogradShape& s) {
   return fitting < kLeast ? kLeast : fitting > kMost ? kMost : fitting;
 }
 
-/// Tiles whose images lie transformed together for the gradient of the weights of so many output channels.
+/// Number of tiles that are kept in transformed form at once for the gradient of the weights of `channels` output
+/// channels.
 constexpr std::int64_t winograd_chunk_tiles(const WinogradShape& s, std::int64_t channels) {
   constexpr std::int64_t kValues = 256 << 10, kLeast = 48;
   const std::int64_t fitting = kValues / (36 * (s.in_channels + channels));
   return fitting < kLeast ? kLeast : fitting;
 }
 
-/// Values between two frequencies of so many transformed inputs.
+/// Number of values from one frequency to the next in `tiles` transformed inputs.
 constexpr std::int64_t winograd_input_step(const WinogradShape& s, std::int64_t tiles) {
   return tiles * s.in_channels + 16;
 }

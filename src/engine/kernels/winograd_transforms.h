@@ -19,7 +19,7 @@ constexpr float kA = 0.707106781186547524f, kB = 1.41421356237309505f;
 constexpr float kA2 = 0.5f, kB2 = 2;                      // a * b = 1
 constexpr float kAScale = -2.0f / 3, kBScale = 1.0f / 6;  // 1 / M'(a), 1 / M'(b); of 0 and infinity it is 1
 
-/// The values at a, -a, b and -b of polynomials whose even and odd parts there are these.
+/// The values of a polynomial at a, -a, b and -b, from its even and odd parts there.
 template <class F>
 [[gnu::always_inline]] inline void spread(const F& even_a, const F& odd_a, const F& even_b, const F& odd_b,
                                           F (&values)[kTileIn]) {

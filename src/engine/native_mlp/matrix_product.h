@@ -1,5 +1,5 @@
-// Products of matrices by our own kernels: on the CPU those that embeddings are compared with, on accelerators those of
-// a perceptron's layer.
+// Products of matrices by our own kernels: on the CPU those for comparing embeddings, on accelerators those of a
+// perceptron's layer.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Where the pixels of samples lie, and the batch that replicas bring together.
+// Finds the pixels of samples, and assembles a batch from the shares of several replicas.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace evener::engine::native_mlp {
 
-/// Finds the pixels of a batch's samples: in the batch, or where that has none in the data, in its place if that has
-/// them in memory.
+/// Finds the pixels of a batch's samples. They are in the batch, or else in the data set: used in place if it is in
+/// memory, otherwise read.
 class SampleImages {
  public:
   /// `dataset` may be null: batches come with their pixels.
   explicit SampleImages(std::shared_ptr<const data::Dataset> dataset) : dataset_(std::move(dataset)) {}
 
-  /// All of the batch's. Valid until the next call. Throws Error where there are no pixels, or what the data throws.
+  /// The pixels of all samples of the batch, valid until the next call. Throws Error where there are no pixels, and
+  /// what reading the data set throws.
   Samples of(const data::Batch& batch);
-  /// The pixels of the batch's sample of this index, in the same way.
+  /// The pixels of one sample of the batch, likewise.
   const std::uint8_t* pixels(const data::Batch& batch, std::size_t index);
-  /// Of a sample of the data; null if that has to read it first.
+  /// The pixels of a sample of the data set; null if it isn't in memory, so that it has to be read first.
   const std::uint8_t* in_memory(std::uint32_t sample) const;
   void read(std::uint32_t sample, std::span<std::uint8_t> pixels) const { dataset_->read(sample, pixels); }
 
@@ -33,22 +34,23 @@ class SampleImages {
   std::vector<std::uint8_t> made_;  // pixels of samples that had to be read
 };
 
-/// A batch in memory that replicas share: each puts its samples in, then each sees all of them. Samples go by their
-/// number where the data has them in memory: forked replicas have the same data.
+/// A batch in memory that replicas share: each puts its samples in, then each sees all of them. For samples that the
+/// data set has in memory only their index is stored, since forked replicas share that memory.
 class SharedBatch {
  public:
   SharedBatch() = default;
   SharedBatch(std::int64_t samples, std::size_t image_bytes, Arena& arena);
 
-  /// A replica's samples, from number `begin` of the batch on.
+  /// Puts a replica's samples into the batch, from index `begin` on.
   void put(const data::Batch& share, std::int64_t begin, const SampleImages& images);
-  /// After all have put theirs in: the batch of `count` samples. Valid until the next call.
+  /// The whole batch of `count` samples, after all replicas have called put(). Valid until the next call.
   Samples whole(std::int64_t count, const data::Batch& share, SampleImages& images);
 
  private:
   std::size_t image_bytes_ = 0;
   Array mixed_, samples_, labels_, second_labels_, label_weights_;
-  Array has_pixels_, pixels_;  // a byte for each sample; of those that the data doesn't have in memory
+  Array has_pixels_, pixels_;  // one byte per sample: whether its pixels are in pixels_; the pixels of samples that
+                               // aren't in memory elsewhere
   data::Batch whole_;
   std::vector<const std::uint8_t*> places_;  // of its pixels
 };

@@ -12,10 +12,11 @@
 
 namespace evener::engine::native_mlp {
 
-/// Why this engine can't train the network so; "" if it can.
+/// Why this engine can't train the network with these options; "" if it can.
 std::string why_not(const network::Network& network, const TrainerOptions& options);
 
-/// Memory for replicas that share their weights; 0 where the optimiser needs all gradients, or more than they hold.
+/// Bytes of memory for replicas that share their weights; 0 where the optimiser needs all gradients at once, or values
+/// that the shared arrays lack.
 std::size_t shared_bytes(const network::Network& network, const TrainerOptions& options, int replicas);
 
 class NativeTrainer : public MlpTrainer, public StepsTogether {

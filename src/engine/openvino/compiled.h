@@ -17,18 +17,20 @@ ov::Core& core();
 
 /// "CPU", "GPU.1", "NPU".
 std::string device_name(Device device);
-/// Why OpenVINO can't compute there; "" if it can.
+/// Why OpenVINO can't compute on the device; "" if it can.
 std::string device_refusal(Device device);
 
-/// What a graph gives out, and how it is fed.
+/// The inputs and outputs of a graph.
 struct Feeding {
   ModelInput input;
-  std::vector<std::string> outputs;      // names, in the order of the graph's results
-  std::vector<LinearMap> meanings = {};  // of the numbers that the graph gives; empty = they are the values
+  std::vector<std::string> outputs;  // names, in the order of the graph's results
+  std::vector<LinearMap> meanings =
+      {};  // maps from an output's whole numbers to values, one per output; empty = outputs are values already
 };
 
-/// Puts what is done to images before `graph`, compiles it with `count` streams of execution, and gives a runner for
-/// each. The graph's input has the batch of the options. Threads that compute keep to the options' CPUs. Throws Error.
+/// Adds preprocessing of images to the front of `graph`, compiles it with `count` streams, and returns a runner for
+/// each. The batch of the graph's input must be that of the options. Threads that compute run on the options' CPUs
+/// only. Throws Error.
 std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& graph, const Feeding& feeding,
                                              const RunnerOptions& options, int count);
 

@@ -1,4 +1,4 @@
-// The values of those parts of a graph that don't depend on its input: weights, however a file keeps them.
+// Evaluates the parts of a graph that don't depend on its input: weights, in whatever form a file stores them.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@ namespace evener::engine::openvino_engine {
 
 class Constants {
  public:
-  /// Computes them all. The graph outlives this.
+  /// Evaluates all of them. The graph must outlive this.
   explicit Constants(const ov::Model& graph);
 
   bool contains(const ov::Output<ov::Node>& value) const { return values_.contains(value.get_node()); }

@@ -1,4 +1,4 @@
-// OpenVINO's graph of a file as a Network of ours: the way back of lower.h.
+// Converts OpenVINO's graph of a file to a Network of ours: the inverse of lower.h.
 #pragma once
 
 #include <memory>

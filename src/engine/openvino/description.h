@@ -1,6 +1,6 @@
-// Inside engine/openvino: a graph that becomes a Network, node by node. Kinds of nodes stand in files of their own:
-// describe_input.cpp (what changes no value, and what is done to the input), describe_weights.cpp, describe_windows.cpp
-// and describe_values.cpp; another operation is a case in one of them.
+// Inside engine/openvino: converts a graph to a Network, node by node. The kinds of nodes are divided among files:
+// describe_input.cpp (nodes that change no value, and preprocessing of the input), describe_weights.cpp,
+// describe_windows.cpp and describe_values.cpp. To support a further operation, add a case to one of them.
 #pragma once
 
 #include <cmath>
@@ -32,10 +32,10 @@ inline bool is_one_value(const Floats& values, float wanted) {
   return values.size() == 1 && std::abs(values.front() - wanted) < kClose;
 }
 
-/// Without the batch.
+/// The shape of a value without the batch.
 network::Shape sample_shape(const ov::Output<ov::Node>& value);
 
-/// Whether the pixels of a window lie apart from each other. `Windows`: a kind that may have them so.
+/// Whether a window is dilated. `Windows`: a kind of node that may be.
 template <class Windows>
 bool has_gaps(const NodePtr& node) {
   const auto windows = ov::as_type_ptr<Windows>(node);
@@ -46,17 +46,17 @@ bool has_gaps(const NodePtr& node) {
   return false;
 }
 
-/// The node that alone reads `node`, and which of its inputs that is; null where there are several.
+/// The only node that reads `node`, and the index of its input that does; null where there are several readers.
 std::pair<NodePtr, std::size_t> only_reader(const NodePtr& node);
 
-/// Where a node's result is in the network.
+/// The network's layer that has a node's result.
 struct Place {
   int layer = 0;
-  bool channels_last = false;     // the graph has it as (N, H, W, C), which the network never has
-  bool is_probabilities = false;  // a softmax has been passed, which the network leaves to its reader
+  bool channels_last = false;     // the graph has the value as (N, H, W, C), the network always as (N, C, H, W)
+  bool is_probabilities = false;  // a softmax was left out, which the network leaves to its caller
 };
 
-/// Looks at one node after the other. Whatever has no place in our networks ends it with an Error.
+/// Converts one node after the other. Throws Error for a node that has no counterpart in our networks.
 class Description {
  public:
   Description(const ov::Model& graph, const std::string& name, const ModelInput& input);
@@ -77,7 +77,7 @@ class Description {
     return constants_.contains(node->input_value(input));
   }
   Floats floats(const NodePtr& node, std::size_t input) const { return constants_.floats(node->input_value(input)); }
-  /// Of a node of two inputs: the one that is no constant.
+  /// The index of the input that isn't constant, for a node with two inputs.
   std::size_t variable_of(const NodePtr& node) const { return is_constant(node, 0) ? 1 : 0; }
   /// The layer that computes an input of `node`.
   int layer_at(const NodePtr& node, std::size_t input = 0) const;
@@ -86,12 +86,14 @@ class Description {
   Place add(std::string name, network::Op layer, std::vector<int> inputs);
   Place add(const NodePtr& node, network::Op layer, std::size_t input = 0);
   void set(const std::string& name, std::vector<std::int64_t> shape, const Floats& values);
-  /// What the graph and the network understand of a layer has one shape.
+  /// Throws Error unless the graph and the network give a layer the same shape: they would differ in how they compute
+  /// it.
   Place checked(const Place& place, const NodePtr& node) const;
 
   Place place_of(const NodePtr& node);
-  // Each of these knows some kinds of nodes; of others nothing comes back.
-  /// What changes no value: types, layouts, ranges of a file that was quantised. Shapes with it, and the softmax.
+  // Each of these converts some kinds of nodes, and returns nothing for others.
+  /// Nodes that change no value: conversions of types, layouts and shapes, the fake quantisation of quantised files;
+  /// and the softmax.
   std::optional<Place> passed(const NodePtr& node);
   std::optional<Place> with_weights(const NodePtr& node);
   std::optional<Place> window(const NodePtr& node);
@@ -100,13 +102,14 @@ class Description {
 
   // describe_input.cpp
   Place without_rounding(const NodePtr& node);
-  /// What the graph does to the pixels of each channel, after what it did before.
+  /// Notes a scaling of each channel's pixels, after those noted before.
   void scale_pixels(const Floats& scale, const Floats& shift);
-  /// A factor or a summand for each channel of the network's input, which its reader normalises by.
+  /// A factor or a summand for each channel of the network's input: it becomes part of the normalisation, not of the
+  /// network.
   std::optional<Place> scaled_input(const NodePtr& node);
   Place transposed(const NodePtr& node) const;
   Place reshaped(const NodePtr& node);
-  /// Whether it computes nothing, as the factor alpha of ONNX's Gemm mostly doesn't.
+  /// Whether the node multiplies by 1, as the factor alpha of ONNX's Gemm mostly does.
   bool is_times_one(const NodePtr& node) const;
 
   // describe_weights.cpp
@@ -114,7 +117,7 @@ class Description {
   Place convolution(const Node& conv, const NodePtr& node, std::int64_t groups);
   Place linear(const op::MatMul& product, const NodePtr& node);
   Place batch_norm(const op::BatchNormInference& norm, const NodePtr& node);
-  /// What the only reader of `node` adds to each channel; that sum is then this layer's result.
+  /// The bias: what the only reader of `node` adds to each channel. That sum is then this layer's result.
   std::optional<Floats> bias_after(const NodePtr& node, std::int64_t channels);
 
   // describe_windows.cpp
@@ -126,7 +129,7 @@ class Description {
   /// Whether `node` is max(x, 0) or min(x, 6), as `limit` says.
   template <class Limiter>
   bool limits(const NodePtr& node, float limit) const;
-  /// A max(x, 0) that min(..., 6) makes a ReLU6 of.
+  /// Whether a max(x, 0) is read by a min(..., 6), so that both are a ReLU6.
   bool is_limited_to_six(const NodePtr& node) const;
   std::optional<network::ActivationKind> activation_kind(const NodePtr& node) const;
   Place product(const NodePtr& node);

@@ -1,4 +1,5 @@
-// OpenVINO's exceptions as ours. Their texts have several lines, with the places in its source that threw them.
+// Converts OpenVINO's exceptions to ours. Their texts have several lines, with the places in OpenVINO's source that
+// threw them.
 #pragma once
 
 #include <exception>
@@ -12,7 +13,7 @@ namespace evener::engine::openvino_engine {
 /// The lines of the text that tell a user something, as one line.
 std::string plain_text(const std::string& message);
 
-/// Does `body`; an exception of OpenVINO becomes Error, whose message begins with `what`.
+/// Calls `body`; an exception of OpenVINO becomes Error, whose message begins with `what`.
 template <class Body>
 auto with_errors(const std::string& what, const Body& body) {
   try {

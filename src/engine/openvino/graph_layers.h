@@ -1,4 +1,4 @@
-// The steps of a graph, for people.
+// Lists the operations of a graph, for people.
 #pragma once
 
 #include <openvino/core/model.hpp>

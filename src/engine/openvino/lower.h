@@ -1,4 +1,4 @@
-// A Network with its weights as OpenVINO's graph.
+// Converts a Network with its weights to OpenVINO's graph.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace evener::engine::openvino_engine {
 
-/// Behind the name of a layer with a bias: the node without it. The layer itself has the layer's name.
+/// The suffix of the node's name that computes a layer before its bias is added; the sum has the layer's own name.
 constexpr const char* kProductSuffix = "/product";
 
 /// The graph of `network` for float32 images (batch, C, H, W), called "images"; its results bear the names of the
-/// network's outputs. Batch-norms that are left compute with their running statistics, dropouts nothing. The graph
-/// keeps `state`, whose float32 weights it reads where they are. `any_size`: batch, H and W are open, which layers that
-/// need to know them refuse. Throws Error for a tensor that `state` lacks or that has another shape.
+/// network's outputs. Batch-norms use their running statistics, dropouts do nothing. The graph keeps `state` alive and
+/// reads its float32 weights in place. `any_size`: batch, H and W are left open; throws Error for layers that need to
+/// know them. Throws Error for a tensor that `state` lacks or that has another shape.
 std::shared_ptr<ov::Model> lower(const network::Network& network, std::shared_ptr<const TensorMap> state,
                                  std::int64_t batch, bool any_size = false);
 

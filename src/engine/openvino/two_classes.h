@@ -1,4 +1,4 @@
-// Graphs that tell two classes apart by one value.
+// Graphs with one output value that tells two classes apart.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace evener::engine::openvino_engine {
 
-/// Makes of the one value that an output gives of each sample two: 1 - p and p of a probability, 0 and z of a score,
-/// whose softmax is the sigmoid of z. A probability is what a sigmoid made, or what `is_probability` says. `meaning`:
-/// of the numbers that the output gives.
+/// Replaces an output's one value per sample by two: a probability p by 1 - p and p, a score z by 0 and z, whose
+/// softmax is the sigmoid of z. The value is a probability if a sigmoid computes it, or if `is_probability`. `meaning`:
+/// the map from the output's numbers to values.
 void give_two_classes(ov::Model& graph, std::size_t output, LinearMap meaning, bool is_probability);
 
 }  // namespace evener::engine::openvino_engine

@@ -1,4 +1,4 @@
-// What depends on the precision, for units of two bfloat16 (AVX512-BF16). See fp32.h.
+// The operations that depend on the precision, for units of two bfloat16 (AVX512-BF16). See fp32.h.
 #pragma once
 
 #include "engine/native_mlp/cpu/registers.h"

@@ -16,7 +16,7 @@ struct ClassLoss {
 /// Why the kernels can't compute the criterion on the network's output; "" if they can.
 std::string why_no_class_loss(const network::Criterion& criterion, const network::Network& network);
 
-/// Of a criterion for which why_no_class_loss() is empty.
+/// The loss of a criterion for which why_no_class_loss() is empty.
 ClassLoss class_loss_of(const network::Criterion& criterion);
 
 }  // namespace evener::engine::native_mlp

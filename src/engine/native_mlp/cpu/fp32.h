@@ -1,4 +1,4 @@
-// What depends on the precision, for units of one float32. level.cpp includes this or bf16.h.
+// The operations that depend on the precision, for units of one float32. level.cpp includes this or bf16.h.
 #pragma once
 
 #include "engine/native_mlp/cpu/registers.h"

@@ -1,6 +1,7 @@
 // The products, losses and updates of a multilayer perceptron, each as a function that does a range of the work, so
-// that any team of threads can share it. Compiled once per instruction set (CMakeLists.txt); no library and no standard
-// template in here, whose functions the linker might merge across instruction sets.
+// that any team of threads can share it. Compiled once per instruction set (CMakeLists.txt). No library and no standard
+// template is used here: the linker might merge their functions across instruction sets, and run AVX-512 on processors
+// that lack it.
 //
 // Products take their operands in units of four bytes: a float32, or two bfloat16 that follow each other along the
 // dimension that is summed over ("pair"). Sums are float32 either way.
@@ -51,7 +52,7 @@ struct Forward {
   std::int64_t logits_stride;
 };
 
-/// Loss of each sample and its derivative by the logits.
+/// The losses of samples and their derivatives with respect to the logits.
 struct LossInput {
   const float* logits;
   std::int64_t logits_stride, classes, columns;

@@ -20,7 +20,7 @@ struct Dense {
   std::int64_t columns() const { return (outputs + kColumns - 1) / kColumns * kColumns; }
 };
 
-/// Why a network is none that this engine computes; "" if it is.
+/// Why a network is no perceptron that this engine can compute; "" if it is one.
 std::string why_no_mlp(const network::Network& network);
 
 /// The dense layers of a network for which why_no_mlp() is empty.

@@ -7,7 +7,7 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// What the sample's target is for class c: (1 - s) * one-hot + s / classes, of one label or a mixture of two.
+/// A sample's target for class c: (1 - s) * one-hot + s / classes, for one label or a mixture of two.
 struct Target {
   float everywhere, first, second;
   std::int32_t first_label, second_label;
@@ -33,7 +33,8 @@ struct Target {
   return sum;
 }
 
-/// Derivatives of cross-entropy into `slopes` (columns values, zeros beyond the classes); returns the loss.
+/// Writes the derivatives of the cross-entropy to `slopes` (columns values, zeros beyond the classes) and returns the
+/// loss.
 float cross_entropy(const LossInput& work, const Target& target, const float* logits, float largest, float* slopes) {
   Vector sums{};
   const Vector classes = all(static_cast<float>(work.classes)), top = all(largest), zero{};
@@ -58,7 +59,7 @@ float cross_entropy(const LossInput& work, const Target& target, const float* lo
   return loss;
 }
 
-/// The same for the mean over the outputs of the squared distance from the target, each label's weighed by its share.
+/// The same for the mean squared error over the outputs; with two labels, their errors are weighed by their shares.
 float squared_error(const LossInput& work, const Target& target, const float* logits, float* slopes) {
   const float share = 1 / static_cast<float>(work.classes);
   float loss = 0;
@@ -72,7 +73,7 @@ float squared_error(const LossInput& work, const Target& target, const float* lo
   return loss;
 }
 
-/// The derivatives of samples [begin, end) as operands of the backward products.
+/// Stores the derivatives of samples [begin, end) as operands of the backward products.
 void store_slopes(const LossInput& work, std::int64_t begin, std::int64_t end) {
   const std::int64_t sample_units = (work.samples + kUnitValues - 1) / kUnitValues;
   for (std::int64_t sample = begin; sample < end; sample += kUnitValues) {

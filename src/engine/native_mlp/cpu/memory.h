@@ -25,13 +25,13 @@ class Array {
   Array() = default;
   explicit Array(std::size_t count) : count_(count) {
     if (count == 0) return;
-    // The weight gradient walks over a column of the inputs: each sample lies in another page of 4 KiB.
+    // Huge pages: the weight gradient walks down columns of the inputs, where each sample is in another page of 4 KiB.
     const std::size_t whole_lines = (count + kLine - 1) / kLine * kLine;
     values_.reset(static_cast<float*>(allocate_pages(whole_lines * sizeof(float))));
     std::fill_n(values_.get(), whole_lines, 0.0F);
   }
 
-  /// On memory of others, which outlives it.
+  /// An array on foreign memory, which has to outlive it.
   Array(float* values, std::size_t count) : values_(values, FreeUnlessForeign{false}), count_(count) {}
 
   float* data() const { return values_.get(); }
@@ -44,12 +44,12 @@ class Array {
   std::size_t count_ = 0;
 };
 
-/// Hands out arrays: each of memory of its own, or all of one piece that replicas share, which is zero at first.
+/// Hands out arrays: each with memory of its own, or all from one piece that replicas share, which is zero at first.
 class Arena {
  public:
   Arena() = default;
   explicit Arena(std::span<std::byte> shared) : shared_(shared), shares_(true) {}
-  /// Only counts: its arrays are empty.
+  /// An arena that only counts bytes: its arrays are empty.
   static Arena counting() { return Arena(std::span<std::byte>()); }
 
   Array take(std::int64_t count) {
@@ -59,7 +59,7 @@ class Arena {
     if (shared_.empty() || count == 0) return {};
     return {reinterpret_cast<float*>(shared_.data() + begin), size};
   }
-  /// Of the shared piece.
+  /// Bytes of the shared piece that were handed out.
   std::size_t taken_bytes() const { return taken_bytes_; }
 
  private:

@@ -1,5 +1,5 @@
-// What computes a perceptron's losses and gradients: plain loops (naive_mlp.h), or kernels for this processor
-// (simd_mlp.h).
+// The interface that computes a perceptron's losses and gradients, by plain loops (naive_mlp.h) or by kernels for this
+// processor (simd_mlp.h).
 #pragma once
 
 #include <cstdint>
@@ -21,36 +21,37 @@ struct Arrays {
   Array values, gradients, momentum, average;  // the last two are empty where they aren't kept
 };
 
-/// A batch, and where the pixels of each of its samples lie.
+/// A batch, and a pointer to the pixels of each of its samples.
 struct Samples {
   const data::Batch& batch;
   const std::uint8_t* const* images;
 };
 
-/// Who does a step: this replica alone, or several that share their arrays, each a portion of it.
+/// The replicas that do a step: only this one, or several that share their arrays and do a portion of the step each.
 struct Crew {
   Portion portion = {};
   const std::function<void()>* meet = nullptr;  // returns when all of them have called it; null: alone
   std::span<const int> members = {};            // numbers of the replicas, ascending
 };
 
-/// Functions return the sums of losses and of classes found right over the samples.
+/// A perceptron. Its functions return the sum of the samples' losses and the number of correct predictions.
 class Mlp {
  public:
   virtual ~Mlp() = default;
 
-  /// Gradients of `weight` times the sum of the losses, written to the array or, with `add`, added to it.
+  /// Computes the gradients of `weight` times the sum of the losses, and writes them to Arrays::gradients or, with
+  /// `add`, adds them to it.
   virtual LossSums gradients(const Samples& samples, double weight, bool add,
                              const std::function<void(std::size_t layer)>& on_layer_ready) = 0;
-  /// The same and the update, without the gradients being kept. Where the loss isn't finite nothing is changed. With a
-  /// crew, all members call it with the whole batch, and all get its result; the weights are those of the next step
-  /// when all have returned.
+  /// Computes the gradients and updates the weights at once, without storing the gradients. If the loss isn't finite,
+  /// nothing is changed. With several replicas in `crew`, all of them call it with the whole batch and get the same
+  /// result; the new weights may be read when all have returned.
   virtual LossSums step(const Samples& samples, double weight, const UpdateRule& rule, const Crew& crew) = 0;
-  /// The update of trained parameters with the gradients as they stand.
+  /// Updates the trained parameters with Arrays::gradients.
   virtual void update(const UpdateRule& rule) = 0;
   /// Forward only; `predicted` may be null.
   virtual LossSums evaluate(const Samples& samples, std::int32_t* predicted) = 0;
-  /// The weights were changed from outside.
+  /// To be called after the weights were changed from outside, which makes packed copies of them stale.
   virtual void weights_changed() = 0;
 };
 

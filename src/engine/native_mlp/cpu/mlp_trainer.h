@@ -1,4 +1,4 @@
-// What the engine's trainers have in common, wherever their weights are.
+// The common base of the engine's trainers, on the CPU and on accelerators.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace evener::engine::native_mlp {
 
-/// Its gradients are on the host, where replicas exchange them.
+/// Keeps gradients on the host, where replicas exchange them.
 class MlpTrainer : public Trainer, public ExchangesGradients, public StepsAhead, public KeepsAverage {
  public:
   void clear_gradients() override { has_gradients_ = false; }
@@ -29,13 +29,14 @@ class MlpTrainer : public Trainer, public ExchangesGradients, public StepsAhead,
  protected:
   MlpTrainer(const network::Network& network, const TrainerOptions& options);
 
-  /// Throws Error when images or labels aren't those of the network.
+  /// Throws Error when images or labels don't fit the network.
   void check_batch(const data::Batch& batch) const;
-  /// Room behind `predicted` for what is found in a batch; null where nobody asks.
+  /// Appends room for the `count` classes of a batch to `predicted` and returns it; null if `predicted` is null.
   static std::int32_t* room_for(std::int64_t count, std::vector<std::int32_t>* predicted);
   /// Whether the parameter with this index is the layer's weight or bias.
   bool is_of(std::size_t layer, std::size_t parameter) const;
-  /// Tells that the gradients of each parameter of a layer are there, last ones first, as the torch engine does.
+  /// Calls the callback for each parameter of a layer whose gradients are ready, last ones first, as the torch engine
+  /// does.
   void report_layer(std::size_t layer) const;
   void report_layers() const;
   /// As torch.nn.utils.clip_grad_norm_: by the norm of all gradients taken as one vector.
@@ -46,7 +47,7 @@ class MlpTrainer : public Trainer, public ExchangesGradients, public StepsAhead,
   const TrainerOptions options_;
   const std::vector<Dense> layers_;
   const std::int64_t inputs_, classes_;
-  const Parameters parameters_;  // of gradients as replicas exchange them
+  const Parameters parameters_;  // the layout of gradients as replicas exchange them
   const Trained trained_;
   Arrays arrays_;  // gradients; the others where the weights are on the host, too
   bool has_gradients_ = false;

@@ -1,5 +1,5 @@
-// The perceptron in plain loops over row-major arrays: what everything else is compared with. Never optimised, and
-// never shared between replicas.
+// The perceptron in plain loops over row-major arrays, the reference that all other kernels are tested against. It is
+// never optimised, and never shared between replicas.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ class NaiveMlp : public Mlp {
   float* values(std::size_t parameter) const;
   float* gradient(std::size_t parameter) const;
   void forward(const Samples& samples);
-  /// Loss of one sample, and `weight` times its derivatives into the last layer's slopes.
+  /// Returns the loss of one sample, and writes `weight` times its derivatives to the last layer's slopes.
   float loss_of(const data::Batch& batch, std::size_t sample, double weight, bool training);
   LossSums losses(const data::Batch& batch, double weight, bool training, std::int32_t* predicted);
   void backward(std::size_t layer, std::size_t samples);
@@ -38,7 +38,7 @@ class NaiveMlp : public Mlp {
   PixelScale pixel_scale_;
   std::vector<float> input_;                 // (samples, inputs)
   std::vector<std::vector<float>> outputs_;  // of each layer, (samples, outputs)
-  std::vector<std::vector<float>> slopes_;   // derivatives by what went into each layer's function
+  std::vector<std::vector<float>> slopes_;  // derivatives with respect to the input of each layer's activation function
 };
 
 }  // namespace evener::engine::native_mlp

@@ -1,4 +1,4 @@
-// What brings operands into the kernels' layouts, and the update as a pass of its own.
+// Packs operands into the kernels' layouts, and updates weights in a pass of its own.
 #pragma once
 
 #include "engine/native_mlp/cpu/products.h"
@@ -19,7 +19,8 @@ namespace {
   return unit;
 }
 
-/// One channel of one sample, or of two with pairs (`other`: of the next sample, null where there is none).
+/// Packs one channel of one sample, or of two samples with pairs (`other`: the next sample's, null where there is
+/// none).
 void pack_plane(const PackInput& work, const std::uint8_t* image, const std::uint8_t* other, std::int64_t sample,
                 std::int64_t channel) {
   const float scale = work.scale[channel], shift = work.shift[channel];
@@ -54,7 +55,7 @@ void pack_plane(const PackInput& work, const std::uint8_t* image, const std::uin
 
 constexpr std::int64_t kAhead = 4;  // samples; each lies somewhere else in memory
 
-/// Asks for the beginning of a sample; the processor sees by itself how it goes on.
+/// Prefetches the beginning of a sample; the processor's own prefetching does the rest.
 [[gnu::always_inline]] inline void expect_image(const PackInput& work, std::int64_t sample, std::int64_t end) {
   constexpr std::int64_t kLine_bytes = 64, kMost_bytes = 1024;
   if (sample >= end) return;

@@ -1,4 +1,4 @@
-// All parameters of a network in one array, in the layout that the kernels want, and their way from and to tensors.
+// The layout of all parameters of a network in one array, as the kernels need it, and conversions from and to tensors.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace evener::engine::native_mlp {
 enum class Layout {
   kRowMajor,     // (outputs, inputs), as in a state dict
   kColumnMajor,  // (inputs, outputs)
-  kPanels        // over the outputs (kernels.h); what is filled up stays zero
+  kPanels        // over the outputs (kernels.h); padding stays zero
 };
 
 class Parameters {
@@ -30,15 +30,16 @@ class Parameters {
   };
   /// In the order of Network::parameters().
   const std::vector<Entry>& entries() const { return entries_; }
-  /// Values of an array of all.
+  /// The number of values in an array of all parameters.
   std::size_t size() const { return size_; }
 
-  /// Row-major tensors of an array; names get `suffix`. `all`: those that aren't trained too.
+  /// Copies an array's parameters to row-major tensors in `to`, under their names with `suffix`. `all`: also those that
+  /// aren't trained.
   void read(const Array& array, const std::string& suffix, bool all, TensorMap& to) const;
-  /// The opposite. Throws Error naming a tensor that is missing (from `what`) or of another shape.
+  /// The inverse of read(). Throws Error naming a tensor that is missing (from `what`) or of another shape.
   void write(const TensorMap& from, const std::string& suffix, bool all, const char* what, const Array& array) const;
 
-  /// The parameter `index` of an array in the layout that `there` says, from one in this layout.
+  /// Copies parameter `index` from an array in this layout to one in the layout of `there`.
   void copy(std::size_t index, const Array& from, const Parameters& there, const Array& to) const;
 
  private:

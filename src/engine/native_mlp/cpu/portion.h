@@ -1,4 +1,4 @@
-// How a piece of work is divided among those who do it.
+// Divides a piece of work among replicas and threads.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@ struct Range {
   std::int64_t begin, end;
 };
 
-/// A part of some work: [begin, end) of `whole`.
+/// The part [begin, end) of a piece of work that has the size `whole`.
 struct Portion {
   std::int64_t begin = 0, end = 1, whole = 1;
 
-  /// What of `count` things belongs to it: [begin, end), multiples of `unit` but for the end. Those of portions that
-  /// make up the whole follow each other without a gap.
+  /// The range of `count` items that belongs to this portion; its bounds are multiples of `unit`, except at the last
+  /// item. Portions that make up the whole get ranges without gaps.
   Range of(std::int64_t count, std::int64_t unit = 1) const;
-  /// One of `parts` equal parts of it.
+  /// Part `index` of `parts` equal parts of this portion.
   Portion part(int index, int parts) const;
 };
 

@@ -131,8 +131,8 @@ template <int R, int N>
   }
 }
 
-/// Asks for the lines that a tile's results go to. Other replicas may have read them: getting them back takes longer
-/// than the stores that would wait for it, and the tile's product long enough.
+/// Prefetches the cache lines that a tile's results will be written to. Other replicas may have read them, and getting
+/// them back takes longer than the stores, which would have to wait; the tile's product hides that time.
 [[gnu::always_inline]] inline void expect_writes(const float* to, std::int64_t values) {
   constexpr std::int64_t kLine = 16;
   for (std::int64_t i = 0; i < values; i += kLine) __builtin_prefetch(to + i, 1);

@@ -1,5 +1,5 @@
-// The perceptron on packed operands and the kernels for this processor, shared by a team of threads, or by the teams of
-// several replicas. A step allocates nothing once the largest batch was seen.
+// The perceptron on packed operands and the kernels for this processor; a team of threads, or the teams of several
+// replicas, divide the work. A step allocates nothing once the largest batch was seen.
 #pragma once
 
 #include <exception>
@@ -16,11 +16,11 @@ namespace evener::engine::native_mlp {
 
 class SimdMlp : public Mlp {
  public:
-  /// `shared`: of TrainerOptions::shared, what follows the parameters; null: this replica shares nothing.
+  /// `shared`: the part of TrainerOptions::shared after the parameters; null: this replica shares nothing.
   SimdMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays& arrays, const TrainerOptions& options,
           PixelScale pixel_scale, Arena* shared);
 
-  /// Takes what replicas share of a step of up to `samples` samples, for its size.
+  /// Takes from `arena` what replicas share in a step of up to `samples` samples, to find its size.
   static void count_shared(const std::vector<Dense>& layers, Precision precision, std::int64_t samples, int replicas,
                            Arena& arena);
 
@@ -32,7 +32,7 @@ class SimdMlp : public Mlp {
   void weights_changed() override;
 
  private:
-  /// One call of the interface, as every thread sees it.
+  /// The arguments of one call of the interface, for all threads.
   struct Call {
     const Samples& samples;
     const Workspace* space = nullptr;
@@ -45,8 +45,8 @@ class SimdMlp : public Mlp {
 
     std::int64_t count() const { return samples.batch.count; }
   };
-  /// What a thread has for itself. The first layer's x is packed by each: reading what another core has just written
-  /// takes longer than to make it again.
+  /// A thread's own arrays. Each thread packs the first layer's x for itself: reading what another core has just
+  /// written would take longer than packing it again.
   struct alignas(64) Own {
     LossSums sums{0, 0};
     Array x, pairs;
@@ -67,7 +67,7 @@ class SimdMlp : public Mlp {
   void pack(int thread, const Call& call);
   void transpose_weights(int thread, const Call& call);
   bool forward(int thread, const Call& call);
-  /// x of a layer as rows, and as what the weight gradient wants.
+  /// The input x of a layer as rows, and in the form for the weight gradient.
   const Array& x_of(std::size_t layer, int thread, const Call& call) const;
   const Array& pairs_of(std::size_t layer, int thread, const Call& call) const;
   Forward forward_of(std::size_t layer, int thread, const Call& call) const;
@@ -80,7 +80,7 @@ class SimdMlp : public Mlp {
   void round_weights(int thread);
 
   float* values(std::size_t parameter) const;
-  /// The parameter's place in an array; null where that is empty or there is no such parameter.
+  /// The parameter's first value in an array; null where the array is empty or there is no such parameter.
   float* place(const Array& array, std::size_t parameter, bool exists = true) const;
 
   const MlpKernels& kernels_;
@@ -92,7 +92,7 @@ class SimdMlp : public Mlp {
   const int replica_;
   const OperandLayout layout_;
   std::vector<WeightOperands> weights_;
-  Workspace space_;  // of what this replica does alone
+  Workspace space_;  // for work that this replica does alone
   Common common_;
   Array no_bias_;
   std::int64_t packed_capacity_ = 0;  // samples

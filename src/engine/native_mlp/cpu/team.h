@@ -1,6 +1,6 @@
-// The threads of a trainer: the caller and its workers, which do a piece of work together. A step of a small network is
-// shorter than it takes the system to wake a thread, so they wait for each other spinning, for a short while; whose CPU
-// another program has taken gets one of those who wait (base/directed_yield.h).
+// The threads of a trainer: the caller and its workers, which do pieces of work together. A step of a small network is
+// shorter than the time to wake a thread, so waiting threads spin for a short while; a thread that has lost its CPU to
+// another program is given that of one that waits (base/directed_yield.h).
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ namespace evener::engine::native_mlp {
 
 class Team {
  public:
-  /// Starts threads - 1 workers, but no more threads than there are CPUs for them: the `cpus`, or all that the process
-  /// may use where there are none. They may run on those alone.
+  /// Starts threads - 1 workers, or fewer, so that there are no more threads than CPUs. They are restricted to `cpus`,
+  /// or if that is empty to all CPUs that the process may use.
   Team(int threads, std::vector<int> cpus);
   ~Team();
   Team(const Team&) = delete;
@@ -24,12 +24,13 @@ class Team {
 
   int size() const { return threads_; }
 
-  /// work(thread) on each thread, 0 being the caller; returns when all have done it. It must not throw.
+  /// Calls work(thread) on each thread, of which 0 is the caller; returns when all have finished. `work` must not
+  /// throw.
   template <class Work>
   void run(const Work& work) {
     begin({&work, [](const void* what, int thread) { (*static_cast<const Work*>(what))(thread); }});
   }
-  /// Within the work of `thread`: returns when every thread has called it.
+  /// To be called from within the work of `thread`; returns when every thread has called it.
   void barrier(int thread);
 
  private:
@@ -40,7 +41,7 @@ class Team {
   };
   struct alignas(64) Member {
     StepThread thread;
-    std::atomic<std::uint32_t> barriers{0};  // that it has come to
+    std::atomic<std::uint32_t> barriers{0};  // number of barriers that it has reached
   };
   void begin(Task task);
   void serve(int thread);
@@ -53,7 +54,7 @@ class Team {
   Task task_;
   bool ending_ = false;
   alignas(64) std::atomic<std::uint32_t> rounds_{0};  // pieces of work begun
-  std::atomic<std::uint32_t> idle_{0};                // who sleep until the next
+  std::atomic<std::uint32_t> idle_{0};                // workers that sleep until the next piece
   alignas(64) std::atomic<std::uint32_t> arrivals_{0};
   std::atomic<std::uint32_t> sleepers_{0};  // at barriers
   std::vector<std::thread> workers_;

@@ -1,4 +1,4 @@
-// What is done with registers, and the product of one tile. Comes after fp32.h or bf16.h.
+// Operations on registers, and the product of one tile. To be included after fp32.h or bf16.h.
 #pragma once
 
 #include "engine/kernels/tile_product.h"
@@ -7,7 +7,7 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// A unit of each lane's two values.
+/// Combines two values into a unit, in each lane.
 [[gnu::always_inline]] inline Vector pair_of(Vector first, Vector second) {
   return vector_of(rounded(first) | (rounded(second) << 16));
 }
@@ -71,7 +71,7 @@ namespace {
   return x;
 }
 
-/// Derivative of the function, from its value.
+/// The function's derivative, from its value.
 [[gnu::always_inline]] inline Vector slope(Function function, Vector y) {
   const Vector zero{}, one = all(1);
   switch (function) {
@@ -106,7 +106,7 @@ template <int R, int N>
   multiply_tile<TileMath>(sum, a, a_row, a_step, b, b_step, k);
 }
 
-/// body(Constant<registers>, first column) until all columns of a panel had their turn.
+/// Calls body(Constant<registers>, first column) for groups of registers that cover all columns of a panel.
 template <class Body>
 [[gnu::always_inline]] inline void with_columns(std::int64_t width, Body body) {
   constexpr std::int64_t kAtOnce = kWidest * kLanes;

@@ -1,4 +1,4 @@
-// What the trainers of this engine are made of, on the CPU and on accelerators.
+// Parts of this engine's trainers, for the CPU and for accelerators.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace evener::engine::native_mlp {
 
-/// How gradients lie in the arrays that replicas exchange.
+/// The layout of gradients in the arrays that replicas exchange.
 inline Layout layout_of(const TrainerOptions& options) {
   return options.native.kernels == KernelChoice::kNaive ? Layout::kRowMajor : Layout::kPanels;
 }
 
-/// A vector as input counts as pixels of one channel.
+/// The normalisation of a network's input. A vector counts as pixels of one channel.
 PixelScale pixel_scale_of(const network::Network& network, const TrainerOptions& options);
 
 /// The trained parameters: indices into Parameters::entries(), and their names.
@@ -28,13 +28,14 @@ struct Trained {
   std::vector<std::string> names;
 };
 
-/// How far the average of the weights goes to them in the step of this number, from 1 on. The first weights say little:
-/// it forgets faster at the start (as TensorFlow's ExponentialMovingAverage).
+/// The factor by which the average moves towards the weights in step `step`, counted from 1. The first weights say
+/// little, so the average forgets faster at the start (as TensorFlow's ExponentialMovingAverage).
 double average_share(double decay, double step);
 
-/// Empty arrays aren't kept. Names as the torch engine has them: a checkpoint of one can be gone on with by the other.
+/// The optimiser's values as tensors; empty arrays are left out. The names are those of the torch engine, so that
+/// either engine can resume from the other's checkpoint.
 TensorMap optimizer_tensors(const Parameters& parameters, const Array& momentum, const Array& average, double steps);
-/// The opposite; returns the steps.
+/// The inverse of optimizer_tensors(); returns the number of steps.
 double read_optimizer_tensors(const TensorMap& from, const Parameters& parameters, const Array& momentum,
                               const Array& average);
 

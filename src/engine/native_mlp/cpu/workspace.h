@@ -1,4 +1,4 @@
-// The arrays that a batch goes through on its way forward and backward.
+// The arrays of a batch's forward and backward pass.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Strides {
   std::int64_t x = 0, pairs = 0, dy = 0;
 };
 
-/// How the operands of a network lie in memory, for these kernels.
+/// The strides of a network's operands, for these kernels.
 struct OperandLayout {
   OperandLayout(const std::vector<Dense>& layers, const MlpKernels& kernels);
 
@@ -30,7 +30,7 @@ struct Workspace {
   Workspace() = default;
   Workspace(const OperandLayout& layout, std::int64_t samples, Arena& arena);
 
-  /// What goes into a layer, and derivatives by what goes into its function.
+  /// The input x of a layer, and the derivatives dy with respect to the input of its activation function.
   struct Layer {
     Array x, pairs;       // rows; with pairs also over the samples
     Array dy, dy_panels;  // rows (none of the first layer), panels
@@ -40,7 +40,7 @@ struct Workspace {
   Array logits, slopes;
 };
 
-/// The weights of a layer as the products want them.
+/// The weights of a layer in the forms that the products need.
 struct WeightOperands {
   Array rounded;     // as bfloat16; empty with float32
   Array transposed;  // over the inputs; none of the first layer

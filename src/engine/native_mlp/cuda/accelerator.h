@@ -8,8 +8,8 @@
 
 namespace evener::engine::native_mlp {
 
-/// Why there is no CUDA here; "" if its libraries are. Asks no driver: a process that has done so can't have children
-/// that use it.
+/// Why CUDA can't be used here; "" if its libraries are there. Doesn't initialise the driver: children of a process
+/// that has done so can't use it.
 std::string why_no_cuda();
 
 /// The GPU of this number. Throws Error.

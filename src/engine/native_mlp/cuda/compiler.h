@@ -10,15 +10,15 @@
 namespace evener::engine::native_mlp {
 
 struct CudaCode {
-  /// CUBIN, which a driver loads that is older than the compiler; or PTX, which the driver compiles on.
+  /// CUBIN, which also a driver older than the compiler can load; or PTX, which the driver has to compile further.
   std::string image;
   bool is_ptx = false;
   std::string log;  // registers, spills and shared memory of each kernel
 };
 
-/// The text after CUDA's prelude for GPUs of this compute capability (90: 9.0): as CUBIN where NVRTC knows it, else as
-/// PTX of the newest one before it. What was compiled once in a process isn't compiled again. Threads may call it at
-/// once. Throws Error with what the compiler says.
+/// Compiles `source`, which follows CUDA's prelude, for a compute capability (90: 9.0): to CUBIN where NVRTC knows it,
+/// otherwise to PTX of the newest capability below it. Results are cached for the life of the process. Thread-safe.
+/// Throws Error with the compiler's log.
 const CudaCode& compile_cuda(const NvrtcCalls& nvrtc, const std::string& source,
                              const std::vector<std::pair<std::string, int>>& macros, int capability);
 

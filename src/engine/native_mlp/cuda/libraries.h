@@ -1,4 +1,4 @@
-// The functions that are used of libcuda.so.1 and of libnvrtc.so.13, opened at run time.
+// The functions of libcuda.so.1 and libnvrtc.so.13 that this engine uses, opened at run time.
 #pragma once
 
 #include <cuda.h>
@@ -7,7 +7,7 @@
 
 namespace evener::engine::native_mlp {
 
-/// The driver's, under the names and versions that cuda.h gives them.
+/// The driver's functions, in the versions that cuda.h declares.
 struct CudaCalls {
   decltype(&cuInit) init;
   decltype(&cuGetErrorName) error_name;
@@ -45,7 +45,7 @@ struct CudaCalls {
   decltype(&cuEventElapsedTime) event_time;
 };
 
-/// NVRTC's, whose header is in another wheel than the rest: declared by hand
+/// NVRTC's functions, declared by hand, since NVRTC's header is in another package than cuda.h
 /// (https://docs.nvidia.com/cuda/nvrtc). 0 is success.
 struct NvrtcCalls {
   using Program = struct NvrtcProgram*;
@@ -64,7 +64,7 @@ struct NvrtcCalls {
   const char* (*error_text)(int);
 };
 
-/// Null where the library isn't, or lacks a function; then `why` says so.
+/// Null, with the reason in `why`, where the library is missing or lacks a function.
 const CudaCalls* cuda_calls(std::string& why);
 const NvrtcCalls* nvrtc_calls(std::string& why);
 

@@ -1,4 +1,4 @@
-// What makes the text of device/kernels.h CUDA C++.
+// The prelude that makes the source text of device/kernels.h CUDA C++.
 #pragma once
 
 namespace evener::engine::native_mlp {

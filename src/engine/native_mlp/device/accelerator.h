@@ -1,5 +1,5 @@
-// A device with memory of its own, as far as this engine needs one: OpenCL's and CUDA's each stand behind it as a
-// module of their own. Work is done in the order in which it is given, while the host goes on.
+// The interface to a device with memory of its own, implemented by one module for OpenCL and one for CUDA. Work is done
+// in the order in which it was enqueued, asynchronously to the host.
 #pragma once
 
 #include <array>
@@ -21,19 +21,19 @@ class DeviceMemory {
   virtual ~DeviceMemory() = default;
 };
 
-/// Memory of the host that copies can go on from and to while the host does something else.
+/// Host memory for asynchronous copies from and to the device.
 class HostMemory {
  public:
   virtual ~HostMemory() = default;
   virtual std::byte* data() = 0;
 };
 
-/// A point in the work given to a device.
+/// An event in the work enqueued on a device.
 class Moment {
  public:
   virtual ~Moment() = default;
   virtual void wait() = 0;
-  /// By the device's clock; `earlier` is of the same device, and both have passed.
+  /// Seconds by the device's clock; `earlier` must be of the same device, and both must have passed.
   virtual double seconds_since(const Moment& earlier) const = 0;
 };
 
@@ -43,14 +43,14 @@ class Kernel {
   virtual ~Kernel() = default;
 };
 
-/// Work that was recorded once and can be done again as one.
+/// Recorded work that can be launched again as a whole.
 class Recording {
  public:
   virtual ~Recording() = default;
   virtual void replay() = 0;
 };
 
-/// What a kernel is given, in the order of its parameters: `GLOBAL T*`, `int` or `float`.
+/// An argument of a kernel: `GLOBAL T*`, `int` or `float`.
 using Argument = std::variant<const DeviceMemory*, std::int32_t, float>;
 
 /// Groups of items, in two dimensions. Items of a group can wait for each other and share memory.
@@ -61,9 +61,9 @@ struct Grid {
 struct DeviceFacts {
   std::string name;
   std::uint64_t memory_bytes = 0;
-  /// It computes as CPUs do: few items at once, each on wide vectors.
+  /// Whether it is a CPU, which computes few items at once, each on wide vectors.
   bool is_cpu = false;
-  int vector_floats = 1;    // of a register, where it is one
+  int vector_floats = 1;    // floats in a register of a CPU
   int multiprocessors = 1;  // which take groups at once
 };
 
@@ -76,24 +76,24 @@ class Accelerator {
   virtual std::unique_ptr<DeviceMemory> allocate(std::size_t bytes) = 0;
   virtual std::unique_ptr<HostMemory> allocate_host(std::size_t bytes) = 0;
 
-  /// Compiles the program with these macros defined. Throws Error with what the compiler says.
+  /// Compiles the program with these macros defined. Throws Error with the compiler's log.
   virtual void build(const std::string& source, const std::vector<std::pair<std::string, int>>& macros) = 0;
   virtual std::unique_ptr<Kernel> kernel(const char* name) = 0;
   virtual void launch(Kernel& kernel, const Grid& grid, std::span<const Argument> arguments) = 0;
 
-  /// Bytes from `offset` on. The host's memory has to stay as it is until the copy is done.
+  /// Copies to the bytes from `offset` on. The host's memory must not change until the copy is done.
   virtual void copy_in(DeviceMemory& to, std::size_t offset, const void* from, std::size_t bytes) = 0;
   virtual void copy_out(void* to, const DeviceMemory& from, std::size_t offset, std::size_t bytes) = 0;
 
-  /// Also sees to it that the device begins with what it has been given.
+  /// Places an event after the work enqueued so far, and makes the device start on that work.
   virtual std::unique_ptr<Moment> mark() = 0;
   virtual void finish() = 0;
 
-  /// The launches that `work` makes, which aren't done by this; null where the device can't record.
+  /// Records the launches that `work` makes, without doing them; null where the device can't record.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
 };
 
-/// What the modules native_opencl and native_cuda create.
+/// The interface of the modules native_opencl and native_cuda.
 class AcceleratorDriver {
  public:
   virtual ~AcceleratorDriver() = default;

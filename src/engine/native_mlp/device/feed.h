@@ -1,5 +1,5 @@
-// Brings batches to an accelerator: each as one block, from memory of a ring, so that the host fills the next one while
-// a copy is under way.
+// Copies batches to an accelerator, each as one block. Blocks are filled in a ring of host memory, so that the host can
+// fill the next one while a copy is under way.
 #pragma once
 
 #include <array>
@@ -19,12 +19,13 @@ class DeviceFeed {
   /// naming both figures, when the data doesn't fit.
   DeviceFeed(Accelerator& accelerator, const data::Dataset* resident);
 
-  /// Starts the copy of a batch into the block, after the work given before, which may read the block.
+  /// Starts the copy of a batch into the device's block, after the work enqueued before, which may still read the
+  /// block.
   DeviceBatch put(const data::Batch& batch, const Header& header);
-  /// The same of a header alone.
+  /// The same for a header without a batch.
   const DeviceMemory& put(const Header& header);
 
-  /// Changes when the block moved: what was recorded with it is void.
+  /// A counter that changes when the block was reallocated, which invalidates recorded steps.
   int moves() const { return moves_; }
   std::uint64_t allocated_bytes() const { return block_bytes_ + images_bytes_; }
 
@@ -34,7 +35,7 @@ class DeviceFeed {
     std::size_t bytes = 0;
     std::unique_ptr<Moment> copied;
   };
-  /// Room for so many bytes in the next slot and in the block.
+  /// Makes room for `bytes` bytes in the next slot and in the block; returns the slot.
   std::byte* room(std::size_t bytes);
   void send(std::size_t bytes);
   void upload(const data::Dataset& dataset);

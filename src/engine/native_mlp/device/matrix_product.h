@@ -7,7 +7,8 @@
 
 namespace evener::engine::native_mlp {
 
-/// By the kernel that computes a perceptron's layer. Throws Error where the device can't be opened, and OutOfMemory.
+/// Makes a MatrixProduct by the kernel of a perceptron's layer. Throws Error where the device can't be opened, and
+/// OutOfMemory.
 std::unique_ptr<MatrixProduct> make_device_matrix_product(const MatrixOptions& options);
 
 }  // namespace evener::engine::native_mlp

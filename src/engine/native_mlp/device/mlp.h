@@ -1,4 +1,5 @@
-// A perceptron on an accelerator: its arrays there, and the launches that make up a step, a gradient or an evaluation.
+// A perceptron on an accelerator: its arrays in device memory, and the kernel launches of a step, a gradient or an
+// evaluation.
 #pragma once
 
 #include <memory>
@@ -22,27 +23,27 @@ struct DeviceBatch {
 
 class DeviceMlp {
  public:
-  /// `parameters` say where values lie in arrays (Layout::kColumnMajor). Throws OutOfMemory.
+  /// `parameters`: the layout of arrays (Layout::kColumnMajor). Throws OutOfMemory.
   DeviceMlp(Accelerator& accelerator, const std::vector<Dense>& layers, const Parameters& parameters,
             const TrainerOptions& options, const PixelScale& pixel_scale);
 
-  /// Places for results, of a step (Header::result) or of anything else.
+  /// Indices of results: those below kStepResults are for steps (Header::result), kOtherResult is for anything else.
   static constexpr int kStepResults = 64, kOtherResult = kStepResults;
 
-  /// Room for batches of so many samples. Throws OutOfMemory, naming how many would fit. Returns whether memory moved:
-  /// what was recorded before is void.
+  /// Makes room for batches of `samples` samples. Throws OutOfMemory, naming how many would fit. Returns whether memory
+  /// was reallocated, which invalidates recorded steps.
   bool grow(std::int64_t samples);
 
-  /// Forward and loss; the result goes where the header says, the classes found to predicted(). `purpose`: kLossOnly
-  /// (of an evaluation), kLossAndSlopes, kLossOfStep.
+  /// Forward pass and loss; the result goes to results() at Header::result, the predicted classes to predicted().
+  /// `purpose`: kLossOnly (in an evaluation), kLossAndSlopes or kLossOfStep.
   void forward(const DeviceBatch& batch, int purpose);
-  /// Backward to the lowest trained layer, after a forward with slopes. `mode`: kUpdateAtOnce (nothing happens where a
-  /// loss was not finite), kWriteGradient, kAddGradient. `on_layer` is called when a layer's work was given, last
-  /// first.
+  /// Backward pass down to the lowest trained layer, after a forward() with slopes. `mode`: kUpdateAtOnce (changes
+  /// nothing if a loss was not finite), kWriteGradient or kAddGradient. `on_layer` is called for each layer when its
+  /// work was enqueued, last layer first.
   void backward(const DeviceBatch& batch, int mode, const std::function<void(std::size_t layer)>& on_layer);
-  /// The update of trained parameters with the gradients as they stand, at the block's rate.
+  /// Updates the trained parameters with gradients(), at the learning rate in the block's header.
   void update(const DeviceMemory& block);
-  /// The average of the weights goes the block's share of the way to them.
+  /// Moves the average towards the weights, by the factor in the block's header.
   void follow(const DeviceMemory& block);
   void swap_average() { values_.swap(average_); }
 
@@ -79,8 +80,8 @@ class DeviceMlp {
   const TileShape tile_;
   Launchable kernels_;
   std::unique_ptr<DeviceMemory> values_, momentum_, average_, gradients_, results_, stopped_, scale_, shift_, parts_;
-  // For so many samples: what goes into each layer and what comes out of the last; derivatives by what goes into each
-  // layer's function.
+  // For capacity_ samples: the inputs of each layer and the outputs of the last; derivatives with respect to the inputs
+  // of each layer's activation function.
   std::int64_t capacity_ = 0;
   std::vector<std::unique_ptr<DeviceMemory>> x_, slopes_;
   std::unique_ptr<DeviceMemory> predicted_;

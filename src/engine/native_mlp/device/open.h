@@ -9,11 +9,12 @@
 
 namespace evener::engine::native_mlp {
 
-/// OpenCL's devices and NVIDIA's GPUs are.
+/// Whether this engine has an accelerator module for the kind: it has for OpenCL devices and NVIDIA GPUs.
 bool is_accelerator(DeviceKind kind);
-/// Why the module for such devices can't be used; "" if it can. Whether there is the device shows when it is opened.
+/// Why the module for such devices can't be used; "" if it can. Whether the device exists is only found out by opening
+/// it.
 std::string accelerator_refusal(Device device);
-/// Throws Error. Threads may call it at once.
+/// Opens the device. Thread-safe. Throws Error.
 std::unique_ptr<Accelerator> open_accelerator(Device device);
 
 }  // namespace evener::engine::native_mlp

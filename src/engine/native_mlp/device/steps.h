@@ -1,5 +1,5 @@
-// Training steps that nobody waits for: their results stay on the device and are fetched some at a time. Where the
-// device can record work, steps are replayed as one from some steps on.
+// Training steps that the host doesn't wait for: their results stay on the device and are fetched several at a time.
+// Where the device can record work, a step is recorded after some ordinary ones, and replayed as a whole from then on.
 #pragma once
 
 #include <chrono>
@@ -18,26 +18,26 @@ namespace evener::engine::native_mlp {
 
 class DeviceSteps {
  public:
-  /// `average`: the weights' average follows each step. `replay`: as TrainerOptions::step_graph.
+  /// `average`: each step updates the average of the weights. `replay`: as TrainerOptions::step_graph.
   DeviceSteps(Accelerator& accelerator, DeviceFeed& feed, DeviceMlp& mlp, bool average, bool replay);
 
-  /// Gives a step to the device. Reports steps before it, the last kMostUnread at most are left to come.
+  /// Enqueues a step on the device, and reports those earlier steps whose results have arrived.
   StepReport run(const data::Batch& batch, Header header);
-  /// Waits for the steps that were not reported.
+  /// Waits for the steps that were not reported yet, and reports them.
   StepReport settle();
-  /// The weights are others from here on: a loss that was not finite counts no more.
+  /// To be called when weights were loaded: steps go on, even if an earlier loss was not finite.
   void restart();
-  /// What was recorded is void: memory of the device has been exchanged.
+  /// Drops the recorded step, which refers to device memory that was reallocated.
   void forget();
 
-  /// Medians over the timed steps, in seconds.
+  /// The median times of a step's phases over the timed steps, in seconds.
   std::map<std::string, double> phases_s() const;
-  /// How steps were run; "" before the first.
+  /// A sentence about how steps were run; "" before the first.
   std::string note() const;
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Results on their way to the host, in places that follow each other.
+  /// Consecutive results on their way to the host.
   struct Fetch {
     std::size_t first = 0, count = 0;
     std::unique_ptr<Moment> landed;

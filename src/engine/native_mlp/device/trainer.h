@@ -14,8 +14,8 @@
 
 namespace evener::engine::native_mlp {
 
-/// Why this engine can't train the perceptron on such a device; "" if it can. Whether there is one shows when a trainer
-/// is made.
+/// Why this engine can't train the perceptron on such a device; "" if it can. Whether the device exists is only found
+/// out when a trainer is made.
 std::string why_not_on_device(const network::Network& network, const TrainerOptions& options);
 
 /// Weights, momentum and images stay on the device. Gradients go through the host only where somebody wants them:
@@ -54,7 +54,7 @@ class DeviceTrainer : public MlpTrainer, public ReportsDevice {
   DeviceMlp mlp_;
   DeviceFeed feed_;
   DeviceSteps steps_;
-  // Gradients in the device's layout, and a result: in memory that copies go on to while the host does something else.
+  // Gradients in the device's layout, and a result, in host memory that the device can copy to asynchronously.
   const std::unique_ptr<HostMemory> staging_, result_;
   const Array staged_;
   std::unique_ptr<Moment> result_landed_;

@@ -1,4 +1,4 @@
-// What makes the text of device/kernels.h OpenCL C.
+// The prelude that makes the source text of device/kernels.h OpenCL C.
 #pragma once
 
 namespace evener::engine::native_mlp {

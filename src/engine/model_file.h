@@ -41,8 +41,8 @@ struct ModelInput {
   /// The name of an output with one value per sample that tells two classes apart; it is replaced by two values, the
   /// probabilities or scores of the first and the second class. "" = none.
   std::string two_classes_of = {};
-  bool one_is_probability =
-      false;  // the value is a probability even where the graph computes it by something else than a sigmoid
+  /// The value is a probability even where the graph computes it by something else than a sigmoid.
+  bool one_is_probability = false;
 };
 
 /// A file's network, converted to our own description.

@@ -35,8 +35,8 @@ struct RunnerOptions {
   ImageValues values = ImageValues::kBytes;  // of the calls; the torch engine takes either
   std::filesystem::path cache = {};          // folder for compiled networks; empty = they are not kept
   bool times_layers = false;                 // enables Runner::layer_times, which makes calls slower
-  bool later_stage =
-      false;  // the network is a stage after the first: calls bring the outputs of the stage before (start_stage)
+  /// The network is a stage after the first: calls bring the outputs of the stage before (start_stage).
+  bool later_stage = false;
   TorchOptions torch = {};
 };
 

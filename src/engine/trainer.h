@@ -19,10 +19,10 @@ struct Capabilities;
 struct StepReport {
   Sums sums;               // over the `steps` reported steps, all with a finite loss
   std::int64_t steps = 0;  // reported steps
-  bool finite =
-      true;  // false: the loss of the step after these was not finite; that step and all later ones changed nothing
-  std::optional<std::uint32_t> culprit =
-      {};  // the sample with the loss that isn't finite, where the trainer knows each sample's loss
+  /// False: the loss of the step after these was not finite; that step and all later ones changed nothing.
+  bool finite = true;
+  /// The sample with the loss that isn't finite, where the trainer knows each sample's loss.
+  std::optional<std::uint32_t> culprit = {};
 };
 
 /// Not thread-safe: one thread drives it.

@@ -24,8 +24,8 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
   double momentum = 0;    // of SGD
   bool nesterov = false;  // SGD looks ahead along its momentum (torch.optim.SGD)
-  double weight_decay =
-      0;  // SGD: L2 term added to the gradient; AdamW: weights shrink by lr * this (torch.optim.AdamW)
+  /// SGD: L2 term added to the gradient; AdamW: weights shrink by lr * this (torch.optim.AdamW).
+  double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // of AdamW
   double clip_norm = 0;      // gradients are scaled down if their global norm exceeds this; 0 = never
   double average_decay = 0;  // decay of the exponential moving average of the weights; 0 = none is kept
@@ -71,8 +71,8 @@ struct NativeOptions {
 /// Which stage of a divided network a trainer computes (network/passes/cut.h); a whole network is one stage.
 struct StageOfNetwork {
   int number = 0, count = 1;
-  bool splits_backward =
-      false;  // gradients of weights are computed separately, after those that go to the stage before
+  /// Gradients of weights are computed separately, after those that go to the stage before.
+  bool splits_backward = false;
 
   bool is_first() const { return number == 0; }
   bool is_last() const { return number + 1 == count; }

@@ -55,7 +55,7 @@ std::string layer_refusal(const network::Network& network, const Layer& layer) {
   return follows_sums ? "" : std::string("is a ") + network::op_name(layer.op);
 }
 
-/// The side of the window of a linear layer: what was flattened before it.
+/// The side of a linear layer's window, which is that of the image flattened before it.
 std::int64_t window_of(const network::Network& network, const Layer& linear) {
   const Layer& before = network.layers()[index_of(linear.inputs.front())];
   return as<Flatten>(before) == nullptr ? 1 : network.layers()[index_of(before.inputs.front())].shape[1];
@@ -73,7 +73,7 @@ std::vector<float> values_of(const TensorMap& state, const std::string& name, co
   return {values.floats(), values.floats() + element_count(shape)};
 }
 
-/// (out, in, kernel, kernel) as kernels::ConvolveRow wants them.
+/// Reorders weights (out, in, kernel, kernel) for kernels::ConvolveRow.
 std::vector<float> in_blocks(const std::vector<float>& weight, std::int64_t out, std::int64_t each) {
   const std::int64_t block = kernels::filter_block(out);
   std::vector<float> blocks;
@@ -89,14 +89,14 @@ std::vector<float> in_blocks(const std::vector<float>& weight, std::int64_t out,
 
 }  // namespace
 
-/// The images, or what a layer makes of a stage before it, of which the last rows are kept.
+/// The images, or the result of a layer, of which only the last rows are kept.
 struct WindowNetwork::Stage {
   int from = -1;  // stage; -1: the images themselves
   bool is_pool = false;
   std::int64_t channels = 0, kernel = 1;
   std::vector<float> weight, bias, slope = {};  // of a convolution
   std::vector<int> readers = {};                // stages
-  int output = -1;                              // its index, if it is one
+  int output = -1;                              // index of the output that it is; -1: none
   std::int64_t kept = 1;                        // rows, as many as a reader's window has
 
   // For the images' size:
@@ -177,7 +177,7 @@ void WindowNetwork::set_size(const WindowImages& images) {
   for (Stage& stage : stages_) {
     const auto extent = [&](std::int64_t in) {
       const std::int64_t places = in - stage.kernel + 1;
-      // A pool's window that begins inside the image counts.
+      // Pools have ceil_mode: a window counts if it begins inside the image.
       if (stage.is_pool) return in == 0 || places < 0 ? std::int64_t{0} : places / 2 + 1;
       return std::max<std::int64_t>(places, 0);
     };
@@ -229,7 +229,7 @@ void WindowNetwork::make_row(Stage& stage) {
   ++stage.done;
 }
 
-/// Rows of the stages behind one that has a new row.
+/// Makes the rows of later stages that a new row of `stage` allows.
 void WindowNetwork::hand_on(int stage) {
   for (const int reader : stages_[index_of(stage)].readers) {
     while (can_go_on(stages_[index_of(reader)])) {

@@ -36,10 +36,10 @@ struct TrainingMemory {
   std::int64_t gradient_bytes = 0;
   std::int64_t buffer_bytes = 0;      // running statistics
   std::int64_t per_sample_bytes = 0;  // activations kept for the backward pass, and the widest layer's gradients
-  std::int64_t widest_bytes =
-      0;  // the widest layer's gradients alone, which exist only while a sample's pass is computed
-  std::int64_t largest_weight_bytes =
-      0;  // of one layer: its gradient exists beside the sum of earlier ones before it is added to it
+  /// The widest layer's gradients alone, which exist only while a sample's pass is computed.
+  std::int64_t widest_bytes = 0;
+  /// Of one layer: its gradient exists beside the sum of earlier ones before it is added to it.
+  std::int64_t largest_weight_bytes = 0;
 
   /// Bytes of one sample whose activations have `bits` bits (activation_bits); weights and gradients stay float32.
   /// Never 0, so that it may be divided by.

@@ -141,8 +141,8 @@ struct Layer {
   Op op;
   std::vector<int> inputs;  // indices of earlier layers
   Shape shape;              // of the output
-  int number =
-      0;  // its index in the network; in a stage, that in the whole network. Keys random choices such as dropout
+  /// Its index in the network; in a stage, that in the whole network. Keys random choices such as dropout.
+  int number = 0;
 };
 
 enum class Init {

@@ -23,8 +23,8 @@ struct Bytes {
 struct StepOptions {
   int bits = 32;    // of a layer's values (activation_bits)
   int threads = 1;  // that convolutions divide their work among
-  bool adds_up =
-      false;  // whether gradients of an earlier part of the batch exist already, to which this part's are added
+  /// Whether gradients of an earlier part of the batch exist already, to which this part's are added.
+  bool adds_up = false;
 };
 
 /// The memory of a training step's tensors where the torch engine computes on CPUs, without weights and the optimiser's

@@ -1,4 +1,4 @@
-// The module's door: the factory function that base/module.h looks for, and the group of hosts behind it.
+// The module's entry, which base/module.h looks for, and the group of hosts that it connects.
 #include <mpi.h>
 
 #include <csignal>
@@ -16,7 +16,7 @@
 namespace evener::comm::mpi {
 namespace {
 
-/// All communicators are made here, in one order on all hosts: MPI asks for that.
+/// The group of hosts. It makes all communicators at once, in the same order on all hosts, as MPI requires.
 class MpiGroup : public HostGroup {
  public:
   explicit MpiGroup(int channels) {
@@ -62,7 +62,7 @@ class MpiConnector : public HostConnector {
  public:
   std::unique_ptr<HostGroup> connect(int channels) override {
     const HostPosition told = host_position();
-    std::signal(SIGPIPE, SIG_IGN);  // a connection whose other end is gone is an error, not our end
+    std::signal(SIGPIPE, SIG_IGN);  // writing to a lost connection becomes an error instead of ending this process
     int threads = MPI_THREAD_SINGLE;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
     if (threads < MPI_THREAD_MULTIPLE) {

@@ -98,7 +98,7 @@ template <class L>
   return a > b ? a : b;
 }
 
-/// The maximum of each window, for one image; `row` has the maxima over the window's rows.
+/// The maximum of each window, for one image; row.scratch has the maxima over the window's rows.
 void pool_columns(const PoolRow& row, float* out) {
   for (std::int64_t x = 0; x < row.columns; x += kWidestLanes) {
     WidestFloat most = every_second<WidestLanes>(row.scratch + 2 * x);

@@ -1,4 +1,4 @@
-// The module's door: the factory function that base/module.h looks for, and the Engine behind it.
+// The module's entry, which base/module.h looks for, and the Engine that it creates.
 #include <string>
 
 #include "base/module_entry.h"

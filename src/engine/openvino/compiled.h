@@ -24,8 +24,8 @@ std::string device_refusal(Device device);
 struct Feeding {
   ModelInput input;
   std::vector<std::string> outputs;  // names, in the order of the graph's results
-  std::vector<LinearMap> meanings =
-      {};  // maps from an output's whole numbers to values, one per output; empty = outputs are values already
+  /// Maps from an output's whole numbers to values, one per output; empty = outputs are values already.
+  std::vector<LinearMap> meanings = {};
 };
 
 /// Adds preprocessing of images to the front of `graph`, compiles it with `count` streams, and returns a runner for

@@ -13,12 +13,12 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Parts begin where a GPU reads at its best.
+/// The alignment of parts, at which GPUs read fastest.
 constexpr std::int64_t kAlignment = 256;
 /// Rows of BatchTensors::moves and colours.
 constexpr std::int64_t kMoveNumbers = 3, kColourNumbers = 4;
 
-/// Writes the numbers of one image, each into a row of its own.
+/// Writes the numbers of one image into a column, each into a row of its own.
 template <class Number, std::size_t kNumbers>
 void put_column(at::Tensor& rows, std::size_t column, const std::array<Number, kNumbers>& numbers) {
   const auto columns = static_cast<std::size_t>(rows.size(1));
@@ -31,7 +31,7 @@ void fill_changes(BatchTensors& parts, const data::ImageChanges& changes, const 
                   std::size_t first) {
   for (std::size_t i = 0; i < changes.moves.size(); ++i) {
     const auto& [right, down, is_mirrored] = changes.moves[i];
-    // Mirrored last, so that it comes first on the way back.
+    // Images are moved and then mirrored, so the way back is mirrored first.
     const std::array<std::int64_t, kMoveNumbers> back = {-down, is_mirrored ? -1 : 1,
                                                          (is_mirrored ? shape.width - 1 : 0) - right};
     put_column(parts.moves, first + i, back);
@@ -42,7 +42,7 @@ void fill_changes(BatchTensors& parts, const data::ImageChanges& changes, const 
   }
 }
 
-/// Which of its images a device takes for a batch, and what becomes of them.
+/// Writes the indices of a batch's images in the device's data, and how augmentation changes them.
 void fill_sources(BatchTensors& parts, const data::Batch& batch) {
   auto* const samples = parts.samples.mutable_data_ptr<std::int64_t>();
   std::ranges::copy(batch.partners, std::ranges::copy(batch.samples, samples).out);

@@ -26,10 +26,10 @@ bool clamps(Clamp clamp) {
 
 struct Statistics {
   std::vector<float> mean, inverse_deviation;
-  double count = 0;  // of values per channel behind them
+  double count = 0;  // of values per channel that they were computed from
 };
 
-/// Mean and 1 / sqrt(biased variance + epsilon) of each channel; updates the running statistics.
+/// Computes the mean and 1 / sqrt(biased variance + epsilon) of each channel, and updates the running statistics.
 template <class T>
 Statistics batch_statistics(const at::Tensor& x, const BatchNormTensors& tensors, const BatchNormOptions& options) {
   const Rows<T> in(x);
@@ -101,7 +101,7 @@ at::Tensor normalized(const at::Tensor& x, const at::Tensor& residual, const Aff
   return y;
 }
 
-/// `of` from row `begin` on.
+/// `of`, from row `begin` on.
 template <class T>
 kernels::NormBackward<T> rows_from(kernels::NormBackward<T> of, std::int64_t begin, std::int64_t end) {
   const std::int64_t at = begin * of.channels;
@@ -112,7 +112,7 @@ kernels::NormBackward<T> rows_from(kernels::NormBackward<T> of, std::int64_t beg
   return of;
 }
 
-/// What the backward pass needs of the forward pass that isn't a tensor.
+/// Saved for the backward pass, besides tensors.
 struct BatchNormOrigin : torch::CustomClassHolder {
   BatchNormOrigin(Clamp c, bool r, double n, const Replicas* others)
       : clamp(c), residual(r), count(n), replicas(others) {}
@@ -155,7 +155,7 @@ BatchNormGradients gradients_of(const Saved& saved, const at::Tensor& dy) {
                                       passed != nullptr ? passed + begin * in.channels : nullptr, first, second,
                                       scratch);
       });
-  if (passed != nullptr) {  // what the clamp let pass has been written: no need to find out again
+  if (passed != nullptr) {  // dy after the clamp was stored: no need to compute it again
     backward.dy = passed;
     backward.y = nullptr;
     backward.clamp = kNoClamp;
@@ -188,7 +188,7 @@ BatchNormGradients gradients_of(const Saved& saved, const at::Tensor& dy) {
   return gradients;
 }
 
-/// Plain vectors travel in the context's saved data as tensors.
+/// The context's saved data holds no plain vectors, so they are stored as tensors.
 at::Tensor tensor_of(const std::vector<float>& values) {
   return at::tensor(values, at::kFloat);
 }

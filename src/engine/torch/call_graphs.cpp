@@ -9,9 +9,9 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Shapes that are kept, each with the memory of its activations.
+/// Number of shapes whose graphs are kept, each with the memory of its activations.
 constexpr std::size_t kMostShapes = 4;
-/// Calls of a shape that make what later ones reuse: memory, the choice of algorithms.
+/// Calls of a shape before its graph is captured: they allocate memory and choose algorithms.
 constexpr int kWarmUpCalls = 2;
 
 }  // namespace
@@ -47,17 +47,18 @@ CallGraphs::Entry& CallGraphs::entry_of(const at::Tensor& images) {
 
 void CallGraphs::drop_oldest() {
   if (entries_.back().graph) {
-    Moment through(streams_);  // with what it may be replaying yet
+    Moment through(streams_);  // passed when replays that may be under way have ended
     through.record(streams_.compute());
     through.wait();
   }
   entries_.pop_back();
 }
 
-/// The call itself is not done by this. Where one can't be captured, calls go on one kernel at a time.
+/// Captures a call without doing it. If that fails, calls go on kernel by kernel.
 void CallGraphs::capture(Entry& entry, const at::Tensor& images) {
   entry.images = at::empty_like(images);
-  // The graph has memory of its own, and can't ask for any while it is captured: what eager calls kept has to go.
+  // A graph has memory of its own, but cached memory of eager calls can't be released during a capture: it is released
+  // before.
   release_memory(streams_.device());
   auto graph = make_graph_();
   try {

@@ -18,8 +18,9 @@ Moments moments_here(const ChannelSums& sums, const std::vector<float>& pivot, d
   return moments;
 }
 
-/// Every replica has another pivot, so sums of x and x^2 themselves are exchanged. In double they lose the square of
-/// mean / deviation of 16 digits: of float32's 7 digits all are left up to a mean of 10^4 deviations.
+/// Each replica has its own pivot, so sums of x and x^2 without a pivot are exchanged. In double, of 16 digits, the
+/// variance loses as many as (mean / deviation)^2 has: all of float32's 7 digits are left up to a mean of 10^4
+/// deviations.
 Moments moments_everywhere(const ChannelSums& sums, const std::vector<float>& pivot, double rows,
                            const Replicas& replicas) {
   const std::size_t channels = pivot.size();

@@ -17,10 +17,10 @@ class DeviceExchange;
 /// How batch normalisation sums over all replicas.
 struct Replicas {
   std::function<void(std::span<double>)> sum;  // TrainerOptions::sum_over_replicas
-  bool absent =
-      false;  // this replica has no samples: it computes on a placeholder whose contribution to every sum is zero
-  DeviceExchange* on_device =
-      nullptr;               // used instead of `sum` where devices exchange values directly; null: they don't
+  /// This replica has no samples: it computes on a placeholder whose contribution to every sum is zero.
+  bool absent = false;
+  /// Used instead of `sum` where devices exchange values directly; null: they don't.
+  DeviceExchange* on_device = nullptr;
   std::int64_t samples = 0;  // of the whole batch, with on_device; 0 = not known
 };
 

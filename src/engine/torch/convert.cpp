@@ -55,7 +55,7 @@ DType host_type(at::ScalarType type) {
   }
 }
 
-/// One image, planar bytes to planar floats.
+/// Normalises one image from planar bytes to planar floats.
 void normalize_planar(const std::uint8_t* in, float* out, std::int64_t plane, const PixelScale& map) {
   for (std::size_t c = 0; c < map.scale.size(); ++c) {
     const float scale = map.scale[c], shift = map.shift[c];
@@ -65,7 +65,7 @@ void normalize_planar(const std::uint8_t* in, float* out, std::int64_t plane, co
   }
 }
 
-/// One image, planar bytes to interleaved floats.
+/// Normalises one image from planar bytes to interleaved floats.
 void normalize_interleaved(const std::uint8_t* in, float* out, std::int64_t plane, const PixelScale& map) {
   const std::size_t channels = map.scale.size();
   for (std::size_t c = 0; c < channels; ++c) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kIgnoreNone = -100;
 
-/// The loss of mixed images is that against both of their classes, each by its part of the image.
+/// The loss of a mixed image is the mean of the losses against both of its classes, weighted by their shares of the
+/// image.
 at::Tensor term_sum(const network::CrossEntropy& op, const at::Tensor& scores, const TargetTensors& targets,
                     bool training) {
   const double smoothing = training ? op.label_smoothing : 0;
@@ -25,7 +26,7 @@ at::Tensor term_sum(const network::CrossEntropy& op, const at::Tensor& scores, c
   return (of_first * targets.label_weights + of_second * second_part).sum();
 }
 
-/// The target of mixed images has a part of each of their classes.
+/// The target of a mixed image has each class's share of the image instead of a one.
 at::Tensor term_sum(const network::MeanSquaredError& /*op*/, const at::Tensor& scores, const TargetTensors& targets,
                     bool /*training*/) {
   at::Tensor target = at::one_hot(targets.labels, scores.size(1));

@@ -16,7 +16,7 @@ DepthwiseShape shape_of(const at::Tensor& x, std::int64_t kernel, std::int64_t s
   return {x.size(0), x.size(1), x.size(2), x.size(3), extent(x.size(2)), extent(x.size(3)), kernel, stride, padding};
 }
 
-/// (C, 1, K, K) -> (K * K, C), where a vector of channels lies together.
+/// Reorders weights: (C, 1, K, K) -> (K * K, C), so that channels are contiguous.
 at::Tensor taps_of(const at::Tensor& weight) {
   return weight.detach().reshape({weight.size(0), -1}).t().contiguous();
 }
@@ -39,8 +39,8 @@ struct DepthwiseGradients {
   at::Tensor x, weight;
 };
 
-/// Both gradients in one walk over the rows, some at a time, so that what the first read is still in the cache for the
-/// second.
+/// Computes both gradients in one walk over blocks of rows, so that rows read for the first gradient are still in the
+/// cache for the second.
 template <class T>
 DepthwiseGradients gradients_of(const DepthwiseShape& s, const at::Tensor& x, const at::Tensor& dy,
                                 const at::Tensor& taps) {

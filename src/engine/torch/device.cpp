@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kCudaModule = "torch_cuda";
 
-/// Images that memory of so many bytes may have room for.
+/// Estimates how many images fit into `bytes` bytes of memory.
 std::int64_t predicted_images(const network::Network& network, const TrainerOptions& options, std::uint64_t bytes) {
   const auto memory = network::training_memory(network);
   const std::int64_t per_sample = memory.sample_bytes(activation_bits(options.precision));
@@ -46,10 +46,11 @@ std::string device_refusal(Device device) {
 void set_up_cuda(Precision precision, bool search, bool deterministic) {
   auto& context = at::globalContext();
   context.setDeterministicCuDNN(deterministic);
-  // Of an operator that has no such way LibTorch warns by its name.
+  // For an operator without a deterministic algorithm LibTorch prints a warning with its name.
   context.setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
   context.setDeterministicFillUninitializedMemory(false);
-  // cuBLAS reads it when it is first used: several workspaces of one size, of which each stream has its own.
+  // cuBLAS reads this variable when it is first used: a workspace of its own for each stream makes products
+  // deterministic.
   if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   context.setAllowTF32CuBLAS(precision == Precision::kTf32);
   context.setAllowTF32CuDNN(precision == Precision::kTf32);
@@ -95,7 +96,7 @@ std::string out_of_memory_text(const network::Network& network, const TrainerOpt
   if (images == 0) return text + "use a smaller --batch";
   if (device.is_cpu()) return text + "use a smaller --batch";
   const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
-  // The prediction knows nothing of workspaces, so it can't be believed where the device has just said no.
+  // The estimate doesn't include workspaces, so it may exceed the batch that has just failed: offer less than that.
   const std::int64_t fits = std::min(predicted_images(network, options, total), images * 3 / 4);
   if (fits < 1) return text + "the device is too small for this model: use a smaller --size or a smaller model";
   return text + "the largest that fits is about " + std::to_string(fits) + " (predicted); --batch max finds it out";

@@ -14,7 +14,7 @@ std::vector<std::size_t> sizes_of(const std::vector<at::Tensor>& parameters) {
   return sizes;
 }
 
-/// The gradient's memory has its values one after the other, in whatever order: that of every replica.
+/// The gradient's memory as a vector. The order of values in it doesn't matter, since it is the same on every replica.
 DeviceValues values_of(const at::Tensor& parameter) {
   at::Tensor& gradient = parameter.mutable_grad();
   if (!gradient.defined()) gradient = at::zeros_like(parameter.detach());

@@ -22,15 +22,15 @@ Feed::Feed(const Streams& streams, std::unique_ptr<const ResidentImages> residen
   for (std::size_t i = 0; i < kSlots; ++i) slots_.emplace_back(streams);
 }
 
-/// Nothing is to be done where the slot had a batch of the same kind before.
+/// Allocates the slot's blocks for a layout. Does nothing if the slot's last batch had the same layout.
 void Feed::make_room(Slot& slot, BatchLayout layout) {
   if (slot.layout == layout) return;
-  slot.used.wait();  // the old block may be read yet
-  slot.layout = {};  // of no batch, should there be no memory for the new one
+  slot.used.wait();  // the old block may still be read
+  slot.layout = {};  // so that it has no layout if allocating throws
   const std::int64_t bytes = layout.bytes();
   slot.host = at::empty({bytes}, host_bytes(streams_));
   slot.device = at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(streams_.device()));
-  slot.used.record(streams_.compute());  // whoever had this memory before was of the compute stream
+  slot.used.record(streams_.compute());  // the block's former user worked on the compute stream
   slot.host_batch = layout.parts_of(slot.host);
   slot.batch = layout.parts_of(slot.device);
   slot.layout = std::move(layout);
@@ -41,7 +41,7 @@ Feed::Slot& Feed::put(const data::Batch& batch, bool training, double learning_r
   static const std::vector<DropoutLayer> none;
   const auto& dropout = training ? dropout_ : none;
   Slot& slot = slots_[next_++ % slots_.size()];
-  slot.copied.wait();  // of the batch that was here before: its host memory is about to be written
+  slot.copied.wait();  // the slot's last batch must have been copied before its host memory is overwritten
   const std::size_t anchors = matcher_ != nullptr ? matcher_->anchors() : 0;
   make_room(slot, BatchLayout(batch, !resident_, dropout, anchors));
   slot.count = fill(slot.host_batch, batch, learning_rate, weight, seed_, dropout, matcher_);

@@ -15,7 +15,7 @@ bool has(const network::Network& network) {
                      [](const auto& layer) { return std::holds_alternative<Op>(layer.op); });
 }
 
-/// Of convolutions and matrix products.
+/// The number type of convolutions and matrix products.
 at::ScalarType compute_type(const TrainerOptions& options) {
   switch (computed_precision(options.precision, options.device.kind)) {
     case Precision::kFp32:
@@ -29,9 +29,9 @@ at::ScalarType compute_type(const TrainerOptions& options) {
   return at::kFloat;
 }
 
-/// Of images, activations and convolution weights on the trainer's device.
+/// The memory format of images, activations and convolution weights on the trainer's device.
 at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options) {
-  // Tensor cores want the channels of a pixel together; cuDNN's float32 convolutions want planes.
+  // Tensor cores are fastest with channels last; cuDNN's float32 convolutions with channels first.
   const bool planes = options.device.kind == DeviceKind::kCuda && options.torch.layout == MemoryLayout::kAuto &&
                       options.precision == Precision::kFp32;
   return planes ? at::MemoryFormat::Contiguous : host_memory_format(network, options);
@@ -45,7 +45,7 @@ bool is_synchronised(const network::Network& network, const TrainerOptions& opti
 
 at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options) {
   if (options.torch.layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
-  // Only our own batch-norm, which is for channels-last, knows of other replicas.
+  // On the CPU only our own batch-norm can synchronise replicas, and it needs channels last.
   const bool last = has<network::Conv2d>(network) || is_synchronised(network, options);
   return last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }

@@ -40,19 +40,19 @@ at::Tensor make_tensor(const network::Parameter& parameter, const GraphOptions& 
   return tensor;
 }
 
-/// The first of a layer's tensors, quantised by the last where the layer says so.
+/// A layer's weight (its first tensor), fake-quantised with the scale (its last tensor) if the layer has `bits`.
 at::Tensor weight_of(const std::vector<at::Tensor>& tensors, int bits) {
   return bits == 0 ? tensors.front() : fake_quantize_weights(tensors.front(), tensors.back(), bits);
 }
 
-/// A layer's weight, and bias if it has one, for gradients that are left for later; null where weights are quantised.
+/// A layer's weight, and bias if it has one, as LaterParameters; null where weights are quantised.
 template <class Op>
 LaterParametersPtr later_parameters(LaterGradients* later, const std::vector<at::Tensor>& tensors, const Op& op) {
   if (op.weight_bits != 0) return {};
   return LaterParameters::of(later, {tensors.begin(), tensors.begin() + (op.bias ? 2 : 1)});
 }
 
-/// The activation that a step ends with.
+/// The activation at the end of a step, if any.
 std::optional<ActivationKind> activation_of(const network::Network& network, const Step& step) {
   if (step.activation < 0) return std::nullopt;
   const auto& layer = network.layers()[static_cast<std::size_t>(step.activation)];
@@ -97,7 +97,7 @@ std::vector<at::Tensor> Graph::forward_outputs(std::vector<at::Tensor> inputs, b
   if (watch) watch(nullptr, outputs[0]);
   const Pass pass{training, masks, replicas, later};
   for (const Step& step : steps_) {
-    if (step.inputs.empty()) continue;  // it came from outside
+    if (step.inputs.empty()) continue;  // an input of the network
     outputs[static_cast<std::size_t>(step.output)] = run(step, outputs, pass);
     if (watch) watch(&step, outputs[static_cast<std::size_t>(step.output)]);
     for (const int dead : step.dead) outputs[static_cast<std::size_t>(dead)].reset();
@@ -158,7 +158,7 @@ void Graph::prepare(std::int64_t batch) {
 
 std::map<std::string, int> Graph::executed() const {
   std::map<std::string, int> counts;
-  // Nothing was computed yet that would tell.
+  // Before the first forward pass the methods aren't known yet.
   const bool unknown = prepared_.empty() && largest_batch_ == 0;
   if (!options_.own_kernels || unknown) return counts;
   for (const Step& step : steps_) {

@@ -23,11 +23,11 @@ struct GraphOptions {
   at::Device device{at::kCPU};
   at::ScalarType compute = at::kFloat;  // of convolutions and matrix products; parameters stay float32
   at::MemoryFormat format = at::MemoryFormat::Contiguous;  // of images, activations and convolution weights
-  bool own_kernels =
-      false;  // batch normalisation and depthwise convolutions use our own kernels: channels-last on the CPU
+  /// Batch normalisation and depthwise convolutions use our own kernels: channels-last on the CPU.
+  bool own_kernels = false;
   ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions where own_kernels
-  bool inference =
-      false;  // with own_kernels: convolutions are fused with the layers that follow them; see Graph::prepare
+  /// With own_kernels: convolutions are fused with the layers that follow them; see Graph::prepare.
+  bool inference = false;
 };
 
 class Graph {

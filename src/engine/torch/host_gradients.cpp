@@ -26,7 +26,7 @@ void HostGradients::fetch(std::size_t index, const at::Tensor& gradient) {
   computed_[index].hold_back(streams_.copy());
   const WorkingIn copying(streams_.copy());
   host.copy_(ordered, /*non_blocking=*/true);
-  if (streams_.asynchronous()) ordered.record_stream(*streams_.copy());  // its memory is not free before
+  if (streams_.asynchronous()) ordered.record_stream(*streams_.copy());  // keeps its memory until the copy has ended
   landed_[index].record(streams_.copy());
 }
 
@@ -38,7 +38,7 @@ std::span<float> HostGradients::wait(std::size_t index) {
 }
 
 void HostGradients::give_back(std::size_t index, at::Tensor& gradient) {
-  // First over the bus as it lies, then into the order of the device.
+  // The copy over the bus keeps the host's order; the device reorders it.
   gradient.copy_(tensors_.at(index).to(gradient.device(), /*non_blocking=*/true));
 }
 

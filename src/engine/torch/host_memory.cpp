@@ -14,13 +14,13 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Of a cache line, and of the widest vectors.
+/// The size of a cache line and of the widest vectors.
 constexpr std::size_t kAlignment = 64;
 
-/// Malloc takes no more, and sums with it stay whole.
+/// The largest block: malloc refuses larger ones, and additions to a size can't overflow.
 constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() - 2 * kAlignment;
 
-/// Lies before each block.
+/// The header before each block.
 struct Head {
   void* memory;  // as malloc gave it
   std::int64_t bytes;
@@ -66,7 +66,7 @@ class HostAllocator : public c10::Allocator {
 }  // namespace
 
 void use_host_memory() {
-  // Never ended: tensors outlive all else.
+  // Never destroyed: tensors may be freed after all other objects.
   static HostAllocator* const allocator = new HostAllocator;
   c10::SetCPUAllocator(allocator, /*priority=*/1);
 }

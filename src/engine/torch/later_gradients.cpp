@@ -16,7 +16,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The parameters in the type that a layer computes in; no bias is an undefined tensor.
+/// The parameters, cast to the type that a layer computes in; a missing bias is an undefined tensor.
 struct Cast {
   at::Tensor weight, bias;
 };
@@ -26,7 +26,7 @@ Cast cast_to(at::ScalarType type, const LaterParameters& parameters) {
           parameters.size() > 1 ? parameters.parameter(1).detach().to(type) : at::Tensor()};
 }
 
-/// Parameters are float32.
+/// Casts gradients to float32, the type of parameters.
 std::vector<at::Tensor> widened(std::initializer_list<at::Tensor> gradients) {
   std::vector<at::Tensor> wide;
   for (const at::Tensor& gradient : gradients) {
@@ -35,7 +35,7 @@ std::vector<at::Tensor> widened(std::initializer_list<at::Tensor> gradients) {
   return wide;
 }
 
-/// What backward passes of both functions begin with.
+/// The saved tensors that both backward passes begin with.
 struct Saved {
   explicit Saved(AutogradContext* ctx)
       : x(ctx->get_saved_variables()[0].detach()),

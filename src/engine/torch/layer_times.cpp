@@ -47,13 +47,13 @@ void LayerClock::take(const Step* step, const at::Tensor& output) {
   }
   times_.push_back(std::move(time));
   lap(times_.size() - 1, false);
-  // A layer that hands on what it was given has no gradient of its own.
+  // A layer that returns its input has no gradient node of its own.
   if (!output.requires_grad() || !watched_.insert(output.grad_fn().get()).second) return;
   times_.back().backward_s = 0;
   output.register_hook([this, index = times_.size() - 1](const at::Tensor&) { gradient_came(index); });
 }
 
-/// The layers from the step's first to its last one, of which each reads the one before it.
+/// Names of the step's layers, from the first to the last, each of which reads the one before.
 std::vector<std::string> LayerClock::names_of(const Step& step) const {
   std::vector<std::string> names;
   for (int index = step.output; index != step.layer;) {

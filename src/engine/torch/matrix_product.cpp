@@ -52,7 +52,7 @@ class TorchMatrixProduct : public MatrixProduct {
     const c10::NoGradGuard no_grad;
     const WorkingIn working(streams_.compute());
     return with_matrix_errors(options_, [&] {
-      // Nobody writes through the first two.
+      // The const_casts are harmless: the first two are only read.
       const at::Tensor left = as_computed(view(const_cast<float*>(a.data())));
       const at::Tensor right = as_computed(view(const_cast<float*>(b.data())));
       at::Tensor product = view(c.data());
@@ -98,7 +98,7 @@ class TorchMatrixProduct : public MatrixProduct {
     return times;
   }
 
-  /// By the device's own clock; this thread waits for it.
+  /// Seconds of `work` by the device's own clock; waits for the device.
   template <class Work>
   double seconds_of(Phase phase, const Work& work) {
     const PhaseMark mark(phase);
@@ -113,7 +113,7 @@ class TorchMatrixProduct : public MatrixProduct {
   const MatrixOptions options_;
   Streams streams_;
   const at::ScalarType type_;
-  at::Tensor a_, b_, c_;  // on a device that has memory of its own; on the CPU the product in bfloat16 alone
+  at::Tensor a_, b_, c_;  // the matrices in device memory; on the CPU only the product in bfloat16 is used
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The module's door: the factory function that base/module.h looks for, and the Engine behind it.
+// The module's entry, which base/module.h looks for, and the Engine that it creates.
 #include <torch/csrc/api/include/torch/version.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// What `make` returns, or its error as ours.
+/// Calls `make` and returns its result; LibTorch's exceptions become ours.
 template <class Make>
 auto made(const char* what, Device device, const Make& make) {
   try {
@@ -32,9 +32,9 @@ auto made(const char* what, Device device, const Make& make) {
 
 class TorchEngine : public Engine {
  public:
-  /// LibTorch finds no CUDA in a process in which it computed on the CPU before its CUDA libraries were opened. Where
-  /// there may be a GPU, they are opened before anything computes; a process that can't use them has its refusal when a
-  /// GPU is asked for.
+  /// Where there may be a GPU, opens LibTorch's CUDA libraries before anything computes: LibTorch doesn't find CUDA in
+  /// a process in which it has computed on the CPU before these libraries were opened. Failing to open them is no error
+  /// here; it is reported when a GPU is asked for.
   TorchEngine() {
     use_host_memory();
     if (shows_nvidia_driver()) device_refusal({DeviceKind::kCuda, 0});

@@ -8,11 +8,11 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Extents beyond this are clipped before their exponential is taken, as torchvision's BoxCoder does.
+/// Logarithms of extents above this are clipped before their exponential is taken, as in torchvision's BoxCoder.
 const double kLargestExtent = std::log(1000.0 / 16);
 
-/// The corners of boxes that lie at these offsets, in units of their anchors' extents, from their anchors' centres: no
-/// overlap of two boxes depends on what those are.
+/// The corners of the boxes at these offsets, relative to their anchors' centres and in units of their anchors'
+/// extents. Overlaps of boxes of one anchor don't depend on the anchor, so it isn't needed.
 struct Corners {
   explicit Corners(const at::Tensor& offsets) {
     const at::Tensor centre = offsets.slice(-1, 0, 2) / kCentreFactor;
@@ -44,7 +44,7 @@ at::Tensor box_losses(network::BoxLoss kind, const at::Tensor& found, const at::
   return at::smooth_l1_loss(found, wanted, at::Reduction::None, /*beta=*/1).sum(-1);
 }
 
-/// Which anchors of the background count: of each image the `wanted` (N, 1) ones with the largest losses.
+/// The hard negatives: marks, for each image, the `wanted` (N, 1) background anchors with the largest losses.
 at::Tensor hardest(const at::Tensor& losses, const at::Tensor& background, const at::Tensor& wanted) {
   const at::Tensor of_background =
       losses.masked_fill(background.logical_not(), -std::numeric_limits<float>::infinity());
@@ -59,7 +59,8 @@ at::Tensor hardest(const at::Tensor& losses, const at::Tensor& background, const
 MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes, const at::Tensor& scores,
                             const AnchorTargets& targets) {
   const at::Tensor matched = targets.classes.gt(0);
-  // What isn't matched is set to what is wanted, so that it has neither a loss nor a gradient, whatever it says.
+  // Predictions of unmatched anchors are replaced by their targets, so that they have neither a loss nor a gradient,
+  // even if they are NaN.
   const at::Tensor found = at::where(matched.unsqueeze(-1), boxes, targets.offsets);
   const at::Tensor losses =
       at::cross_entropy_loss(scores.flatten(0, 1), targets.classes.flatten(), {}, at::Reduction::None, kIgnored)

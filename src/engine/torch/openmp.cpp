@@ -1,7 +1,8 @@
-// The entry points of libgomp that LibTorch calls, on teams of our own. The loader finds these before libgomp's, since
-// this module is what LibTorch is opened for, so that its kernels, oneDNN's and MKL's, and those of this module share
-// one team per calling thread. libgomp divides work the same way; the difference is how its threads wait
-// (base/directed_yield.h). Critical sections and atomics, which know no team, stay libgomp's.
+// Replaces the entry points of libgomp that LibTorch calls, using teams of our own. The dynamic loader finds these
+// before libgomp's, since LibTorch is loaded as a dependency of this module. So the kernels of LibTorch, oneDNN, MKL
+// and this module share one team per calling thread. Work is divided as libgomp divides it; only the way in which
+// threads wait differs (base/directed_yield.h). Critical sections and atomics, which don't depend on a team, stay
+// libgomp's.
 //
 // The interface: https://gcc.gnu.org/onlinedocs/libgomp/The-libgomp-ABI.html
 #include <sched.h>
@@ -38,23 +39,24 @@ std::unique_ptr<Team>& team_of_thread() {
   return team;
 }
 
-/// This thread's team; one that a forked child has inherited is left alone, as its workers are not there.
+/// This thread's team. A team that a forked child has inherited is abandoned for a new one, as its workers don't exist
+/// in the child.
 Team& live_team() {
   std::unique_ptr<Team>& team = team_of_thread();
-  [[maybe_unused]] thread_local Team* inherited = nullptr;  // still reachable, for who looks for leaks
+  [[maybe_unused]] thread_local Team* inherited = nullptr;  // keeps it reachable, lest leak checkers report it
   if (team != nullptr && !team->is_alive()) inherited = team.release();
   if (team == nullptr) team = std::make_unique<Team>();
   return *team;
 }
 
-/// Workers that are wanted no more would still watch over this thread: where it waits for a CPU they move it to theirs,
-/// also when it has been bound to another one since.
+/// Ends a team with more than `threads` threads. Surplus workers would go on waiting for this thread, and give it their
+/// CPU whenever it has lost its own, even after it was pinned to another one.
 void end_team_of_more_than(int threads) {
   if (position().region != nullptr || team_of_thread() == nullptr) return;
   if (live_team().size() > threads) team_of_thread().reset();
 }
 
-/// In a region of one thread, which may lie in another region.
+/// Runs a region with one thread, which may be nested in another region.
 void run_alone(Region& region) {
   Position& here = position();
   const Position before = here;

@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kSteps = "optimizer.steps";
 constexpr const char* kAverage = ".average";
 
-/// What is kept for each parameter beside its value, as names in a state end: ".momentum". As many as
-/// optimizer_slots().
+/// The suffixes of the values that the optimiser keeps for each parameter: ".momentum". There are optimizer_slots() of
+/// them.
 std::vector<std::string> slot_suffixes(const OptimizerOptions& options) {
   std::vector<std::string> suffixes;
   if (options.kind == OptimizerKind::kAdamW) {
@@ -60,7 +60,7 @@ std::vector<at::Tensor> Optimizer::gradients() const {
   return gradients;
 }
 
-/// At the first step: the first weights came after the constructor.
+/// Initialises the average at the first step, since the initial weights are loaded after the constructor.
 void Optimizer::begin_average() {
   if (options_.average_decay == 0 || average_began_) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) slots_.back().tensors[i].copy_(parameters_[i]);
@@ -133,7 +133,7 @@ void Optimizer::clip(std::vector<at::Tensor>& gradients) const {
 }
 
 void Optimizer::clip_unseen(std::vector<at::Tensor>& gradients) const {
-  if (options_.sum_over_stages) return clip(gradients);  // other stages wait for this one's norm
+  if (options_.sum_over_stages) return clip(gradients);  // summed over the stages through the host
   if (options_.clip_norm == 0) return;
   const at::Tensor norm = at::stack(at::_foreach_norm(gradients)).norm();
   at::_foreach_mul_(gradients, (options_.clip_norm / (norm + 1e-6)).clamp_max(1));
@@ -141,7 +141,8 @@ void Optimizer::clip_unseen(std::vector<at::Tensor>& gradients) const {
 
 void Optimizer::update_average() {
   if (options_.average_decay == 0) return;
-  // The first weights say little: the average forgets faster at the start (as TensorFlow's ExponentialMovingAverage).
+  // The average forgets faster at the start, since the first weights say little (as TensorFlow's
+  // ExponentialMovingAverage).
   const double step = steps_.item<float>();
   const double decay = std::min(options_.average_decay, (1 + step) / (10 + step));
   at::_foreach_lerp_(slots_.back().tensors, parameters_, 1 - decay);
@@ -181,7 +182,7 @@ void Optimizer::load_state(const TensorMap& state) {
     if (found == state.end()) throw Error("the optimiser state has no '" + name + "'");
     return found->second;
   };
-  const bool followed = shared_ != nullptr && shared_->follows();  // by another replica, which loads them
+  const bool followed = shared_ != nullptr && shared_->follows();  // replica 0 loads the shared values
   for (Slot& slot : slots_) {
     for (std::size_t i = 0; i < names_.size() && !followed; ++i) {
       const std::string name = names_[i] + slot.suffix;

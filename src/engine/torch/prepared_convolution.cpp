@@ -19,8 +19,8 @@ namespace {
 using network::ActivationKind;
 using Scalars = c10::List<std::optional<at::Scalar>>;
 
-/// LibTorch's doors to oneDNN's convolutions with weights in oneDNN's own order, and with what follows them.
-/// TorchInductor calls them by these names; they have no C++ functions.
+/// Looks up LibTorch's operators for oneDNN's convolutions with reordered weights and fused operations. They have no
+/// C++ functions; TorchInductor calls them by these names.
 template <class Signature>
 c10::TypedOperatorHandle<Signature> onednn(const char* name, const char* overload = "") {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
@@ -36,7 +36,7 @@ using PointwiseBinary = at::Tensor(const at::Tensor&, const at::Tensor&, const a
                                    std::int64_t, std::string_view, std::optional<at::Scalar>,
                                    std::optional<std::string_view>, Scalars, std::optional<std::string_view>);
 
-/// The name by which those doors know an activation.
+/// The name of an activation for these operators.
 const char* onednn_name(std::optional<ActivationKind> kind) {
   if (!kind) return "none";
   switch (*kind) {
@@ -58,7 +58,7 @@ const char* onednn_name(std::optional<ActivationKind> kind) {
   return "none";
 }
 
-/// The kernels add it to the sums.
+/// The convolution without its bias, which our kernels add themselves.
 network::Conv2d without_bias(network::Conv2d op) {
   op.bias = false;
   return op;
@@ -125,13 +125,13 @@ at::Tensor PreparedConvolution::run_onednn(const at::Tensor& x, const at::Tensor
     return alone.call(x, weight_, bias, padding, stride, dilation, op_.groups, onednn_name(activation), limits, "");
   };
   if (!residual.defined()) return convolved(activation_);
-  // To a single pixel it can't add: "could not create a memory".
+  // oneDNN can't fuse the sum for a single pixel: "could not create a memory".
   if (residual.size(2) * residual.size(3) == 1) {
     const at::Tensor y = convolved(std::nullopt).add_(residual);
     if (activation_) activate_in_place(y, *activation_);
     return y;
   }
-  // After a sum it knows ReLU alone.
+  // After a sum oneDNN can only fuse ReLU.
   const bool joined = activation_ == ActivationKind::kRelu;
   const at::Tensor y =
       with_sum.call(x, residual, weight_, bias, padding, stride, dilation, op_.groups, "add", at::Scalar(1.0),
@@ -161,7 +161,7 @@ bool ConvolutionTrials::winograd_wins(const network::Conv2d& op, const Convoluti
   const auto prepared = [&](bool winograd) {
     return PreparedConvolution(op, input, weight, {}, std::nullopt, winograd);
   };
-  // In a network the weights come from memory each time: other layers have filled the caches in between.
+  // Filling this evicts the weights from the caches, as other layers of a network do between two calls.
   const at::Tensor others = at::zeros({kCacheBytes / 4}, at::kFloat);
   const auto seconds_of = [&](const PreparedConvolution& convolution) {
     others.fill_(1);
@@ -175,7 +175,7 @@ bool ConvolutionTrials::winograd_wins(const network::Conv2d& op, const Convoluti
   const Stopwatch clock;
   for (int round = 0; round <= 1 || (round <= kRounds && clock.seconds() < kEnough_s); ++round) {
     const double ratio = seconds_of(winograd) / seconds_of(direct);
-    if (round > 0) ratios.push_back(ratio);  // the first calls take memory
+    if (round > 0) ratios.push_back(ratio);  // the first round allocates memory
   }
   return known.first->second = *median(ratios) < kClearly;
 }

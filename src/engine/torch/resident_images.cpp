@@ -12,7 +12,7 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Images that are uploaded together.
+/// Bytes of images that are uploaded at once.
 constexpr std::size_t kUpload_bytes = std::size_t{64} << 20;
 
 void require_room(const Streams& streams, std::size_t bytes) {
@@ -30,7 +30,7 @@ at::Tensor counted_along(std::vector<std::int64_t> shape, at::Device device) {
   return at::arange(extent, at::TensorOptions().dtype(at::kLong).device(device)).view(shape);
 }
 
-/// A number of each image, to be used with (N, C, H, W).
+/// One number per image as (N, 1, 1, 1), for broadcasting with (N, C, H, W).
 at::Tensor of_images(const at::Tensor& numbers) {
   return numbers.view({-1, 1, 1, 1});
 }
@@ -91,13 +91,14 @@ at::Tensor ResidentImages::of(const BatchTensors& batch) const {
       batch.moves.defined() ? moved(batch.samples, batch.moves) : images_.index_select(0, batch.samples);
   if (batch.colours.defined()) images = recoloured(images, batch.colours);
   const std::int64_t count = batch.label_weights.defined() ? batch.label_weights.size(0) : images.size(0);
-  if (count == images.size(0)) return images;  // nothing is mixed into them
+  if (count == images.size(0)) return images;  // no images are mixed into others
   const at::Tensor weights = of_images(batch.label_weights);
   const at::Tensor own = images.narrow(0, 0, count) * weights, others = images.narrow(0, count, count) * (1 - weights);
   return (own + others).add_(0.5).to(at::kByte);
 }
 
-/// `moves`: see BatchTensors. Pixels are fetched from where they come; what comes from outside is black.
+/// Moves images by gathering each pixel from its source; pixels from outside the image are black. `moves`: see
+/// BatchTensors.
 at::Tensor ResidentImages::moved(const at::Tensor& samples, const at::Tensor& moves) const {
   const std::int64_t height = images_.size(2), width = images_.size(3);
   const at::Tensor rows = rows_ + of_images(moves[0]);

@@ -21,7 +21,7 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// The graph of a runner is that of a trainer on the same device, but for what only inference can do.
+/// The options of a runner's graph: those of a trainer on the same device, plus the optimisations for inference.
 GraphOptions runner_graph_options(const network::Network& network, const RunnerOptions& options) {
   TrainerOptions alike;
   alike.device = options.device;
@@ -56,7 +56,7 @@ bool drives_accelerator(const RunnerOptions& options) {
   return options.device.kind != DeviceKind::kCpu || options.torch.like_accelerator;
 }
 
-/// What makes graphs of calls; empty where there are none, or where each layer is timed.
+/// The factory of StepGraphs; empty where the device has no graphs, or where each layer is timed.
 std::function<std::unique_ptr<StepGraph>()> graph_maker(const RunnerOptions& options) {
   if (!drives_accelerator(options) || options.times_layers) return {};
   if (options.device.kind == DeviceKind::kCuda) return [] { return cuda_parts().make_step_graph(); };
@@ -110,7 +110,7 @@ TorchRunner::TorchRunner(const network::Network& network, const TensorMap& state
       graph_maker(options));
 }
 
-/// The device may be at work on memory that is about to go.
+/// Waits for the device, which may still work on memory that is about to be freed.
 TorchRunner::~TorchRunner() {
   for (const Call* call : under_way_) call->landed.wait();
 }
@@ -144,7 +144,7 @@ void TorchRunner::start_shaped(const ImageSpan& images, const std::vector<std::i
   });
 }
 
-/// Vectors have no channels to normalise: they are taken as they are.
+/// Converts images to the graph's input. Vectors have no channels, and are not normalised.
 at::Tensor TorchRunner::input_of(const at::Tensor& images) const {
   if (images.dim() == 4) return normalized_images(images, scale_, shift_, graph_->format());
   return images.to(at::kFloat);
@@ -163,7 +163,7 @@ void TorchRunner::start_stage(const std::vector<HostTensor>& received) {
   });
 }
 
-/// A copy, in the order of the graph's own values.
+/// Copies the value into the memory format of the graph.
 at::Tensor TorchRunner::received_value(const HostTensor& value, const network::Shape& of_sample) const {
   std::vector<std::int64_t> shape = {options_.batch};
   shape.insert(shape.end(), of_sample.begin(), of_sample.end());
@@ -181,7 +181,7 @@ void TorchRunner::begin_call(const std::function<void(Call&)>& bring) {
     throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
   }
   Call& call = calls_[next_];
-  const PinnedTo computing(options_.cpus);  // whichever thread calls
+  const PinnedTo computing(options_.cpus);  // for whichever thread calls
   ensure_threads(options_.threads);
   with_runner_errors(options_, [&] {
     const WorkingIn working(streams_.compute());
@@ -192,19 +192,19 @@ void TorchRunner::begin_call(const std::function<void(Call&)>& bring) {
   under_way_.push_back(&call);
 }
 
-/// Nothing is to be done where the memory had images of the same type and shape before.
+/// Allocates memory for images of this shape and type. Does nothing if it had the same shape and type before.
 void TorchRunner::make_room(Call& call, const std::vector<std::int64_t>& shape, at::ScalarType type) {
   if (call.host.defined() && call.host.scalar_type() == type && call.host.sizes() == shape) return;
   call.host = at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(streams_.asynchronous()));
   call.device = call.host;
   if (!streams_.asynchronous()) return;
   call.device = at::empty(shape, at::TensorOptions().dtype(type).device(streams_.device()));
-  Moment free(streams_);  // whoever had this memory before was of the compute stream
+  Moment free(streams_);  // the memory's former user worked on the compute stream
   free.record(streams_.compute());
   free.hold_back(streams_.copy());
 }
 
-/// Starts the copy to the device, which the compute stream waits for.
+/// Starts the copy to the device, and makes the compute stream wait for it.
 void TorchRunner::send_images(Call& call) {
   if (!streams_.asynchronous()) return;
   const PhaseMark mark(Phase::kH2D);
@@ -224,7 +224,8 @@ std::vector<at::Tensor> TorchRunner::compute(std::vector<at::Tensor> inputs) {
   return outputs;
 }
 
-/// Starts the copy to host memory, where the device has other, or may compute the next call over them.
+/// Starts the copy of the outputs to host memory, if the device has memory of its own or the next call may overwrite
+/// them.
 void TorchRunner::send_back(Call& call, std::vector<at::Tensor> outputs) {
   call.outputs = std::move(outputs);
   if (drives_accelerator(options_)) {

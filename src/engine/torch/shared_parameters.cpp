@@ -10,9 +10,10 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Values. Parameters and the parts of replicas begin at multiples of it: nobody writes into another one's cache line.
+/// In values: parameters and the parts of replicas begin at multiples of it, so that no two replicas write to one cache
+/// line.
 constexpr std::int64_t kUnit = 64;
-/// Values that are updated together: few enough that sums of gradients are still in the cache when they are used.
+/// Number of values that are updated at once, few enough for the summed gradients to be still in the cache.
 constexpr std::int64_t kPiece = 32 * 1024;
 
 std::int64_t whole_units(std::int64_t values) {
@@ -58,8 +59,9 @@ std::vector<at::Tensor> SharedParameters::views(std::size_t index) const {
   return views;
 }
 
-/// Of the values from `begin` to `end`. None goes beyond a parameter: LibTorch's kernels round the values that don't
-/// fill a vector another way, which have to be the same ones as where a replica updates its parameters by itself.
+/// Divides the values [begin, end) into pieces. No piece crosses the border of a parameter: LibTorch's kernels round
+/// the last values, which don't fill a vector, differently, and these have to be the same values as when a replica
+/// updates whole parameters alone.
 std::vector<SharedParameters::Range> SharedParameters::pieces(std::int64_t begin, std::int64_t end) const {
   std::vector<Range> pieces;
   for (std::size_t i = 0; i < like_.size(); ++i) {
@@ -71,7 +73,7 @@ std::vector<SharedParameters::Range> SharedParameters::pieces(std::int64_t begin
   return pieces;
 }
 
-/// Of the members' gradients, in the order of their ranks; in `room` unless there is only one.
+/// The sum of the members' gradients, in the order of their ranks; in `room` unless there is only one member.
 at::Tensor SharedParameters::sum(std::span<const int> members, const Range& range, const at::Tensor& room) const {
   const auto of = [&](std::size_t member) {
     return view(first_gradients_ + static_cast<std::size_t>(members[member]), range);
@@ -89,7 +91,7 @@ void SharedParameters::for_each_piece(std::span<const int> members,
   const std::int64_t index = std::ranges::find(members, memory_.replica) - members.begin();
   at::parallel_for(units * index / parts, units * (index + 1) / parts, kPiece / kUnit,
                    [&](std::int64_t begin, std::int64_t end) {
-                     const c10::NoGradGuard no_grad;  // a matter of each thread
+                     const c10::NoGradGuard no_grad;  // the guard is per thread
                      const at::Tensor room = at::empty({kPiece}, at::kFloat);
                      for (const Range& range : pieces(begin * kUnit, end * kUnit)) {
                        Piece piece{view(0, range), sum(members, range, room), {}};

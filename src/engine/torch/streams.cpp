@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Waits up to this long end before another thread could have used the CPU.
+/// How long a wait spins before it sleeps: another thread couldn't use the CPU for a shorter time.
 constexpr std::chrono::microseconds kSpin{50};
 constexpr std::chrono::microseconds kNap{20};
 
@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds kNap{20};
 
 Streams::Streams(c10::Device device) : device_(device) {
   if (device.is_cpu()) return;
-  // Never the default stream: a graph can't be captured there, and other libraries' work would wait for ours.
+  // Not the default stream, which can't be captured in a graph, and where other libraries' work would wait for ours.
   const c10::impl::VirtualGuardImpl guard(device.type());
   compute_ = guard.getStreamFromGlobalPool(device);
   copy_ = guard.getStreamFromGlobalPool(device);

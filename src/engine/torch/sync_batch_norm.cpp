@@ -17,12 +17,12 @@ std::vector<std::int64_t> other_dimensions(const at::Tensor& x) {
   return x.dim() == 4 ? std::vector<std::int64_t>{0, 2, 3} : std::vector<std::int64_t>{0};
 }
 
-/// (C) as (1, C, 1, 1) or (1, C).
+/// Reshapes (C) to (1, C, 1, 1) or (1, C), for broadcasting with x.
 at::Tensor along_channels(const at::Tensor& values, const at::Tensor& x) {
   return x.dim() == 4 ? values.view({1, -1, 1, 1}) : values.view({1, -1});
 }
 
-/// Puts the sums over all replicas in place of `sums`, (values) float64 on the device.
+/// Replaces `sums`, float64 on the device, by their sums over all replicas.
 void add_up(at::Tensor& sums, const Replicas& replicas) {
   if (replicas.absent) sums.zero_();
   if (replicas.on_device != nullptr) return replicas.on_device->add_up(sums);
@@ -45,8 +45,8 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
     const std::int64_t channels = x.size(1), rows = x.numel() / channels;
     const auto found = at::var_mean(wide, other_dimensions(x), /*correction=*/0);
     const at::Tensor variance = std::get<0>(found).to(at::kDouble), mean = std::get<1>(found).to(at::kDouble);
-    // Sums of x and of its square: in double they lose the square of mean / deviation of 16 digits, which leaves all of
-    // float32's 7 digits up to a mean of 10^4 deviations.
+    // Sums of x and of its square. In double, of 16 digits, the variance loses as many as (mean / deviation)^2 has: all
+    // of float32's 7 digits are left up to a mean of 10^4 deviations.
     at::Tensor sums = at::cat({mean, variance + mean.square(), at::ones({1}, mean.options())}).mul_(rows);
     add_up(sums, replicas);
     const at::Tensor count = sums[2 * channels], all_mean = sums.narrow(0, 0, channels) / count;
@@ -70,7 +70,8 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
     const at::Tensor dy = grads[0].to(at::kFloat);
     const at::Tensor centred = x.to(at::kFloat) - along_channels(mean, x);
     const auto others = other_dimensions(x);
-    // The sums that our CPU kernels exchange too: of dy, and of dy * (x - mean).
+    // The same sums as our CPU kernels exchange, so that replicas on CPUs and GPUs fit together: of dy, and of dy * (x
+    // - mean).
     const at::Tensor sum = dy.sum(others), product = (dy * centred).sum(others);
     at::Tensor totals = at::cat({sum, product}).to(at::kDouble);
     add_up(totals, *origin->replicas);
@@ -85,7 +86,8 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
   }
 
  private:
-  /// Without waiting for the device, where it exchanges the values itself.
+  /// Throws Error where there are too few values for a variance. Doesn't wait for the device where it exchanges the
+  /// values itself.
   static void require_values(const at::Tensor& x, const at::Tensor& count, const BatchNormOptions& options) {
     const Replicas& replicas = *options.replicas;
     const std::int64_t of_sample = x.numel() / x.size(1) / x.size(0);

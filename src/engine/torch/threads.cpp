@@ -8,23 +8,24 @@
 
 namespace evener::engine::torch_engine {
 
-/// LibTorch keeps one number of threads for the process, which every thread takes over when it first asks for it. Asked
-/// for here, it can't replace this thread's own number later, when another replica has set another one.
+/// LibTorch keeps one number of threads for the process, which every thread copies when it first asks for it. This
+/// thread asks here, so that a number that another replica sets meanwhile can't replace its own later.
 void use_threads(int threads, const std::vector<int>& cpus) {
   at::internal::lazy_init_num_threads();  // as this module sees it,
   at::get_num_threads();                  // and as LibTorch does
   if (!cpus.empty()) {
-    omp_set_num_threads(1);  // ends workers from before, which may run elsewhere and would take this thread there
+    omp_set_num_threads(1);  // ends existing workers, which may run on other CPUs and would move this thread there
     pin_this_thread(cpus);
   }
   at::set_num_threads(threads);
-  // This module's runtime (openmp.cpp) is LibTorch's too, unless LibTorch was there first, as in a Python that has it.
+  // LibTorch uses this module's OpenMP runtime (openmp.cpp) too, unless it was loaded first, as in a Python process
+  // that has imported torch.
   omp_set_num_threads(threads);
 }
 
 std::vector<int> cpus_of_this_thread() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};  // more CPUs than such a set has
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};  // the machine has more CPUs than a cpu_set_t
   std::vector<int> cpus;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);

@@ -55,7 +55,7 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
     set_up_cuda(options_.precision, /*search=*/!options_.deterministic, options_.deterministic);
   }
   begin_peak_of_memory(graph_.device());
-  // The nodes that gradients are accumulated by work in the stream in which they were made.
+  // Autograd's accumulation nodes work on the stream on which they were created.
   const WorkingIn compute(streams_.compute());
   const auto& parameters = network.parameters();
   std::vector<double> rates;
@@ -75,11 +75,11 @@ TorchTrainer::TorchTrainer(const network::Network& network, const TrainerOptions
   if (ahead_) drive_device();
 }
 
-/// What is under way needs what is about to go.
+/// Waits for the device, whose work needs the members that are about to be destroyed.
 TorchTrainer::~TorchTrainer() {
   try {
     settle_steps();
-  } catch (const Error&) {  // of a device that failed before
+  } catch (const Error&) {  // the device failed before, and the error was thrown then
   }
 }
 
@@ -103,7 +103,7 @@ void TorchTrainer::drive_device() {
     shift_ = along_channels(pixel_scale_.shift, graph_.device());
   }
   host_gradients_ = std::make_unique<HostGradients>(streams_, trained_, host_memory_format(graph_.network(), options_));
-  if (options_.stage.is_part()) return;  // others wait for what each of its passes comes to
+  if (options_.stage.is_part()) return;  // other stages wait for the result of each pass
   std::unique_ptr<const ResidentImages> resident;
   if (options_.resident) {
     resident = std::make_unique<const ResidentImages>(streams_, *options_.resident, options_.resident_threads);
@@ -162,7 +162,7 @@ std::int64_t TorchTrainer::matches(const data::Batch& batch) const {
   return count;
 }
 
-/// What a training batch came to, and whose fault it is where that is not finite.
+/// The sums of a training batch; notes the culprit where the loss is not finite.
 Sums TorchTrainer::read(const CriterionResult& found, std::int64_t count, const data::Batch& batch) {
   Sums sums = criterion_->read(found, count);
   if (!culprit_ && found.of_images.defined() && !std::isfinite(sums.total("loss"))) {
@@ -193,9 +193,9 @@ void TorchTrainer::add_nothing() {
   tell_ready();
 }
 
-/// Takes part in the sums of a batch that has no samples for this replica. A pass over one blank image meets the
-/// batch-norm layers in the order of the other replicas, also where autograd chooses between branches. `work` is given
-/// that image as a batch.
+/// Takes part in the exchanges of a batch that has no samples for this replica: calls `work` with one blank image as a
+/// batch. A pass over it visits the batch-norm layers in the same order as the other replicas do, even where autograd
+/// chooses the order of branches.
 template <class Work>
 auto TorchTrainer::with_blank_image(std::uint64_t epoch, const Work& work) {
   const auto& input = graph_.network().input_shape();
@@ -228,7 +228,7 @@ Sums TorchTrainer::train_on(const data::Batch& batch, double weight) {
   });
 }
 
-/// With the results at once, for those who exchange them.
+/// Trains on a batch and waits for the results, for replicas that exchange gradients through the host.
 Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
   Feed::Slot& slot = feed_->put(batch, /*training=*/true, /*learning_rate=*/0, weight);
   const BatchTensors& tensors = slot.batch;
@@ -241,7 +241,7 @@ Sums TorchTrainer::train_device_on(const data::Batch& batch, double weight) {
   backward(found.loss, tensors.numbers[1]);
   feed_->release(slot);
   tell_ready();
-  if (exchange_) {  // reading the sums would wait for lost replicas for ever
+  if (exchange_) {  // reading the sums would wait for ever if a replica was lost
     Moment done(streams_);
     done.record(streams_.compute());
     done.wait();
@@ -372,7 +372,8 @@ void TorchTrainer::load_state(const TensorMap& state) {
   const auto& parameters = graph_.network().parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const HostTensor& values = tensor_of(state, parameters[i].name);
-    if (shared_ && shared_->follows() && parameters[i].trained) continue;  // others use them, and replica 0 loads them
+    // Shared by all replicas; replica 0 loads them.
+    if (shared_ && shared_->follows() && parameters[i].trained) continue;
     copy_from_host(values, parameters[i].name, graph_.tensors()[i]);
   }
 }

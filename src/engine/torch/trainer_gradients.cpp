@@ -1,4 +1,4 @@
-// The trainer's gradients: from backward to whoever exchanges them, and to the optimiser.
+// The trainer's gradients: from the backward pass to their exchange and to the optimiser.
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
@@ -23,7 +23,7 @@ void TorchTrainer::watch_gradients() {
   }
 }
 
-/// On the thread that autograd uses for the device.
+/// Called on autograd's thread for the device when a gradient has been accumulated.
 void TorchTrainer::gradient_computed(std::size_t index) {
   if (!own_cpus_.empty()) keep_on(own_cpus_);
   if (exchange_) {
@@ -37,13 +37,13 @@ void TorchTrainer::gradient_computed(std::size_t index) {
     return;
   }
   fetched_[index] = final_ ? 1 : 0;
-  if (!final_) return;  // others are added to it
+  if (!final_) return;  // later batches of the step will add to it
   const c10::NoGradGuard no_grad;
   host_gradients_->fetch(index, unscaled(index));
   ready_.push_back(index);
 }
 
-/// Later batches are added in place.
+/// Moves a gradient into shared memory, where later batches of the step are added to it in place.
 void TorchTrainer::put_into_shared(std::size_t index) {
   at::Tensor& gradient = trained_[index].mutable_grad();
   const at::Tensor& place = shared_gradients_[index];
@@ -54,7 +54,8 @@ void TorchTrainer::put_into_shared(std::size_t index) {
   gradient = place;
 }
 
-/// In the order in which the device computes them, each when it has landed: while the device computes the next ones.
+/// Calls the callback for each gradient as its copy arrives, in the order of computation, while the device computes
+/// later ones.
 void TorchTrainer::tell_ready() {
   for (const std::size_t index : std::exchange(ready_, {})) {
     host_gradients_->wait(index);
@@ -88,7 +89,7 @@ std::span<float> TorchTrainer::gradient_on_host(std::size_t index) {
     if (scaler_ && !again) gradient.div_(scaler_->scale());
     return {gradient.mutable_data_ptr<float>(), static_cast<std::size_t>(gradient.numel())};
   }
-  if (fetched_[index] == 0 && !again) {  // nobody was told of it
+  if (fetched_[index] == 0 && !again) {  // no copy of it was started
     const WorkingIn compute(streams_.compute());
     host_gradients_->fetch(index, unscaled(index));
   }
@@ -151,7 +152,7 @@ void TorchTrainer::update_unseen(const at::Tensor& learning_rate, const at::Tens
   scaler_->unscale(gradients_where(/*handed_out=*/false), overflow);
   LossScaler::check(gradients_where(/*handed_out=*/true), overflow);
   optimizer_->step(learning_rate, at::maximum(stopped, overflow));
-  scaler_->update(overflow * (1 - stopped));  // a loss that is not finite is no overflow of gradients
+  scaler_->update(overflow * (1 - stopped));  // a loss that is not finite doesn't count as an overflow of gradients
 }
 
 }  // namespace evener::engine::torch_engine

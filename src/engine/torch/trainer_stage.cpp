@@ -1,5 +1,4 @@
-// The trainer of one stage of a network: values come from the stage before and go to the one after, gradients the other
-// way.
+// The trainer of one stage of a network: activations go from each stage to the next, gradients the other way.
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -14,7 +13,7 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// A tensor (N, shape) on the memory of `values`.
+/// A tensor (N, shape) that views the memory of `values`.
 at::Tensor tensor_on(const StageValues& values, const network::Shape& shape, std::int64_t samples) {
   std::vector<std::int64_t> sizes = {samples};
   const bool image = shape.size() == 3;
@@ -31,7 +30,8 @@ at::Tensor tensor_on(const StageValues& values, const network::Shape& shape, std
   return image ? tensor.permute({0, 3, 1, 2}) : tensor;
 }
 
-/// The values of a tensor in host memory: its own where that has their order. Waits for the device.
+/// The values of a tensor in host memory: the tensor's own memory if that has the right order, otherwise a copy. Waits
+/// for the device.
 StageValues stage_values_of(const at::Tensor& tensor) {
   const bool image = tensor.dim() == 4;
   const at::Tensor ordered = image ? tensor.detach().permute({0, 2, 3, 1}) : tensor.detach();
@@ -55,7 +55,7 @@ void bring(at::Tensor& tensor, at::Device device) {
 
 }  // namespace
 
-/// The images of a part as the first stage takes them in.
+/// The input of the first stage, made of a part's images.
 at::Tensor TorchTrainer::stage_input(const data::Batch& part) const {
   if (!ahead_) return to_input(part, pixel_scale_, graph_.format());
   const auto pixels = at::from_blob(const_cast<std::uint8_t*>(part.images.data()),
@@ -63,7 +63,7 @@ at::Tensor TorchTrainer::stage_input(const data::Batch& part) const {
   return normalized_images(pixels.to(graph_.device()), scale_, shift_, graph_.format());
 }
 
-/// What the last stage compares its outputs with.
+/// The targets of a part, for the last stage's criterion.
 TargetTensors TorchTrainer::stage_targets(const data::Batch& part) const {
   TargetTensors targets = class_targets(part);
   for (at::Tensor* each : {&targets.labels, &targets.second_labels, &targets.label_weights})

@@ -11,13 +11,14 @@
 namespace evener::engine::torch_engine {
 namespace {
 
-/// Steps that make what later ones reuse: memory, the choice of algorithms.
+/// Warm-up steps, which allocate memory and choose algorithms.
 constexpr int kWarmUpSteps = 3;
-/// Steps after those that are timed phase by phase: a graph has no borders between phases.
+/// Steps after the warm-up that are timed phase by phase, before a graph is captured: phases in a graph can't be told
+/// apart.
 constexpr int kTimedSteps = 5;
-/// Steps that are timed are among so many first ones of a run.
+/// Only the first so many steps of a run may be timed.
 constexpr std::int64_t kMostTimed = 1000;
-/// Steps whose results are left to come: one that computes, and one that waits for it.
+/// Steps whose results aren't waited for: the one that computes, and the next one behind it.
 constexpr std::size_t kUnderWay = 2;
 static_assert(kUnderWay < Feed::kSlots);
 
@@ -51,8 +52,9 @@ StepReport WholeSteps::run(const data::Batch& batch, double weight, double learn
   try {
     start(batch, weight, learning_rate, shared);
   } catch (const c10::OutOfMemoryError&) {
-    // A graph keeps the memory of a whole step, so that there may be none for a batch of another size beside it. Where
-    // replicas exchange, some of the step's sums are under way, and it can't be begun anew.
+    // Out of memory: a graph keeps the memory of a whole step, which may leave too little for a batch of another size.
+    // So the graph is dropped and the step tried again, but not where replicas exchange: sums of the step may be under
+    // way already.
     if (!graph_ || updating_ || exchange_ != nullptr) throw;
     StepReport report = report_until(0);
     drop_graph();
@@ -70,7 +72,7 @@ void WholeSteps::start(const data::Batch& batch, double weight, double learning_
   Feed::Slot& slot = feed_.put(batch, /*training=*/true, learning_rate, weight);
   const bool absent = shared && shared->absent;
   const bool used_to_it = !absent && eager_steps(slot.layout) >= kWarmUpSteps + kTimedSteps;
-  // The graph is that of the largest batches: those before an epoch's end may have been the first.
+  // The graph should be that of the largest batches, but smaller ones at an epoch's end may have come first.
   const bool pays = !graph_ || slot.layout.bytes() > graph_layout_.bytes();
   if (graph_refusal_.empty() && used_to_it && pays) capture(slot);
   if (graph_ && slot.layout == graph_layout_ && !absent) {
@@ -94,8 +96,8 @@ void WholeSteps::restart() {
   stopped_.zero_();
 }
 
-/// The criterion's sums over the samples of all replicas, and how many of these have a loss that is not finite
-/// (names + 1) float64.
+/// The criterion's sums over all replicas' samples, and the number of replicas whose loss is not finite: float64 (names
+/// + 1).
 at::Tensor WholeSteps::sums_of(const CriterionResult& found, bool absent) {
   std::vector<at::Tensor> numbers;
   for (const at::Tensor& sum : found.sums) numbers.push_back(sum.to(at::kDouble));
@@ -156,7 +158,8 @@ void WholeSteps::run_eagerly(Feed::Slot& slot, bool absent) {
   if (timed) take_times();
 }
 
-/// Leaves everything as it was where there is no memory, but for what the update did.
+/// Does a step kernel by kernel. If there is too little memory, restores everything that it changed except by the
+/// update, and rethrows.
 void WholeSteps::try_eagerly(Feed::Slot& slot) {
   std::vector<at::Tensor> before;
   for (const at::Tensor& each : work_.statistics) before.push_back(each.clone());
@@ -169,7 +172,7 @@ void WholeSteps::try_eagerly(Feed::Slot& slot) {
   }
 }
 
-/// Its replays are waited for.
+/// Frees the graph after waiting for its replays.
 void WholeSteps::drop_graph() {
   if (!graph_) return;
   Moment done(streams_);
@@ -180,7 +183,7 @@ void WholeSteps::drop_graph() {
   release_memory(streams_.device());
 }
 
-/// Waits for the step: the time of a copy that has nothing to hide behind is what is asked for.
+/// Times the phases of a step. Waits for the step, so that the copy of its batch is timed without overlapping work.
 void WholeSteps::take_times() {
   const auto& moments = timing_->moments;
   moments.back().wait();
@@ -191,13 +194,14 @@ void WholeSteps::take_times() {
   timing_.reset();
 }
 
-/// The step itself is not done by this. Where it can't be captured, steps go on one kernel at a time.
+/// Captures a step without doing it. If that fails, steps go on kernel by kernel.
 void WholeSteps::capture(const Feed::Slot& slot) {
   drop_graph();
   graph_layout_ = slot.layout;
   graph_block_ = at::empty({graph_layout_.bytes()}, slot.device.options());
   const BatchTensors batch = graph_layout_.parts_of(graph_block_);
-  // The graph has memory of its own, and can't ask for any while it is captured: what eager steps kept has to go.
+  // A graph has memory of its own, but cached memory of eager steps can't be released during a capture: it is released
+  // before.
   release_memory(streams_.device());
   auto graph = make_graph_();
   try {

@@ -28,7 +28,7 @@ kernels::WeightSteps steps_of(const at::Tensor& weight) {
   return {weight.stride(0), weight.stride(1), weight.stride(2), weight.stride(3)};
 }
 
-/// `weight` (O, C, 3, 3), which has to live as long as the result.
+/// Describes `weight` (O, C, 3, 3) for the kernels; it has to live as long as the result.
 kernels::WinogradWeights weights_of(const at::Tensor& weight) {
   return {weight.const_data_ptr<float>(), steps_of(weight), weight.size(1), weight.size(0)};
 }
@@ -37,7 +37,7 @@ at::Tensor floats(std::int64_t count) {
   return at::empty({count}, at::kFloat);
 }
 
-/// As a forward pass takes them.
+/// Transforms the weights for a forward pass.
 at::Tensor transformed(const kernels::WinogradWeights& weights) {
   const WinogradShape shape{.in_channels = weights.in_channels, .out_channels = weights.out_channels};
   const at::Tensor values = floats(shape.weight_values());
@@ -48,8 +48,7 @@ at::Tensor transformed(const kernels::WinogradWeights& weights) {
   return values;
 }
 
-/// How work is divided over the threads: into so many parts of the tiles times so many of the panels of output
-/// channels.
+/// The division of work among threads: the number of parts of the tiles, times that of the panels of output channels.
 struct ThreadParts {
   std::int64_t of_tiles, of_channels;
   std::int64_t tiles, panels, out_channels;
@@ -76,10 +75,11 @@ struct ThreadParts {
   }
 };
 
-/// Tiles that are worth a thread of their own: fewer would read all weights for too few products.
+/// The least number of tiles per thread: with fewer, reading all weights takes longer than the products.
 constexpr std::int64_t kLeastTiles = 48;
 
-/// A forward pass: by tiles as far as they reach, then by output channels, whose threads transform the same inputs.
+/// Divides a forward pass: by tiles as long as there are enough, then by output channels, whose threads transform the
+/// same inputs again.
 ThreadParts forward_parts(const WinogradShape& shape) {
   constexpr std::int64_t kLeastProducts = 2 << 20;
   const std::int64_t products = 36 * shape.tiles() * shape.in_channels * shape.out_channels;
@@ -89,8 +89,8 @@ ThreadParts forward_parts(const WinogradShape& shape) {
   return {shape, std::clamp<std::int64_t>(most / of_channels, 1, shape.tiles()), of_channels};
 }
 
-/// The gradient of the weights: by output channels as far as there are panels of them, since each then has less to sum,
-/// and beyond that by tiles, whose sums are added up at the end.
+/// Divides the gradient of the weights: by panels of output channels as long as there are enough, since each thread
+/// then has fewer sums; beyond that by tiles, whose sums have to be added up at the end.
 ThreadParts gradient_parts(const WinogradShape& shape) {
   const std::int64_t threads = at::get_num_threads();
   const std::int64_t of_channels = std::min(threads, ThreadParts::panels_of(shape));
@@ -99,7 +99,7 @@ ThreadParts gradient_parts(const WinogradShape& shape) {
           of_channels};
 }
 
-/// Calls body(kernels, a value of what `images` consist of).
+/// Calls body(kernels, T()) with the kernels for the element type T of `images`.
 template <class Body>
 void with_passes(const at::Tensor& images, const Body& body) {
   const kernels::WinogradKernels& kernels = kernels::winograd_kernels();
@@ -140,7 +140,7 @@ at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::T
 at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, const at::Tensor& dy,
                            const at::Tensor& weight) {
   const ThreadParts parts = gradient_parts(shape);
-  // Zeros also between the values, where nothing is written.
+  // Zeros, since the gaps between values are never written, but are added up too.
   at::Tensor sums = at::zeros({parts.of_tiles, shape.weight_values()}, at::kFloat);
   with_passes(x, [&](const auto& passes, auto value) {
     using T = decltype(value);

@@ -1,4 +1,4 @@
-// The module's door: the factory function that base/module.h looks for, and the OnnxWriter behind it.
+// The module's entry, which base/module.h looks for, and the OnnxWriter that it creates.
 #include <google/protobuf/stubs/common.h>
 #include <onnx/checker.h>
 #include <onnx/common/version.h>
@@ -16,7 +16,7 @@
 namespace evener::network::onnx_module {
 namespace {
 
-// Of the file's own format, as ONNX had it when the operators of kOperatorSet came.
+// The version of ONNX's file format (IR) that came with the operators of kOperatorSet.
 constexpr int kFormatVersion = 7;
 
 onnx::ModelProto make_model(const Network& network, const TensorMap& state, const OnnxOptions& options) {
@@ -36,8 +36,8 @@ onnx::ModelProto make_model(const Network& network, const TensorMap& state, cons
   return model;
 }
 
-/// By ONNX's own rules: operators and their attributes, every value computed before it is used, and the shapes that we
-/// wrote are those that it infers.
+/// Checks the model by ONNX's own rules: operators and attributes must be valid, every value computed before it is
+/// used, and the shapes that we wrote equal to those that ONNX infers.
 void check(onnx::ModelProto& model) {
   try {
     onnx::checker::check_model(model);

@@ -38,8 +38,8 @@ std::vector<int> begins_of(const Network& network, const std::vector<std::string
 /// The costs that stages are balanced by, in seconds or any other unit: of each layer on a stage of speed 1, and of
 /// each number that crosses a cut, for both the sender and the receiver.
 struct StageCosts {
-  std::vector<std::vector<double>>
-      of_layers;                    // by stage, then by layer; a single vector where all stages are of one kind
+  /// By stage, then by layer; a single vector where all stages are of one kind.
+  std::vector<std::vector<double>> of_layers;
   double of_number = 0;             // of each number of a sample that crosses a cut
   std::vector<double> speeds = {};  // of each stage
   /// Whether a stage has enough memory for the layers [begin, end); a range that contains one that doesn't fit must not

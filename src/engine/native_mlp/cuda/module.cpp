@@ -1,4 +1,4 @@
-// The module's door: what base/module.h looks for.
+// The module's entry, which base/module.h looks for.
 #include <cuda.h>
 
 #include "base/module_entry.h"

@@ -1,4 +1,4 @@
-// The torch engine's part that needs CUDA's own interfaces: capturing a step.
+// The part of the torch engine that calls CUDA directly, to capture steps in graphs.
 #include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -16,8 +16,8 @@ class CudaStepGraph : public StepGraph {
   void capture(const std::function<void()>& step) override {
     const c10::MempoolId_t pool = at::cuda::graph_pool_handle();
     try {
-      // Thread-local: loaders and other replicas of this process may allocate meanwhile. Backward runs on a thread of
-      // autograd's; what it gives to the captured stream is recorded all the same.
+      // Thread-local mode: loaders and other replicas of this process may allocate meanwhile, which other modes forbid.
+      // The backward pass runs on autograd's thread, but its work on the captured stream is recorded all the same.
       graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
       step();
       graph_.capture_end();
@@ -30,11 +30,12 @@ class CudaStepGraph : public StepGraph {
   void replay() override { graph_.replay(); }
 
  private:
-  /// The stream has to leave the capture, or nothing works on it any more; why it failed is on its way already.
+  /// Ends the capture of a stream after a failure, without which the stream would stay unusable. Errors are ignored
+  /// here, since the exception that says why the capture failed is being thrown already.
   void end_failed_capture(c10::MempoolId_t pool) {
     if (succeeds([&] { graph_.capture_end(); })) return;
-    // Where that fails, LibTorch 2.11 leaves its allocators in the belief that the capture goes on: they would give no
-    // memory back to the device any more.
+    // If capture_end() fails, LibTorch 2.11 doesn't tell its allocators that the capture has ended, and they would
+    // never give memory back to the device again.
     const c10::DeviceIndex device = c10::cuda::current_device();
     at::HostAllocator* const host = at::getHostAllocator(at::kCUDA);
     succeeds([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool); });

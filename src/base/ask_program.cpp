@@ -23,12 +23,13 @@ namespace {
 
 constexpr const char* kAsked = "answer-another-process";  // the first word; then who asks, and the question
 constexpr int kFirstOfQuestion = 3;
-// Of the answer. Libraries of others may write to standard output, too, which leads nowhere.
+// The descriptor that the answer is written to. Standard output leads nowhere, since foreign libraries may write to it.
 constexpr int kAnswerPipe = 3;
 
 class SpawnActions {
  public:
-  /// The child's group is its own, so that a Ctrl-C at the terminal is for us, who end it.
+  /// The child has a process group of its own, so that a Ctrl-C at the terminal only reaches the asking process, which
+  /// then ends the child.
   explicit SpawnActions(int pipe) {
     posix_spawn_file_actions_init(&files_);
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -82,7 +83,7 @@ std::string ask_program(const std::vector<std::string>& question, double limit_s
 std::optional<int> answer_if_asked(int argc, char** argv, const Answers& answers) {
   if (argc <= kFirstOfQuestion || std::string_view(argv[1]) != kAsked) return std::nullopt;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != argv[2]) return 1;  // it died before the line above
+  if (std::to_string(getppid()) != argv[2]) return 1;  // the asking process died before the line above
   const auto answer = answers.find(argv[kFirstOfQuestion]);
   if (answer == answers.end()) return 1;
   const std::vector<std::string> words(argv + kFirstOfQuestion + 1, argv + argc);

@@ -21,9 +21,9 @@ namespace evener {
 namespace {
 
 constexpr int kLook_ms = 20;         // how often the child is looked at
-constexpr int kLooksUntilKill = 50;  // after SIGTERM, once it was given up
+constexpr int kLooksUntilKill = 50;  // looks after SIGTERM before the child gets SIGKILL
 
-/// In the child: lets SIGTERM and SIGUSR1 through and keeps SIGINT blocked, also for the program that comes.
+/// In the child: unblocks SIGTERM and SIGUSR1 and keeps SIGINT blocked, also in the program that it becomes.
 void take_no_sigint() {
   signal(SIGTERM, SIG_DFL);
   signal(SIGUSR1, SIG_DFL);
@@ -35,7 +35,8 @@ void take_no_sigint() {
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
-/// In the child, where only async-signal-safe calls are allowed; `report` gets the errno of a failure.
+/// In the child: becomes the program. Only async-signal-safe calls are allowed here; `report` gets the errno of a
+/// failure.
 [[noreturn]] void become(const char* program, char** words, char** environment, pid_t parent, int report,
                          int own_stderr, bool keep_stdout) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -57,7 +58,7 @@ void take_no_sigint() {
   throw Error("can't start '" + program.string() + "': " + std::strerror(error));
 }
 
-/// For exec: a null behind them; as long as `texts` are.
+/// The array of pointers for exec, with a null at its end; valid as long as `texts`.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -76,7 +77,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return all;
 }
 
-/// Starts the program; its exec closes the pipe, and a failed one writes why.
+/// Starts the program. A successful exec closes the pipe; a failed one writes its errno into it.
 pid_t start(const std::filesystem::path& program, char** words, char** environment, int own_stderr, bool keep_stdout) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) fail(program, errno);
@@ -99,7 +100,7 @@ pid_t start(const std::filesystem::path& program, char** words, char** environme
   fail(program, error);
 }
 
-/// What a child writes on stderr, line by line; nothing where nobody wants it.
+/// Reads a child's stderr line by line; does nothing if `use` is empty.
 class StderrLines {
  public:
   StderrLines(const std::filesystem::path& program, const std::function<void(const std::string&)>& use) : use_(use) {
@@ -124,7 +125,7 @@ class StderrLines {
     read_all();
   }
 
-  /// What is left; processes that the child left behind may hold the pipe open.
+  /// Reads the rest without waiting for the pipe's end: processes that the child left behind may hold it open.
   void finish() {
     read_all();
     if (!rest_.empty()) use_(rest_);

@@ -18,12 +18,12 @@
 namespace evener {
 namespace {
 
-// What the child's words begin with.
+// The first byte of the child's message.
 constexpr char kAnswer = 'a', kFailure = 'f', kUsage = 'u', kInterrupted = 'i';
 
 enum class Reading { kWhole, kLate, kStopped };
 
-/// All that comes until the other end is closed.
+/// Reads until the other end is closed.
 Reading read_all(int pipe, double limit_s, const std::function<bool()>& is_stopped, std::string& words) {
   constexpr double kLook_s = 0.1;
   const Stopwatch clock;

@@ -67,7 +67,7 @@ std::vector<int> allowed_cpus() {
   return all;
 }
 
-/// How many of the allowed CPUs, and of their cores, are among `some`.
+/// The number of allowed cores and CPUs that are in `some`.
 std::pair<int, int> counts_among(hwloc_const_bitmap_t some, const CpuTopology& topology) {
   const auto is_among = [&](int cpu) { return hwloc_bitmap_isset(some, static_cast<unsigned>(cpu)) == 1; };
   return {
@@ -75,8 +75,8 @@ std::pair<int, int> counts_among(hwloc_const_bitmap_t some, const CpuTopology& t
       static_cast<int>(std::ranges::count_if(topology.cores, is_among, [](const auto& core) { return core.front(); }))};
 }
 
-// Fastest first, and the cores likewise. A machine of one kind has none to tell apart, and kinds that nobody has ranked
-// say nothing of speed.
+// Reads the kinds of cores, fastest first, and sorts the cores likewise. Kinds are dropped where there is only one, and
+// where hwloc hasn't ranked them by speed.
 void read_kinds(hwloc_topology_t raw, CpuTopology& topology) {
   const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> cpus(hwloc_bitmap_alloc(), hwloc_bitmap_free);
   const int kinds = hwloc_cpukinds_get_nr(raw, 0);
@@ -101,7 +101,7 @@ void read_kinds(hwloc_topology_t raw, CpuTopology& topology) {
       if (hwloc_bitmap_isset(cpus.get(), static_cast<unsigned>(core.front()))) cores.push_back(core);
     }
   }
-  // A core that is of no kind would be lost.
+  // Sorting by kinds must not lose a core that belongs to none.
   if (topology.kinds.size() < 2 || cores.size() != topology.cores.size()) {
     topology.kinds.clear();
   } else {
@@ -196,7 +196,7 @@ std::uint64_t meminfo_bytes(const std::string& key) {
   return 0;
 }
 
-/// `count` CPUs, or what the quota leaves of them.
+/// `count` CPUs, or fewer if the quota is smaller.
 int within_quota(std::size_t count) {
   const double quota = cpu_topology().quota_cpus;
   const auto all = static_cast<int>(count);
@@ -278,7 +278,7 @@ PinnedTo::~PinnedTo() {
 
 namespace {
 
-/// What this process has mapped, used or not; 0 where that is unknown.
+/// Bytes of address space that this process has mapped, used or not; 0 where that is unknown.
 unsigned long long address_space_bytes() {
   std::ifstream file("/proc/self/statm");
   unsigned long long pages = 0;

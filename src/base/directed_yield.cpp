@@ -14,20 +14,21 @@
 namespace evener {
 namespace {
 
-/// Between two looks at the other thread's clock: a few times what a look costs.
+/// Time between two looks at the other thread's clock: a few times the cost of a look.
 constexpr std::int64_t kBetweenLooks_ns = 20'000;
-/// After so long a wait the work of the others is not a step's; to wake then costs little beside.
+/// After spinning for so long, the others' work is longer than a small step, and the cost of being woken is small
+/// beside it.
 constexpr std::int64_t kLongestSpin_ns = 1'000'000;
-/// A sleeper looks again whether the one it waits for still runs, at longer and longer intervals.
+/// A sleeping thread checks at longer and longer intervals whether the awaited one still runs.
 constexpr std::int64_t kFirstSleep_ns = 2'000'000, kLongestSleep_ns = 1'000'000'000;
-/// What a thread's clock still goes on after it has been read for the last time before it sleeps.
+/// How much a thread's clock may still advance between its last reading and falling asleep.
 constexpr std::int64_t kFallingAsleep_ns = 10'000;
 
 pid_t this_thread_id() {
   return static_cast<pid_t>(syscall(SYS_gettid));
 }
 
-/// -1 where it can't be told: the thread is no more.
+/// The CPU time of a thread; -1 if the thread doesn't exist any more.
 std::int64_t ran_ns(clockid_t clock) {
   timespec time{};
   if (clock_gettime(clock, &time) != 0) return -1;
@@ -41,7 +42,7 @@ bool move_to(pid_t thread, int cpu) {
   return sched_setaffinity(thread, sizeof one, &one) == 0;
 }
 
-/// -1 of none.
+/// The CPU with the index `number`, modulo their count, among the CPUs of the set; -1 if the set is empty.
 int nth_of(const cpu_set_t& cpus, int number) {
   const int count = CPU_COUNT(&cpus);
   int left = count == 0 ? 0 : number % count;
@@ -73,7 +74,7 @@ void StepThread::begin(int number) {
   const std::lock_guard lock(allowed_mutex_);
   // It fails where there are more CPUs than the set has room for; then nothing is given away.
   if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
-  // A home may have been exchanged for another's.
+  // The home CPU may have been exchanged with another thread's.
   if (!may_run_on(allowed_, home_)) home_ = nth_of(allowed_, number);
 }
 
@@ -82,7 +83,8 @@ cpu_set_t StepThread::allowed() const {
   return allowed_;
 }
 
-/// Bound to its home a sleeper wakes there. Elsewhere it would wake beside the thread that wakes it, as no CPU is idle.
+/// Binds this thread to its home CPU, so that it wakes there. As no CPU is idle, the scheduler would otherwise wake it
+/// on that of the thread that wakes it.
 void StepThread::stay_home() const {
   if (home_ >= 0) move_to(id_, home_);
 }
@@ -114,7 +116,7 @@ std::int64_t StepWait::spin_end_ns() const {
 bool StepWait::must_sleep(const StepThread& other) {
   const std::int64_t now = now_ns(), ran = ran_ns(other.clock_);
   const bool is_second_look = looked_at_ == &other;
-  // Who hasn't run since it fell asleep the last time needs no second look.
+  // A thread that hasn't run since it last fell asleep is stuck, without a second look.
   is_stuck_ = is_second_look ? hardly_ran(ran - ran_ns_, now - looked_ns_)
                              : ran >= 0 && ran - other.ran_at_sleep_ns_ < kFallingAsleep_ns;
   looked_at_ = &other;
@@ -136,15 +138,16 @@ void StepWait::sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen,
   looked_at_ = nullptr;
 }
 
-/// The kernel moves a thread that waits for a CPU at once when it may no longer run where it is; afterwards it may run
-/// where it might before, so that neither it nor what it starts is bound to this CPU. It may run before this thread has
-/// come to that, and even give this thread's CPU back.
+/// Moves `other` to this thread's CPU: binds it there for a moment, upon which the kernel moves it at once, and then
+/// restores its former affinity, so that neither it nor the threads that it starts stay bound. `other` may run, and
+/// even give the CPU back, before its affinity is restored.
 bool StepWait::give_cpu(StepThread& other, bool is_full) {
   const int cpu = sched_getcpu();
   const cpu_set_t its = other.allowed();
   if (!may_run_on(its, cpu)) return false;
   StepThread* nobody = nullptr;
-  if (is_full && !other.giver_.compare_exchange_strong(nobody, &self_)) return false;  // another one gave
+  // Gives up where another thread has given `other` a CPU already.
+  if (is_full && !other.giver_.compare_exchange_strong(nobody, &self_)) return false;
   move_to(other.id_, cpu);
   sched_setaffinity(other.id_, sizeof its, &its);
   return is_full;
@@ -153,7 +156,7 @@ bool StepWait::give_cpu(StepThread& other, bool is_full) {
 void StepWait::take_back(StepThread& other) {
   StepThread* self = &self_;
   if (other.giver_.compare_exchange_strong(self, nullptr)) return;
-  while (other.giver_ == &other) sched_yield();  // else it might bind this thread later
+  while (other.giver_ == &other) sched_yield();  // otherwise `other` might still change this thread's affinity later
 }
 
 void BoundThread::begin() {
@@ -184,7 +187,8 @@ bool BoundThread::exchange_cpus(BoundThread& other) {
   return can;
 }
 
-/// Of its process where that isn't this one: the system tells no more of others.
+/// The CPU time of the thread, or of its whole process if that isn't this one: the kernel doesn't tell more about other
+/// processes.
 std::int64_t BoundThread::ran_ns() const {
   const std::int64_t ran = evener::ran_ns(clock_);
   return ran >= 0 ? ran : evener::ran_ns(process_clock_);

@@ -101,19 +101,19 @@ void fill_descriptor(int fd, const fs::path& path, const std::function<void(std:
   if (!out) throw OutputError("can't write '" + path.string() + "': the stream failed without saying why");
 }
 
-// Makes a rename last over a power cut. File systems that can't do that (EINVAL) are left alone.
+// Syncs a folder, so that a rename in it survives a power cut. File systems that can't do that (EINVAL) are no error.
 void sync_folder(const fs::path& folder) {
   const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (handle.valid()) ::fsync(handle.get());
 }
 
-/// Where the new content of `path` is written before it takes its place.
+/// The temporary file in which the new content of `path` is written.
 fs::path temporary_of(const fs::path& path) {
   return path.string() + kTemporary + std::to_string(::getpid());
 }
 
-/// A new file that only this process can have: nobody's link is followed. One that is there already was left behind by
-/// a process that had this one's number.
+/// Creates a new file, without following a symbolic link that somebody has put there. A file of that name is deleted: a
+/// process with the same number has left it behind.
 Descriptor create_new(const fs::path& path, mode_t mode) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   Descriptor file(::open(path.c_str(), kFlags, mode));
@@ -131,7 +131,7 @@ Descriptor create_temporary(const fs::path& path) {
   fail_to_write(path, errno);
 }
 
-/// Whether `path` is there and no file that can be replaced: a device or a pipe. Throws Error for a folder.
+/// Whether `path` is a device or a pipe, which can't be replaced by a rename. Throws Error for a folder.
 bool is_written_in_place(const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return false;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMostChildren = 512;
 std::array<std::atomic<pid_t>, kMostChildren> children;  // 0 = a free place
 
-/// Puts `to` where `from` stood first.
+/// Replaces the first `from` in the table by `to`.
 void exchange(pid_t from, pid_t to) {
   for (std::atomic<pid_t>& place : children) {
     pid_t expected = from;

@@ -8,7 +8,7 @@
 namespace evener {
 namespace {
 
-/// What the byte before a value says.
+/// The name of the type that the byte before a value stands for.
 std::string type_name(char type) {
   switch (type) {
     case 'b':

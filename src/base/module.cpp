@@ -54,11 +54,13 @@ const KnownModule& known_module(const std::string& name) {
   throw Error(unknown_name_message("module", name, known_modules()));
 }
 
-// Libraries that only some need, so that packages of evener do without them, and Debian's packages of them.
+// Libraries that only some users need, which packages of evener therefore don't depend on, and the Debian packages that
+// contain them.
 constexpr std::pair<std::string_view, const char*> kOptionalLibraries[] = {{"libmpi.so", "libopenmpi3"},
                                                                            {"libOpenCL.so", "ocl-icd-libopencl1"}};
 
-// What helps where the program was built; a package was built elsewhere. `missing`: a library that wasn't found.
+// The advice `where_it_was_built` where the program was built by its user, other advice in a package. `missing`: a
+// library that wasn't found.
 std::string advice(const std::string& where_it_was_built, std::string_view missing = {}) {
   std::error_code ignored;
   if (fs::exists(library_folder().parent_path() / "CMakeCache.txt", ignored)) return where_it_was_built;

@@ -48,7 +48,7 @@ std::string three_digits(double value) {
 
 }  // namespace
 
-/// Without dashes before it, which all options have: they would make "--out" resemble "--port".
+/// Strips leading dashes, which would make "--out" resemble "--port".
 static std::string_view bare(std::string_view name) {
   return name.substr(std::min(name.find_first_not_of('-'), name.size()));
 }
@@ -61,7 +61,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::size_t best_distance = 0;
   for (const std::string& candidate : known) {
     const std::string_view theirs = bare(name), ours = bare(candidate);
-    // Of a short name another first letter makes another word: "out" is no "cut".
+    // A short name with another first letter is another word: "out" isn't a misspelt "cut".
     const bool is_short = std::max(theirs.size(), ours.size()) <= kShort;
     if (is_short && !theirs.empty() && !ours.empty() && lower(theirs[0]) != lower(ours[0])) continue;
     const std::size_t distance = edit_distance(theirs, ours);

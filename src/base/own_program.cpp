@@ -15,7 +15,7 @@ constexpr const char* kName = "evener";
 constexpr const char* kThisProcess = "/proc/self/exe";
 
 fs::path file_of_this_process() {
-  // The kernel's mark of a file that was replaced since this process began.
+  // The suffix by which /proc marks a file that was deleted or replaced since this process began.
   constexpr std::string_view kDeleted = " (deleted)";
   std::error_code error;
   std::string file = fs::read_symlink(kThisProcess, error).string();
@@ -23,7 +23,8 @@ fs::path file_of_this_process() {
   return file;
 }
 
-/// Of an installation or a build: bin/ lies beside the library's folder, or beside the one that this is in.
+/// The program of the installation or build that the library belongs to: its bin/ is beside the library's folder, or
+/// one level further up.
 fs::path beside_the_library() {
   const fs::path library = library_folder();
   for (const fs::path& prefix : {library.parent_path(), library.parent_path().parent_path()}) {

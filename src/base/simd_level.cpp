@@ -19,7 +19,7 @@ SimdLevel detect() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::kAvx2 : SimdLevel::kBaseline;
 }
 
-/// What the processor says in its leaf 7: compilers differ in the names that they know for it.
+/// Leaf 7 of CPUID, read directly since compilers differ in the feature names that they know.
 struct Features {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 
@@ -51,7 +51,7 @@ bool has_bfloat16_products() {
 bool has_int8_products() {
   constexpr unsigned kAvxVnni = 1U << 4;
   if (widest_allowed_simd() != SimdLevel::kAvx512 || simd_level() == SimdLevel::kBaseline) return false;
-  // Processors with AMX have the first.
+  // Processors with AMX have AVX512-VNNI too.
   return __builtin_cpu_supports("avx512vnni") || (Features(1).eax & kAvxVnni) != 0;
 }
 

@@ -14,7 +14,7 @@
 namespace evener {
 namespace {
 
-/// timeout sends one request twice at once: to the process, and to its group.
+/// Signals within this time count as one request: timeout sends its signal to the process and to its group.
 constexpr std::int64_t kOneRequest_ns = 200'000'000;
 
 std::atomic<bool> stop_flag{false};
@@ -65,7 +65,7 @@ void install(void (*handler)(int)) {
   for (const int signal : kStopSignals) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    // nohup has the terminal's end ignored, and so it stays.
+    // nohup has set SIGHUP to be ignored, which must stay so.
     if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
     sigaction(signal, &action, nullptr);
   }

@@ -4,7 +4,7 @@
 
 namespace evener {
 
-// Made once and never given back: its code may run until the end of the process.
+// Created once and never destroyed, since its code may run until the end of the process.
 Web& web() {
   static Web* const instance = static_cast<Web*>(require_module("fetch").create());
   return *instance;

@@ -32,7 +32,7 @@ class HierarchicalCommunicator : public Communicator {
     local_->receive(bytes, local_rank(from, "receive from"));
   }
   void set_members(std::span<const int> ranks) override;
-  // Who leads a host aborts its ranks' group when another host is lost.
+  // The host's leading process aborts the local group when another host is lost.
   void require_whole() override { local_->require_whole(); }
   void compute_here() override { local_->compute_here(); }
 

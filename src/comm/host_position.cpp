@@ -15,7 +15,8 @@ struct Variables {
   const char* host;
   const char* hosts;
 };
-// In an allocation of Slurm mpirun starts its own helpers by srun: its variables count before Slurm's.
+// mpirun's variables come before Slurm's: in an allocation of Slurm, mpirun starts its helpers by srun, so that both
+// are set.
 constexpr Variables kKnown[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
 
 int number_of(const char* variable, const char* text) {

@@ -17,7 +17,7 @@
 namespace evener::comm {
 namespace {
 
-/// What values of a slot are added up in.
+/// The type in which the values of a slot are summed.
 template <typename Slot>
 using Sum = std::conditional_t<std::is_same_v<Slot, double>, double, float>;
 
@@ -117,7 +117,7 @@ class SharedCommunicator : public Communicator {
   std::vector<int> members_;
 };
 
-/// Comes to the meeting of this phase and waits for the other members.
+/// Arrives at the meeting of this phase and waits for the other members.
 void SharedCommunicator::meet(const Call& call) {
   memory_.throw_if_aborted();
   const std::uint32_t now = phase();
@@ -127,14 +127,14 @@ void SharedCommunicator::meet(const Call& call) {
     meeting_.phase.store(now + 1, std::memory_order_release);
     futex_wake_all(meeting_.phase);
   }
-  // Written last, so that a rank that is stopped on the way counts as one that did not come.
+  // Written last, so that a rank that is suspended before this counts as late.
   row(rank_).came_in.store(now + 1, std::memory_order_relaxed);
   if (last) return;
   const auto late = [&] { return late_member(now); };
   if (!memory_.await(meeting_.phase, SharedMemory::Until::kDiffers, now, rank_, late)) give_up_meeting(now, call);
 }
 
-/// A member that has not come in this phase; this rank if all have.
+/// A member that has not arrived in this phase; this rank if all have.
 int SharedCommunicator::late_member(std::uint32_t phase) const {
   const auto late = std::ranges::find_if(
       members_, [&](int member) { return row(member).came_in.load(std::memory_order_relaxed) != phase + 1; });
@@ -166,7 +166,7 @@ void SharedCommunicator::check_agreement(const Call& call) const {
   }
 }
 
-/// `word`: the member's call, packed.
+/// Throws Error: members have called different collectives. `word`: the other member's packed call.
 void SharedCommunicator::disagree(int member, std::uint64_t word, const Call& call) const {
   const std::string text = "rank " + std::to_string(member) + " came to " + Call::unpacked(word).text() + ", rank " +
                            std::to_string(rank_) + " to " + call.text() +
@@ -175,7 +175,7 @@ void SharedCommunicator::disagree(int member, std::uint64_t word, const Call& ca
   throw Error(text);
 }
 
-/// This rank's small slot, for what it brings.
+/// This rank's small slot, to be filled with its contribution.
 SmallSlot& SharedCommunicator::begin_small(const Call& call) {
   say(call);
   const std::uint32_t now = phase();
@@ -185,13 +185,14 @@ SmallSlot& SharedCommunicator::begin_small(const Call& call) {
   return mine;
 }
 
-/// Afterwards the small slots of all members are full, and stay so until this rank comes to the next meeting.
+/// Meets the other members. Afterwards the small slots of all members are full, and stay unchanged until this rank
+/// arrives at the next meeting.
 std::uint32_t SharedCommunicator::meet_small(const Call& call) {
   const std::uint32_t now = phase();
   meet(call);
   for (const int member : members_) {
     const SmallSlot& slot = small_slot(member, now);
-    // Who came to something larger or to a barrier has not written here.
+    // A member that has called a larger collective or a barrier has not written here.
     if (slot.came_for != now + 1) disagree(member, row(member).call.load(std::memory_order_relaxed), call);
     if (slot.call != call.packed()) disagree(member, slot.call, call);
   }

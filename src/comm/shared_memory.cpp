@@ -17,12 +17,13 @@
 namespace evener::comm {
 namespace {
 
-// A few times what going to sleep and being woken costs, on a virtual machine above all: the ranks of a small network
-// meet several times in a step of 300 us.
+// How long a rank spins before it sleeps: a few times the cost of sleeping and being woken, which is highest on virtual
+// machines. The ranks of a small network meet several times in a step of 300 us.
 constexpr std::int64_t kSpin_ns = 300'000;
-/// Between two looks at the processor time of the rank that is awaited.
+/// Time between two looks at the CPU time of the rank that is awaited.
 constexpr std::int64_t kBetweenLooks_ns = 20'000;
-/// A sleeper looks again, at longer and longer intervals, whether that one runs and whether the group was aborted.
+/// A sleeping rank checks at longer and longer intervals whether the awaited one runs, and whether the group was
+/// aborted.
 constexpr std::int64_t kFirstSleep_ns = 2'000'000, kLongestSleep_ns = 100'000'000;
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kStagingParts = 4;  // of each rank and channel: two slots and two halves of mail
@@ -64,7 +65,8 @@ SharedMemory::SharedMemory(const SharedGroupOptions& options)
   staging_ = rounded_up(mailboxes_ + channels * ranks * 2 * sizeof(Mailbox), kPage_bytes);
   common_ = rounded_up(staging_ + channels * ranks * kStagingParts * options_.staging_bytes, kPage_bytes);
   size_bytes_ = common_ + options_.common_bytes;
-  // NORESERVE: what is never used, as the mail of ranks that send none, is neither allocated nor counted.
+  // MAP_NORESERVE: parts that are never used, such as mailboxes of ranks that send nothing, are neither allocated nor
+  // counted.
   void* place = ::mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) {
     throw Error("can't get " + bytes_text(size_bytes_) + " of shared memory for " + std::to_string(options_.ranks) +
@@ -140,7 +142,7 @@ bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, st
     return (seen == value) == (until == Until::kEquals);
   };
   if (done()) return true;
-  // Where ranks have a CPU each, one that has lost its own to another program gets that of one that waits for it.
+  // Where each rank has its own CPU, one that has lost it to another program gets the CPU of a rank that waits for it.
   BoundThread& own = thread(rank);
   const bool may_exchange = spin_ns_ > 0 && own.is_this_thread();
   ClockLook look;
@@ -203,7 +205,7 @@ std::string SharedMemory::reason() const {
   if (note.state.load(std::memory_order_acquire) == kBeingWritten) {
     futex_wait(note.state, kBeingWritten, kLongestSleep_ns);
   }
-  // Who aborts may itself be killed before it is done.
+  // The rank that aborts may be killed before it has written the reason.
   return note.state.load(std::memory_order_acquire) == kWritten ? note.reason : "the reason was not told in time";
 }
 

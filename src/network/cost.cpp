@@ -1,5 +1,6 @@
-// Counts of operations. Multiply and add are two; what is cheap is counted by the operations per element that its
-// formula needs, so that totals stay honest; loss, optimiser and data conversion are not counted.
+// Counts operations. A multiply-add counts as two. Element-wise layers are counted by the operations that their
+// formulas need, so that totals don't flatter networks with many of them. Loss, optimiser and data conversion are not
+// counted.
 #include "network/cost.h"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ class Flops {
   // The sums, and the division by the number of values.
   Count operator()(const AveragePool& op) const { return {out_ * op.kernel.area(), out_ * op.kernel.area()}; }
   Count operator()(const GlobalAveragePool&) const { return {in_, in_}; }
-  // Backward: the gradients of a fork are added up where its branches meet again.
+  // Backward: the gradients of a value with several readers are added up.
   Count operator()(const Add&) const { return {(inputs_ - 1) * out_, (inputs_ - 1) * out_}; }
   // Backward: the gradient times either input, and where one is a factor per channel a sum over the pixels.
   Count operator()(const Multiply&) const { return {out_, (scales_channels_ ? 3 : 2) * out_}; }
@@ -106,7 +107,7 @@ bool keeps_output(const Op& op) {
     case ActivationKind::kSilu:
     case ActivationKind::kHardSwish:
     case ActivationKind::kHardSigmoid:
-      return false;  // they read their input
+      return false;  // their backward pass reads the input instead
   }
   return false;
 }
@@ -231,7 +232,7 @@ InferenceMemory inference_memory(const Network& network) {
   for (const Parameter& parameter : network.parameters()) {
     memory.weight_bytes += element_count(parameter.shape) * kFloatBytes;
   }
-  // Values live from where they are computed, inputs from the beginning, until their last reader is through.
+  // Values exist from their computation, inputs from the beginning, until their last reader is done.
   const auto& layers = network.layers();
   std::vector<int> left = network.readers();
   std::int64_t alive = 0;

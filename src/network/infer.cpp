@@ -31,7 +31,7 @@ struct Side {
   bool ceil_mode;  // whether a last window may reach beyond the padding
 
   std::int64_t beyond() const { return ceil_mode ? stride - 1 : 0; }
-  // The smallest size for which there is a place.
+  // The smallest extent of the input for which a window fits.
   std::int64_t least() const { return std::max<std::int64_t>(1, kernel - 2 * padding - beyond()); }
   std::int64_t places() const {
     const std::int64_t count = (size + 2 * padding - kernel + beyond()) / stride + 1;
@@ -40,7 +40,7 @@ struct Side {
   }
 };
 
-// Knows who is being checked, so that every message names the model, the layer and its input.
+// Infers the shape of one layer. Keeps the model, layer and inputs, so that every message can name them.
 class Inference {
  public:
   Inference(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs)
@@ -179,7 +179,7 @@ class Inference {
     return only_input();
   }
 
-  // Of both kinds of pooling, whose windows may not lie in the padding alone.
+  // The shape of both kinds of pooling, whose windows may not lie entirely in the padding.
   template <class Pool>
   Shape pooled(const Pool& op) const {
     const Shape& in = image_input();
@@ -191,7 +191,7 @@ class Inference {
     return windows_of(in[0], op.kernel, op.stride, op.padding, op.ceil_mode);
   }
 
-  // `channels` values for each place of a window over the input.
+  // The shape of `channels` values for each place of a window over the input.
   Shape windows_of(std::int64_t channels, const Extent2d& kernel, const Extent2d& stride, const Extent2d& padding,
                    bool ceil_mode) const {
     for (const std::int64_t side : {kernel.height, kernel.width}) require_positive(side, "kernel");

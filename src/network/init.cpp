@@ -71,14 +71,14 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
-/// 1 for NaN and infinities, whose exponents have all bits set.
+/// 1 for NaN and infinities (all bits of their exponent are set), 0 for other values.
 std::uint32_t is_not_finite(float value) {
   constexpr std::uint32_t kExponent = 0x7f800000;
   return (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1 : 0;
 }
 
-/// The channels of the images that a first convolution was trained with, where they alone make it of another shape;
-/// else 0.
+/// The number of image channels that a first convolution was trained with, if only that makes its shape differ;
+/// otherwise 0.
 std::int64_t trained_channels(const Network& network, const Parameter& wanted, const HostTensor& found) {
   if (wanted.shape.size() != 4 || found.shape.size() != 4 || &wanted != &network.parameters().front()) return 0;
   auto shape = found.shape;
@@ -87,7 +87,7 @@ std::int64_t trained_channels(const Network& network, const Parameter& wanted, c
   return shape == wanted.shape && is_usual ? found.shape[1] : 0;
 }
 
-/// A counter without extents, of int64: other programs write it as a list of one number, or as they write weights.
+/// Converts a counter to a scalar of int64: other programs write it as a list of one number, or in the type of weights.
 HostTensor as_counter(HostTensor tensor) {
   if (element_count(tensor.shape) != 1) return tensor;
   tensor.shape.clear();
@@ -113,7 +113,7 @@ std::int64_t first_not_finite(const HostTensor& tensor) {
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     const float* const first = tensor.floats() + begin;
     const float* const last = first + std::min(kBlock, count - begin);
-    std::uint32_t unusable = 0;  // all of a block are looked at, which vectorises: almost always there is none
+    std::uint32_t unusable = 0;  // tests whole blocks without a branch per value, so that compilers vectorise it
     for (const float* value = first; value != last; ++value) unusable |= is_not_finite(*value);
     if (unusable != 0) return begin + (std::find_if(first, last, is_not_finite) - first);
   }

@@ -14,7 +14,7 @@ namespace evener::network {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
-// Layers, names, shapes and metadata of a large network take some 100 kB; what is left over costs nothing.
+// Room for layers, names, shapes and metadata, which take some 100 kB in a large network; being generous costs nothing.
 constexpr std::int64_t kGraphBytes = std::int64_t{1} << 24;
 
 }  // namespace

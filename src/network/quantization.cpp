@@ -9,7 +9,7 @@
 namespace evener::network {
 namespace {
 
-/// How many values of `tensor` have one scale.
+/// The number of values of `tensor` for each scale. Throws Error where the shapes don't go together.
 std::size_t values_per_scale(const HostTensor& tensor, const HostTensor& scale) {
   if (tensor.shape.empty() || scale.dtype != DType::kF32 || scale.shape.size() != 1 ||
       scale.shape.front() != tensor.shape.front() || scale.shape.front() < 1) {

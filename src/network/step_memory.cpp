@@ -18,7 +18,7 @@ const Op* as(const Layer& layer) {
   return std::get_if<Op>(&layer.op);
 }
 
-/// Results that are views of what is read.
+/// Whether a layer's result is a view of its input.
 bool is_view(const Layer& layer, const Shape& input) {
   if (as<Flatten>(layer) != nullptr) return input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
   if (const auto* dropout = as<Dropout>(layer)) return dropout->probability == 0;
@@ -30,7 +30,7 @@ bool draws_mask(const Layer& layer) {
   return dropout != nullptr && dropout->probability > 0;
 }
 
-/// Whether an activation that has an array of its own keeps its result for the backward pass, else its input.
+/// Whether an activation saves its result for the backward pass; otherwise it saves its input.
 bool keeps_result(ActivationKind kind) {
   return kind == ActivationKind::kRelu || kind == ActivationKind::kSigmoid || kind == ActivationKind::kTanh;
 }
@@ -39,7 +39,8 @@ bool may_overwrite(ActivationKind kind) {
   return keeps_result(kind) || kind == ActivationKind::kRelu6;
 }
 
-/// Walks through a step as Graph does, forward and back, and notes what is there.
+/// Simulates the forward and backward pass of engine::torch_engine::Graph, and notes the memory in use after each
+/// allocation.
 class Walk {
  public:
   Walk(const Network& network, const StepOptions& options)
@@ -71,7 +72,7 @@ class Walk {
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   std::int64_t value_bytes() const { return options_.bits / 8; }
 
-  /// A block of memory that several may hold.
+  /// Allocates a block of memory, which may have several owners.
   int take(const Bytes& size) {
     blocks_.push_back({size, 1});
     now_ += size;
@@ -86,7 +87,7 @@ class Walk {
   }
   Bytes values_of(int layer) const { return {0, element_count(layers_[at(layer)].shape) * value_bytes()}; }
 
-  /// Something that is only there while a layer computes.
+  /// Memory that exists only while a layer computes.
   void pass(const Bytes& size) { leave(take(size)); }
 
   void keep(std::size_t step, int block) {
@@ -130,7 +131,7 @@ class Walk {
   void forward(std::size_t s) {
     const Step& step = steps_[s];
     if (step.inputs.empty()) {
-      // Pixels become floats first.
+      // Pixels are converted to floats first.
       const Bytes floats{0, element_count(layers_[at(step.output)].shape) * kFloatBytes};
       const int wide = take(floats);
       held_[at(step.output)] = wide;
@@ -140,7 +141,7 @@ class Walk {
     }
     const Layer& layer = layers_[at(step.layer)];
     if (draws_mask(layer)) {
-      // Drawn for all samples before the first layer; that they come later here makes no moment larger.
+      // Masks are really drawn before the first layer; allocating them here gives the same peak.
       kept_[s].push_back(take({0, element_count(layer.shape) * kFloatBytes}));
     }
     held_[at(step.output)] = result_of(step);
@@ -149,7 +150,7 @@ class Walk {
     for (const int dead : step.dead) leave(held_[at(dead)]);
   }
 
-  /// Scores, their logarithms and gradients are floats.
+  /// The loss: scores, their logarithms and gradients are floats.
   void compute_loss() {
     std::vector<int> found;
     for (const Output& output : network_.outputs()) {
@@ -163,7 +164,7 @@ class Walk {
     }
   }
 
-  /// Adds to the gradient by a layer's result what one of its readers has found, a block that it leaves.
+  /// Adds `block`, the gradient that a reader has computed, to that of the layer's result, and releases the block.
   void give(int layer, int block) {
     int& sum = gradient_[at(layer)];
     if (sum == kNone) {
@@ -194,15 +195,15 @@ class Walk {
     for (const int block : kept_[s]) leave(block);
   }
 
-  /// By each of what a step reads.
+  /// Allocates the gradients of a step's inputs.
   std::vector<int> gradients_of(const Step& step, int dy) {
     const Layer& layer = layers_[at(step.layer)];
     const bool joined = step.inputs.size() > 1 && as<BatchNorm>(layer) != nullptr;
     const bool passes_on = as<Add>(layer) != nullptr || is_view(layer, layers_[at(step.inputs.front())].shape);
     std::vector<int> given(step.inputs.size(), kNone);
-    // The products that are summed over the pixels of a channel for the factor's gradient.
+    // The products whose sums over the pixels of a channel are the factor's gradient.
     if (as<Multiply>(layer) != nullptr) pass(values_of(step.output));
-    for (std::size_t i = step.inputs.size(); i-- > 0;) {  // a sum's other term is there first
+    for (std::size_t i = step.inputs.size(); i-- > 0;) {  // the gradient of a sum's other term comes first
       const int input = step.inputs[i];
       const bool as_it_is = passes_on || (joined && i > 0 && step.activation < 0);
       if (!needed_[at(input)]) continue;
@@ -220,7 +221,7 @@ class Walk {
     if (options_.adds_up) leave(found);
   }
 
-  /// A convolution's weights in the order of its kernel, and each thread's sums of their gradients.
+  /// Scratch of a convolution: reordered weights, and each thread's sums of their gradients.
   std::int64_t scratch_bytes(int layer) const { return (1 + options_.threads) * weights_[at(layer)] * kFloatBytes; }
 
   struct Block {
@@ -232,17 +233,17 @@ class Walk {
   const StepOptions options_;
   const std::vector<Step> steps_;
   const std::vector<bool> needed_;
-  std::vector<std::int64_t> weights_;   // values that are trained, of each layer
+  std::vector<std::int64_t> weights_;   // number of trained values in each layer
   std::vector<int> held_;               // the block of each layer's result
-  std::vector<int> gradient_;           // and of the gradient by it
-  std::vector<std::vector<int>> kept_;  // by each step, for its backward pass
+  std::vector<int> gradient_;           // the block of that result's gradient
+  std::vector<std::vector<int>> kept_;  // blocks kept by each step for its backward pass
   std::vector<Block> blocks_;
   Bytes now_;
   std::vector<Bytes> moments_;
   const Network& network_;
 };
 
-/// Without those than which another is as large or larger in both.
+/// Drops the moments that another one equals or exceeds in both parts: they never are the peak.
 std::vector<Bytes> largest_of(std::vector<Bytes> moments) {
   std::ranges::sort(moments, [](const Bytes& a, const Bytes& b) {
     return std::pair(a.per_sample, a.fixed) > std::pair(b.per_sample, b.fixed);

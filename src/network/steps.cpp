@@ -41,8 +41,8 @@ class StepCompiler {
   }
 
   std::vector<Step> plan() {
-    // Replicas exchange sums of their batch normalisations, one after the other: what is joined by some of them mustn't
-    // change whose turn it is.
+    // Replicas exchange the sums of their batch normalisations one layer after another, so the layers' order must be
+    // the same on replicas that join steps and on those that don't.
     if (join_ == Join::kNothing) take_steps(Join::kBatchNorm);
     take_steps(join_);
     std::stable_sort(steps_.begin(), steps_.end(), [&](const Step& a, const Step& b) {
@@ -84,7 +84,7 @@ class StepCompiler {
     return readers.size() == 1 ? readers.front() : -1;
   }
 
-  /// Two terms, and the sum not yet joined with its other one.
+  /// Whether `term` may be joined with `sum`: a sum of two terms, which isn't joined with its other term yet.
   bool fits(int term, int sum) const {
     const auto& terms = layers_[static_cast<std::size_t>(sum)].inputs;
     return terms.size() == 2 && terms[0] != terms[1] && !taken_[static_cast<std::size_t>(sum)] && term != sum;
@@ -100,8 +100,8 @@ class StepCompiler {
     return std::find(readers.begin(), readers.end(), kCaller) != readers.end();
   }
 
-  /// Finds which results may be overwritten (one reader, and a producer whose backward does not need its result) and
-  /// when each can be let go. Those that the caller gets stay as they are.
+  /// Finds which results may be overwritten (they have one reader, and their layer's backward pass doesn't need them),
+  /// and after which step each can be freed. Outputs of the network are neither overwritten nor freed.
   void plan_memory() {
     std::vector<int> reads(layers_.size(), 0), last_reader(layers_.size(), -1);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -130,8 +130,8 @@ class StepCompiler {
 
   const Layers& layers_;
   const std::vector<std::vector<int>> readers_;
-  std::vector<bool> taken_;  // layers that are joined with one before them
-  std::vector<int> places_;  // before which layer each is computed; a sum's other term is there by then
+  std::vector<bool> taken_;  // whether each layer is joined with one before it
+  std::vector<int> places_;  // the layer before which each layer is computed; a sum's other term exists by then
   const Join join_;
   std::vector<Step> steps_;
 };

@@ -32,11 +32,11 @@ std::set<std::string_view> names_of(const Network& network) {
   return names;
 }
 
-/// What stands before the network's names in the file; of several such places the one with most of them, and of equal
-/// ones the shortest. Absent where less than half of the names are there.
+/// The prefix of the network's names in the file: of several prefixes the one with most of the names, and of equal ones
+/// the shortest. Absent where less than half of the names are found.
 struct Prefix {
   std::string text;
-  std::vector<std::string> others;  // that have as many
+  std::vector<std::string> others;  // other prefixes with as many names
 };
 std::optional<Prefix> prefix_in(const weights::SafetensorsFile& file, const std::set<std::string_view>& names) {
   std::map<std::string, std::size_t> found;
@@ -60,7 +60,7 @@ std::optional<Prefix> prefix_in(const weights::SafetensorsFile& file, const std:
   return Prefix{best.front(), {best.begin() + 1, best.end()}};
 }
 
-/// Of what doesn't have the prefix the names come back.
+/// Removes the prefix from names; removes tensors without it and returns their names.
 std::vector<std::string> take_prefix(weights::SafetensorsFile& file, const std::string& prefix) {
   std::vector<std::string> outside;
   TensorMap inside;
@@ -84,8 +84,8 @@ std::string module_of(std::string_view name) {
   return std::string(name.substr(0, name.find('.')));
 }
 
-/// Takes out tensors of modules that the network doesn't have. Another layer of one that it has is left: then the file
-/// is another network's.
+/// Removes tensors of modules that the network doesn't have. Further layers of modules that it has are left, and fail a
+/// later check: the file is another network's then.
 std::vector<std::string> take_other_modules(TensorMap& tensors, const std::set<std::string_view>& names) {
   std::set<std::string> modules;
   for (const std::string_view name : names) modules.insert(module_of(name));

@@ -1,4 +1,4 @@
-// The list of models. What stands before the first ':' of a name chooses the builder.
+// The list of models. The part of a name before the first ':' chooses the builder.
 #include "network/zoo.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@
 
 namespace evener::network {
 
-// Each builder is given the whole name, "mlp:784-256-10:relu".
+// Each builder gets the whole name, such as "mlp:784-256-10:relu".
 #define EVENER_DECLARE(name, builder, seen, description) \
   Network builder(std::string_view model, const ModelOptions& options);
 EVENER_MODELS(EVENER_DECLARE)

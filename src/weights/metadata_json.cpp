@@ -9,7 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-// Lists and objects within each other: ours are three, and those of a file made to do harm end the recursion.
+// The greatest depth of nested lists and objects: ours have three levels, and deeper ones of a malicious file must not
+// overflow the stack.
 constexpr int kDeepest = 16;
 
 /// `value` with every string in it, keys included, changed by `change`; null instead of what is nested deeper.

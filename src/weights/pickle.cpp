@@ -13,7 +13,7 @@
 namespace evener::weights::pickle {
 namespace {
 
-// Real files have some twenty values per tensor; these limits keep a hostile one below some 200 MB.
+// Real files have some twenty values per tensor; these limits keep the memory for a hostile file below some 200 MB.
 constexpr std::size_t kMostValues = 2'000'000;
 constexpr std::size_t kMostStack = 1'000'000;
 constexpr std::size_t kMostMemo = 1'000'000;
@@ -272,7 +272,7 @@ class Machine {
 
   void reduce(Ref function, Ref arguments) {
     if (result_[arguments].kind != Kind::kTuple) throw Error("its pickle calls something without arguments");
-    // Nothing of a foreign object is needed: what it is made of is dropped, and it stands for whatever it makes.
+    // Foreign objects aren't needed: their arguments are dropped, and the function's own value stands for its result.
     if (result_[function].kind == Kind::kForeign) return push_ref(function);
     if (result_[function].kind != Kind::kGlobal) throw Error("its pickle calls something that is no function");
     if (result_[function].text == kOrderedDict) return push({.kind = Kind::kDict, .items = pairs_of(arguments)});
@@ -280,7 +280,7 @@ class Machine {
     push({.kind = Kind::kCall, .items = {function, arguments}});
   }
 
-  /// What Python 2 passes to OrderedDict: one list of pairs. Python 3 passes nothing and sets the items later.
+  /// The arguments of OrderedDict: Python 2 passes a list of pairs, Python 3 passes nothing and sets the items later.
   std::vector<Ref> pairs_of(Ref arguments) {
     const std::vector<Ref>& given = result_[arguments].items;
     std::vector<Ref> items;
@@ -324,7 +324,7 @@ class Machine {
     push_ref(found->second);
   }
 
-  /// What lies below the last mark can't be reached.
+  /// The stack's lowest reachable height: opcodes must not reach below the last mark.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
   Ref top() const {

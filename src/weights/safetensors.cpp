@@ -139,7 +139,7 @@ class HeaderReader {
   }
 
   Metadata metadata(const json& value) const {
-    if (value.is_null()) return {};  // what some writers make of metadata that there are none of
+    if (value.is_null()) return {};  // some writers write null for no metadata
     if (!value.is_object()) fail("'__metadata__' is not a table of texts");
     Metadata result;
     for (const auto& [key, text] : value.items()) {

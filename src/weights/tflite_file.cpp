@@ -37,7 +37,7 @@ constexpr int kBufferData = 0;
 constexpr std::int32_t kConvolution = 3, kDepthwiseConvolution = 4, kDequantize = 6;
 enum Type : std::int8_t { kFloat32 = 0, kFloat16 = 1, kInt32 = 2, kUint8 = 3, kInt8 = 9 };
 
-/// Little-endian bytes that are read with their bounds checked.
+/// Reads little-endian numbers with bounds checks.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
@@ -54,7 +54,7 @@ class Bytes {
     throw Error("it is cut short or damaged: " + std::to_string(length) + " bytes should be at byte " +
                 std::to_string(at) + " of " + std::to_string(bytes_.size()));
   }
-  /// Where the table or vector begins that an offset at `at` leads to.
+  /// The position of the table or vector that the offset at `at` points to.
   std::uint64_t target(std::uint64_t at) const { return at + get<std::uint32_t>(at); }
 
  private:
@@ -66,7 +66,7 @@ struct Vector {
   std::uint64_t count = 0, first = 0;
 };
 
-/// A table: its fields are found by their numbers. Fields with their usual value are not stored.
+/// A table, whose fields are found by their numbers. Fields with their default value are not stored.
 class Table {
  public:
   Table(const Bytes& bytes, std::uint64_t at) : bytes_(bytes), at_(at) {
@@ -91,7 +91,7 @@ class Table {
     const Vector all = vector(field, 1);
     return bytes_.view(all.first, all.count);
   }
-  /// Of a vector of tables.
+  /// The number of elements in a field that is a vector of tables.
   std::uint64_t count(int field) const { return vector(field, sizeof(std::uint32_t)).count; }
   Table element(int field, std::uint64_t index, const char* what) const {
     const Vector all = vector(field, sizeof(std::uint32_t));
@@ -141,7 +141,7 @@ struct Dequantization {
 template <class T>
 void dequantize(std::string_view data, const Dequantization& rule, const std::vector<std::int64_t>& shape,
                 std::vector<float>& values) {
-  std::size_t inner = 1;  // values that stand together for each place of the dimension
+  std::size_t inner = 1;  // consecutive values with the same index along the dimension
   for (std::size_t i = rule.dimension + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
   const auto places = static_cast<std::size_t>(shape[rule.dimension]);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -170,7 +170,7 @@ class Model {
       if (code != kConvolution && code != kDepthwiseConvolution) continue;
       const auto inputs = operation.values<std::int32_t>(operation::kInputs);
       if (inputs.size() < 2) throw Error("it is damaged: a convolution has no weights");
-      // Weights that are computed belong to no layer; without a bias all of it is 0.
+      // Operators whose weights aren't stored but computed are skipped; a missing bias is 0.
       const Table weights = tensor_at(inputs[1]);
       if (data_of(weights).empty()) {
         if (widened.contains(inputs[1])) {
@@ -190,7 +190,7 @@ class Model {
   }
 
  private:
-  /// Those that operators make float32 of stored values.
+  /// The tensors that operators convert to float32 from stored values.
   std::set<std::int32_t> widened_tensors() const {
     std::set<std::int32_t> tensors;
     for (std::uint64_t i = 0; i < graph_.count(graph::kOperators); ++i) {

@@ -17,8 +17,8 @@ using pickle::Pickle;
 using pickle::Value;
 
 constexpr std::size_t kMostExtents = 64;
-// Tensors may share memory (tied weights), and become copies: in all this many times the memory in the file, so that a
-// small file with a tensor of stride 0 does not fill the machine's.
+// Tensors that share memory (tied weights) become copies. This limits their total size as a multiple of the memory in
+// the file, lest a small file with a tensor of stride 0 fill the machine's memory.
 constexpr std::uint64_t kMostCopies = 4;
 constexpr std::uint64_t kCopyAllowance_bytes = 1 << 20;
 
@@ -49,7 +49,7 @@ const Value* tensor_call(const Pickle& pickle, const Value& value) {
   return is_tensor ? call : nullptr;
 }
 
-/// What stands in a state dict instead of a tensor.
+/// A name for an entry of a state dict that is no tensor, for messages.
 std::string kind_text(const Pickle& pickle, const Value& value) {
   switch (value.kind) {
     case Kind::kForeign:
@@ -96,7 +96,7 @@ struct Layout {
   }
 };
 
-/// Copies elements of `bytes` bytes from wherever the strides say to one after the other.
+/// Copies elements of `bytes` bytes from a strided layout into a dense one.
 void gather(const char* from, const Layout& layout, std::uint64_t bytes, std::byte* to) {
   std::vector<std::int64_t> index(layout.shape.size(), 0);
   std::uint64_t at = layout.offset;
@@ -156,8 +156,8 @@ class StateDictReader {
     return false;
   }
 
-  /// The object itself, or what a checkpoint keeps under one of the usual keys. These go first: a checkpoint may have
-  /// tensors of its own beside the weights, such as the best accuracy.
+  /// The state dict: what a checkpoint keeps under one of the usual keys, or else the object itself. The keys come
+  /// first, since a checkpoint may have tensors beside the weights, such as the best accuracy.
   const Value& state_dict() const {
     const Value& root = pickle()[pickle().root];
     if (root.kind == Kind::kForeign) fail_whole("it holds", root);
@@ -200,7 +200,7 @@ class StateDictReader {
     return keys;
   }
 
-  /// Its messages go after the tensor's name.
+  /// Reads a tensor; messages of its errors follow the tensor's name.
   void read_tensor(const std::string& name, const Value& call, SafetensorsFile& file) {
     const std::vector<pickle::Ref>& arguments = pickle()[call.items[1]].items;
     if (arguments.size() < 4 || pickle()[arguments[0]].kind != Kind::kPersistent) fail("is built in an unknown way");
@@ -239,7 +239,7 @@ class StateDictReader {
     return result;
   }
 
-  /// Of (storage, offset, size, stride, requires_grad, hooks, ...).
+  /// Parses the arguments (storage, offset, size, stride, requires_grad, hooks, ...).
   Layout layout_of(const std::vector<pickle::Ref>& arguments) const {
     Layout layout;
     layout.offset = static_cast<std::uint64_t>(whole_number(pickle()[arguments[1]]));
@@ -273,7 +273,7 @@ class StateDictReader {
 }  // namespace
 
 bool is_legacy_torch(std::string_view bytes) {
-  // The magic number stands behind two to thirteen bytes of opcodes, depending on the pickle's protocol.
+  // The magic number follows two to thirteen bytes of opcodes, depending on the pickle's protocol.
   return bytes.starts_with('\x80') && bytes.substr(0, 32).find(kLegacyMagic) != std::string_view::npos;
 }
 

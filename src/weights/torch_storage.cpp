@@ -32,13 +32,13 @@ constexpr std::array<ElementKind, 13> kKinds = {{{"torch.DoubleStorage", 8, DTyp
                                                  {"torch.ComplexDoubleStorage", 16, {}},
                                                  {"torch.QInt8Storage", 1, {}}}};
 
-// The first was PyTorch's until 0.3.
+// PyTorch used the first one until version 0.3.
 constexpr std::array<std::string_view, 4> kFunctions = {
     "torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter", "torch.Size"};
 
 constexpr std::int64_t kLegacyVersion = 1001;
 
-/// What a persistent value says: ('storage', type, key, location, count[, view]).
+/// The content of a persistent value: ('storage', type, key, location, count[, view]).
 struct Description {
   const ElementKind* kind;
   std::string_view key;

@@ -22,7 +22,7 @@ constexpr std::size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22, kEnd64
 constexpr std::size_t kLongestComment = 0xffff;
 constexpr std::uint16_t kZip64Extra = 1;
 
-// Weights hardly shrink when packed; what grows more than this when unpacked is made to fill memories.
+// The largest ratio of unpacked to packed size. Weights hardly compress, so that a larger ratio means a zip bomb.
 constexpr std::uint64_t kMostGrowth = 64;
 constexpr std::uint64_t kGrowthAllowance_bytes = 1 << 20;
 

@@ -15,11 +15,11 @@ namespace {
 constexpr int kPartsTag = 1, kSumsTag = 2, kMessageTag = 3;
 constexpr std::size_t kPiece_bytes = std::size_t{8} << 20;       // longer vectors go in several, to bound the staging
 constexpr std::size_t kBroadcast_bytes = std::size_t{64} << 20;  // MPI counts in int
-/// What a host may receive for having one exchange of whole vectors instead of two of shares.
+/// Up to this many received bytes, hosts exchange whole vectors once instead of shares twice.
 constexpr std::size_t kWhole_bytes = std::size_t{256} << 10;
 
-// MPI_Allreduce may add in another order on another day, and every host its own. Here each value is added up once, in
-// the order of hosts, by one host; or by all of them from the same vectors in the same order.
+// MPI_Allreduce may add in a different order in each run, and on each host. Here each value is summed in the order of
+// hosts, either by one host, or by all of them from the same vectors, so that all get the same bits in every run.
 class MpiCommunicator : public Communicator {
  public:
   MpiCommunicator(MPI_Comm communicator, const Link& link) : communicator_(communicator), link_(link) {
@@ -52,7 +52,7 @@ class MpiCommunicator : public Communicator {
   struct Share {
     std::size_t begin, size;
   };
-  /// The part of a piece that `host` adds up.
+  /// The part of a piece that `host` sums.
   Share share(std::size_t count, int host) const {
     const auto hosts = static_cast<std::size_t>(size_), at = static_cast<std::size_t>(host);
     return {count * at / hosts, count * (at + 1) / hosts - count * at / hosts};
@@ -107,7 +107,7 @@ void MpiCommunicator::reduce(std::span<const std::span<Value>> parts) {
   }
 }
 
-/// `own`, `count` long, becomes the sum of it and those received, in the order of hosts; each lies at its host's place.
+/// Replaces `own` (`count` values) by its sum with the received vectors, in the order of hosts.
 template <typename Slot>
 void MpiCommunicator::sum_received(Slot* own, std::size_t stride, std::size_t count) {
   std::vector<const Slot*> parts;
@@ -120,7 +120,8 @@ void MpiCommunicator::sum_received(Slot* own, std::size_t stride, std::size_t co
   sum_in_order<Sum, Slot>(parts, count, own);
 }
 
-/// Every host gets the values of all hosts in one exchange, and all add them up in the same order.
+/// Sums small vectors: every host receives those of all hosts in one exchange, and all hosts sum them in the same
+/// order.
 template <typename Slot>
 void MpiCommunicator::sum_whole(Slot* piece, std::size_t count) {
   const int bytes = static_cast<int>(count * sizeof(Slot));
@@ -131,14 +132,15 @@ void MpiCommunicator::sum_whole(Slot* piece, std::size_t count) {
   sum_received(piece, count, count);
 }
 
-/// Each adds up its share of all vectors and gives it to all: two exchanges, in which a host sends and receives twice
-/// (1 - 1 / hosts) of the vector, the least possible.
+/// Sums large vectors: each host sums its share of all vectors and sends it to all. In these two exchanges a host sends
+/// and receives 2 * (1 - 1 / hosts) of the vector, the least possible.
 template <typename Slot>
 void MpiCommunicator::sum_shares(Slot* piece, std::size_t count) {
   const Share own = share(count, rank_);
   Slot* received = slots<Slot>(received_, own.size * static_cast<std::size_t>(size_));
   for (int i = 1; i < size_; ++i) {
-    const int from = (rank_ + size_ - i) % size_, to = (rank_ + i) % size_;  // nobody is everyone's first
+    // Each host begins with another one, so that no host gets all messages at once.
+    const int from = (rank_ + size_ - i) % size_, to = (rank_ + i) % size_;
     const Share theirs = share(count, to);
     start_receive(received + own.size * static_cast<std::size_t>(from), own.size * sizeof(Slot), from, kPartsTag);
     start_send(piece + theirs.begin, theirs.size * sizeof(Slot), to, kPartsTag);

@@ -12,8 +12,8 @@ namespace evener::comm::mpi {
 namespace {
 
 constexpr std::chrono::milliseconds kBeat{250};
-/// Beats without an answer after which a host counts as lost: 5 s. Beats are counted rather than seconds, so that a
-/// stop of everything isn't taken for a loss.
+/// Number of beats without an answer after which a host counts as lost: 5 s. Beats are counted rather than seconds, so
+/// that a stop of everything (Ctrl-Z, a suspended laptop) isn't taken for a loss.
 constexpr int kSilentBeats = 20;
 
 }  // namespace
@@ -72,7 +72,7 @@ void Heartbeat::live(const std::stop_token& stop) {
   }
 }
 
-/// False when the other has been silent for too long.
+/// Sends and receives heartbeats. False when the other host has been silent for too long.
 bool Heartbeat::beat(Peer& peer) const {
   int done = 0;
   if (peer.sending != MPI_REQUEST_NULL) check(MPI_Test(&peer.sending, &done, MPI_STATUS_IGNORE), "a sign of life");

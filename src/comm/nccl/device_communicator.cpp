@@ -43,7 +43,7 @@ class NcclCommunicator : public DeviceCommunicator {
           calls_.all_reduce(vector.values, vector.values, vector.count, type, nccl::kSum, communicator_, stream);
       if (failed == nccl::kSuccess) failed = code;
     }
-    const int ended = calls_.group_end();  // also where a call failed: the group would stay open
+    const int ended = calls_.group_end();  // also after a failed call, since the group would stay open
     check(calls_, failed, "ncclAllReduce");
     check(calls_, ended, "ncclGroupEnd");
   }

@@ -9,7 +9,7 @@ namespace {
 
 struct Opened {
   Opened() {
-    // LibTorch's CUDA libraries bring theirs along, which then is the one of this name. Never closed: it has threads.
+    // If LibTorch has loaded its own NCCL, dlopen returns that one. Never closed, since the library has threads.
     void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       why = "libnccl.so.2 is not found: './evener --with-cuda setup' fetches it";

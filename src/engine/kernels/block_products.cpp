@@ -50,8 +50,8 @@ void BlockProducts::multiply(std::span<const float> others, std::int64_t columns
 }
 
 float BlockProducts::largest_error(Precision precision) {
-  // bfloat16 has 8 bits of mantissa: either value of a product is rounded by 1/256 of itself at the most, and the sum
-  // of what products of two rows of length 1 are without their signs is at most 1 (Cauchy, Schwarz).
+  // bfloat16 has 8 bits of mantissa, so rounding changes either factor of a product by at most 1/256 of itself; and the
+  // absolute values of the products of two rows of length 1 sum to at most 1 (Cauchy, Schwarz).
   constexpr float kOfFp32 = 1e-5F, kOfBf16 = 2.0F / 256 + 1.0F / (256 * 256) + kOfFp32;
   return precision == Precision::kBf16 ? kOfBf16 : kOfFp32;
 }

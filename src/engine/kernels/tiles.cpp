@@ -12,7 +12,7 @@ constexpr std::int64_t kTilePanel = 2 * kTileSide;            // columns of a pa
 constexpr std::int64_t kTileUnits = kTileSide * kTileValues;  // values of a tile
 constexpr std::int64_t kTileBytes = kTileValues * sizeof(BFloat16);
 
-/// Of a row, with the zeros behind it.
+/// The number of values in a packed row, including the zeros at its end.
 inline std::int64_t tile_values(std::int64_t values) {
   return (values + kTileValues - 1) / kTileValues * kTileValues;
 }
@@ -24,8 +24,8 @@ inline void round_row(const float* row, std::int64_t values, BFloat16* to) {
   for (; i < tile_values(values); ++i) to[i] = {0};
 }
 
-/// For each 32 values of a panel two tiles, of the panel's first and last 16 columns: in row v of a tile are the values
-/// 2 v and 2 v + 1 of all its columns.
+/// Packs a block: for each 32 values of a panel there are two tiles, for the panel's first and last 16 columns. Row v
+/// of a tile has the values 2 v and 2 v + 1 of all its columns.
 void pack_tiles(const RowBlock& block, BFloat16* panels) {
   const std::int64_t values = tile_values(block.values);
   for (std::int64_t first = 0; first < block.count; first += kTilePanel) {
@@ -56,7 +56,7 @@ void multiply_tiles(const RowBlock& others, const BFloat16* panels, std::int64_t
     shapes.row_bytes[tile] = kTileBytes;
     shapes.rows[tile] = kTileSide;
   }
-  // What the compiler can't see the instructions read has to be stored before them.
+  // Compilers don't know that the tile instructions read this memory: forces stores to it to be done before.
   const auto stored = [](const void* memory) { asm volatile("" : : "r"(memory) : "memory"); };
   stored(&shapes);
   _tile_loadconfig(&shapes);
@@ -75,7 +75,8 @@ void multiply_tiles(const RowBlock& others, const BFloat16* panels, std::int64_t
       for (std::int64_t value = 0; value < values; value += kTileValues, tiles += 2 * kTileUnits) {
         _tile_loadd(4, scratch + value, row_bytes);
         _tile_loadd(5, scratch + kTileSide * values + value, row_bytes);
-        _tile_stream_loadd(6, tiles, kTileBytes);  // which leaves the other rows in the first cache
+        // A streaming load, which leaves the other rows in the first-level cache.
+        _tile_stream_loadd(6, tiles, kTileBytes);
         _tile_stream_loadd(7, tiles + kTileUnits, kTileBytes);
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 4, 7);

@@ -18,10 +18,10 @@ namespace {
 using kernels::AlignedVector;
 using kernels::BlockProducts;
 
-// What a thread works on at once: columns of the product by summed values of the right factor are packed (1 MB in
-// float32, of a core's second cache) and then meet so many rows of the left one at a time.
+// The blocks of a thread: kColumns x kSummed values of the right factor are packed (1 MB in float32, to fit into a
+// core's second-level cache), and then multiplied with kRows rows of the left one at a time.
 constexpr std::int64_t kColumns = 480, kSummed = 512, kRows = 96;
-/// Rows that a packed block is used for at least, so that packing is a small part of the work.
+/// The least number of rows that a packed block is used for, so that packing is a small part of the work.
 constexpr std::int64_t kRowsOfPiece = 10 * kRows;
 
 struct Extent {
@@ -82,7 +82,7 @@ class CpuMatrixProduct : public MatrixProduct {
     }
   }
 
-  /// to (columns, summed): the columns of a part of the right factor as rows.
+  /// Transposes a part of the right factor into `to` (columns, summed).
   void turn(std::span<const float> b, Extent summed, Extent columns, std::vector<float>& to) const {
     constexpr std::int64_t kAtOnce = 16;  // a cache line of each row
     to.resize(static_cast<std::size_t>(columns.count * summed.count));

@@ -39,7 +39,7 @@ const std::uint8_t* SampleImages::pixels(const data::Batch& batch, std::size_t i
   if (!batch.images.empty()) return batch.images.data() + index * bytes;
   const std::uint32_t sample = batch.samples[index];
   if (const std::uint8_t* place = in_memory(sample); place != nullptr) return place;
-  // Room for all at once: what was made before stays where it is.
+  // Makes room for all samples at once, so that pixels read for earlier samples don't move.
   made_.resize(std::max(made_.size(), batch.samples.size() * bytes));
   const auto place = std::span(made_).subspan(index * bytes, bytes);
   read(sample, place);
@@ -70,7 +70,7 @@ void SharedBatch::put(const data::Batch& share, std::int64_t begin, const Sample
     put_at(second_labels_, begin, mixed->second_labels);
     put_at(label_weights_, begin, mixed->label_weights);
   }
-  // All shares that have samples say the same of this one.
+  // All shares with samples agree on this, so that one of them suffices.
   if (share.count > 0 && begin == 0) *as<std::int32_t>(mixed_) = mixed != nullptr ? 1 : 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(share.count); ++i) {
     const std::size_t place = static_cast<std::size_t>(begin) + i;

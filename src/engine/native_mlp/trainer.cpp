@@ -24,7 +24,7 @@ std::unique_ptr<Mlp> make_mlp(const network::Network& network, const std::vector
   return std::make_unique<SimdMlp>(layers, parameters, arrays, options, std::move(pixel_scale), shared);
 }
 
-/// What replicas share of the parameters and of a batch; Arrays' members that they don't share stay empty.
+/// Takes the arrays that replicas share from `arena`; members of Arrays that they don't share stay empty.
 Arrays take_shared(const Parameters& parameters, Arena& arena) {
   Arrays arrays;
   arrays.values = arena.take(static_cast<std::int64_t>(parameters.size()));
@@ -118,7 +118,7 @@ UpdateRule NativeTrainer::rule(double learning_rate) const {
 }
 
 void NativeTrainer::begin_update() {
-  if (arrays_.average && updates_ == 0) {  // the first weights came after the constructor
+  if (arrays_.average && updates_ == 0) {  // the initial weights were loaded after the constructor
     std::copy_n(arrays_.values.data(), arrays_.values.size(), arrays_.average.data());
   }
   ++updates_;

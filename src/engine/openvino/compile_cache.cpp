@@ -24,7 +24,7 @@ struct Entry {
 CompileCache::CompileCache(fs::path folder) : folder_(std::move(folder)) {
   std::error_code ignored;
   if (!folder_.empty()) fs::create_directories(folder_, ignored);
-  // The library throws where it can't use the folder.
+  // OpenVINO throws if it can't use the folder, so such a folder isn't used.
   if (!fs::is_directory(folder_, ignored) || access(folder_.c_str(), W_OK | X_OK) != 0) folder_.clear();
 }
 

@@ -20,7 +20,7 @@
 namespace evener::engine::openvino_engine {
 namespace {
 
-/// A compiled graph, which several runners hold.
+/// A compiled graph, shared by several runners.
 struct Compiled {
   ov::CompiledModel model;
   Feeding feeding;
@@ -31,7 +31,7 @@ struct Compiled {
 class OpenVinoRunner : public Runner {
  public:
   explicit OpenVinoRunner(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {
-    // Requests are made here, not at the first call: that is when the library takes its memory.
+    // Requests are created here rather than at the first call, since OpenVINO allocates its memory then.
     auto model = compiled_->model;
     for (int i = 0; i < compiled_->options.in_flight; ++i) calls_.push_back(model.create_infer_request());
   }
@@ -40,7 +40,7 @@ class OpenVinoRunner : public Runner {
     for (ov::InferRequest* call : under_way_) {
       try {
         call->wait();
-      } catch (const std::exception&) {  // nobody asks for its result any more
+      } catch (const std::exception&) {  // its result isn't needed any more
       }
     }
   }
@@ -110,7 +110,7 @@ class OpenVinoRunner : public Runner {
   std::vector<LayerTime> layer_times() const override { return layer_times_; }
 
  private:
-  /// The library's own counters. Layers that it joined are those whose names the compiled node keeps.
+  /// Times by OpenVINO's own counters. A compiled node keeps the names of the layers fused into it.
   std::vector<LayerTime> times_of(ov::InferRequest& call) const {
     std::map<std::string, std::vector<std::string>> joined;
     for (const auto& node : compiled_->model.get_runtime_model()->get_ordered_ops()) {
@@ -130,7 +130,7 @@ class OpenVinoRunner : public Runner {
     return times;
   }
 
-  /// Names with commas between, each layer's once.
+  /// Splits a comma-separated list of names, and drops repeated layers.
   static std::vector<std::string> layers_of(const std::string& list) {
     std::vector<std::string> layers;
     std::istringstream stream(list);
@@ -153,7 +153,7 @@ class OpenVinoRunner : public Runner {
     });
   }
 
-  /// `bring` gives a call its values.
+  /// Begins a call; `bring` sets its input tensors.
   void begin_call(const std::function<void(ov::InferRequest&)>& bring) {
     if (under_way_.size() == calls_.size()) {
       throw Error("a runner with " + std::to_string(calls_.size()) + " calls under way was given another one");
@@ -184,7 +184,7 @@ class OpenVinoRunner : public Runner {
   std::vector<LayerTime> layer_times_;  // of the call that was waited for last
 };
 
-/// What is done to images becomes part of the graph, so that the device does it.
+/// Adds the preprocessing of images to the graph, so that the device does it.
 std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& graph, const ModelInput& input,
                                               const RunnerOptions& options) {
   if (options.later_stage) return graph;  // float32 values in and out
@@ -199,7 +199,7 @@ std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& 
       info.tensor().set_color_format(ov::preprocess::ColorFormat::RGB);
       info.preprocess().convert_color(ov::preprocess::ColorFormat::BGR);
     }
-    if (black) {  // a model that takes bytes has its scale inside
+    if (black) {  // a model that takes bytes normalises them itself
       if (*black != 0) info.preprocess().convert_element_type(ov::element::f32).mean(-*black);
     } else {
       const PixelScale pixels = make_pixel_scale(options.mean, options.standard_deviation, input.shape.front());
@@ -219,8 +219,8 @@ std::shared_ptr<ov::Model> with_preprocessing(const std::shared_ptr<ov::Model>& 
   return steps.build();
 }
 
-/// Everything that the library would choose by itself is set here: it takes bf16 unasked, and counts cores beyond a
-/// container's quota.
+/// Sets all that OpenVINO would otherwise choose by itself: it would compute in bf16 unasked, and use more cores than a
+/// container's quota allows.
 ov::AnyMap properties_of(const RunnerOptions& options, int streams) {
   ov::AnyMap properties;
   const Precision precision = computed_precision(options.precision, options.device.kind);
@@ -277,12 +277,13 @@ std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& g
   compiled->feeding = feeding;
   compiled->options = options;
   with_errors("OpenVINO can't compile '" + graph->get_friendly_name() + "' for " + device_text(options.device), [&] {
-    const PinnedTo computing(options.cpus);  // threads inherit it, and the library makes its own while it compiles
+    // OpenVINO starts its threads while it compiles, and they inherit the affinity.
+    const PinnedTo computing(options.cpus);
     const CompileCache cache(options.cache);
     const auto ready = with_preprocessing(graph, feeding.input, options);
     ov::AnyMap properties = properties_of(options, count);
     if (!cache.folder().empty()) properties.insert(ov::cache_dir(cache.folder().string()));
-    forbid_forks();  // its threads stay with this process
+    forbid_forks();  // OpenVINO's threads don't exist in a forked child
     compiled->model = core().compile_model(ready, device_name(options.device), properties);
   });
   std::vector<std::unique_ptr<Runner>> runners;

@@ -1,4 +1,4 @@
-// What changes no value of a graph, and what is done to its input.
+// Nodes that change no value of a graph, and the preprocessing of its input.
 #include <algorithm>
 
 #include "base/error.h"

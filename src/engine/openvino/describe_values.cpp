@@ -1,4 +1,4 @@
-// Activations, and what joins several values.
+// Activations, and operations on several values (sums, products, concatenation).
 #include <utility>
 
 #include "engine/openvino/description.h"

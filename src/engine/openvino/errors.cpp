@@ -6,7 +6,7 @@
 
 namespace evener::engine::openvino_engine {
 
-/// Texts may list every operator of a large network.
+/// Longer texts are cut: some list every operator of a large network.
 constexpr std::size_t kLongest = 400;
 
 std::string plain_text(const std::string& message) {

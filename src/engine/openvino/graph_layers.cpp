@@ -9,8 +9,8 @@ namespace {
 
 namespace op = ov::opset14;
 
-/// Values of an input that is a constant, maybe written as another type; 0 of others, and of whole numbers that are
-/// shapes, axes and the like.
+/// The number of values in a constant input, maybe after a conversion of its type; 0 for other inputs, and for integers
+/// such as shapes and axes.
 std::int64_t constant_values(const ov::Node* node) {
   while (ov::is_type<op::Convert>(node)) node = node->get_input_node_ptr(0);
   const auto* const constant = ov::as_type<const op::Constant>(node);

@@ -37,14 +37,14 @@ Value integers(const std::vector<std::int64_t>& values) {
   return op::Constant::create(ov::element::i64, {values.size()}, values);
 }
 
-/// Values per channel in the shape that goes with (N, C, H, W), or (N, F).
+/// A constant of values per channel, in the shape that broadcasts with (N, C, H, W), or (N, F).
 Value per_channel(const std::vector<float>& values, std::size_t rank) {
   ov::Shape shape(rank, 1);
   shape[1] = values.size();
   return op::Constant::create(ov::element::f32, shape, values);
 }
 
-/// Makes the nodes of one layer after the other.
+/// Adds the nodes of one layer after the other.
 class Lowering {
  public:
   Lowering(const Network& network, std::shared_ptr<const TensorMap> state, std::int64_t batch, bool any_size)
@@ -62,7 +62,7 @@ class Lowering {
     }
     ov::ResultVector results;
     for (const Output& output : network_.outputs()) {
-      // Two outputs may be one layer, and a tensor has the names of both then.
+      // Two outputs may be the same layer, whose tensor has both names then.
       Value value = values_[static_cast<std::size_t>(output.layer)];
       value.add_names({output.name});
       results.push_back(std::make_shared<op::Result>(value));
@@ -96,8 +96,8 @@ class Lowering {
                 std::to_string(ov::shape_size(shape)));
   }
 
-  /// `bits`: of a layer that quantises its weights. They are whole numbers then, times a scale for each output channel:
-  /// the form from which the library makes int8 kernels. `channels`: how many of the first extents count these
+  /// A layer's weight. With `bits`, it is stored as whole numbers, multiplied by a scale for each output channel: the
+  /// form for which OpenVINO uses int8 kernels. `channels`: the number of leading extents that make up the output
   /// channels.
   Value weight(const ov::Shape& shape, int bits, std::size_t channels) const {
     if (bits == 0) return weight(shape);
@@ -108,7 +108,7 @@ class Lowering {
     const auto stored = std::make_shared<op::Constant>(ov::element::i8, shape, levels.bytes.data());
     const Value whole = std::make_shared<op::Convert>(stored, ov::element::f32);
     std::vector<float> scales = floats("weight_scale");
-    for (float& scale : scales) scale = std::max(scale, kLeastScale);  // one that was learnt may lie below
+    for (float& scale : scales) scale = std::max(scale, kLeastScale);  // training may have moved a scale below it
     return std::make_shared<op::Multiply>(whole, op::Constant::create(ov::element::f32, of_scales, scales));
   }
 
@@ -121,14 +121,14 @@ class Lowering {
                                           std::const_pointer_cast<TensorMap>(state_));
   }
 
-  /// The library keeps the name of the product alone where it joins the two.
+  /// Adds a bias. Where OpenVINO fuses product and sum it only keeps the product's name, hence kProductSuffix.
   Value with_bias(Value value, bool bias, std::size_t rank) const {
     if (!bias) return value;
     value.get_node()->set_friendly_name(layer_->name + kProductSuffix);
     return std::make_shared<op::Add>(value, per_channel(floats("bias"), rank));
   }
 
-  /// Images come first; other values from outside are those of a stage before.
+  /// The first input is images; further ones are values from a stage before.
   Value node(const Input&) {
     ov::PartialShape shape{batch_};
     for (const std::int64_t extent : layer_->shape) shape.push_back(extent);
@@ -262,7 +262,7 @@ class Lowering {
     return std::make_shared<op::Reshape>(pixels, integers({batch_, layer_->shape[0], rows.values}), false);
   }
 
-  // A network that is trained computes nothing here.
+  // Dropout does nothing in inference.
   Value node(const Dropout&) const { return in(); }
   Value node(const StochasticDepth&) const { return in(); }
 

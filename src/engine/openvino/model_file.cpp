@@ -28,7 +28,7 @@ ModelPort port_of(const ov::Output<const ov::Node>& port, std::size_t index, con
   return described;
 }
 
-/// What ONNX files say of themselves stands in the graph's facts, under the name of the format.
+/// The metadata of an ONNX file, which OpenVINO keeps in the graph's runtime information under the name of the format.
 std::map<std::string, std::string> metadata_of(const ov::Model& graph) {
   std::map<std::string, std::string> metadata;
   const auto found = graph.get_rt_info().find("framework");
@@ -39,7 +39,7 @@ std::map<std::string, std::string> metadata_of(const ov::Model& graph) {
   return metadata;
 }
 
-/// Shapes that the graph computes are constants where they are known.
+/// Replaces shapes that the graph computes by constants where they are known.
 void fold_constants(const std::shared_ptr<ov::Model>& graph) {
   ov::pass::Manager manager;
   manager.register_pass<ov::pass::ConstantFolding>();
@@ -123,7 +123,7 @@ class OpenVinoModelFile : public ModelFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Files keep their weights in others beside them, whose absence libraries tell in words of their own.
+/// Throws Error where a file with weights beside this one is missing: OpenVINO's own messages wouldn't name it.
 void require_parts(const fs::path& path) {
   if (path.extension() == ".onnx") weights::require_external_data(path);
   const fs::path values = fs::path(path).replace_extension(".bin");

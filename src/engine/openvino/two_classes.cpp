@@ -10,7 +10,7 @@ namespace {
 
 namespace op = ov::opset14;
 
-/// Whether a sigmoid made the value, beyond nodes that move, round or write it in another way.
+/// Whether a sigmoid computes the value, passing over nodes that move, round or convert it.
 bool is_of_sigmoid(const ov::Node* node) {
   while (
       ov::is_type_any_of<op::Convert, op::Reshape, op::Squeeze, op::Unsqueeze, op::Transpose, op::FakeQuantize>(node)) {

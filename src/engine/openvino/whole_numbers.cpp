@@ -7,7 +7,7 @@ namespace {
 
 namespace op = ov::opset14;
 
-/// The node before it, beyond those that only move values or write them as another type.
+/// The nearest node before `node` that does more than move values or convert their type.
 const ov::Node* origin_of(const ov::Node* node) {
   do {
     node = node->get_input_node_ptr(0);
@@ -15,7 +15,7 @@ const ov::Node* origin_of(const ov::Node* node) {
   return node;
 }
 
-/// An input that is one number.
+/// The value of an input that is a constant scalar.
 std::optional<float> number_at(const ov::Node& node, std::size_t input) {
   const auto constant = ov::as_type_ptr<op::Constant>(node.get_input_node_shared_ptr(input));
   if (constant == nullptr || ov::shape_size(constant->get_shape()) != 1) return std::nullopt;

@@ -40,14 +40,15 @@ class GraphWriter {
   const Layer& layer(int index) const { return network_.layers()[static_cast<std::size_t>(index)]; }
   std::string& value_of(int index) { return values_[static_cast<std::size_t>(index)]; }
 
-  /// The layer that computes what `index` gives out: what only drops in training isn't in the graph.
+  /// The layer whose value is the output of layer `index`: dropouts have no nodes in the graph, so it is the layer
+  /// before them.
   int source_of(int index) const {
     while (std::holds_alternative<Dropout>(layer(index).op) || std::holds_alternative<StochasticDepth>(layer(index).op))
       index = layer(index).inputs.front();
     return index;
   }
 
-  /// Outputs have the first choice of names, and give them to the layers that compute them.
+  /// Reserves the names of outputs before all others, and gives them to the layers that compute outputs.
   void name_outputs() {
     for (const Output& output : network_.outputs()) {
       const std::string name = builder_.unique(output.name);
@@ -85,10 +86,10 @@ class GraphWriter {
     }
     Integers shape = parameter.shape;
     const Layer& owner = layer(parameter.layer);
-    // ONNX lines up the slope's last extent with the input's last, not with the channels.
+    // ONNX aligns the slope's last extent with the input's last one, not with the channels.
     if (std::holds_alternative<PRelu>(owner.op)) shape.resize(owner.shape.size(), 1);
     if (std::holds_alternative<FakeQuantize>(owner.op)) {
-      // A scale of a whole tensor has no extents in ONNX.
+      // ONNX wants the scale of a whole tensor as a scalar.
       of_layer_[parameter.layer].push_back(builder_.add_floats(parameter.name, {}, steps_of(tensor)));
       return;
     }
@@ -97,7 +98,7 @@ class GraphWriter {
     of_layer_[parameter.layer].push_back(name);
   }
 
-  /// Scales as they are computed with: one that was learnt may lie below.
+  /// Scales clamped to kLeastScale as engines do, since training may move them below.
   static std::vector<float> steps_of(const HostTensor& scales) {
     std::vector<float> steps(scales.floats(), scales.floats() + element_count(scales.shape));
     for (float& step : steps) step = std::max(step, kLeastScale);
@@ -110,7 +111,7 @@ class GraphWriter {
     return linear == nullptr ? 0 : linear->weight_bits;
   }
 
-  /// Whole numbers, from which a node makes the layer's weights.
+  /// Adds weights as whole numbers, and the node that dequantises them.
   void add_quantized_weight(const Parameter& parameter, int bits) {
     const HostTensor &weight = state_.at(parameter.name), &scale = state_.at(parameter.name + "_scale");
     const std::string levels = builder_.unique(parameter.name + ".levels");
@@ -150,10 +151,11 @@ class GraphWriter {
   const OnnxOptions& options_;
   GraphBuilder builder_;
   onnx::GraphProto& graph_;
-  std::vector<std::string> values_;                  // what each layer gives out
-  std::map<int, Values> of_layer_;                   // weights, as parameters are ordered, which is how ONNX takes them
+  std::vector<std::string> values_;  // the name of each layer's result
+  // Weights of each layer, in the order of its parameters, which is that of ONNX's inputs.
+  std::map<int, Values> of_layer_;
   std::map<int, std::string> result_names_;          // of layers whose results are outputs
-  std::map<std::string, std::string> output_names_;  // in the file, by their own
+  std::map<std::string, std::string> output_names_;  // names of outputs in the file, by their names in the network
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Operators are those of version 14 (https://github.com/onnx/onnx/blob/main/docs/Changelog.md). Rounding up in pooling
-// is written as padding: readers differ in what ceil_mode means for AveragePool, and versions of ONNX do.
+// Operators are those of version 14 (https://github.com/onnx/onnx/blob/main/docs/Changelog.md). ceil_mode in pooling is
+// written as explicit padding, since readers and versions of ONNX differ in what ceil_mode means for AveragePool.
 #include "network/onnx/layers.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace evener::network::onnx_module {
 namespace {
 
-/// How far the windows of a pooling reach: `end` rows and columns of padding take in the last of them, of which
-/// `beyond` lie after the padding that the layer has.
+/// The padding at the end that contains a pooling's last window: `end` rows and columns, of which `beyond` are in
+/// addition to the layer's own padding.
 struct Reach {
   Extent2d end = 0, beyond = 0;
 };
@@ -29,12 +29,12 @@ Reach reach_of(const Pool& op, const Shape& image, const Shape& places) {
   return {end, {end.height - op.padding.height, end.width - op.padding.width}};
 }
 
-/// What std::visit calls with the layer's operation.
+/// Adds the nodes of a layer; std::visit calls it with the layer's operation.
 class LayerNodes {
  public:
   LayerNodes(const LayerToWrite& at, GraphBuilder& graph) : at_(at), graph_(graph) {}
 
-  // What only drops in training isn't in the graph.
+  // Inputs and dropouts have no nodes.
   void operator()(const Input&) const {}
   void operator()(const Dropout&) const {}
   void operator()(const StochasticDepth&) const {}
@@ -109,7 +109,7 @@ class LayerNodes {
       add_attribute(node, "count_include_pad", std::int64_t{op.count_include_pad});
       return;
     }
-    // The layer's own zeros are in the means, what lies beyond them isn't.
+    // The layer's own padding counts in the means, padding beyond it doesn't: so the former needs a Pad node.
     const Integers zeros = {0, 0, op.padding.height, op.padding.width, 0, 0, op.padding.height, op.padding.width};
     const std::string padded = add_pad(at_.inputs.front(), zeros, at_.layer.name + ".padded");
     onnx::NodeProto& node = graph_.add_node("AveragePool", {padded}, at_.value, at_.layer.name);
@@ -178,7 +178,7 @@ class LayerNodes {
   }
 
  private:
-  /// A node that takes the layer's inputs and then its parameters.
+  /// Adds a node whose inputs are the layer's inputs and then its parameters.
   onnx::NodeProto& add_node(const char* kind) const {
     Values inputs = at_.inputs;
     inputs.insert(inputs.end(), at_.parameters.begin(), at_.parameters.end());

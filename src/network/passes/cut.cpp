@@ -15,7 +15,7 @@
 namespace evener::network {
 namespace {
 
-/// For each layer the last one that reads its result; an output of the network is read after all.
+/// For each layer, the last layer that reads its result; outputs of the network count as read after the last layer.
 std::vector<int> last_readers(const Network& network) {
   const auto& layers = network.layers();
   std::vector<int> last(layers.size(), -1);
@@ -44,7 +44,7 @@ NetworkStage stage_of(const Network& whole, int first, int last, std::vector<int
   const bool gets_images = received.empty();
   NetworkStage stage{
       Network(whole.model(), at(gets_images ? 0 : received.front()).shape), first, last, std::move(received), {}};
-  std::vector<int> place(layers.size(), -1);  // of each layer in the stage
+  std::vector<int> place(layers.size(), -1);  // index of each layer in the stage
   for (std::size_t i = 0; i < stage.received.size(); ++i) {
     const Layer& from = at(stage.received[i]);
     place[static_cast<std::size_t>(stage.received[i])] =
@@ -76,7 +76,7 @@ bool may_begin(const Layer& layer) {
   return std::holds_alternative<Conv2d>(layer.op) || std::holds_alternative<Linear>(layer.op);
 }
 
-/// What stages of all layers from `begin` to `end` (without it) take.
+/// The costs of a stage with the layers [begin, end).
 class StretchCosts {
  public:
   StretchCosts(const Network& network, const StageCosts& costs) : costs_(costs) {
@@ -88,7 +88,7 @@ class StretchCosts {
     const int count = static_cast<int>(network.layers().size());
     for (int begin = 0; begin <= count; ++begin) {
       double numbers = 0;
-      // What goes into the first stage and comes out of the last one crosses no cut.
+      // Inputs of the first stage and outputs of the last one cross no cut.
       for (const int layer : begin == 0 || begin == count ? std::vector<int>() : crossing(last, begin)) {
         numbers += static_cast<double>(element_count(network.layers()[static_cast<std::size_t>(layer)].shape));
       }
@@ -108,8 +108,8 @@ class StretchCosts {
   std::vector<double> crossing_;
 };
 
-/// Where later stages begin, each at one of `places`, of which the last is the end of all layers; nothing where no cut
-/// fits.
+/// The cheapest first layers of later stages, each one of `places`, whose last element is the number of layers; nothing
+/// where no cut fits the memory.
 std::optional<std::vector<int>> cheapest_begins(const Network& network, const StageCosts& costs,
                                                 std::span<const int> places) {
   const StretchCosts stretches(network, costs);
@@ -117,7 +117,7 @@ std::optional<std::vector<int>> cheapest_begins(const Network& network, const St
   const auto fits = [&costs](std::size_t stage, int begin, int end) {
     return !costs.fits || costs.fits(stage, begin, end);
   };
-  // best[p]: of the first stages, where the next one begins at places[p], the time of the slowest.
+  // best[p]: the time of the slowest of the stages so far, if the next one begins at places[p].
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::vector<double> best(places.size(), kNever);
   std::vector<std::vector<std::size_t>> chosen(stages, std::vector<std::size_t>(places.size(), 0));
@@ -181,7 +181,7 @@ std::vector<int> begins_of(const Network& network, const std::vector<std::string
         layers, [&name](const Layer& layer) { return layer.name == name || layer.name.starts_with(name + "."); });
     const int index = static_cast<int>(found - layers.begin());
     if (found == layers.end()) {
-      std::vector<std::string> known;  // "layer2" of all "layer2.0.conv1"
+      std::vector<std::string> known;  // the parts of names before the dot: "layer2"
       for (const Layer& layer : layers) {
         std::string part = layer.name.substr(0, layer.name.find('.'));
         if (known.empty() || known.back() != part) known.push_back(std::move(part));

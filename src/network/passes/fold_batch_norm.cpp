@@ -43,7 +43,7 @@ void fold(const Layer& conv, const Layer& norm, const TensorMap& state, TensorMa
   folded.insert_or_assign(norm.name + ".bias", HostTensor::of_floats({op.out_channels}, bias));
 }
 
-/// For each layer the convolution that is folded into it, or -1.
+/// For each batch-norm layer, the index of the convolution that it is folded into; -1 for other layers.
 std::vector<int> folded_convolutions(const Network& network) {
   const std::vector<int> read_by = network.readers();
   const auto& layers = network.layers();
@@ -52,7 +52,7 @@ std::vector<int> folded_convolutions(const Network& network) {
     if (!std::holds_alternative<BatchNorm>(layers[i].op)) continue;
     const auto input = static_cast<std::size_t>(layers[i].inputs.front());
     const auto* conv = std::get_if<Conv2d>(&layers[input].op);
-    // Weights that are quantised already would be others afterwards.
+    // Folding would change weights that are quantised already.
     if (conv != nullptr && conv->weight_bits == 0 && read_by[input] == 1) found[i] = static_cast<int>(input);
   }
   return found;
@@ -68,7 +68,8 @@ Network fold_batch_norm(const Network& network) {
     if (conv >= 0) swallowed[static_cast<std::size_t>(conv)] = true;
   }
   Network folded(network.model(), network.input_shape());
-  std::vector<int> place(layers.size());  // of each layer in the new network; Network's constructor adds the input
+  // Index of each layer in the new network; Network's constructor adds the input.
+  std::vector<int> place(layers.size());
   for (std::size_t i = 1; i < layers.size(); ++i) {
     if (swallowed[i]) continue;
     if (std::holds_alternative<Input>(layers[i].op)) {
@@ -82,7 +83,8 @@ Network fold_batch_norm(const Network& network) {
     for (const int input : computed.inputs) inputs.push_back(place[static_cast<std::size_t>(input)]);
     place[i] = folded.add(layers[i].name, std::move(op), std::move(inputs));
   }
-  std::map<std::string, std::string> weights;  // of convolutions that have a batch-norm's name now
+  // Maps the new weight names of convolutions that have taken a batch-norm's name to the old ones.
+  std::map<std::string, std::string> weights;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (conv_of[i] < 0) continue;
     weights[layers[i].name + ".weight"] = layers[static_cast<std::size_t>(conv_of[i])].name + ".weight";

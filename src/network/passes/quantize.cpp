@@ -18,7 +18,7 @@ bool has_weights(const Op& op) {
   return std::holds_alternative<Conv2d>(op) || std::holds_alternative<Linear>(op);
 }
 
-/// Whether a layer only moves values or chooses among them, so that quantised ones stay quantised.
+/// Whether a layer only moves or selects values, so that quantised inputs give quantised results.
 bool moves_values(const Op& op) {
   return std::holds_alternative<MaxPool>(op) || std::holds_alternative<Flatten>(op) ||
          std::holds_alternative<Concat>(op) || std::holds_alternative<SubsamplePad>(op) ||
@@ -26,13 +26,13 @@ bool moves_values(const Op& op) {
          std::holds_alternative<StochasticDepth>(op);
 }
 
-/// Whether a layer computes with quantised values, besides those that have weights.
+/// Whether a layer without weights computes with quantised inputs.
 bool takes_quantized(const Op& op) {
   return std::holds_alternative<Add>(op) || std::holds_alternative<GlobalAveragePool>(op) ||
          std::holds_alternative<AveragePool>(op);
 }
 
-/// Whether the result is never negative: for each layer, from those before it.
+/// For each layer, whether its result can't be negative.
 std::vector<bool> not_negative(const Layers& layers) {
   std::vector<bool> found(layers.size());
   for (std::size_t i = 1; i < layers.size(); ++i) {
@@ -51,7 +51,7 @@ std::vector<bool> not_negative(const Layers& layers) {
   return found;
 }
 
-/// The layers whose values reach `layer` through layers that only move them.
+/// Collects the layers that compute the values of `layer`, passing over layers that only move them.
 void collect_sources(const Layers& layers, int layer, std::set<int>& sources) {
   if (!moves_values(at(layers, layer).op)) {
     sources.insert(layer);
@@ -60,7 +60,7 @@ void collect_sources(const Layers& layers, int layer, std::set<int>& sources) {
   for (const int input : at(layers, layer).inputs) collect_sources(layers, input, sources);
 }
 
-/// The sources of each concatenation whose result is wanted quantised; those that share one are together.
+/// The sources of each concatenation whose result is to be quantised; concatenations with a common source are merged.
 std::vector<std::set<int>> concatenated(const Layers& layers, const std::vector<bool>& wanted) {
   std::vector<std::set<int>> groups;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -88,7 +88,8 @@ int fused_term(const Layers& layers, const Layer& sum, const std::vector<int>& r
   return fused;
 }
 
-/// Marks the layers whose results are to be quantised, or are moved values of such.
+/// Marks the layers whose results are to be quantised: those that a computing layer reads, directly or through layers
+/// that only move values.
 std::vector<bool> wanted_quantized(const Network& network, const std::map<std::string, int>& weight_bits) {
   const Layers& layers = network.layers();
   std::vector<bool> wanted(layers.size());
@@ -134,7 +135,8 @@ std::string quantizer_name(const std::string& name) {
 Network with_quantization(const Network& folded, const QuantizationScheme& scheme) {
   const Layers& layers = folded.layers();
   Network network(folded.model(), folded.input_shape());
-  std::vector<int> plain(layers.size()), quantized(layers.size());  // places of each layer's results
+  // Indices of each layer's original and quantised result in the new network.
+  std::vector<int> plain(layers.size()), quantized(layers.size());
   std::size_t found = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const Layer& layer = layers[i];

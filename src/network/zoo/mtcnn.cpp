@@ -20,7 +20,7 @@ void add_pool(Network& network, const std::string& number, Extent2d kernel) {
   network.add("pool" + number, MaxPool{.kernel = kernel, .stride = 2, .ceil_mode = true});
 }
 
-/// Its weights are made for exactly this size.
+/// The network for images of `size` x `size`, the only size that its weights fit.
 Network of_size(std::string_view name, const ModelOptions& options, std::int64_t size) {
   const Shape shape = {3, size, size};
   if (options.input && *options.input != shape) {

@@ -43,13 +43,14 @@ int add_extra_block(Network& network, const std::string& prefix, std::int64_t ch
   return add_convolution(network, prefix + "2.", pointwise(channels), kStyle);
 }
 
-// Reads `values` numbers for each anchor off the levels. Returns the layer with all of them, anchor by anchor.
+// Adds a head that predicts `values` numbers for each anchor of the levels. Returns the layer with all of them, anchor
+// by anchor.
 int add_head(Network& network, const std::string& name, const std::vector<int>& levels, std::int64_t values) {
   const std::int64_t per_cell = AnchorLevel().anchors_per_cell();
   std::vector<int> rows;
   for (std::size_t level = 0; level < levels.size(); ++level) {
     const std::string prefix = name + ".module_list." + std::to_string(level) + ".";
-    // The first layer names its input, a level; the others follow it.
+    // The first layer names a level as its input; each later one reads the layer before it.
     network.add(prefix + "0.0", depthwise(shape_of(network, levels[level]).front(), 1), {levels[level]});
     network.add(prefix + "0.1", kNormalization);
     network.add(prefix + "0.2", Activation{*kStyle.activation});

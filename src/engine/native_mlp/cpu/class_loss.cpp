@@ -13,7 +13,7 @@ ClassLoss loss_of(const network::MeanSquaredError&) {
   return {true, 0};
 }
 
-/// why_no_class_loss() has refused it.
+/// Never called: why_no_class_loss() refuses this criterion.
 ClassLoss loss_of(const network::MultiBox&) {
   return {};
 }

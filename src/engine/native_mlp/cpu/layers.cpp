@@ -6,7 +6,7 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// Nothing for an activation that the kernels don't have.
+/// The kernels' function for an activation; nothing where they have none.
 std::optional<Function> function_of(network::ActivationKind kind) {
   switch (kind) {
     case network::ActivationKind::kRelu:
@@ -25,7 +25,8 @@ std::optional<Function> function_of(network::ActivationKind kind) {
   return std::nullopt;
 }
 
-/// Whether layer `index` has its place in a perceptron: flatten, then linear layers with activations between them.
+/// Whether layer `index` is allowed where it is in a perceptron: flatten, then linear layers with activations between
+/// them.
 bool fits(const network::Network& network, std::size_t index) {
   const auto& layers = network.layers();
   const auto& layer = layers[index];

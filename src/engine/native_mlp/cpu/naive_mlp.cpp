@@ -26,7 +26,7 @@ float apply(Function function, float x) {
   return x;
 }
 
-/// Derivative of the function, from its value.
+/// The function's derivative, from its value.
 float slope(Function function, float y) {
   switch (function) {
     case Function::kIdentity:
@@ -136,7 +136,7 @@ LossSums NaiveMlp::losses(const data::Batch& batch, double weight, bool training
   return result;
 }
 
-/// Adds the layer's gradients, and finds the derivatives for the layer below.
+/// Adds to the layer's gradients, and computes the derivatives for the layer below.
 void NaiveMlp::backward(std::size_t index, std::size_t samples) {
   const Dense& layer = layers_[index];
   const auto inputs = static_cast<std::size_t>(layer.inputs), outputs = static_cast<std::size_t>(layer.outputs);

@@ -30,7 +30,7 @@ Parameters::Parameters(const network::Network& network, const std::vector<Dense>
   }
 }
 
-/// In an array.
+/// The index of a weight in an array.
 std::int64_t Parameters::place_of(const Entry& entry, std::int64_t output, std::int64_t input) const {
   const std::int64_t outputs = entry.shape.front();
   const std::int64_t inputs = entry.shape.size() == 2 ? entry.shape.back() : 1;
@@ -42,7 +42,7 @@ std::int64_t Parameters::place_of(const Entry& entry, std::int64_t output, std::
   return first + panel * inputs + input * width + output - panel;
 }
 
-/// visit(place in the array, place in the row-major tensor) for each value.
+/// Calls visit(index in the array, index in the row-major tensor) for each value.
 template <class Visit>
 void Parameters::for_each(const Entry& entry, Visit visit) const {
   const std::int64_t inputs = entry.shape.size() == 2 ? entry.shape.back() : 1;

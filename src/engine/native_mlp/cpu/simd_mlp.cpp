@@ -50,7 +50,7 @@ SimdMlp::SimdMlp(std::vector<Dense> layers, const Parameters& parameters, Arrays
   no_bias_ = Array(static_cast<std::size_t>(widest));
 }
 
-/// Room for so many samples.
+/// Makes room for `samples` samples.
 void SimdMlp::grow(std::int64_t samples, bool common) {
   Arena own_memory;
   if (!common && samples > space_.capacity) space_ = Workspace(layout_, samples, own_memory);
@@ -104,7 +104,7 @@ LossSums SimdMlp::call(Call call) {
   return sums(call);
 }
 
-/// In the order of the threads.
+/// The sums of this replica's threads, added in the order of the threads.
 LossSums SimdMlp::own_sums() const {
   LossSums all{0, 0};
   for (const Own& part : own_) {
@@ -118,7 +118,7 @@ LossSums* SimdMlp::common_sums(int replica) const {
   return reinterpret_cast<LossSums*>(common_.sums.data() + replica * kSumsApart);
 }
 
-/// Of the whole batch: the same for each thread of each replica.
+/// The sums over the whole batch: the same on each thread of each replica.
 LossSums SimdMlp::sums(const Call& call) const {
   if (call.crew == nullptr) return own_sums();
   LossSums all{0, 0};
@@ -134,7 +134,7 @@ Portion SimdMlp::portion_of(int thread, const Call& call) const {
   return portion.part(thread, team_.size());
 }
 
-/// Returns when all threads that do the call have come, of all replicas; false if one of those was lost.
+/// A barrier for all threads of all replicas that do the call; false if a replica was lost.
 bool SimdMlp::meet(int thread, const Call& call) {
   team_.barrier(thread);
   if (call.crew == nullptr) return true;
@@ -168,7 +168,7 @@ void SimdMlp::work(int thread, const Call& call) {
   backward(thread, call);
 }
 
-/// All samples, for this thread's own use.
+/// Packs all samples into this thread's own array.
 void SimdMlp::pack(int thread, const Call& call) {
   const Strides& strides = layout_.strides.front();
   const Own& own = own_[static_cast<std::size_t>(thread)];
@@ -247,8 +247,8 @@ LossInput SimdMlp::loss_of(const Call& call) const {
           own.dy_panels.data()};
 }
 
-/// All layers; the last one and the loss by samples, so that whoever has a sample's logits finds its loss. False if a
-/// replica was lost.
+/// The forward pass. The last layer and the loss are divided by samples, so that the thread that computes a sample's
+/// logits also computes its loss. False if a replica was lost.
 bool SimdMlp::forward(int thread, const Call& call) {
   const Portion portion = portion_of(thread, call);
   const std::int64_t blocks = up(call.count(), kernels_.tile_rows);

@@ -8,13 +8,15 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// Threads that share a CPU wait for each other at every step, which takes longer than the work.
+/// Limits the threads to the number of CPUs: threads that shared one would wait for each other at every step, longer
+/// than the work takes.
 int useful_threads(int threads, const std::vector<int>& cpus) {
   const int available = cpus.empty() ? usable_cpus() : static_cast<int>(cpus.size());
   return std::clamp(threads, 1, available);
 }
 
-/// The CPUs of the threads: all that there are, for more threads than those.
+/// The CPUs to restrict the threads to: all allowed ones where more threads than those were asked for, otherwise
+/// `cpus`.
 std::vector<int> cpus_for(int threads, std::vector<int> cpus) {
   const std::vector<int>& allowed = cpu_topology().allowed;
   const bool too_many = cpus.empty() && static_cast<std::size_t>(threads) > allowed.size();
@@ -67,7 +69,7 @@ void Team::barrier(int thread) {
   Member* missing = nullptr;
   const auto done = [&] {
     for (Member& each : members_) {
-      // They are at most one apart, and the count goes round.
+      // Compared by their difference, since the counters wrap around; they are at most one apart.
       if (static_cast<std::int32_t>(each.barriers - barriers) < 0) {
         missing = &each;
         return false;

@@ -3,7 +3,7 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// A stride of an odd number of cache lines: a walk down a column meets every set of the cache.
+/// Rounds up to an odd number of cache lines, so that a walk down a column uses every set of the cache.
 std::int64_t odd_stride(std::int64_t units) {
   constexpr std::int64_t kLine = 16;  // units of a cache line
   return (up(units, kLine) | 1) * kLine;

@@ -10,12 +10,12 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// One GPU's calls, with errors by their names, and its primary context.
+/// The driver's calls for one GPU, with error checks, and its primary context.
 class Gpu {
  public:
   Gpu(const CudaCalls& calls, int index) : calls_(calls), name_("cuda:" + std::to_string(index)) {}
 
-  /// No thread may be left with a context that may be gone.
+  /// Makes no context current, so that this thread doesn't keep a context that may be destroyed.
   ~Gpu() {
     if (context_ == nullptr) return;
     calls_.set_context(nullptr);
@@ -28,9 +28,9 @@ class Gpu {
     check(calls_.retain_context(&context_, device), "cuDevicePrimaryCtxRetain");
     device_ = device;
   }
-  /// The calling thread may not be the one that opened the device, and calls need a current context.
+  /// Calls need a current context, and the calling thread may be another one than that which opened the device.
   void make_current() const { check(calls_.set_context(context_), "cuCtxSetCurrent"); }
-  /// For destructors.
+  /// The same for destructors, which must not throw.
   void try_to_make_current() const { calls_.set_context(context_); }
 
   const CudaCalls& operator*() const { return calls_; }
@@ -129,7 +129,7 @@ struct CudaKernel : Kernel {
 /// A CUDA graph.
 class CudaRecording : public Recording {
  public:
-  /// Takes the graph over.
+  /// Takes ownership of the graph.
   CudaRecording(const Gpu& gpu, CUstream stream, CUgraph graph) : gpu_(gpu), stream_(stream) {
     const CUresult code = gpu_->graph_instantiate(&graph_, graph, 0);
     gpu_->graph_destroy(graph);

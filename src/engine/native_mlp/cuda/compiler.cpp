@@ -46,7 +46,7 @@ class Program {
   NvrtcCalls::Program handle_ = nullptr;
 };
 
-/// In ascending order.
+/// The compute capabilities that NVRTC knows, in ascending order.
 std::vector<int> known_capabilities(const NvrtcCalls& nvrtc) {
   int count = 0;
   if (nvrtc.capability_count(&count) != 0 || count <= 0) return {};
@@ -60,7 +60,8 @@ CudaCode compile_anew(const NvrtcCalls& nvrtc, const std::string& source,
                       const std::vector<std::pair<std::string, int>>& macros, int capability) {
   const std::vector<int> known = known_capabilities(nvrtc);
   const auto next = std::ranges::upper_bound(known, capability);
-  const int nearest = next != known.begin() ? *std::prev(next) : capability;  // or NVRTC says what it misses
+  // If there is none below, NVRTC's own message says why.
+  const int nearest = next != known.begin() ? *std::prev(next) : capability;
   CudaCode code;
   code.is_ptx = nearest != capability || known.empty();
   std::vector<std::string> options;

@@ -7,7 +7,7 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// Never closed: drivers don't like to be unloaded.
+/// Opens the first library that exists. It is never closed, since unloading drivers can crash.
 void* first_of(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -32,7 +32,7 @@ class Library {
   std::string missing_;
 };
 
-// cuda.h renames functions to their newest versions: the names are taken after that.
+// cuda.h defines functions as macros for their newest versions; this takes the names after expansion.
 #define EVENER_TEXT(name) #name
 #define EVENER_NAME(name) EVENER_TEXT(name)
 
@@ -92,7 +92,7 @@ std::string find_all(void* handle, NvrtcCalls& calls) {
   return library.missing();
 }
 
-/// What is found is found once in the life of the process.
+/// The library and its functions, looked up once in the life of the process.
 template <class Calls>
 struct Opened {
   explicit Opened(void* handle, const std::string& absent, const std::string& too_old) {

@@ -11,7 +11,7 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// Images that are uploaded together.
+/// Bytes of images that are uploaded at once.
 constexpr std::size_t kUpload_bytes = std::size_t{16} << 20;
 
 }  // namespace

@@ -42,7 +42,7 @@ class DeviceMatrixProduct : public MatrixProduct {
   std::string method() const override { return "our own kernels"; }
 
  private:
-  /// Until the device has done it.
+  /// Seconds of `work`, until the device has finished it.
   template <class Work>
   double seconds_of(Phase phase, const Work& work) {
     const PhaseMark mark(phase);

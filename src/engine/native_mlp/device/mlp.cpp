@@ -72,9 +72,9 @@ void DeviceMlp::upload(DeviceMemory& to, const std::vector<float>& values) {
   accelerator_.finish();
 }
 
-/// float32 values that so many samples take.
+/// The number of float32 values that the activations of `samples` samples take.
 std::int64_t DeviceMlp::activations(std::int64_t samples) const {
-  std::int64_t values = layers_.front().inputs + 1;  // and the class found
+  std::int64_t values = layers_.front().inputs + 1;  // and the predicted class
   for (const Dense& layer : layers_) values += 2 * layer.outputs;
   return samples * values;
 }
@@ -116,7 +116,7 @@ std::int32_t DeviceMlp::place_of(std::size_t parameter) const {
   return number(static_cast<std::int64_t>(parameters_.entries()[parameter].offset));
 }
 
-/// Below 0 where there is nothing to train.
+/// The index of a parameter's first value; negative where it isn't trained.
 std::int32_t DeviceMlp::trained_place_of(std::size_t parameter, bool exists) const {
   return exists && parameters_.entries()[parameter].trained ? place_of(parameter) : -1;
 }
@@ -164,7 +164,7 @@ void DeviceMlp::forward(const DeviceBatch& batch, int purpose) {
 void DeviceMlp::backward(const DeviceBatch& batch, int mode, const std::function<void(std::size_t layer)>& on_layer) {
   const std::int32_t samples = number(batch.count);
   const std::size_t lowest = lowest_trained_layer();
-  const DeviceMemory* velocities = momentum_ ? momentum_.get() : values_.get();  // not looked at without momentum
+  const DeviceMemory* velocities = momentum_ ? momentum_.get() : values_.get();  // not read without momentum
   for (std::size_t l = layers_.size(); l-- > 0;) {
     const Dense& layer = layers_[l];
     if (l > lowest) {

@@ -13,7 +13,7 @@ const char* module_name(DeviceKind kind) {
   return kind == DeviceKind::kCuda ? "native_cuda" : nullptr;
 }
 
-/// What a module that was not built had needed.
+/// What building the missing module would have needed.
 std::string needs_of(DeviceKind kind) {
   if (kind == DeviceKind::kOpencl) {
     return "; it is built where the packages opencl-headers and ocl-icd-opencl-dev are installed";

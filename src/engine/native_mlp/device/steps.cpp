@@ -8,12 +8,12 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// Steps that make what later ones use: memory, compiled kernels; then those that are timed.
+/// The first steps allocate memory and compile kernels; the next ones are timed.
 constexpr std::int64_t kWarmUpSteps = 3, kTimedSteps = 5;
-/// Results are fetched when there are so many, or when it is so long since the last.
+/// Results are fetched when there are so many of them, or when the last fetch was so long ago.
 constexpr std::size_t kFetchTogether = 16;
 constexpr std::chrono::milliseconds kFetchAfter{20};
-/// Fetches that may be under way. Their places must not be written again before they are read.
+/// Number of fetches that may be under way. Their results must not be overwritten before they are read.
 constexpr std::size_t kFetches = 2;
 static_assert((kFetches + 2) * kFetchTogether <= DeviceMlp::kStepResults);
 
@@ -47,7 +47,7 @@ StepReport DeviceSteps::run(const data::Batch& batch, Header header) {
   counts_[next_] = batch.count;
   next_ = (next_ + 1) % counts_.size();
   if (unread_++ == 0) fetched_at_ = Clock::now();
-  const bool at_end = next_ == 0;  // what is fetched together lies together
+  const bool at_end = next_ == 0;  // a fetch copies consecutive results
   if (unread_ >= kFetchTogether || at_end || Clock::now() - fetched_at_ > kFetchAfter) fetch();
   return report_until(kFetches);
 }
@@ -67,7 +67,7 @@ void DeviceSteps::launch(const DeviceBatch& batch, std::vector<std::unique_ptr<M
   passing();
 }
 
-/// Waits for the step: the time of a copy that has nothing to hide behind is what is asked for.
+/// Times the phases of a step. Waits for the step, so that the copy of its batch is timed without overlapping work.
 void DeviceSteps::launch_timed(const DeviceBatch& batch, std::unique_ptr<Moment> before_copy) {
   std::vector<std::unique_ptr<Moment>> moments;
   moments.push_back(std::move(before_copy));
@@ -83,7 +83,8 @@ void DeviceSteps::launch_timed(const DeviceBatch& batch, std::unique_ptr<Moment>
   }
 }
 
-/// A batch of another size than the recorded one is done launch by launch.
+/// Replays the recorded step, and records one if there is none. A batch of another size than the recorded one is done
+/// launch by launch.
 void DeviceSteps::replay(const DeviceBatch& batch) {
   if (recorded_moves_ != feed_.moves()) recording_.reset();
   if (!recording_) {

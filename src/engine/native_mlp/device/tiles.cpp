@@ -31,7 +31,7 @@ Grid tiles_of(const TileShape& tile, std::int64_t rows, std::int64_t columns) {
 
 std::int64_t part_length_for(const TileShape& tile, const DeviceFacts& device, std::int64_t rows, std::int64_t columns,
                              std::int64_t summed) {
-  constexpr std::int64_t kLeastPieces = 4;  // below, adding parts up costs more than it saves
+  constexpr std::int64_t kLeastPieces = 4;  // with fewer pieces, adding up the parts costs more than it saves
   const auto count = [](std::int64_t value, std::int64_t in_one) { return (value + in_one - 1) / in_one; };
   const std::int64_t tiles = count(rows, tile.tile_rows()) * count(columns, tile.tile_columns());
   const std::int64_t pieces = count(summed, tile.depth);
@@ -41,7 +41,7 @@ std::int64_t part_length_for(const TileShape& tile, const DeviceFacts& device, s
 }
 
 std::size_t most_part_values(const TileShape& tile, const DeviceFacts& device) {
-  // Parts are as many as there are multiprocessors for at most, each of a tile.
+  // There are at most as many parts as multiprocessors, each with the size of a tile.
   return static_cast<std::size_t>(std::max(1, device.multiprocessors)) * static_cast<std::size_t>(tile.tile_rows()) *
          static_cast<std::size_t>(tile.tile_columns());
 }

@@ -11,7 +11,8 @@
 namespace evener::engine::native_mlp {
 namespace {
 
-/// Products lay a layer's inputs along a grid's second axis, of which CUDA has less.
+/// Why a layer is too wide: products map its inputs to the second axis of a grid, which CUDA limits to fewer groups
+/// than the first.
 std::string why_too_wide(const network::Network& network) {
   constexpr std::int64_t kGroups = 65535;
   const std::int64_t most = kGroups * TileShape{}.tile_rows();
@@ -64,19 +65,19 @@ DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptio
       staging_(accelerator_->allocate_host(device_parameters_.size() * sizeof(float))),
       result_(accelerator_->allocate_host(sizeof(DeviceResult))),
       staged_(reinterpret_cast<float*>(staging_->data()), device_parameters_.size()) {
-  std::fill_n(staged_.data(), staged_.size(), 0.0F);  // what isn't trained stays so
+  std::fill_n(staged_.data(), staged_.size(), 0.0F);  // gradients of parameters that aren't trained stay zero
   arrays_.gradients = Array(parameters_.size());
 }
 
-/// The device may be at work on memory that is about to go.
+/// Waits for the device, which may still work on memory that is about to be freed.
 DeviceTrainer::~DeviceTrainer() {
   try {
     accelerator_->finish();
-  } catch (const Error&) {  // it has failed before, and whoever called it then was told
+  } catch (const Error&) {  // the device failed before, and the error was thrown then
   }
 }
 
-/// For work whose result is waited for.
+/// Copies a batch for work whose result is waited for.
 DeviceBatch DeviceTrainer::put(const data::Batch& batch, double weight) {
   check_batch(batch);
   if (mlp_.grow(batch.count)) steps_.forget();
@@ -142,7 +143,7 @@ void DeviceTrainer::fetch_gradients(std::size_t layer) {
   }
 }
 
-/// They may have been exchanged or clipped.
+/// Copies gradients back to the device, after they were exchanged or clipped.
 void DeviceTrainer::send_gradients() {
   const PhaseMark mark(Phase::kH2D);
   for (const std::size_t entry : trained_.entries) {
@@ -151,7 +152,8 @@ void DeviceTrainer::send_gradients() {
   upload(mlp_.gradients(), staged_);
 }
 
-/// The header of a step. The first weights came after the constructor: their average begins with them.
+/// The header of a step. At the first step it also initialises the average, since the initial weights were loaded after
+/// the constructor.
 Header DeviceTrainer::begin_update(double learning_rate, double weight) {
   if (has_average() && updates_ == 0) {
     Header first;

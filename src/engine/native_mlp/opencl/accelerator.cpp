@@ -74,7 +74,7 @@ std::string name_of(cl_device_id device) {
   return name;
 }
 
-/// As placement/opencl_loader.h counts them.
+/// All devices, in the order of placement/opencl_loader.h.
 std::vector<cl_device_id> all_devices() {
   cl_uint count = 0;
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};
@@ -171,7 +171,7 @@ class OpenClAccelerator : public Accelerator {
 
   void finish() override { check(clFinish(queue_.get()), "clFinish", facts_.name); }
 
-  /// OpenCL 1.2 can't.
+  /// OpenCL 1.2 can't record.
   std::unique_ptr<Recording> record(const std::function<void()>&) override { return nullptr; }
 
  private:

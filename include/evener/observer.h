@@ -28,8 +28,8 @@ struct EpochEvent {
   bool best = false;                                             // whether its validation is the best so far
 };
 
-/// Is told about a job while it runs: override what you want to hear. All calls come on the thread that called the job.
-/// An exception from a call stops the job in good order and is then thrown to the job's caller.
+/// Receives events of a job while it runs: override the events that you need. All calls come on the thread that called
+/// the job. An exception from a call stops the job in good order and is then thrown to the job's caller.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -26,7 +26,7 @@ struct ChildOptions {
   bool keep_stdout = false;  // the child writes to our stdout; otherwise its output is dropped
   /// Called with each line that the child writes to stderr, without the line's end. Empty: the child shares our stderr.
   std::function<void(const std::string& line)> on_stderr_line = {};
-  std::map<std::string, std::string> environment = {};  // added to ours, or replacing parts of it
+  std::map<std::string, std::string> environment = {};  // variables to add to ours, or to replace in it
   int stop_signal = SIGTERM;                            // sent to the child for a stop request
   /// Asked often; once it returns true, the child gets SIGTERM and a second later SIGKILL. May be empty.
   std::function<bool()> give_up = {};

@@ -39,7 +39,7 @@ class StepThread {
   std::atomic<StepThread*> giver_{nullptr};  // the thread that gave it a CPU; itself while it gives one away
   std::atomic<std::int64_t> ran_at_sleep_ns_{-1};  // by its clock, when it last went to sleep in a wait
   const void* mark_ = nullptr;                     // of the thread that began last
-  int pins_ = 0;                                   // of it then
+  int pins_ = 0;                                   // pins_of_this_thread() at that time
   // Where this thread may run. Asking the kernel would give the affinity that another thread has set meanwhile.
   mutable std::mutex allowed_mutex_;
   cpu_set_t allowed_{};

@@ -35,10 +35,10 @@ using Sum = std::conditional_t<std::is_same_v<Slot, double>, double, float>;
 // reader of the first comes to meeting q + 2 after reading, and the writer of the second comes out of that meeting
 // before writing.
 //
-// What is small meets once: each member brings all of it in its small slot number p % 2, and sums all slots itself. Who
-// writes into that slot again does so at p + 2 or later, after meeting p + 1, to which every reader comes after
-// reading. What a member said of its call may then be overwritten before another has looked, so a copy lies in the
-// slot.
+// Small vectors need one meeting: each member writes its whole vector into its small slot number p % 2, and sums all
+// slots itself. Who writes into that slot again does so at p + 2 or later, after meeting p + 1, to which every reader
+// comes after reading. What a member said of its call may then be overwritten before another has looked, so a copy lies
+// in the slot.
 //
 // No rank keeps a count of its own: the phase can't go on without a member, so that one that comes back finds it as
 // the others left it, no matter whether they already wait in the next meeting. It is compared only for equality and

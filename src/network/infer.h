@@ -8,8 +8,8 @@
 
 namespace evener::network {
 
-/// Output shape of `layer` (its name and op) fed with `inputs`. Throws Error naming `model`, the layer, what it needs
-/// and what it got.
+/// Output shape of `layer` (its name and op) fed with `inputs`. Throws Error naming `model`, the layer, the shape that
+/// it needs and the one that it got.
 Shape infer_shape(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs);
 
 /// The parameters and buffers of `layer` in state-dict order; `index` is the layer's index in the network, `input` the

@@ -13,7 +13,7 @@ using nlohmann::json;
 // overflow the stack.
 constexpr int kDeepest = 16;
 
-/// `value` with every string in it, keys included, changed by `change`; null instead of what is nested deeper.
+/// Applies `change` to every string in `value`, keys included; parts nested deeper than `deepest` become null.
 json with_strings(const json& value, std::string (*change)(std::string_view), int deepest = kDeepest) {
   if (value.is_string()) return change(value.get_ref<const std::string&>());
   if (value.is_structured() && deepest == 0) return nullptr;

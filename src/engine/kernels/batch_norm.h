@@ -6,7 +6,8 @@
 namespace evener::engine::kernels {
 namespace {
 
-// Sums over so many rows are kept in float32, then added to the double totals: the error stays that of a short sum.
+// Sums over blocks of this many rows are kept in float32 and then added to totals in double, so that the rounding error
+// stays that of a short sum.
 constexpr std::int64_t kBlockRows = 128;
 // Rows summed in registers before the running sum is read and written.
 constexpr int kTogether = 4;

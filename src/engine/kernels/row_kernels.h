@@ -1,5 +1,5 @@
 // Our own CPU kernels for small networks of windows, one row of an image at a time, so that what a row needs stays in
-// the cache and images may have any size. A row is planar: `channels` planes of so many columns. Where several images
+// the cache and images may have any size. A row is planar: `channels` planes of `columns` columns. Where several images
 // of one size are computed together, each column holds a value of each of them, side by side. No library in here.
 #pragma once
 

@@ -135,7 +135,8 @@ void max_pool_row(const PoolRow& row) {
     for (std::int64_t x = in_columns; x < in_columns + kRowSlack; ++x) row.scratch[x] = -__builtin_inff();
     float* const out = row.out + channel * row.out_stride;
     row.images == 1 ? pool_columns(row, out) : pool_columns_of_images(row, out);
-    // Beyond the last column there is nothing, which would make NaNs of the sums that nobody looks at.
+    // The infinities beyond the last column are replaced by zeros: they would become NaNs in sums that are computed but
+    // not used.
     for (std::int64_t x = columns; x < columns + kWidestLanes; ++x) out[x] = 0;
   }
 }

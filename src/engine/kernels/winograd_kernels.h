@@ -37,7 +37,7 @@ struct Strips {
 };
 
 /// c (rows, width) = a (rows, k) b (k, width), or c += that. Element (r, i) of a lies at r * a_row + i * a_step. `b`
-/// has so many rows or more.
+/// has at least k rows.
 template <bool kAdd>
 void multiply_matrices(std::int64_t rows, std::int64_t k, const float* a, std::int64_t a_row, std::int64_t a_step,
                        const float* b, const Strips& strips, float* c) {

@@ -58,7 +58,7 @@ DepthwiseGradients gradients_of(const DepthwiseShape& s, const at::Tensor& x, co
       const std::int64_t image = row / s.out_height, oh = row % s.out_height;
       const std::int64_t last = std::min({row + kRowsTogether, end, (image + 1) * s.out_height});
       const std::int64_t last_oh = last - image * s.out_height;
-      // The input rows that go with these output rows; the image's last ones take what is left.
+      // The input rows that belong to these output rows; the image's last output rows take all that remain.
       const std::int64_t ih = std::min(oh * s.stride, s.height);
       const std::int64_t last_ih = last_oh == s.out_height ? s.height : std::min(last_oh * s.stride, s.height);
       kernels_of<T>().depthwise_input_gradient(s, out_gradient.data, taps.const_data_ptr<float>(),

@@ -16,7 +16,7 @@ constexpr int kWarmUpSteps = 3;
 /// Steps after the warm-up that are timed phase by phase, before a graph is captured: phases in a graph can't be told
 /// apart.
 constexpr int kTimedSteps = 5;
-/// Only the first so many steps of a run may be timed.
+/// Only steps among the first kMostTimed of a run are timed.
 constexpr std::int64_t kMostTimed = 1000;
 /// Steps whose results aren't waited for: the one that computes, and the next one behind it.
 constexpr std::size_t kUnderWay = 2;

@@ -1,6 +1,7 @@
 // Inception-ResNet v1 (Szegedy et al., Inception-v4, Inception-ResNet and the Impact of Residual Connections on
 // Learning, 2016) as FaceNet uses it, with the names of facenet-pytorch, so that its weights load. A face of 160 x 160
-// pixels becomes 512 numbers, which whoever compares faces brings to length 1.
+// pixels becomes an embedding of 512 numbers, which is not normalised here: comparing faces needs it scaled to length
+// 1.
 #include <string>
 #include <vector>
 

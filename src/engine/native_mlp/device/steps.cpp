@@ -10,7 +10,7 @@ namespace {
 
 /// The first steps allocate memory and compile kernels; the next ones are timed.
 constexpr std::int64_t kWarmUpSteps = 3, kTimedSteps = 5;
-/// Results are fetched when there are so many of them, or when the last fetch was so long ago.
+/// Results are fetched when kFetchTogether of them are unread, or kFetchAfter has passed since the last fetch.
 constexpr std::size_t kFetchTogether = 16;
 constexpr std::chrono::milliseconds kFetchAfter{20};
 /// Number of fetches that may be under way. Their results must not be overwritten before they are read.

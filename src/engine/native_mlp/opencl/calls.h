@@ -1,4 +1,4 @@
-// OpenCL's interface: what is released at the end, and errors by their names.
+// OpenCL's objects with automatic release, and errors by their names.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120

@@ -34,10 +34,13 @@ struct OptionWords {
   std::string former = {};  // its name in earlier versions: still taken, and its key in records for good
 };
 
-/// What a checkpoint keeps of an option, so that a resumed run can be held to it.
+/// Whether, and under which key, a checkpoint keeps an option's value. A resumed run must have the same value, or it is
+/// refused: with another one it would be another training under the old name.
 struct MustStay {
-  std::string key = {};  // in the checkpoint; "optimizer/kind" is the key "kind" inside "optimizer". Empty: may change
-  bool always = false;   // write the default as well, not only other values (as the first checkpoints had it)
+  std::string key = {};  // among the checkpoint's settings; "optimizer/kind" is "kind" inside "optimizer". Empty: not
+                         // kept, so it may change
+  bool always = false;   // keep the default by its value; otherwise as null, which checkpoints older than the option
+                         // stand for, too
 };
 
 struct OptionRules {
@@ -45,13 +48,13 @@ struct OptionRules {
   std::vector<std::string> one_of = {};                     // the only texts that are taken; empty: any
   std::vector<std::string> suggestions = {};                // values among others, which a shell offers
   std::map<std::string, std::string> other_spellings = {};  // of values, such as those of earlier versions
-  bool has_commas = false;  // its values have commas of their own, so that commas don't divide values of a sweep
+  bool has_commas = false;  // its values may contain commas, so a sweep doesn't take a comma for the end of a value
   bool required = false;
   bool hidden = false;   // not shown in --help: for processes that we start ourselves
   bool recorded = true;  // stands in the config of a run's record under its key
   bool in_plans = true;  // makes a difference to what `evener plan` finds out
   MustStay stays = {};
-  std::string joint = {};  // of a text: given several times, all count, with this between them
+  std::string joint = {};  // of a text that may be given several times: joins the values; empty: the last value counts
   bool inherited = true;   // --resume RUN_DIR takes it from the run, where it isn't given
 };
 
@@ -62,10 +65,13 @@ using GivenWords = std::map<std::string, std::vector<std::string>>;
 
 enum class ValueKind { kSwitch, kOne, kMany, kSwitchOrOne };
 
-/// What all options have in common, whatever the type of their value.
+/// What all options have in common, whatever the type of their value. Two files get the value as JSON: record() adds it
+/// to the run's record (record.json, under "config"), keep() to the settings in the checkpoint
+/// (last.resume-N.safetensors). Both write what tell() makes of the value, unless record_as() or stay_as() was given
+/// something else to write into the record or the checkpoint.
 class OptionBase {
  public:
-  /// Writes an option's value as a record or a checkpoint has it.
+  /// Writes an option's value as JSON, in place of tell().
   using Teller = std::function<void(nlohmann::json&)>;
 
   OptionBase(OptionGroup& group, OptionWords words, OptionRules rules);
@@ -107,12 +113,14 @@ class OptionBase {
   /// The default for --help; empty: there is none to show.
   virtual std::string default_text() const = 0;
 
-  /// Records something else than the value as it was typed, such as the value that stands in for one not given.
+  /// For record.json: record() calls `teller` instead of tell(), such as for the learning rate that was used where --lr
+  /// was not given.
   void record_as(Teller teller) { record_teller_ = std::move(teller); }
   void stay_as(Teller teller) { stay_teller_ = std::move(teller); }
-  /// Adds the value to a record's config, if the option is recorded.
+  /// For record.json: adds the value to `config`, if the option is recorded.
   void record(nlohmann::json& config) const;
-  /// Adds the value to a checkpoint's settings, if it has to stay: null where nobody chose it.
+  /// For the checkpoint: adds the value to `settings`, if it must stay the same in a resumed run; null for a default
+  /// that isn't kept (MustStay).
   void keep(nlohmann::json& settings) const;
 
  protected:

@@ -18,7 +18,7 @@
 
 namespace evener::task {
 
-/// Where a run stands.
+/// How far a run has come.
 struct Progress {
   int epoch = 0;          // complete epochs
   std::int64_t step = 0;  // steps done in the next one
@@ -29,7 +29,7 @@ struct Progress {
   std::vector<record::EpochRecord> epochs;
 };
 
-/// What a weights file says of itself, so that it can be used without the command that made it.
+/// The metadata of a weights file, by which it can be used without the command that made it.
 struct WeightsInfo {
   std::string model;
   std::vector<std::string> classes;
@@ -51,10 +51,10 @@ bool is_finite(const TensorMap& state);
 
 /// Whether `dir` holds last.safetensors.
 bool has_checkpoint(const std::filesystem::path& dir);
-/// When it was written; nothing if there is none.
+/// When last.safetensors in `dir` was written; absent if there is none.
 std::optional<std::filesystem::file_time_type> checkpoint_time(const std::filesystem::path& dir);
 
-/// What a training has come to: parameters and buffers, and the optimiser's values.
+/// The state of a training: parameters and buffers, and the optimiser's state.
 struct TrainingState {
   TensorMap state, optimizer_state;
 };
@@ -62,20 +62,21 @@ struct TrainingState {
 /// Writes the pair and removes the older resume file. `config`: what must be equal for a resume.
 void save_last(const std::filesystem::path& dir, const TrainingState& training, const WeightsInfo& info,
                const Progress& progress, const nlohmann::json& config);
-/// Writes best weights, those of epoch `epoch`, that wait for the checkpoint.
+/// Writes the best weights, those of epoch `epoch`, as best.new-EPOCH.safetensors: they wait for the checkpoint.
 void stage_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
-/// Those that wait become best.safetensors.
+/// Renames the best weights that wait to best.safetensors.
 void publish_best(const std::filesystem::path& dir);
-/// Both at once, where there will be no checkpoint that speaks of them.
+/// Does both at once, for a run that ends without another checkpoint.
 void save_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
-/// After a run was killed: makes best.safetensors the weights that `progress`, which is its checkpoint's, speaks of.
-/// False where they are not there; then `progress` knows no best epoch any more.
+/// After a run was killed: makes best.safetensors the weights of the best epoch of `progress`, which comes from the
+/// run's checkpoint. Returns false where these weights are missing, and then resets the best epoch of `progress`.
 bool settle_best(const std::filesystem::path& dir, Progress& progress);
 
 /// The parameters and buffers in best.safetensors.
 TensorMap load_best(const std::filesystem::path& dir);
 
-/// Reads the pair. Throws Error naming the file that is missing, cut short, or not of the other's generation.
+/// Reads last.safetensors and its resume file. Throws Error naming the file that is missing or cut short, or whose
+/// generation is not that of the other.
 Checkpoint load_last(const std::filesystem::path& dir);
 
 }  // namespace evener::task

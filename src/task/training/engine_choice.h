@@ -15,8 +15,8 @@ namespace evener::task {
 struct EngineQuestion {
   const network::Network& network;
   const engine::TrainerOptions& trainer;      // with the device of the first replica
-  std::vector<const placement::Plan*> plans;  // each of which may come to be run
-  std::string before;                         // the engine of the run that is gone on with; "" = a new run
+  std::vector<const placement::Plan*> plans;  // the plans of which one will be run
+  std::string before;                         // the engine of the run that is resumed; "" = a new run
 };
 
 struct EngineChoice {
@@ -24,10 +24,10 @@ struct EngineChoice {
   std::string reason;  // in a few words; "" = nothing to say
 };
 
-/// The native engine on OpenCL and for naive kernels, which torch does not know, and where it does all that is asked
-/// for on every replica of every plan and is the faster one (on CPUs); torch otherwise. A run that is gone on with
-/// keeps its engine, so that it learns what it would have learnt without a break, unless that can't do what is asked
-/// for now. `native`: null where its module can't be used. `level`: of this processor's vectors.
+/// Chooses the native engine for OpenCL and for naive kernels, which torch does not have, and on CPUs where it is
+/// faster and can do everything that is asked for on every replica of every plan; otherwise torch. A resumed run keeps
+/// its engine, so that it learns what it would have learnt without a break, unless that engine can't do what is asked
+/// for now. `native`: null where its module can't be used. `level`: the SIMD level of this processor.
 EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level);
 
 }  // namespace evener::task

@@ -20,20 +20,21 @@ struct Evaluation {
   std::map<std::string, double> figures;  // of a detector, by their names without the part: "box_loss", "map_50"
   record::ConfusionRecord confusion;
 
-  /// What weights are compared by: the accuracy, or the mean average precision at an overlap of 0.5. More is better.
+  /// The figure by which the best weights are chosen: the accuracy of a classifier, the mAP@0.5 of a detector.
   double quality() const;
 };
 
 /// A detector's losses among the sums, by name: "box_loss", "class_loss".
 std::map<std::string, double> loss_figures(const engine::Sums& sums);
-/// Adds figures to others under names that begin with "PART_".
+/// Adds `figures` to `to`, with "PART_" before their names.
 void add_figures(std::map<std::string, double>& to, const std::string& part,
                  const std::map<std::string, double>& figures);
 
-/// Classes of which confusions are counted: all, or none where the table would be a million numbers nobody reads.
+/// The number of classes in the confusion matrix: all, or 0 where the matrix would have a million numbers that nobody
+/// reads.
 std::size_t confusion_classes(std::size_t classes);
 
-/// Means over the images, and the table of what was taken for what.
+/// The means over the images, and the confusion matrix.
 Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part);
 
 }  // namespace evener::task

@@ -1,4 +1,4 @@
-// What all hosts of a run have to agree on. Inside task/ only.
+// What all hosts of a run have to agree on, lest they train different networks or on different data. Inside task/ only.
 #pragma once
 
 #include <vector>

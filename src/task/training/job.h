@@ -41,11 +41,11 @@ struct PreparedTraining::State {
   bool has_reached_accuracy() const;
   bool has_lost_patience() const;
 
-  /// Reads the checkpoint in `out`. Images are normalised as they were in the run so far, so the file of weights that
-  /// it started from need not be there any more.
+  /// Goes on from `checkpoint`. Images are normalised as they were in the run so far, so the weights file that the run
+  /// started from need not exist any more.
   void resume(Checkpoint checkpoint);
   void take_batch(std::int64_t batch);
-  /// Nothing is open any more: checks the whole, and tells the observer what it is.
+  /// Called when every option is decided: checks the training as a whole and tells the observer its setup.
   void settle(const Trials& trials);
 
   TrainOptions options;  // with what was decided
@@ -55,32 +55,32 @@ struct PreparedTraining::State {
   data::OpenedData data;
   TrainSetup setup;
   std::unique_ptr<engine::Engine> engine;
-  TensorMap state, optimizer_state;  // that the trainers begin with; no optimiser state: its own start
+  TensorMap state, optimizer_state;  // what the trainers begin with; an empty optimiser state = a fresh one
   WeightsInfo info;
   nlohmann::json config;
   Progress progress;
-  double end_by_s = 0;  // see TrainJob::end_by; 0 = no matter when
+  double end_by_s = 0;  // see TrainJob::end_by; 0 = no time limit
 
  private:
   data::OpenedData open();
   data::Progress loading_progress(LoadingStep step);
   TrainSetup describe();
-  /// `before`: the engine of the run that is gone on with; "" = a new run.
+  /// `before`: the engine of the run that is resumed; "" = a new run.
   void open_engine(const std::string& before);
   void prepare();
   void divide_layers(const Trials& trials);
   void require_possible_training() const;
-  /// `images`: that there are at most.
+  /// Throws Error where the CPU's memory doesn't suffice for a training of `network`; GPUs report it themselves.
   void require_memory_for(const network::Network& network, const TrainingWork& work) const;
-  /// That prepare the batches of a rank.
+  /// The number of threads that prepare the batches of `rank`.
   int loader_threads(const placement::Plan& plan, int rank) const;
   void require_possible_batch() const;
   std::int64_t steps_per_epoch() const;
-  /// Tells what memory the training takes where that is much, and always where it is only looked at.
+  /// Notes how much memory the training takes on CPUs where it is much, and always in a dry run (look_at()).
   void tell_memory() const;
 };
 
-/// Rank 0's part of a training, from the first step, or from where the progress stands, to the test.
+/// Rank 0's part of a training: from the first step, or the one at which it is resumed, to the test.
 TrainResult lead_training(PreparedTraining::State& job, parallel::DataParallel& replicas, engine::Trainer& trainer);
 
 }  // namespace evener::task

@@ -7,39 +7,40 @@
 
 namespace evener::task {
 
-/// What a training under way keeps: the weights that were best so far, and in its folder checkpoints of everything.
+/// Keeps the best weights of a training so far, and writes the checkpoints into its folder.
 class KeptWeights {
  public:
   KeptWeights(PreparedTraining::State& job, parallel::DataParallel& replicas)
       : job_(job), replicas_(replicas), is_manifest_saved_(job.options.resume) {}
 
-  /// The replicas' weights, as they are now, are the best so far.
+  /// Takes the replicas' weights of this moment as the best so far.
   void take_best();
   TensorMap best() const;
 
-  /// Writes a checkpoint. After the last epoch of a run that validated none, its last weights count as the best;
-  /// `averaged`: then their average. False where the weights are not finite, which an epoch without validation doesn't
-  /// notice: the previous checkpoint stays.
+  /// Writes a checkpoint. At the end of a run without any validation the last weights count as the best, or with
+  /// `averaged` their moving average. Returns false and keeps the previous checkpoint where the weights are not finite,
+  /// which an epoch without validation doesn't notice.
   bool save(bool averaged);
   /// Writes the best weights alone, unless the folder has them already.
   void save_best();
 
   /// Whether a checkpoint at the end of an epoch would take too little of the run's time to be left out.
   bool is_cheap() const;
-  /// Whether one is due within an epoch.
+  /// Whether the last checkpoint is so old that one should be written in the middle of an epoch.
   bool is_due() const;
-  /// That writing has taken.
+  /// What writing has taken so far.
   double seconds() const { return seconds_; }
 
  private:
-  /// Before the first weights: whoever finds weights finds the list of their images.
+  /// Writes the split manifest, before the first weights: so no weights lie in the folder without the list of the
+  /// images that they were trained on.
   void keep_manifest();
 
   PreparedTraining::State& job_;
   parallel::DataParallel& replicas_;
-  TensorMap best_;  // empty: what the folder has
+  TensorMap best_;  // empty: they are in best.safetensors
   bool best_saved_ = true;
-  bool is_manifest_saved_;  // what a resumed run has was saved when it began
+  bool is_manifest_saved_;  // a resumed run has its manifest from its first session
   double seconds_ = 0, last_save_s_ = 0;
   Stopwatch since_save_;
 };

@@ -1,5 +1,5 @@
-// Data whose images a training has divided before: they stay in their parts (data/open/split_manifest.h). Inside task/
-// only.
+// Images that an earlier training divided into parts stay in these parts (data/open/split_manifest.h), lest a test
+// image be trained on. Inside task/ only.
 #pragma once
 
 #include "data/open/open_data.h"
@@ -8,23 +8,23 @@
 
 namespace evener::task {
 
-/// Throws UsageError where the data of a run that is gone on with isn't where it was.
+/// Throws UsageError where the data of a resumed run isn't where it was.
 void require_data_of_run(const TrainOptions& options);
 
-/// Gives the images of a run that is gone on with the parts that they had. New ones are in none, which a note tells.
-/// Changes nothing for runs without a manifest. Throws UsageError where an image to train on or to validate on is gone
-/// or has changed: then it would be another training.
+/// Puts the images of a resumed run into the parts that they had. New images are in no part, which a note tells.
+/// Changes nothing for runs without a manifest. Throws UsageError where a training or validation image is gone or has
+/// changed: the run would become another training.
 void resume_parts(const TrainOptions& options, data::OpenedData& opened);
 
-/// Keeps images that `options.weights` were trained on out of the parts that judge a new run. With inherits_parts all
-/// images that the weights' run knew stay in their parts, where most of the data is known, and only new ones are
-/// divided.
+/// Moves images that `options.weights` were trained on from the validation and test parts of a new run into its
+/// training part. With inherits_parts, and where more than half of the data was in the run of the weights, all images
+/// of that run keep their parts, and only new ones are divided.
 void inherit_parts(const TrainOptions& options, data::OpenedData& opened);
 
-/// Whether the checkpoint's run has a manifest, so that its images are known wherever they lie.
+/// Whether the run that is resumed has a manifest, by which its images are recognised wherever they lie.
 bool knows_its_images(const TrainOptions& options);
 
-/// Writes that of the run into its folder.
+/// Writes the manifest of the run into its folder.
 void save_manifest(const TrainOptions& options, const data::OpenedData& opened);
 
 }  // namespace evener::task

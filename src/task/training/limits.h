@@ -15,7 +15,7 @@
 
 namespace evener::task {
 
-/// Fewer images than this tell little: a share of 29 is uncertain by 18 points (95 %).
+/// An accuracy on fewer images than this says little: on 29 images it is uncertain by 18 points (95 %).
 constexpr std::size_t kFewJudged = 30;
 
 /// Throws Error when `out` can't be written to or has no room for the checkpoints of a run: last, best, the optimiser's
@@ -23,21 +23,21 @@ constexpr std::size_t kFewJudged = 30;
 void require_disk_space(const std::filesystem::path& out, const network::Network& network,
                         const engine::OptimizerOptions& optimizer);
 
-/// Throws UsageError when some batch of an epoch, or one of the `accumulate` parts that it is computed in, would have
-/// one value per channel in a batch-norm layer, whose variance is then undefined: one image where the layer sees one
-/// pixel.
+/// Throws UsageError when a batch-norm layer would see a single value per channel, whose variance is undefined: that
+/// is, one image of one pixel at that layer, in the last batch of an epoch or in one of the `accumulate` parts of a
+/// batch.
 void require_trainable_batch(const network::Network& network, std::size_t train_images, std::int64_t batch,
                              int accumulate);
 
-/// How few samples of what is computed at once (a batch, or a micro-batch) a replica can train on: 2 where it takes a
-/// batch-norm layer's statistics from its own samples and these have one value per channel each, else 1.
+/// The least number of samples of a batch or micro-batch that a replica can train on: 2 where a batch-norm layer takes
+/// its statistics from the replica's own samples and sees one value per channel of each, else 1.
 std::int64_t least_share(const network::Network& network, bool local_batch_norm);
 
-/// Throws UsageError where an augmentation could move all of an image out of sight.
+/// Throws UsageError where --augment crop could shift an image out of sight altogether.
 void require_visible_crop(const data::AugmentOptions& augment, const data::ImageShape& image);
 
-/// Throws UsageError where images can't stay on the devices of `plan`: there are none but CPUs, or each epoch changes
-/// the images in a way that the engine's devices can't.
+/// Throws UsageError where --data-on device is impossible: `plan` has CPUs only, or the engine can't do this
+/// augmentation on the device.
 void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment,
                             const std::string& engine);
 

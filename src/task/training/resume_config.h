@@ -1,4 +1,4 @@
-// What a resumed run has to have in common with the run that it goes on with.
+// The settings that must be the same when a run is resumed.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,16 +8,16 @@
 
 namespace evener::task {
 
-/// What decides the weights: the caller's settings (TrainOptions::settings), and what the job found out: the engine,
-/// the data's classes, numbers and size of images, the batch. A resumed run must agree in all of it, but for the
-/// engine, to continue the same training. Settings that nobody chose are null, as if they weren't there: so checkpoints
-/// from before an option existed can be resumed.
+/// Everything that decides the weights: the caller's settings (TrainOptions::settings), and what the job found out: the
+/// engine, the data's classes, the numbers and size of its images, the batch. A resumed run must agree in all of this
+/// but the engine, or it would be another training. Settings that nobody chose are null, which counts as absent, so
+/// that checkpoints from before an option existed can be resumed.
 nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setup);
 
-/// The engine of the run that `saved` is of.
+/// The engine that the run with the config `saved` was trained by.
 std::string engine_of(const nlohmann::json& saved);
 
-/// Throws UsageError listing what differs.
+/// Throws UsageError listing the settings that differ.
 void require_same_config(const nlohmann::json& saved, const nlohmann::json& now);
 
 }  // namespace evener::task

@@ -13,7 +13,7 @@ namespace evener::task {
 struct Schedule {
   enum class Kind { kConstant, kStep, kCosine, kOneCycle };
   Kind kind = Kind::kConstant;
-  int drop_epochs = 30;  // step: the rate is multiplied by drop_factor after every so many epochs
+  int drop_epochs = 30;  // kStep: every drop_epochs epochs the rate is multiplied by drop_factor
   double drop_factor = 0.1;
   double warmup_epochs = 0;  // the rate grows linearly from base / steps to base over these
 
@@ -21,8 +21,8 @@ struct Schedule {
   double rate(double base, std::int64_t step, std::int64_t steps_per_epoch, std::int64_t epochs) const;
 };
 
-/// Cosine and one-cycle run until the last epoch. What becomes of the rate where a run that was to have `epochs_before`
-/// epochs goes on from `step` with `epochs`; "" where that changes nothing.
+/// A sentence on how the rate jumps where a run that was to have `epochs_before` epochs is resumed at `step` with
+/// `epochs`: cosine and one-cycle are stretched over all epochs. "" where the rate stays as it was.
 std::string new_end_text(const Schedule& schedule, double base, std::int64_t step, std::int64_t steps_per_epoch,
                          std::int64_t epochs_before, std::int64_t epochs);
 

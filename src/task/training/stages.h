@@ -11,28 +11,28 @@
 
 namespace evener::task {
 
-/// Throws UsageError for what the stages of `options.plan` can't do, or can't do yet.
+/// Throws UsageError for options that a plan with several stages doesn't support.
 void require_possible_stages(const TrainOptions& options, const TrainSetup& setup);
 
-/// The stages that --cut names, or those of which the slowest is as fast as can be; where --memory limits them, of cuts
-/// that fit.
+/// The stages that --cut names; otherwise the division whose slowest stage is the fastest, among those that fit where
+/// --memory limits a stage.
 std::vector<network::NetworkStage> divided_layers(const TrainOptions& options, const network::Network& network,
                                                   network::StageCosts costs);
 
-/// Micro-batches that a replica's share of a batch passes its stages in: as many as were asked for; one where
+/// The number of micro-batches into which a replica's share of a batch is divided: as many as were asked for; one where
 /// batch-norm takes the statistics of the whole batch; else a few for each stage.
 int micro_batch_count(const TrainOptions& options, const network::Network& network);
 
-/// Images of one of them, but two at least, which every batch-norm can take.
+/// The images of one micro-batch, but at least two, which every batch-norm can take.
 std::int64_t images_of_micro_batch(const TrainOptions& options, int micro_batches);
 
-/// Images of a replica's share of a batch that pass at once where it is divided into so many parts, at most.
+/// The most images that a replica computes at once where its share of a batch is divided into `parts`.
 std::int64_t images_at_once(const TrainOptions& options, int parts);
 
-/// What users and the record are told of the division.
+/// Sentences on the division, for users and the record.
 std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSetup& setup);
 
-/// Fills in what the rank that computes `stage` of a replica of `plan` has to know.
+/// Fills in the options of the rank that computes `stage` of a replica of `plan`.
 void fill_stage(const TrainOptions& options, const placement::Plan& plan, const network::Network& network,
                 const Division& division, int stage, parallel::ReplicaOptions& replica);
 

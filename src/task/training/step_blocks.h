@@ -7,13 +7,13 @@
 
 namespace evener::task {
 
-/// Steps in their order, joined into blocks of equally many. A block of a long training is long enough for what comes
-/// in bursts to spread over it, so that neighbouring blocks are less alike than neighbouring steps.
+/// Joins consecutive steps into blocks of the same number of steps. In a long training a block is longer than most
+/// bursts of slow steps, so that neighbouring blocks are less correlated than neighbouring steps.
 class StepBlocks {
  public:
   void add(std::int64_t images, double seconds);
 
-  /// Of each block: 1, 2, 4, ... so that there are no more than 40 blocks, and at least 20 once there were 20 steps.
+  /// 1, 2, 4, ...: doubled so that there are never more than 40 blocks, and at least 20 after the first 20 steps.
   std::int64_t steps_per_block() const { return steps_per_block_; }
   /// images/s of each block, without the last one if it isn't complete.
   std::vector<double> rates() const;

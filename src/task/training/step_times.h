@@ -1,5 +1,5 @@
-// What each step of a training took, where a device tells of steps some calls after it was given them; and when steps
-// have to end where the training has to be over by some time.
+// How long each step of a training took, where a device reports the results of a step some calls after it was given the
+// step; and when a training with a time limit has to stop stepping.
 #pragma once
 
 #include <cstdint>
@@ -11,45 +11,46 @@
 
 namespace evener::task {
 
-/// The seconds of stepping and waiting until a step's results became known are that step's: the calls that only hand
-/// steps over return at once, and say nothing of what the steps take. Two stretches are longer or shorter than that:
-/// the first results come when several steps were handed over, and for the last ones nothing is handed over any more.
-/// What the one has too much is what the other lacks, so these steps share the time of both.
+/// Attributes to each step the seconds from the results of the step before it to its own. The calls that hand steps to
+/// the device return at once, so their duration says nothing. Two stretches need care: the first results come only
+/// after several steps were handed over, which is too long, and the last ones follow quickly, since nothing is handed
+/// over any more, which is too short. The excess of the one is what the other lacks, so these steps share the time of
+/// both.
 class StepTimes {
  public:
   struct Step {
     std::int64_t images = 0;
     double seconds = 0;
-    std::int64_t number = 0;  // from 0 on; of steps that share their time, that of the first
+    std::int64_t number = 0;  // from 0; steps that share their time all have the number of the first
   };
 
   /// A step of so many images was given to the device.
   void give(std::int64_t images) { given_.push_back({images, 0, next_++}); }
-  /// For so many seconds the training stepped or waited, after which the results of `steps` more steps were known.
-  /// Those of these whose time is known, the oldest first.
+  /// Tells that the training stepped or waited for `seconds`, after which the results of `steps` more steps were known.
+  /// Returns the steps whose time is now known, the oldest first.
   std::vector<Step> pass(double seconds, std::int64_t steps);
 
  private:
   void share_time(std::vector<Step>& steps);
 
   std::deque<Step> given_;             // that are not known yet
-  std::vector<Step> filling_;          // the first that became known while others were under way
-  double filling_s_ = 0, open_s_ = 0;  // until these were known; since the last ones became known
+  std::vector<Step> filling_;          // the first steps whose results came while others were under way
+  double filling_s_ = 0, open_s_ = 0;  // until the results of filling_ were known; since the last results
   std::int64_t next_ = 0;
   bool is_idle_ = true;  // nothing was under way before the steps in given_
 };
 
-/// Says when steps have to end so that validation and test end in time.
+/// Says when training has to stop so that validation and test still end in time.
 class TimeLimit {
  public:
-  /// `end_by_s`: in now_s(); 0 = there is no limit. `batch`: images of a step.
+  /// `end_by_s`: on the clock of now_s(); 0 = no limit. `batch`: images of a step.
   TimeLimit(double end_by_s, const TrainSetup& setup, std::int64_t batch);
 
-  /// For so many seconds the training stepped or waited, after which the results of `steps` more steps were known.
+  /// Tells that the training stepped or waited for `seconds`, after which the results of `steps` more steps were known.
   void stepped_in(double seconds, std::int64_t steps);
   void judged_in(double seconds) { validate_s_ = seconds; }
 
-  /// Whether no more than validating and testing fits into the time that is left.
+  /// Whether the time that is left suffices for validation and test alone.
   bool is_over() const;
   /// Whether an epoch like the last one of `progress` would end too late, where there are to be `epochs`.
   bool leaves_none_for_more(const Progress& progress, int epochs) const;

@@ -1,4 +1,4 @@
-// What a training tells of where it stands. Inside task/ only.
+// Sentences on the progress of a training. Inside task/ only.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace evener::task {
 
-/// What the fit of a last layer is among the epochs of a run: the first one.
+/// The fit of a new last layer as the record of a run's first epoch.
 record::EpochRecord epoch_of(const LinearProbe& fit);
 
-/// Puts the means of what was summed up into `told`.
+/// Writes the running means (loss, accuracy) of `sums` into `told`.
 void tell_means(const engine::Sums& sums, StepProgress& told);
 
-/// That a run ended since its `quality` ("accuracy") reached what was asked for, in so many seconds.
+/// The sentence that says that a run ended because its `quality` (such as "accuracy") reached the target, after
+/// `seconds`.
 std::string accuracy_reached_text(const Progress& progress, const std::string& quality, double seconds);
 
-/// That a run ended since the time that it was given was over.
+/// The sentence that says that a run ended because its time (--minutes) was up.
 std::string time_is_up_text(const Progress& progress);
 
 /// "after epoch 2", or "in epoch 3 after step 7".
 std::string place_text(const Progress& progress);
 
-/// Where a run was interrupted, and what goes on with it. `out`: its folder.
+/// Where a run was interrupted, and the command that resumes it. `out`: its folder.
 std::string interrupted_text(const Progress& progress, std::int64_t steps_per_epoch, const std::filesystem::path& out);
 
 }  // namespace evener::task

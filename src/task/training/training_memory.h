@@ -1,5 +1,5 @@
-// How much memory a training takes on CPUs: the one estimate, which plan, info, --dry-run, --batch max and refusals
-// tell.
+// An estimate of the memory that a training takes on CPUs. plan, info, --dry-run, --batch max and refusals all use it,
+// so that they agree.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace evener::task {
 
-/// What decides about it, beside the network.
+/// What the estimate depends on beside the network.
 struct TrainingWork {
   std::string engine = "torch";
   engine::TrainerOptions trainer = {};
@@ -23,12 +23,12 @@ struct TrainingWork {
   std::int64_t batch = 1;
   int accumulate = 1, replicas = 1;
   int threads = 1;                // of a replica
-  bool images_are_loaded = true;  // already
-  bool loads_batches = true;      // false: the engine reads images where they lie
+  bool images_are_loaded = true;  // the decoded images are in memory now
+  bool loads_batches = true;      // false: the engine reads the images in place, without batches in memory
 };
-/// Of what was asked for, on `plan`, before the data and the engine are known.
+/// What a training with `options` on `plan` has to do, before the data and the engine are known.
 TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan);
-/// Of a training that is described.
+/// The same where the data and the engine are known.
 TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan, const TrainSetup& setup);
 
 /// What a training takes at its peak, and what of that is still to come.
@@ -38,15 +38,15 @@ struct MemoryEstimate {
   std::int64_t batch_bytes = 0;    // pixels of batches that loaders hold
   std::int64_t weight_bytes = 0;   // weights, the optimiser's values, running statistics, and the best weights so far
   std::int64_t step_bytes = 0;     // values and gradients of a step, or the copies that a checkpoint is written from
-  bool is_checkpoint = false;      // the latter, which is more
+  bool is_checkpoint = false;      // step_bytes are the copies of a checkpoint, as those are more
   std::int64_t images_at_once = 0;
   std::int64_t free_bytes = 0;     // now
-  std::int64_t to_come_bytes = 0;  // of what is estimated, what isn't there yet
+  std::int64_t to_come_bytes = 0;  // the part of the estimate that isn't allocated yet
 
   std::int64_t total_bytes() const { return program_bytes + image_bytes + batch_bytes + weight_bytes + step_bytes; }
-  /// Whether so much is to come that little would be left free.
+  /// Whether to_come_bytes would leave little memory free.
   bool is_tight() const;
-  /// Whether it is worth a word: much in itself, or a good part of what is free.
+  /// Whether it is worth telling: much in itself, or a good part of what is free.
   bool is_much() const;
 };
 MemoryEstimate estimated_memory(const network::Network& network, const TrainingWork& work);
@@ -54,7 +54,7 @@ MemoryEstimate estimated_memory(const network::Network& network, const TrainingW
 /// "memory: about 4.9 GB at the peak: 4.49 GB for gradients and the activations of 64 images at once, ...; 23 GB are
 /// free"; of a tight one a warning that tells what to do.
 std::string memory_text(const MemoryEstimate& estimate);
-/// Of that what is known without the data: all but the decoded images.
+/// The same without the decoded images, for when the data isn't known.
 std::string memory_without_images_text(const MemoryEstimate& estimate);
 
 /// The largest batch that takes no more than is available; 0 = none.

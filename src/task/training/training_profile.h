@@ -1,4 +1,4 @@
-// What each layer takes in the steps of a training.
+// How long each layer takes in the steps of a training.
 #pragma once
 
 #include "task/inference/layer_profile.h"
@@ -6,8 +6,8 @@
 
 namespace evener::task {
 
-/// Steps of a trainer on the first replica's device with that replica's part of a batch, of images that are noise:
-/// nothing is learnt from them, and what was learnt stays. Throws Error, and Interrupted between two passes.
+/// Times steps of a trainer of its own on the first replica's device, on noise as images and as many of them as that
+/// replica has of a batch. The trained weights stay as they are. Throws Error, and Interrupted between two passes.
 NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options);
 
 }  // namespace evener::task

@@ -26,7 +26,7 @@ struct TrialResult {
   std::optional<double> evaluate_images_per_s;  // absent: nothing to validate on, or no time
 };
 
-/// Tries out on a prepared training what it may come to be: its plan, its batch, its steps.
+/// Tries out plans, batches and steps for a prepared training before one of each is chosen.
 class Trials {
  public:
   /// `training` must outlive them.
@@ -39,8 +39,8 @@ class Trials {
 
   /// Why this plan can't train here; "" = it can.
   std::string refusal(const placement::Plan& plan) const;
-  /// Trains for about `seconds`, the start of the processes included, with rate 0. The least it does are some steps of
-  /// a few images, however long they take. Throws Interrupted, or Error when a replica failed.
+  /// Trains with a learning rate of 0 for about `seconds`, the start of the processes included, but always at least
+  /// some steps of a few images, however long they take. Throws Interrupted, or Error when a replica failed.
   TrialResult run(const placement::Plan& plan, double seconds) const;
   /// The largest batch, of no more images than there are to train on, that the only replica of `plan` can train with.
   /// A GPU is tried with real steps, in a process of its own; for a CPU it is predicted. 0: not even one. Throws
@@ -48,15 +48,15 @@ class Trials {
   std::int64_t largest_batch(const placement::Plan& plan) const;
   /// How the network is divided over the stages of `plan`: as --cut says, or by measured times of the layers.
   Division division_of(const placement::Plan& plan) const;
-  /// What the stages of `plan` take by the measured times of their layers.
+  /// How long the stages of `plan` take, by the measured times of their layers.
   StageForecast forecast(const placement::Plan& plan) const;
   /// Images/s that the loader of one replica on the CPU prepares with nothing else to do.
   double loader_images_per_s(double seconds) const;
 
  private:
-  /// What each layer of the network takes in a training step of so many images, by its index, on the device of a stage
-  /// at its full speed. Layers that are computed as one count where the first of them stands. Measured once for each
-  /// device and number of threads.
+  /// The time of each layer of the network, by its index, in a training step of `images` images on the device of a
+  /// stage at full speed. Layers that are fused into one have their time at the first of them and 0 at the others.
+  /// Measured once for each device and number of threads.
   const std::vector<parallel::StageTimes>& layer_times(const placement::PlanStage& device, std::int64_t images) const;
 
   const PreparedTraining::State& job_;

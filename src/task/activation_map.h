@@ -1,5 +1,5 @@
-// Where on an image a network found its class: class activation maps (Zhou et al. 2016), for networks whose class is a
-// linear layer's of the means of channels.
+// Where on an image a network found its class: class activation maps (Zhou et al. 2016), for networks that end with
+// global average pooling and one linear layer.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,20 @@ struct PooledHead {
   std::string linear;  // the last layer
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
 };
-/// Absent where the output is made in another way, or the map has one place only, which says nothing of where.
+/// The pooled head of `network`; absent where the output is made in another way, or the map has one place only, which
+/// can't tell where.
 std::optional<PooledHead> pooled_head(const network::Network& network);
 
-/// How much each place speaks for a class: from 0, of none that does, to 1, of the one that does most.
+/// How much each place of an image speaks for a class: from 0, not at all, to 1, the most of all places.
 struct ActivationMap {
   std::int64_t height = 0, width = 0;
   std::vector<float> values;
 
-  /// Of a place in a picture of this size, between the map's places in proportion.
+  /// The value at (x, y) of a picture of this size, interpolated linearly between the map's places.
   float at(std::int64_t y, std::int64_t x, std::int64_t picture_height, std::int64_t picture_width) const;
 };
 
-/// The channels of one image, (C, H, W), weighted by the class's weights of the linear layer.
+/// The sum of the channels of one image, (C, height, width), each times the linear layer's weight for the class.
 ActivationMap class_map(std::span<const float> channels, std::span<const float> weights, std::int64_t height,
                         std::int64_t width);
 
@@ -42,7 +43,7 @@ struct Looked {
   std::size_t sample = 0, index_of_class = 0;
 };
 
-/// The map of each, in that order; empty values where the sample can't be read any more.
+/// The map of each of `looked`, in that order; without values where the sample can't be read any more.
 std::vector<ActivationMap> class_maps(const Probe& probe, const network::Network& network, const TensorMap& state,
                                       const PooledHead& head, const data::Samples& samples,
                                       std::span<const Looked> looked);

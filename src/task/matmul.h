@@ -20,12 +20,13 @@ struct MatmulOptions {
   std::string engine = "auto";
   Precision precision = Precision::kFp32;
   std::int64_t size = 10000;
-  int repeats = 10;    // timed products at least,
-  double seconds = 1;  // and so long at least
+  int repeats = 10;    // least number of timed products
+  double seconds = 1;  // and least time of them all
   std::uint64_t seed = 1;
 };
 
-/// How far a product is from the true one, in the row where it is farthest for what rounding explains.
+/// How far a product is from the true one, in the row where the difference is largest in proportion to what rounding
+/// allows.
 struct ProductCheck {
   std::int64_t row = 0;
   double difference = 0, allowed = 0;
@@ -45,19 +46,20 @@ ProductCheck check_product(std::span<const float> a, std::span<const float> b, s
 
 struct MatmulResult {
   ProductCheck check;                   // the worst of the first and the last product
-  std::int64_t products = 0;            // timed; one before them is not
-  std::int64_t products_in_sample = 1;  // whose mean is a sample: as many as take a hundredth of a second
+  std::int64_t products = 0;            // timed; one more before them is not
+  std::int64_t products_in_sample = 1;  // a sample is the mean of so many: as many as take a hundredth of a second
   std::vector<double> product_s;        // samples of the product alone, in their order
   std::optional<double> h2d_s, d2h_s;   // medians, where the device has memory of its own
 };
 
-/// Takes the check of another product that passed, where it is worse for what rounding explains, or the first one.
+/// Keeps `found`, the check of a product that passed, in `result` where it is the first one, or comes closer to what
+/// rounding allows than the check there.
 void keep_worse(const ProductCheck& found, MatmulResult& result);
 
 class MatmulJob {
  public:
-  /// Throws UsageError where the engine can't, and Error where the memory that is available has no room for the
-  /// matrices.
+  /// Throws UsageError where the engine can't compute such a product, and Error where the matrices don't fit into the
+  /// memory that is available.
   explicit MatmulJob(const MatmulOptions& options);
   ~MatmulJob();
 
@@ -68,7 +70,7 @@ class MatmulJob {
   /// Host memory of the matrices and of what the engine copies of them.
   std::uint64_t memory_bytes() const;
 
-  /// `on_product` is called after each timed one with the seconds that those so far took. Throws Error naming the row
+  /// `on_product` is called after each timed product with their number and seconds so far. Throws Error naming the row
   /// where a product is wrong, and Interrupted between two products.
   MatmulResult run(const std::function<void(std::int64_t done, double seconds)>& on_product);
 

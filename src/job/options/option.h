@@ -39,8 +39,8 @@ struct OptionWords {
 struct MustStay {
   std::string key = {};  // among the checkpoint's settings; "optimizer/kind" is "kind" inside "optimizer". Empty: not
                          // kept, so it may change
-  bool always = false;   // keep the default by its value; otherwise as null, which checkpoints older than the option
-                         // stand for, too
+  bool always = false;   // keep a default value, too; false: a default is kept as null, so that it equals a checkpoint
+                         // from before the option existed
 };
 
 struct OptionRules {
@@ -87,7 +87,7 @@ class OptionBase {
   std::string key() const;
   /// The name in records, which other programs read: that of the version that wrote it first.
   std::string record_key() const;
-  /// Whether that is its name, or was it in an earlier version: "--lr", or without dashes as key() is.
+  /// Whether `name` ("--lr") or `key` ("lr") is the option's name, or was its name in an earlier version.
   bool is_named(const std::string& name) const;
   bool has_key(const std::string& key) const;
   /// Whether other programs call the option so: "--batch-size" for --batch.
@@ -98,13 +98,13 @@ class OptionBase {
   void require() { rules_.required = true; }
   /// Whether read() was called.
   bool given() const { return given_; }
-  /// What it was called with last.
+  /// The words that read() was called with last.
   const std::vector<std::string>& given_words() const { return given_words_; }
 
-  /// Takes the words that were typed: all for a list; otherwise the last one counts, and those before it have to be
-  /// good values too; "true" or "false" for a switch. Throws UsageError.
+  /// Takes the words that were typed: for a list all of them; otherwise the last one, where those before it have to be
+  /// good values, too; for a switch "true" or "false". Throws UsageError.
   void read(const std::vector<std::string>& values);
-  /// Throws UsageError for a value that is out of range, or not one of those that there are.
+  /// Throws UsageError for a value that is out of range, or not in OptionRules::one_of.
   virtual void check() const = 0;
 
   virtual ValueKind kind() const = 0;
@@ -116,6 +116,7 @@ class OptionBase {
   /// For record.json: record() calls `teller` instead of tell(), such as for the learning rate that was used where --lr
   /// was not given.
   void record_as(Teller teller) { record_teller_ = std::move(teller); }
+  /// For the checkpoint: keep() calls `teller` instead of tell(), such as for the schedule with its warm-up.
   void stay_as(Teller teller) { stay_teller_ = std::move(teller); }
   /// For record.json: adds the value to `config`, if the option is recorded.
   void record(nlohmann::json& config) const;
@@ -125,6 +126,7 @@ class OptionBase {
 
  protected:
   virtual bool read_values(const std::vector<std::string>& values) = 0;
+  /// For both files, where no teller was given: the value as it is; null where it is empty or absent.
   virtual void tell(nlohmann::json& value) const = 0;
   virtual bool is_default() const = 0;
 
@@ -188,9 +190,9 @@ class OptionGroup {
 
   /// Throws UsageError for wrong values, and for values that don't go together.
   void check() const;
-  /// Adds the recorded options to a record's config.
+  /// For record.json: adds the recorded options to `config`.
   void record(nlohmann::json& config) const;
-  /// Adds the options that must stay to a checkpoint's settings.
+  /// For the checkpoint: adds the options that must stay to `settings`.
   void keep(nlohmann::json& settings) const;
   /// Adds the words of the options that were given and can be inherited, by the options' keys.
   void tell_words(GivenWords& words) const;
@@ -198,7 +200,7 @@ class OptionGroup {
   void inherit(const GivenWords& words);
 
  protected:
-  /// What options of this group demand of each other; their own values are good.
+  /// Throws UsageError where options of this group don't go together. Their own values were checked before.
   virtual void check_together() const {}
 
  private:

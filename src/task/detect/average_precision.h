@@ -13,7 +13,7 @@
 
 namespace evener::task {
 
-/// What was decided about the images so far. Parts of several ranks can be joined; the order doesn't matter.
+/// Collects the verdicts on the images so far. Parts of several ranks can be joined, in any order.
 class DetectionTally {
  public:
   DetectionTally() = default;
@@ -27,9 +27,9 @@ class DetectionTally {
 
   std::size_t classes() const { return true_boxes_.size() / kAreaRanges; }
   std::int64_t images() const { return images_; }
-  /// In the order in which they came; without those of other classes.
+  /// The judged boxes of the class `label`, in the order in which they were added.
   std::vector<JudgedBox> boxes_of(std::int32_t label) const;
-  /// Boxes that are there to be found.
+  /// The number of true boxes of the class that count as missed where they aren't found.
   std::int64_t true_boxes(std::int32_t label, AreaRange range = AreaRange::kAll) const;
 
   template <typename Visitor>
@@ -45,7 +45,7 @@ class DetectionTally {
   std::vector<std::int64_t> true_boxes_;  // (classes, kAreaRanges)
 };
 
-/// COCO's summary. A line is absent where no box of any class could count for it.
+/// COCO's summary. A figure is absent where the data has no box that counts for it.
 struct CocoSummary {
   std::optional<double> ap, ap_50, ap_75;  // average precision: of all limits, at 0.5, at 0.75
   std::optional<double> ap_small, ap_medium, ap_large;
@@ -53,7 +53,7 @@ struct CocoSummary {
   std::optional<double> ar_small, ar_medium, ar_large;
 };
 
-/// Of one class. Precisions are absent where the data has no box of it.
+/// The average precisions of one class; absent where the data has no box of it.
 struct ClassPrecision {
   std::int64_t true_boxes = 0, found_boxes = 0;
   std::optional<double> voc_2007, voc_2010, coco, coco_50;
@@ -68,7 +68,7 @@ struct DetectionQuality {
 
 DetectionQuality quality_of(const DetectionTally& tally);
 
-/// How precision falls as recall grows, by VOC's rules: one point for each box that counts, the likeliest first.
+/// The precision-recall curve by VOC's rules: one point for each box that counts, the likeliest first.
 struct PrecisionCurve {
   std::vector<double> recall, precision, score;
 };

@@ -1,5 +1,5 @@
-// Whether a detector looks at its images at all: one that has learnt where boxes usually are, and not what they look
-// like, finds the same box where nothing is to be seen. Where all objects lie alike it is judged to be good.
+// Whether a detector looks at its images at all. One that has learnt where boxes usually lie, and not what objects look
+// like, finds the same box on blank images, and yet gets a good mAP on data whose objects all lie alike.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 
 namespace evener::task {
 
-/// The share of such photos from which on a detector is blind.
+/// A detector is called blind if at least this share of its photos has the box of blank images (share_found_in_blank).
 constexpr double kBlindShare = 0.9;
 
 /// The share of the photos whose likeliest box is found in most of the blank images, too: of the same class, nearly in
-/// the same place, and at least half as likely. Of photos on which nothing is found nothing is said; absent where that
-/// are all.
+/// the same place, and at least half as likely. Photos on which nothing is found don't count; absent where no others
+/// are left.
 std::optional<double> share_found_in_blank(std::span<const std::vector<Detection>> photos,
                                            std::span<const std::vector<Detection>> blanks);
 
-/// The same, for which the trainer of `network` is shown the photos and as many blank images as it takes. Absent also
-/// where it doesn't tell what it finds, and where the batch has no pixels.
+/// The same for the network in `trainer`, which is shown the photos and as many blank images as needed. Absent also
+/// where the trainer doesn't give its outputs, and where the batch has no pixels.
 std::optional<double> share_found_in_blank(engine::Trainer& trainer, const network::Network& network,
                                            const data::Batch& photos);
 

@@ -1,4 +1,4 @@
-// What was taken for what: boxes found and boxes known, matched whatever their classes.
+// The confusion matrix of a detector: which class was found for which, with boxes matched regardless of their classes.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace evener::task {
 
-/// One image's boxes, as BoxConfusion has matched them.
+/// The boxes of one image as BoxConfusion has matched them, by their indices.
 struct MatchedBoxes {
-  std::vector<std::size_t> missed;  // of the known boxes: no box was found there
-  std::vector<std::size_t> wrong;   // of the found boxes: nothing is there, or something of another class
-  std::vector<std::size_t> right;   // of the found boxes
+  std::vector<std::size_t> missed;  // known boxes at which no box was found
+  std::vector<std::size_t> wrong;   // found boxes where nothing is, or an object of another class
+  std::vector<std::size_t> right;   // found boxes with an object of their class
 };
 
-/// Counts of (true class, found class); the last row and column are the background: found where nothing is, and missed.
-/// Only boxes that are as likely as `confidence` take part. Pairs with the greatest intersection over union, of at
-/// least 0.5, are matched first, each box once. Difficult objects and crowds excuse what is found there, and aren't
-/// missed.
+/// Counts of (true class, found class). The last row counts boxes that were found where nothing is, the last column
+/// objects that were missed. Only boxes with a score of at least `confidence` take part. Pairs with the greatest
+/// intersection over union, of at least 0.5, are matched first, each box once. Difficult objects and crowds don't count
+/// as missed, nor boxes found on them as wrong.
 class BoxConfusion {
  public:
   BoxConfusion(std::size_t classes, float confidence);

@@ -1,4 +1,4 @@
-// A network that finds objects, and how its outputs become boxes on photos.
+// A network that finds objects, with the conversion of its outputs to boxes on photos.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace evener::task {
 
 class Detector {
  public:
-  /// `model` outlives the detector. Throws UsageError where it is no detector, or has not the images' kind of input.
+  /// `model` must outlive the detector. Throws UsageError where it is no detector, or doesn't take images.
   Detector(const InferenceModel& model, DecodeOptions options);
 
   /// Names of all classes, as many as the network has.
   const std::vector<std::string>& classes() const { return classes_; }
   const DecodeOptions& options() const { return options_; }
 
-  /// What it found on the photo, in the photo's pixels, the likeliest first.
+  /// The boxes found on the photo of `prediction`, in the photo's pixels, the likeliest first.
   std::vector<Detection> found(const Prediction& prediction, const Photos& photos) const;
 
  private:
@@ -30,11 +30,12 @@ class Detector {
   std::vector<std::string> classes_;
 };
 
-/// The numbers of classes that a user names, by name or by number from 0. Throws UsageError, naming the nearest.
+/// The indices of the classes that a user names, by name or by number from 0. Throws UsageError, naming the nearest.
 std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
                                         const std::vector<std::string>& classes);
 
-/// Names of the classes of a detector; "class 7" where its file tells none. Throws UsageError where it is no detector.
+/// Names of the classes of a detector; "class 7" and so on where its file has none. Throws UsageError where it is no
+/// detector.
 std::vector<std::string> detector_classes(const InferenceModel& model);
 
 }  // namespace evener::task

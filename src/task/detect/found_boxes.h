@@ -1,4 +1,4 @@
-// What was found on a photo, and the same as files of labels have it: to correct it by hand, or to train on it.
+// The boxes found on a photo, and their conversion to label files, which people correct by hand or train on.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace evener::task {
 
-/// What was found on a photo.
+/// The boxes found on a photo.
 struct FoundBoxes {
   std::string file;
   PhotoSize size;
   std::vector<Detection> boxes;
 };
 
-/// The boxes that are at least so likely.
+/// The content of a label file: the boxes with a score of at least `least`.
 data::BoxedFile boxed_file(const FoundBoxes& found, float least = 0);
 
 }  // namespace evener::task

@@ -1,5 +1,5 @@
-// Which of the boxes found on an image are right: as PASCAL VOC's devkit (VOCevaldet.m) and as COCO's pycocotools
-// (COCOeval.evaluateImg) decide it.
+// Decides which of the boxes found on an image are right, as PASCAL VOC's devkit (VOCevaldet.m) and COCO's pycocotools
+// (COCOeval.evaluateImg) do.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace evener::task {
 
-/// An object that is known to be on an image.
+/// An object that is on an image: the ground truth.
 struct TrueBox {
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;  // corners in the image's own pixels, as those of a Detection
   std::int32_t label = 0;
-  bool is_difficult = false;   // neither missed nor wrong (VOC); COCO's rules take it as their `ignore`
+  bool is_difficult = false;   // it isn't missed, and a box on it isn't wrong (VOC); for COCO's rules it is an `ignore`
   bool is_crowd = false;       // several objects in one box: any number of detections lie in it, none is wrong (COCO)
   std::optional<double> area;  // of the object, in pixels; absent = of the box
 
@@ -38,14 +38,15 @@ double iou_limit(std::size_t index);
 
 enum class VocVerdict : std::uint8_t { kTrue, kFalse, kIgnored };
 
-/// What was decided about one box that was found.
+/// The verdict on one box that was found.
 struct JudgedBox {
   std::int64_t image = 0;
   std::int32_t label = 0;
   std::int32_t rank = 0;  // among the boxes of its class on its image, from 0, the likeliest first
   double score = 0;
-  std::uint64_t matched = 0, ignored = 0;  // by COCO; the bit of a range and a limit is coco_bit()
-  VocVerdict voc = VocVerdict::kFalse;     // with intersection over union above 0.5
+  std::uint64_t matched = 0, ignored = 0;  // by COCO's rules: coco_bit() is the bit for a range of areas and an IoU
+                                           // limit
+  VocVerdict voc = VocVerdict::kFalse;     // by VOC's rules: true where the intersection over union is above 0.5
 
   bool is_matched(std::size_t bit) const { return (matched >> bit & 1) != 0; }
   bool is_ignored(std::size_t bit) const { return (ignored >> bit & 1) != 0; }
@@ -66,14 +67,14 @@ constexpr std::size_t coco_bit(AreaRange range, std::size_t limit) {
   return static_cast<std::size_t>(range) * kIouLimits + limit;
 }
 
-/// COCO looks at so many boxes of each class on an image, the likeliest.
+/// COCO's rules look only at the likeliest boxes of each class on an image, so many of them.
 constexpr std::int32_t kMostJudged = 100;
 
-/// True where a box counts for COCO in that range of areas: neither difficult nor a crowd, and of such an area.
+/// Whether a box counts for COCO in that range of areas: it is neither difficult nor a crowd, and has such an area.
 bool is_counted(const TrueBox& box, AreaRange range);
 
-/// Judges what was found on one image. The boxes of a class follow each other, the likeliest first, equally likely ones
-/// in the order given; those after the first kMostJudged of a class have no bits.
+/// Judges the boxes found on one image. Returns them class by class, the likeliest first, equally likely ones in the
+/// given order; beyond the first kMostJudged of a class they have no COCO bits.
 std::vector<JudgedBox> judge(std::int64_t image, std::span<const Detection> found, std::span<const TrueBox> truth);
 
 }  // namespace evener::task

@@ -1,4 +1,4 @@
-// Text for pictures, in the fonts that are installed.
+// Draws text for pictures, in the fonts that are installed.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct TextMask {
   std::vector<std::uint8_t> ink;
 };
 
-/// The folders in which fonts usually lie: those of fontconfig's own settings. EVENER_FONTS names others instead, with
-/// colons between.
+/// The folders of fontconfig's default settings, or those that the environment variable EVENER_FONTS names, separated
+/// by colons.
 std::vector<std::filesystem::path> font_folders();
 
-/// Draws text with TrueType and OpenType fonts of some folders, with all that is below them: a plain sans-serif one
-/// first, and what it lacks (Japanese, say) with whichever other has it. A character that no font has is an empty box.
-/// Thread-safe.
+/// Draws text with the TrueType and OpenType fonts anywhere below some folders: in a plain sans-serif font, and
+/// characters that it lacks (Japanese, say) in any other font that has them. A character that no font has becomes an
+/// empty box. Thread-safe.
 class Lettering {
  public:
   explicit Lettering(const std::vector<std::filesystem::path>& folders = font_folders());
@@ -29,11 +29,11 @@ class Lettering {
   Lettering(const Lettering&) = delete;
   Lettering& operator=(const Lettering&) = delete;
 
-  /// Whether there is any font; without one no text has a mask.
+  /// Whether any font was found; without one, masks are empty.
   bool has_fonts() const;
 
-  /// One line of text in UTF-8; `height`: of the line in pixels, which the mask has. Bytes that are no UTF-8 count as
-  /// characters that no font has. Empty without fonts or text.
+  /// Draws one line of text in UTF-8 as a mask of `height` pixels. Bytes that are not UTF-8 become empty boxes. The
+  /// mask is empty without fonts or text.
   TextMask draw(std::string_view text, std::int64_t height) const;
 
  private:

@@ -1,4 +1,4 @@
-// The boxes in what a detector in training puts out.
+// The boxes in the outputs of a detector that is being trained.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class OutputBoxes {
   /// Throws Error where the network has no outputs "boxes" and "scores", which detectors have.
   OutputBoxes(const network::Network& network, DecodeOptions options);
 
-  /// On one of the images that the outputs are of.
+  /// The boxes on image number `image` of the batch that gave `outputs`.
   std::vector<Detection> found(const std::vector<HostTensor>& outputs, std::size_t image) const;
 
  private:

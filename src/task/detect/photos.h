@@ -25,13 +25,13 @@ struct PhotoSize {
 
 class Photos : public data::Samples {
  public:
-  /// The size of a photo. Throws Error where it isn't known: only of a photo that could be read.
+  /// The size of a photo. Known only once the photo was read: throws Error otherwise.
   virtual PhotoSize photo_size(std::size_t index) const = 0;
-  /// Where the photo lies on the network's image; as photo_size().
+  /// Where the photo lies on the network's image. Throws as photo_size().
   PhotoPlace place(std::size_t index) const;
   /// The photo at its own size. Thread-safe. Throws Error with the reason alone.
   virtual data::Picture picture(std::size_t index) const = 0;
-  /// The boxes on it, in its own pixels; absent where they aren't known.
+  /// The known boxes on the photo, in its own pixels; absent where they aren't known.
   virtual std::optional<std::vector<TrueBox>> truth(std::size_t index) const = 0;
 
  protected:
@@ -41,8 +41,8 @@ class Photos : public data::Samples {
 /// Files without boxes.
 std::unique_ptr<Photos> photos_of(data::Pictures pictures, const data::Preprocessing& steps);
 
-/// Some samples of a dataset with boxes, which was opened with `steps`. `labels`: for each class of the dataset the
-/// network's number of it, -1 where it has none: those boxes are left out.
+/// The samples `indices` of a dataset with boxes, which was opened with `steps`. `labels`: the network's class for each
+/// class of the dataset; boxes of classes with -1, which the network doesn't have, are left out.
 std::unique_ptr<Photos> photos_of(std::shared_ptr<const data::Dataset> dataset, std::vector<std::uint32_t> indices,
                                   std::vector<std::int32_t> labels, const data::Preprocessing& steps);
 

@@ -1,4 +1,4 @@
-// How well a detector in training finds the boxes of an evaluation's images, as they are shown to it.
+// How well a detector that is being trained finds the boxes of validation and test images.
 #pragma once
 
 #include <memory>

@@ -9,8 +9,8 @@
 
 namespace evener::task {
 
-/// The training images as they are, each followed by `copies` - 1 that are changed as an epoch of training would change
-/// them, each copy as another epoch. `data` and `options` outlive them.
+/// Each training image as it is, followed by `copies` - 1 augmented copies of it, each augmented as in another epoch.
+/// `data` and `options` must outlive the samples.
 std::unique_ptr<data::Samples> copied_samples(const data::OpenedData& data, const LinearProbeOptions& options,
                                               std::size_t copies);
 

@@ -1,5 +1,6 @@
-// A new last layer fitted to the features that a trained network has of images: where training begins with the weights
-// of other classes, so that the first gradients don't spoil what is known already (Kumar et al. 2022).
+// Linear probing: fits a new last layer to the features that a trained network computes of the images, before all
+// layers are trained. A random last layer would give large first gradients that spoil the pretrained weights (Kumar et
+// al. 2022).
 #pragma once
 
 #include <cstddef>
@@ -14,35 +15,35 @@
 
 namespace evener::task {
 
-/// A linear layer that alone decides the network's one output.
+/// A last linear layer that alone makes the network's only output.
 struct LinearHead {
   std::string layer;     // its name
-  std::string features;  // the layer whose result it reads, a dropout between left out
+  std::string features;  // the layer whose result it reads, apart from a dropout between them
   std::int64_t values = 0, classes = 0;
   bool has_bias = true;
 };
-/// Absent where the output is made in another way.
+/// The last linear layer of `network`; absent where the output is made in another way.
 std::optional<LinearHead> linear_head(const network::Network& network);
 
 struct LinearProbeOptions {
   data::ChannelStatistics normalization;
-  data::AugmentOptions augment;  // each image is then looked at as it is, and changed in a few ways
-  std::uint64_t seed = 1;        // of the changes
+  data::AugmentOptions augment;  // if there is any, features are taken of each image and of a few augmented copies
+  std::uint64_t seed = 1;        // of the augmentation
   int threads = 1;
 };
 
-/// What fitting came to.
+/// The result of linear probing.
 struct LinearProbe {
   std::string layer;
-  std::size_t images = 0, copies = 1;  // features of so many images, each in so many copies
-  double loss = 0, accuracy = 0;       // on those
+  std::size_t images = 0, copies = 1;  // how many images were used, and how many copies of each
+  double loss = 0, accuracy = 0;       // on those images
   double seconds = 0;
 };
 
-/// Gives the head the weights that fit the training images best (task/fine_tuning/softmax_regression.h); the others of
-/// `state` stay. Each image's features are computed once, in evaluation mode, and kept; of more images than memory has
-/// room for some are taken. The engine works in a child process: this one can fork its ranks afterwards. Throws Error,
-/// Interrupted.
+/// Writes into `state` the weights of the head that fit the training images best
+/// (task/fine_tuning/softmax_regression.h); all other weights stay. Each image's features are computed once, in
+/// evaluation mode, and kept in memory; where it has no room for all, a part of the images is used. The engine runs in
+/// a child process, so that this process can still fork its ranks. Throws Error, Interrupted.
 LinearProbe fit_linear_probe(const network::Network& network, const LinearHead& head, TensorMap& state,
                              const data::OpenedData& data, const LinearProbeOptions& options);
 

@@ -1,4 +1,4 @@
-// What softmax_regression.h minimises. Inside task/ only.
+// The function that softmax_regression.h minimises. Inside task/ only.
 #pragma once
 
 #include <array>
@@ -10,11 +10,12 @@
 namespace evener::task {
 
 /// The mean cross-entropy of a table plus decay / 2 times the sum of squared weights, of (classes, values + 1) numbers,
-/// row-major; the bias, which doesn't decay, is the last of each row. Features are taken as they are. The table
-/// outlives it.
+/// row-major; the bias, which doesn't decay, is the last of each row. Features are taken as they are. The table must
+/// outlive the objective.
 class SoftmaxObjective {
  public:
-  /// Sums are taken over so many parts of the rows, whatever the number of threads, so that they are the same.
+  /// Sums are made of the sums of so many parts of the rows, whatever the number of threads, so that rounding is always
+  /// the same.
   static constexpr std::size_t kParts = 8;
 
   SoftmaxObjective(const FeatureTable& table, std::size_t classes, double decay, int threads);
@@ -22,8 +23,8 @@ class SoftmaxObjective {
   std::size_t size() const { return classes_ * row_; }
   /// The value at `x`; its gradient is written into `gradient`, which has size() numbers.
   double value(const std::vector<float>& x, std::vector<float>& gradient);
-  /// At least the largest curvature: half the largest eigenvalue of the features' second moments (Bohning 1992), found
-  /// by power iteration, and the decay.
+  /// An upper bound of the curvature: half the largest eigenvalue of the features' second moments (Bohning 1992), found
+  /// by power iteration, plus the decay.
   double curvature() const;
 
   // Of the last value():

@@ -1,4 +1,4 @@
-// Multinomial logistic regression: the linear layer that tells classes apart best by features that don't change.
+// Multinomial logistic regression: finds the linear layer that best tells classes apart by fixed features.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What a run begins with: first values, drawn or from a file, what is frozen, and how images are normalised.
+// The start of a run: initial weights, random or from a file, which parameters are frozen, and how images are
+// normalised.
 #pragma once
 
 #include <optional>
@@ -16,20 +17,21 @@ namespace evener::task {
 /// The network that the options name, for the images and classes of `dataset`.
 network::Network build_network(const TrainOptions& options, const data::Dataset& dataset);
 
-/// What a file of weights says of its network, and of the images that this was trained with; nothing where it is
-/// another program's.
+/// Reads the metadata of a weights file: its network and the images that it was trained with. Empty where another
+/// program wrote the file.
 ModelFacts facts_in(const std::filesystem::path& file);
 
-/// How the network that training begins with, or goes on with, is quantised: as its file says, or as quantize_bits asks
-/// for, which is set to 0 where the file's weights have scales already. Empty = it isn't. Throws UsageError.
+/// How the network is quantised at the start of a new or resumed run: as its weights file says, or as
+/// options.quantize_bits asks for. Sets quantize_bits to 0 where the file's weights have scales already. Empty = not
+/// quantised. Throws UsageError.
 network::QuantizationScheme quantization_of(TrainOptions& options, const data::Dataset& dataset);
 
 /// Names of the network's trained parameters that match any of `patterns` ('*', '?', '[...]'), in the network's order.
 /// Throws UsageError for a pattern that matches none, offering near names.
 std::vector<std::string> matching_parameters(const network::Network& network, const std::vector<std::string>& patterns);
 
-/// Names of what is trained before the layers that tell the classes: of a detector the part that a classifier has too,
-/// of a classifier all but its last layer.
+/// Names of the trained parameters of the backbone: of a detector the part that its classifier has too, of a classifier
+/// all layers but the last.
 std::vector<std::string> backbone_parameters(const network::Network& network);
 
 /// "5 of 62 parameters are trained (650 of 11181642 values)"; "" when all are.

@@ -43,58 +43,62 @@ struct TrainOptions {
                                    // that for boxes where the data has boxes
   network::BoxLoss box_loss = network::BoxLoss::kSmoothL1;  // of that
   NormalizationRule normalization;
-  std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = drawn from the seed
+  std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = random ones, drawn with the seed
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
-  LinearProbing linear_probing = LinearProbing::kNever;  // of a new run with `weights`: that is its first epoch
-  /// How the network that is trained is quantised (quantisation-aware training); empty = not at all. Filled in from
-  /// what `weights`, or the run that is gone on with, say of themselves.
+  LinearProbing linear_probing = LinearProbing::kNever;  // of a new run with `weights`; it counts as the first epoch
+  /// How the network is quantised in training (quantisation-aware training); empty = not at all. Filled in from the
+  /// metadata of `weights` or of the run that is resumed.
   network::QuantizationScheme quantization;
-  int quantize_bits =
-      0;  // of the weights, where `weights` are not quantised yet and the network is to be; 0 = it isn't
+  int quantize_bits = 0;      // of the weights, to quantise a network whose `weights` are not quantised yet; 0 = don't
   std::int64_t batch = 64;    // global, whatever the placement
-  bool finds_batch = false;   // `batch` is to be decided, and not checked before
+  bool finds_batch = false;   // `batch` is found by trying, and not checked before
   int epochs = 10;            // 0: validate and test `weights`, train and save nothing
   int accumulate = 1;         // micro-batches that a batch is computed in, one after the other
   int patience = 0;           // epochs without a better validation after which training ends; 0 = never
   double until_accuracy = 0;  // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;
-  double backbone_rate = 1;  // of all layers but the last, of a detector of its backbone, in shares of that
+  double backbone_rate = 1;  // as a share of learning_rate: the rate of a classifier's layers but the last, or of a
+                             // detector's backbone
   Schedule schedule;
   int validate_every = 1;             // epochs; the last epoch is always validated
   std::optional<int> loader_threads;  // absent: the engine's usual number
-  /// Where it computes; replica r's device, threads and CPUs replace those of `trainer`. Empty: as `trainer` says.
+  /// Where the training computes: each replica's device, threads and CPUs replace those of `trainer`. Empty: as
+  /// `trainer` says.
   placement::Plan plan;
-  std::vector<placement::Plan> candidates;  // of which one may be taken instead: one engine has to serve them all
+  std::vector<placement::Plan> candidates;  // plans of which one may be taken instead; the engine that is chosen has to
+                                            // serve them all
   // Where the plan's replicas have several stages:
   std::vector<std::string> cut;  // names of the layers that the second and later stages begin with; empty: balanced
   int micro_batches = 0;         // of each replica's share of a batch; 0 = as suits the network
-  std::int64_t stage_memory_bytes = 0;  // that each device may take, for emulation; 0 = what there is
+  std::int64_t stage_memory_bytes = 0;  // memory limit of each device, to emulate a smaller one; 0 = the memory that it
+                                        // has
   parallel::PipelineSchedule pipeline_schedule = parallel::PipelineSchedule::k1F1B;
   bool data_on_device = false;     // devices other than the CPU keep all images in their memory
-  bool local_batch_norm = false;   // statistics of each replica's samples alone, which changes what is learnt
-  bool frozen_batch_norm = false;  // statistics of `weights`, which stay; of a detector those of its backbone
-  bool always_exchange = false;    // gradients, also with one replica
-  bool host_exchange = false;      // through host memory, also where GPUs could do it themselves
+  bool local_batch_norm = false;   // statistics of each replica's own samples, not of the whole batch, which changes
+                                   // what is learnt
+  bool frozen_batch_norm = false;  // the running statistics of `weights` stay and are used; of a detector only those of
+                                   // its backbone
+  bool always_exchange = false;    // exchange gradients also with one replica, for measuring
+  bool host_exchange = false;      // exchange gradients through host memory, also where GPUs could use NCCL
   comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;  // in which they travel
   data::AugmentOptions augment;  // of the training images; those of validation and test stay as they are
-  std::filesystem::path out;     // where checkpoints go; must exist. Empty: nothing is going to be run
+  std::filesystem::path out;     // where checkpoints go; must exist. Empty: the training is only looked at
   bool resume = false;           // go on from the checkpoint in `out`
   /// Of a new run with `weights` of another run: its images keep the parts that they had there
   /// (task/training/known_parts.h).
   bool inherits_parts = false;
-  /// What decides the weights, by name: checkpoints keep it, and a resumed run has to have it in common with the run
-  /// that it goes on with, besides what the job finds out itself (task/training/resume_config.h). Null: the caller
-  /// names nothing.
+  /// Settings that decide the weights, by name. Checkpoints keep them, and a resumed run must have the same ones,
+  /// besides what the job finds out itself (task/training/resume_config.h). Null: none.
   std::shared_ptr<const nlohmann::json> settings = nullptr;
 };
 
 /// A network divided over the stages of a plan's replicas.
 struct Division {
   std::vector<network::NetworkStage> stages;  // empty: it is not divided
-  int micro_batches = 1;                      // of each replica's share of a batch, where it is
+  int micro_batches = 1;                      // of each replica's share of a batch, where the network is divided
 };
 
-/// What is known before the first step.
+/// What is known of a training before its first step.
 struct TrainSetup {
   explicit TrainSetup(network::Network described) : network(std::move(described)) {}
 
@@ -105,24 +109,25 @@ struct TrainSetup {
   std::size_t images = 0, train_images = 0, val_images = 0, test_images = 0;
   std::vector<std::int64_t> train_counts, val_counts;  // images of each class; of a detector empty
   std::vector<data::Skipped> skipped;
-  std::vector<std::string> notes;         // on what the run starts from, for people and the record
+  std::vector<std::string> notes;         // on the start of the run, for users and the record
   std::string engine, engine_reason;      // the engine's name; why it was chosen, "" = asked for or nothing to say
-  int loader_threads = 0;                 // of the rank that has most
-  bool engine_reads_data = false;         // from memory: loaders only say which samples a batch has
+  int loader_threads = 0;                 // of the rank that has the most
+  bool engine_reads_data = false;         // the engine reads images from the dataset's memory; loaders only say which
+                                          // samples a batch has
   data::ChannelStatistics normalization;  // that is used
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
   int epochs = 0;     // of the whole run
-  double load_s = 0;  // that the data took
-  /// What fitting a new last layer came to, of a run that begins so; its first epoch then is no other training.
+  double load_s = 0;  // seconds that loading the data took
+  /// The result of fitting a new last layer, in a run that begins with it; this fit then is the first epoch.
   std::optional<LinearProbe> linear_probe;
-  bool begins_with_head = false;  // the same, also of a run that is gone on with
+  bool begins_with_head = false;  // the run began by fitting a new last layer; known of a resumed run, too
   int resumed_epoch = 0;          // epochs that the checkpoint already had; 0 = from the start
-  std::int64_t resumed_step = 0;  // and steps of the next one
+  std::int64_t resumed_step = 0;  // and steps of the next epoch
 };
 
-/// Of a detector, among the figures of an epoch that was the best so far: the share of validation images that it
-/// answers as it does blank ones (task/detect/blank_images.h).
+/// The name of a figure of a detector's best epochs: the share of validation images on which it finds what it finds on
+/// blank images, too (task/detect/blank_images.h).
 inline constexpr const char* kFoundInBlank = "val_found_in_blank";
 
 struct StepProgress {
@@ -139,11 +144,11 @@ struct StepProgress {
 /// Work on all images before the first step.
 enum class LoadingStep { kDecode, kStatistics };
 
-/// Is told what happens, on the training thread.
+/// Is called on the training thread as the training goes on.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  /// Often, and before on_setup.
+  /// Called often, and before on_setup.
   virtual void on_loading(LoadingStep, std::size_t /*images_done*/, std::size_t /*images*/) {}
   /// `options` have what was decided.
   virtual void on_setup(const TrainSetup& /*setup*/, const TrainOptions& /*options*/) {}
@@ -156,7 +161,7 @@ class TrainObserver {
 
 struct TrainResult {
   record::Status status = record::Status::kDone;
-  bool is_detector = false;                        // it has `figures` in place of accuracies
+  bool is_detector = false;                        // it has `figures` instead of accuracies
   std::string status_reason;                       // where it stopped, and what to do
   std::vector<std::string> notes;                  // what happened on the way, for the record
   std::string end_note;                            // why training ended before the last epoch, or what was not reached
@@ -165,7 +170,7 @@ struct TrainResult {
   std::optional<double> val_loss, val_accuracy;    // of `weights` when nothing was trained
   std::optional<double> test_loss, test_accuracy;  // with the best weights
   std::map<std::string, double> figures;           // of a detector, of the same: "test_map_50", ...
-  record::ConfusionRecord confusion;               // of the test, of the best validation where there is none
+  record::ConfusionRecord confusion;               // of the test, or of the best validation where there is no test
   CopySearch copies;                               // of a classifier's images, where all are in memory
   StepBlocks first_epoch, later_epochs;            // of this run; the first one without its first ten steps
   /// What each replica did in training, by rank.
@@ -176,15 +181,15 @@ struct TrainResult {
   std::vector<ReplicaWork> replicas;
   std::vector<engine::DeviceReport> devices;          // by rank; notes of rank 0's alone
   std::vector<parallel::StageWork> stages;            // by rank; empty where replicas have one stage
-  std::optional<parallel::PipelineFigures> pipeline;  // of these
+  std::optional<parallel::PipelineFigures> pipeline;  // of these stages
   std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>
-      shares;           // step of the run, samples of each from there
+      shares;           // from which step on, and then each replica's samples of a batch
   record::Times times;  // without its total
 };
 
-/// Data, network, first weights or checkpoint, and engine of a training. What replicas as processes share is loaded
-/// here, before they are forked. What its options leave open is decided on it, by trials (task/training/trial.h) or
-/// otherwise.
+/// Data, network, first weights or checkpoint, and engine of a training. All this is loaded here, before the replicas
+/// are forked as processes, so that they share its memory. Options that were left open are then decided by the take_
+/// functions, after trials (task/training/trial.h) or otherwise.
 class PreparedTraining {
  public:
   /// Throws Error or UsageError before any work when the data, model, memory or checkpoint don't allow it. The observer
@@ -193,12 +198,12 @@ class PreparedTraining {
   PreparedTraining(PreparedTraining&& other) noexcept;
   ~PreparedTraining();
 
-  /// With what was taken so far.
+  /// The options, with the decisions taken so far.
   const TrainOptions& options() const;
   void take_plan(placement::Plan plan);
-  /// Throws as the constructor does where it can't be.
+  /// Throws as the constructor does where this batch is impossible.
   void take_batch(std::int64_t batch);
-  /// Of a new run.
+  /// For a new run only.
   void take_epochs(int epochs);
 
   struct State;  // task/training/job.h
@@ -208,19 +213,19 @@ class PreparedTraining {
   std::unique_ptr<State> state_;
 };
 
-/// Tells the observer what a new training with these options would be, with its setup and notes, and decodes no image.
-/// What can be checked so is checked; throws as PreparedTraining and TrainJob do.
+/// A dry run: tells the observer the setup and the notes of a new training with these options, without decoding images.
+/// Checks what can be checked without them; throws as PreparedTraining and TrainJob do.
 void look_at(TrainOptions options, TrainObserver& observer);
 
-/// A training for which all is decided.
+/// A training whose options are all decided.
 class TrainJob {
  public:
-  /// Throws Error or UsageError where it can't be run so. The observer that `training` was made with is told of the
-  /// setup, and by run() of the rest.
+  /// Throws Error or UsageError where it can't be run. Tells the setup to the observer that `training` was made with;
+  /// run() tells that observer the rest.
   explicit TrainJob(PreparedTraining training);
 
-  /// Training has to be over by then, validation and test included (now_s()); to be called before run(). Epochs that
-  /// would take longer are not begun, and one that does is cut short.
+  /// Limits the time: training, validation and test are to be over at `at_s` (by now_s()). To be called before run().
+  /// An epoch that would take longer is not begun, and one that turns out to is cut short.
   void end_by(double at_s);
 
   /// One rank's part of the run: trains as the options say, or evaluates when they say 0 epochs. Rank 0 tells the
@@ -229,17 +234,17 @@ class TrainJob {
   /// end with kDiverged and leave the last good checkpoint. Where nothing is trained, a note tells of such a loss.
   TrainResult run(const parallel::RankContext& context);
 
-  /// Memory that the replicas' engines want to have in common (parallel::LaunchOptions); 0 where gradients are
-  /// exchanged.
+  /// Bytes of shared memory that the replicas' engines need (parallel::LaunchOptions); 0 where gradients are exchanged
+  /// instead.
   std::size_t shared_bytes() const;
 
-  /// Where the run computes: the plan that was given, or decided on, without the replicas that were left out.
+  /// The plan that the run computes on, without the replicas that were left out.
   const placement::Plan& plan() const;
-  /// The run goes on without a replica that was lost for good.
+  /// Takes a replica that was lost for good out of the plan.
   void leave_out(int rank);
 
-  /// Whether the checkpoint that is gone on with has all epochs already, or those that --until-accuracy and --patience
-  /// leave of them.
+  /// Whether the checkpoint that is resumed is the end of the training: it has all epochs, or has met --until-accuracy
+  /// or --patience.
   bool is_complete() const;
 
   /// What all hosts of a run have to agree on: data, network, options, start.

@@ -1,5 +1,5 @@
-// Which embeddings are near each other. All have length 1, so that the Euclidean distance d and the cosine c of two say
-// the same: d^2 = 2 - 2 c.
+// Finds embeddings that are near each other. All have length 1, so that the Euclidean distance d and the cosine c of
+// two are equivalent: d^2 = 2 - 2 c.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct Embeddings {
 
   std::size_t size() const { return dimensions == 0 ? 0 : values.size() / dimensions; }
   std::span<const float> operator[](std::size_t i) const { return {values.data() + i * dimensions, dimensions}; }
-  /// Appends a row, brought to length 1.
+  /// Appends a row, scaled to length 1.
   void add(std::span<const float> row);
 };
 
-/// The Euclidean distance of two rows of length 1 whose product is known. sqrt(2 - 2 c) loses the digits of small
-/// distances, so that these are computed from what the rows differ by.
+/// The Euclidean distance of two rows of length 1 with the given dot product. Small distances are computed from the
+/// difference of the rows, since sqrt(2 - 2 c) loses their digits.
 float distance_of_rows(std::span<const float> a, std::span<const float> b, float product);
 
-/// Two different rows, the first one's index being the smaller.
+/// Two different rows, with first < second.
 struct NearPair {
   std::size_t first = 0, second = 0;
   float distance = 0;
@@ -49,19 +49,20 @@ struct Neighbours {
 };
 
 struct CompareOptions {
-  float limit = 1;                                        // of pairs that are told
-  std::size_t bins = 100;                                 // of the histogram
-  std::size_t most_pairs = 1'000'000;                     // the nearest of them
-  std::size_t most_pairs_at_once = std::size_t{8} << 20;  // within the limit, of the rows that are told together
+  float limit = 1;                                        // the largest distance of pairs that are told
+  std::size_t bins = 100;                                 // number of bins of the histogram
+  std::size_t most_pairs = 1'000'000;                     // how many of the nearest pairs are kept
+  std::size_t most_pairs_at_once = std::size_t{8} << 20;  // limit of the pairs in one call of on_pairs
   std::size_t most_of_each_face = 64;                     // see Comparison::to_group
-  std::size_t most_in_fp32 = 20'000;                      // rows whose products are computed in fp32 alone
-  std::size_t neighbours = 0;  // of each row, to be told; at most as many as there are others
+  std::size_t most_in_fp32 = 20'000;                      // with more rows products may be computed in bf16
+  std::size_t neighbours = 0;  // how many nearest neighbours of each row are told; at most as many as there are other
+                               // rows
   int threads = 1;
-  /// Told block by block, in the order of the rows: neighbours, and all pairs within the limit, of which a row's come
-  /// in the order of the other one.
+  /// Called block by block, in the order of the rows: with neighbours, and with all pairs within the limit, sorted by
+  /// first and second row.
   std::function<void(const Neighbours&)> on_neighbours = {};
   std::function<void(std::span<const NearPair>)> on_pairs = {};
-  /// Told how many rows' worth of the work is done; by compare_all.
+  /// Called by compare_all: how many rows' worth of the work is done.
   std::function<void(std::size_t done, std::size_t all)> on_progress = {};
 };
 
@@ -71,13 +72,13 @@ struct Comparison {
   /// of more than most_in_fp32 they may be rounded to bf16.
   std::vector<std::size_t> histogram;
   std::vector<NearPair> pairs;   // at most `limit` apart, the nearest first; no more than most_pairs
-  std::size_t pairs_within = 0;  // all that are
+  std::size_t pairs_within = 0;  // the number of all pairs within the limit
   /// The pairs from which groups grow, the nearest first: all within the limit, or where those are too many the
   /// nearest of each row.
   std::vector<NearPair> to_group;
 };
-/// All with all. Throws Error where more neighbours are asked for than there are others, Interrupted when a stop is
-/// requested.
+/// Compares all rows with all others. Throws Error where more neighbours are asked for than there are other rows,
+/// Interrupted when a stop is requested.
 Comparison compare_all(const Embeddings& embeddings, const CompareOptions& options);
 
 }  // namespace evener::task

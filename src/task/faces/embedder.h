@@ -1,4 +1,4 @@
-// The network that turns faces into numbers: one of ours, or one in a file of another program.
+// The network that computes an embedding of each face: one of ours, or one in a file of another program.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,9 @@ struct EmbedderRequest {
   /// "inception_resnet_v1", "mobilefacenet", or a file (is_foreign_model).
   std::string name = "inception_resnet_v1";
   std::filesystem::path weights = {};  // of a network of ours; empty = random ones
-  InferenceRequest file = {};          // how a file's network takes images; its model is not read
-  std::optional<FaceCut> cut = {};     // absent = as the network was trained; upright for a file's of a height of 112
+  InferenceRequest file = {};          // how a network in a file takes its images; InferenceRequest::model is not used
+  std::optional<FaceCut> cut = {};     // absent = as the network was trained; for one in a file kUpright if its faces
+                                       // are 112 pixels high
 };
 
 /// Throws UsageError for a name that is neither a network nor a file, naming the nearest.
@@ -32,14 +33,14 @@ void check_embedder(const std::string& name);
 
 class FaceEmbedder {
  public:
-  /// `options`: where, with which threads in all, and in what precision; `lanes`: threads that call embed(). Throws
-  /// Error for weights that don't fit, and for a file whose network takes no colour images or gives something else than
-  /// one vector of each.
+  /// `options`: device, threads of all lanes together, and precision; `lanes`: threads that call embed(). Throws Error
+  /// for weights that don't fit, and for a file whose network takes no colour images or gives something else than one
+  /// vector of each.
   FaceEmbedder(engine::Engine& engine, const EmbedderRequest& request, engine::RunnerOptions options, int lanes);
 
   const data::ImageShape& face_shape() const { return shape_; }
   FaceCut cut() const { return cut_; }
-  /// Faces that are best embedded together, and the most that can be.
+  /// How many faces are best embedded in one call, which is also the most.
   std::size_t batch() const { return batch_; }
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -50,12 +51,12 @@ class FaceEmbedder {
   void take_ours(engine::Engine& engine, const EmbedderRequest& request, engine::RunnerOptions options, int lanes);
   void take_file(engine::Engine& engine, const EmbedderRequest& request, engine::RunnerOptions options, int lanes);
 
-  std::unique_ptr<InferenceModel> file_;  // which the runners compute; null: it is one of ours
+  std::unique_ptr<InferenceModel> file_;  // the network in a file; null for one of ours
   std::vector<std::unique_ptr<engine::Runner>> runners_;
   data::ImageShape shape_;
   FaceCut cut_ = FaceCut::kBox;
   std::size_t batch_ = 8;
-  std::string output_;  // with the vectors
+  std::string output_;  // the name of the output that has the embeddings
   std::vector<std::string> notes_;
 };
 

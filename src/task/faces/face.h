@@ -19,7 +19,8 @@ struct FaceBox {
 
 struct Face {
   FaceBox box;
-  /// The eye on the left of the photo, the one on the right, the tip of the nose, the corners of the mouth.
+  /// The eye on the left of the photo, the eye on the right, the tip of the nose, the left and the right corner of the
+  /// mouth.
   std::array<Point, 5> landmarks;
 };
 

@@ -1,4 +1,5 @@
-// Photos to faces to embeddings: read, find faces, prepare them, embed them, all at the same time.
+// From photos to faces and their embeddings: photos are read, and faces found, cut out and embedded, all at the same
+// time.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +36,14 @@ struct FacesOptions {
   std::filesystem::path cache = {};
 };
 
-/// A face with its embedding, which is not brought to length 1 yet.
+/// A face with its embedding as the network gives it, not yet scaled to length 1.
 struct EmbeddedFace {
   std::size_t photo = 0;  // its number
   Face face;
   std::vector<float> embedding;
   std::string thumbnail;  // square; bytes of a JPEG file
 
-  /// Gives back its memory, which assigning an empty text would keep.
+  /// Frees the memory, which assigning an empty string would keep.
   void drop_thumbnail() { std::string().swap(thumbnail); }
 };
 
@@ -53,14 +54,14 @@ struct PhotoFaces {
   std::vector<EmbeddedFace> faces;
 };
 
-/// What tells a file from others by its bytes alone, whatever its name. Throws Error where it can't be read.
+/// A hash of the file's bytes, by which a photo is recognised under any name. Throws Error where it can't be read.
 std::uint64_t content_of(const std::filesystem::path& file);
 
 struct FacesResult {
   std::size_t photos = 0;              // that were read
   std::vector<data::Skipped> skipped;  // photos that could not be
   double seconds = 0;
-  std::vector<double> looked_at_s;  // when each photo had been looked at, since the first one's begin
+  std::vector<double> looked_at_s;  // for each photo when it was done, in seconds since the first one's begin
   DetectorTimes detector_times;     // sums over all workers
   parallel::FlowReport flow;
 };
@@ -68,7 +69,7 @@ struct FacesResult {
 /// The networks, ready for a placement.
 class FacesJob {
  public:
-  /// Throws UsageError where the placement can't, Error for weights that don't fit.
+  /// Throws UsageError where faces can't be found on this placement, Error for weights that don't fit.
   explicit FacesJob(const FacesOptions& options);
   ~FacesJob();
 
@@ -76,13 +77,14 @@ class FacesJob {
   const std::vector<std::string>& notes() const { return embedder_->notes(); }
   std::size_t lanes() const { return detectors_.size(); }
 
-  /// Divides FacesOptions::memory_bytes; nothing to do where that is 0. Looks at what some of the photos say of their
-  /// sizes. Throws UsageError with the least that works where it doesn't suffice for the networks and one such photo.
+  /// Divides FacesOptions::memory_bytes between the networks and the photos, whose sizes it estimates by the headers of
+  /// some of them. Does nothing where memory_bytes is 0. Throws UsageError, naming the least memory that works, where
+  /// it doesn't suffice for the networks and one photo.
   void fit_into_memory(const data::Pictures& photos, const std::vector<std::size_t>& which);
 
-  /// Looks at the photos with the numbers `which`. `on_photo` is called for each that went through, one after the other
-  /// but by any thread and in no order, as soon as all its faces are embedded.
-  /// `on_chunk`: for each so many photos of a worker, likewise.
+  /// Finds and embeds the faces of the photos with the numbers `which`. `on_photo` is called for each photo that could
+  /// be read, as soon as all its faces are embedded: never by two threads at once, but by any thread and in any order.
+  /// `on_chunk` is called likewise for each FacesChunk.
   FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
                   const std::function<void(PhotoFaces)>& on_photo,
                   const std::function<void(const FacesChunk&)>& on_chunk = {});

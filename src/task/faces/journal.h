@@ -1,5 +1,5 @@
-// What has been found on photos so far, kept on the disk photo by photo: whoever is interrupted or killed goes on from
-// there, and photos that were added later are the only work.
+// A journal of the faces found so far, written to the disk photo by photo: a run that was interrupted or killed goes on
+// from there, and a later run has to look only at new photos.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace evener::task {
 
-/// Reads a journal: its settings, and every photo in it (their numbers are not set). Returns the length of what is
-/// whole: a killed process may have left a part of a photo at the end, which is no error. Throws Error for a file that
-/// is no journal.
+/// Reads a journal: calls `on_settings`, and `on_photo` for every photo in it (PhotoFaces::photo is not set). Returns
+/// the length in bytes up to the last whole entry: a killed process may have left a part of an entry at the end, which
+/// is no error. Throws Error for a file that is no journal.
 std::uint64_t read_journal(const std::filesystem::path& path,
                            const std::function<void(const nlohmann::json& settings)>& on_settings,
                            const std::function<void(PhotoFaces)>& on_photo);
 
 class FacesJournal {
  public:
-  /// Begins one, in place of one that is there.
+  /// Begins a journal, in place of any that exists.
   FacesJournal(const std::filesystem::path& path, const nlohmann::json& settings);
-  /// Goes on with one; what lies behind `whole_bytes`, as read_journal() gave them, is cut off.
+  /// Appends to an existing journal, of which all beyond `whole_bytes`, as read_journal() returned it, is cut off.
   FacesJournal(const std::filesystem::path& path, std::uint64_t whole_bytes);
 
-  /// The photo is with the operating system afterwards, so that the end of this process can't lose it. Throws Error
-  /// where it can't be written.
+  /// Appends a photo and flushes it to the operating system, so that it survives if this process is killed. Throws
+  /// Error where it can't be written.
   void add(const PhotoFaces& photo);
 
  private:

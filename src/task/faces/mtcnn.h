@@ -22,7 +22,8 @@ namespace evener::task {
 struct DetectorOptions {
   int min_size = 20;                                     // pixels of the smallest face that is looked for
   std::array<float, 3> thresholds = {0.6F, 0.7F, 0.7F};  // least probability after each network
-  double factor = 0.709;                                 // from one size of the photo to the next
+  double factor = 0.709;                                 // by which the photo is scaled from one size of the pyramid to
+                                                         // the next
 };
 
 /// Weights of the three networks.
@@ -30,9 +31,9 @@ struct DetectorWeights {
   TensorMap proposal, refinement, output;
 };
 
-/// pnet, rnet and onet (.pt, .pth or .safetensors) in a folder. Throws Error naming what is missing.
+/// The files pnet, rnet and onet (.pt, .pth or .safetensors) in a folder. Throws Error naming the one that is missing.
 std::array<std::filesystem::path, 3> detector_weight_files(const std::filesystem::path& folder);
-/// Reads them; they have facenet-pytorch's names in them.
+/// Reads these files, whose tensors have facenet-pytorch's names.
 DetectorWeights read_detector_weights(const std::filesystem::path& folder);
 
 /// The seconds that a detector's networks took.
@@ -43,8 +44,8 @@ struct DetectorTimes {
 /// Not thread-safe: one for each thread.
 class FaceDetector {
  public:
-  /// As many detectors as computing threads; `runner`: where, and on a GPU in what precision. On a CPU each computes in
-  /// float32 on the thread that calls it.
+  /// Makes `count` detectors, one for each thread that computes. `runner`: the device, and on a GPU the precision. On a
+  /// CPU each computes in float32 on the thread that calls it.
   static std::vector<std::unique_ptr<FaceDetector>> make(engine::Engine& engine, const DetectorWeights& weights,
                                                          const DetectorOptions& options, engine::RunnerOptions runner,
                                                          int count);
@@ -52,7 +53,8 @@ class FaceDetector {
   /// All faces, the likeliest first. Photos without any, or smaller than a face, give none.
   std::vector<Face> find(const data::Picture& photo);
 
-  /// Computes full calls of the second and the third network, which then have the memory that they need.
+  /// Computes full calls of the second and the third network on zeros, so that they have taken all the memory that they
+  /// need.
   void look_at_nothing();
 
   const DetectorTimes& times() const { return times_; }
@@ -60,11 +62,11 @@ class FaceDetector {
  private:
   explicit FaceDetector(const DetectorOptions& options) : options_(options) {}
 
-  /// What the first network says of each place of a photo at one size: planes of rows x columns values.
+  /// The first network's outputs at each place of a photo at one size: planes of rows x columns values.
   struct Places {
     const float *scores = nullptr, *shifts = nullptr;
     std::int64_t rows = 0, columns = 0;
-    TensorMap held = {};  // what the pointers point into, where it is nobody else's
+    TensorMap held = {};  // owns what the pointers point into, where the network doesn't
   };
 
   Places places_of(const data::Picture& photo, std::int64_t height, std::int64_t width);
@@ -72,15 +74,15 @@ class FaceDetector {
   std::vector<Candidate> candidates_at(const data::Picture& photo, double scale);
   std::vector<FaceBox> refine(const data::Picture& photo, const std::vector<FaceBox>& boxes);
   std::vector<Face> finish(const data::Picture& photo, const std::vector<FaceBox>& boxes);
-  /// The parts of the photo in `boxes`, `side` pixels wide, through a network, some at a time; `take` gets the index
-  /// of a box, and that of its part among those that the network's outputs are of.
+  /// Scales the parts of the photo in `boxes` to `side` x `side` pixels and runs them through `network`, some at a
+  /// time. `take` is called with the index of each box and its index among the parts of the network's last call.
   template <class Take>
   void look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, PartNetwork& network,
             const Take& take);
 
   const DetectorOptions options_;
-  std::unique_ptr<engine::WindowNetwork> windows_;  // the first network on a CPU
-  std::unique_ptr<engine::Runner> proposal_;        // and elsewhere
+  std::unique_ptr<engine::WindowNetwork> windows_;  // the first network on a CPU; else null
+  std::unique_ptr<engine::Runner> proposal_;        // the first network on other devices; else null
   std::unique_ptr<PartNetwork> refinement_, output_;
   DetectorTimes times_;
 };

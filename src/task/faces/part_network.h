@@ -18,10 +18,10 @@ inline float normalized_value(float value) {
   return (value - 127.5F) * 0.0078125F;
 }
 
-/// The same, done by a runner: it is what networks that embed faces take, too.
+/// Lets a runner do the same; networks that embed faces take such values, too.
 void set_face_normalization(engine::RunnerOptions& options);
 
-/// An output for several parts: value i of part p.
+/// An output for several parts: output(p, i) is value i of part p.
 struct PartValues {
   const float* values = nullptr;
   std::int64_t value_step = 1, part_step = 1;
@@ -36,17 +36,18 @@ class PartNetwork {
  public:
   virtual ~PartNetwork() = default;
 
-  /// How many parts a call is made for where so many are left. It may be more: what is beyond them means nothing.
+  /// For how many parts run() is to be called where `left` are left. It may be more than `left`: the outputs beyond
+  /// mean nothing.
   virtual std::size_t room(std::size_t left) const = 0;
   /// Parts (N, 3, side, side) with values from 0 to 255; N is what room() said.
   virtual void run(std::span<const float> parts) = 0;
-  /// Of the last call.
+  /// The output of that name of the last run().
   virtual PartValues output(const char* name) const = 0;
 };
 
-/// For the computing threads of CPUs: kernels of our own, in float32, for calls of any number of parts.
+/// `count` networks for the threads of a CPU: kernels of our own, in float32, for any number of parts a call.
 std::vector<std::unique_ptr<PartNetwork>> part_networks_in_windows(const network::NetworkWithState& network, int count);
-/// An engine's, made for calls of several sizes: `batches`, the smallest first.
+/// `count` networks that an engine runs, for calls of the sizes in `batches`, the smallest first.
 std::vector<std::unique_ptr<PartNetwork>> part_networks_in_batches(engine::Engine& engine,
                                                                    const network::NetworkWithState& network,
                                                                    engine::RunnerOptions runner,

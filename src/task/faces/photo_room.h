@@ -1,4 +1,4 @@
-// Room in memory for photos that are looked at together: a large one waits until others have left.
+// Bounds the memory of photos that are decoded at the same time: a large photo waits until others are done.
 #pragma once
 
 #include <condition_variable>
@@ -11,17 +11,18 @@
 
 namespace evener::task {
 
-/// What decoding a photo takes at most, with its file: coefficients of a progressive JPEG file, and a copy where it has
-/// to be turned. `looked_at_turned`: copies of it are looked at as well, see find_turned.
+/// The most memory that decoding a photo takes, its file included: pixels, the coefficients of a progressive JPEG file,
+/// and a copy where it has to be turned upright. `looked_at_turned`: turned copies are looked at as well, see
+/// find_turned.
 std::uint64_t decoding_bytes(const data::PictureHeader& header, std::uint64_t file_bytes, bool looked_at_turned);
 
 /// Shared by the threads that look at photos.
 class PhotoRoom {
  public:
-  /// `bytes` for all together; 0: as much as they want.
+  /// `bytes`: the limit for all photos together; 0 = none.
   explicit PhotoRoom(std::uint64_t bytes = 0) : bytes_(bytes) {}
 
-  /// Room that is given back at its end.
+  /// Reserved memory, which is given back by the destructor.
   class Place {
    public:
     Place() = default;
@@ -41,11 +42,11 @@ class PhotoRoom {
     std::string file;  // its bytes
     Place place;
   };
-  /// Reads a file, and waits until there is room for it decoded. Where room is scarce, one file is read at a time.
-  /// Throws Error with the reason alone: as read_image_file, or the photo takes more than there is for all.
+  /// Reads a file, and waits until there is room to decode it. Where the memory is limited, one file is read at a time.
+  /// Throws Error with the reason alone: as read_image_file does, or since the photo takes more than the whole limit.
   Entered enter(const std::string& path, bool looked_at_turned);
 
-  /// Something that stays takes room as well, until forget().
+  /// Reserves `bytes` for something that stays in memory, until forget().
   void keep(std::uint64_t bytes);
   void forget();
 
@@ -53,7 +54,7 @@ class PhotoRoom {
   void leave(std::uint64_t bytes);
 
   const std::uint64_t bytes_;
-  std::mutex turn_;  // of those who wait to enter
+  std::mutex turn_;  // held while a thread waits to enter
   std::mutex mutex_;
   std::condition_variable left_;
   std::uint64_t used_ = 0, kept_ = 0;

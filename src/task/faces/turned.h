@@ -1,4 +1,4 @@
-// Photos that lie on a side and don't say so.
+// Photos that lie on a side without an EXIF orientation that says so.
 #pragma once
 
 #include <vector>
@@ -9,19 +9,20 @@
 
 namespace evener::task {
 
-/// A photo as its faces were found on it.
+/// A photo, turned so that its faces are upright.
 struct TurnedPhoto {
   data::Picture photo;
-  std::vector<Face> faces;  // where they are on the turned photo
-  int quarters = 0;         // clockwise quarter turns that it took
+  std::vector<Face> faces;  // in pixels of the turned photo
+  int quarters = 0;         // by how many clockwise quarter turns the photo was turned
 };
 
-/// Finds faces on a photo as it is, and where none of them is sure (95 %) on the photo turned by a quarter, a half and
-/// three quarters. The turn of which the sure faces' probabilities add up to the most is kept; the photo as it is where
-/// there are none at all.
+/// Finds faces on the photo as it is. Where none of them is sure (95 %), it also looks at the photo turned by one, two
+/// and three quarters, and takes the turn with the largest sum of the probabilities of sure faces; the photo as it is
+/// where no turn has any.
 TurnedPhoto find_turned(FaceDetector& detector, data::Picture photo);
 
-/// Where a face lies on the photo as it was before `quarters` clockwise turns made it so wide and so high.
+/// Where a face of the turned photo, which is `width` x `height` pixels, lies on the original photo, before its
+/// `quarters` clockwise quarter turns.
 Face turned_back(const Face& face, int quarters, std::int64_t width, std::int64_t height);
 
 }  // namespace evener::task

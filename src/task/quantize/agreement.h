@@ -1,4 +1,5 @@
-// Whether the classes that training with fake quantisation sees, in LibTorch, are those of OpenVINO's int8 kernels.
+// Whether fake quantisation in LibTorch, with which networks are trained, finds the same classes as OpenVINO's int8
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,11 @@
 namespace evener::task {
 
 struct EngineAgreement {
-  std::size_t images = 0, same = 0;  // shown to both; with one class in both
-  /// How far apart LibTorch's two highest scores lie, in steps: the most that a score can change by where one value
-  /// that the last quantised layer reads is rounded to the next level. Absent where none is quantised.
-  std::optional<double> widest_gap;  // of the images with two classes: few steps are a tie within rounding
+  std::size_t images = 0, same = 0;  // shown to both engines; with the same class in both
+  /// The gap between LibTorch's two highest scores, in steps. A step is the most that a score can change where one
+  /// input of the last quantised layer is rounded to the next level. Absent where no layer is quantised.
+  std::optional<double> widest_gap;  // the largest of the images with different classes; a few steps are a tie within
+                                     // rounding
   std::optional<double> usual_gap;   // the median of all images
 };
 
@@ -26,8 +28,8 @@ void describe(Visitor& visitor, Of<EngineAgreement> auto& agreement) {
   visitor.value("usual_gap", agreement.usual_gap);
 }
 
-/// Shows up to some two thousand samples, fewer of a large network, to `model`, quantised and with its weights, in both
-/// engines, in a child process. Absent where one of them is missing here. Throws Error.
+/// Runs up to some two thousand samples, fewer for a large network, through the quantised `model` in both engines, in a
+/// child process. Absent where an engine is missing here. Throws Error.
 std::optional<EngineAgreement> engine_agreement(const InferenceModel& model, const data::Samples& samples, int threads);
 
 }  // namespace evener::task

@@ -1,4 +1,4 @@
-// What running a network costs and gives: the columns of the table before and after quantisation.
+// Measures accuracy, speed, memory and power of a network: a column of the table before and after quantisation.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 namespace evener::task {
 
 struct RunFigures {
-  std::int64_t images = 0;  // that were answered
+  std::int64_t images = 0;  // images with a prediction
   std::int64_t labelled = 0, correct = 0;
-  std::vector<std::int32_t> classes;    // found, of each sample in order; -1 = it could not be read
-  std::optional<double> ap_50, ap;      // of a detector: mean average precision, COCO's at 0.5 and of all limits
-  std::vector<double> rates;            // images per second of the network alone, of blocks of calls
-  std::vector<double> latencies_s;      // of calls with one image, one after the other
-  std::uint64_t memory_bytes = 0;       // that the process took more at its peak than before the network was there
+  std::vector<std::int32_t> classes;    // the class found on each sample, in order; -1 = it could not be read
+  std::optional<double> ap_50, ap;      // of a detector: COCO's mAP at an IoU of 0.5, and over all IoU limits
+  std::vector<double> rates;            // images per second of the network alone, one value for each block of calls
+  std::vector<double> latencies_s;      // of calls of one image each, one after the other
+  std::uint64_t memory_bytes = 0;       // the process's peak above what it had before the network was loaded
   std::optional<double> power_w;        // of the machine while rates were measured
   std::map<std::string, int> executed;  // engine::Runner::executed
   std::size_t unread = 0;               // samples that could not be read, and were left out
-  std::string first_unread;             // the first of them, and why
+  std::string first_unread;             // the first unread sample, and why it couldn't be read
 };
 
 template <typename Visitor>
@@ -52,18 +52,17 @@ using JoulesSoFar = std::function<std::optional<double>()>;
 /// What is measured, and with what.
 struct FigureOptions {
   InferOptions infer;
-  double seconds = 1;              // about, of each speed
-  const Photos* photos = nullptr;  // the samples, of a detector whose boxes are known; null = there are none
+  double seconds = 1;              // how long each speed is measured, about
+  const Photos* photos = nullptr;  // the samples where they are photos for a detector with known boxes; else null
   DecodeOptions boxes = {};        // of a detector
   JoulesSoFar joules_so_far = {};  // empty = power is not measured
 };
 
-/// Shows the samples to the network, and measures its speed. In a child process, so that its memory is its own and no
-/// library stays behind. Throws as InferJob does.
+/// Runs the samples through the network, and measures its speed. In a child process, so that its memory can be told
+/// from this process's, and no library stays loaded. Throws as InferJob does.
 RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options);
 
-/// How many layers were computed in 8 bits, and how many altogether, by what `executed` says of convolutions and matrix
-/// products.
+/// How many of the convolutions and matrix products in `executed` were computed in 8 bits.
 struct Int8Layers {
   int int8 = 0, all = 0;
 };

@@ -1,4 +1,4 @@
-// Runs a network on some images and looks at what its layers give.
+// Runs a network on some images and gives the results of its layers to an observer.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,20 @@
 
 namespace evener::task {
 
-/// What runs networks, and how their images are normalised.
+/// The engine that runs the networks, and how their images are normalised.
 struct Probe {
   engine::Engine& engine;
   data::ChannelStatistics normalization;
   int threads = 1;
 };
 
-/// Results of one batch: (images, shape) by the name of the layer, or of the network's output. `indices`: of its
-/// samples.
+/// Is called with the results of one batch: tensors (images, ...) by the name of the layer or of the network's output.
+/// `indices`: the batch's samples.
 using ResultsObserver = std::function<void(const TensorMap& results, std::span<const std::size_t> indices)>;
 
-/// Gives the results of `layers` for up to `images` samples, evenly spread over all, and the network's outputs too.
-/// Samples that can't be read are passed over. Returns how many were run. Throws Interrupted after a stop request.
+/// Calls `observer` with the results of `layers` and the network's outputs, for up to `images` samples spread evenly
+/// over all. Samples that can't be read are skipped. Returns how many samples were run. Throws Interrupted after a stop
+/// request.
 std::size_t observe_results(const Probe& probe, const network::Network& network, const TensorMap& state,
                             const std::vector<std::string>& layers, const data::Samples& samples, std::size_t images,
                             const ResultsObserver& observer);
@@ -36,16 +37,18 @@ std::size_t observe_results(const Probe& probe, const network::Network& network,
 /// Of a tensor (images, values): the values of image `index`.
 std::span<const float> values_of(const HostTensor& results, std::size_t index);
 
-/// The share of labelled samples whose class has the highest of the network's outputs; of none: NaN.
+/// The accuracy: the share of the samples whose class has the network's highest output; NaN where no sample could be
+/// read.
 double accuracy_of(const Probe& probe, const network::Network& network, const TensorMap& state,
                    const data::Samples& samples);
 
-/// The mAP@0.5 of a detector (COCO's rule) on `photos`, whose boxes are known; 0 where there is none to be found.
-/// `detector`: tells how outputs of the network become boxes.
+/// The mAP@0.5 of a detector (COCO's rule) on `photos`, whose boxes are known; 0 where the photos have no boxes.
+/// `detector`: turns outputs of the network into boxes.
 double precision_of(const Probe& probe, const network::Network& network, const TensorMap& state,
                     const Detector& detector, const Photos& photos);
 
-/// 10 log10 of the power of `wanted` over that of what `found` differs by; infinite where they are equal.
+/// The signal-to-noise ratio in decibels: 10 log10 of the sum of wanted^2 over that of (wanted - found)^2; infinite
+/// where they are equal.
 class SignalToNoise {
  public:
   void add(std::span<const float> wanted, std::span<const float> found);

@@ -15,16 +15,17 @@
 namespace evener::task {
 
 struct QuantizeRequest {
-  const InferenceModel& model;       // of ours or described, not quantised
-  const data::Samples& calibration;  // of which the first ones are looked at
-  /// Labelled samples that accuracy is measured on while layers are looked for that stay in float; null = none are.
+  const InferenceModel& model;       // one of ours, or a described file of another program; not quantised
+  const data::Samples& calibration;  // of which QuantizeOptions::images are used
+  /// Labelled samples on which accuracy is measured to choose the layers that stay in float; null = no layers are
+  /// sought.
   const data::Samples* evaluation = nullptr;
-  const Photos* photos = nullptr;  // the same of a detector, whose mAP is measured
+  const Photos* photos = nullptr;  // the evaluation samples of a detector, whose mAP is measured instead
   DecodeOptions boxes = {};        // of a detector
-  double most_lost = 0;            // a share of accuracy, or of mAP
+  double most_lost = 0;            // how much accuracy or mAP may be lost, as a share
   QuantizeOptions options = {};
   std::vector<std::string> keep = {};       // patterns of layers that stay in float (Quantizer::matching)
-  std::optional<data::CropMode> crop = {};  // what the file says of it; see ModelFacts
+  std::optional<data::CropMode> crop = {};  // written into the file; see ModelFacts
   int threads = 1;
 };
 
@@ -32,7 +33,7 @@ struct QuantizeOutcome {
   std::size_t images = 0;  // that ranges were taken from
   std::vector<std::string> notes;
   std::vector<LayerError> layers;
-  int trials = 0;  // of layers that stay in float
+  int trials = 0;  // quantised networks that were evaluated to choose the layers that stay in float
 };
 
 template <typename Visitor>
@@ -43,11 +44,12 @@ void describe(Visitor& visitor, Of<QuantizeOutcome> auto& outcome) {
   visitor.value("trials", outcome.trials);
 }
 
-/// Writes the file: of our weights, or with the ending ".onnx" one of ONNX, whole with its network. The work is done in
-/// a child process, after which this one can still start others. Throws Error.
+/// Quantises and writes the file: our weights, or where its name ends with ".onnx" an ONNX file with the network. The
+/// work is done in a child process, so that this process can still fork others. Throws Error.
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file);
 
-/// Writes the weights of a network that learnt with quantisation as those of a quantised one. `crop`: see ModelFacts.
+/// Writes the weights of a network after quantisation-aware training in int8, as quantize_to_file does. `crop`: see
+/// ModelFacts.
 void pack_to_file(const InferenceModel& model, std::optional<data::CropMode> crop, const std::filesystem::path& file);
 
 /// Whether a file of weights holds some as int8.

@@ -18,19 +18,19 @@ namespace evener::task {
 struct QuantizeOptions {
   RangeRule ranges;
   int weight_bits = 8;
-  bool bias_correction = true;  // takes back by how much the rounding of weights shifts each channel's mean
-  std::size_t images = 300;     // that ranges are taken from
+  bool bias_correction = true;  // corrects biases for the shift of each channel's mean that rounding the weights causes
+  std::size_t images = 300;     // from which the ranges of activations are taken
 };
 
 struct QuantizedModel {
   explicit QuantizedModel(network::Network described) : network(std::move(described)) {}
 
   network::Network network;
-  TensorMap state;  // weights in float32, as they are learned; those in use are rounded to the levels of their scales
+  TensorMap state;  // weights in float32, not rounded: the network rounds them to the levels of their scales
   network::QuantizationScheme scheme;
 };
 
-/// How far a layer of the quantised network is from the float one, given the network's images.
+/// The error of a layer's results in the quantised network against the float network.
 struct LayerError {
   std::string layer;
   double sqnr_db = 0;  // signal to quantisation noise; infinite where there is none
@@ -54,21 +54,21 @@ class Quantizer {
   /// `kept`: layers with weights that stay in float.
   QuantizedModel quantized(const std::set<std::string>& kept) const;
 
-  /// Of all layers with weights, in their order, on up to `images` of the samples.
+  /// The errors of all layers with weights, in their order, on up to `images` of the samples.
   std::vector<LayerError> layer_errors(const QuantizedModel& model, std::size_t images) const;
-  /// The layers that can be quantised, those first that take the network's outputs farthest from the float ones when
-  /// each is quantised alone.
+  /// The layers that can be quantised, the most sensitive first: those that change the network's outputs most when they
+  /// alone are quantised.
   std::vector<std::string> by_sensitivity(std::size_t images) const;
 
   const network::Network& folded() const { return folded_; }
   const TensorMap& folded_state() const { return state_; }
-  std::size_t images() const { return images_; }  // that were looked at
-  /// Layers whose results were not finite, so that what reads them stays in float.
+  std::size_t images() const { return images_; }  // how many were used
+  /// Layers whose results were not finite; layers that read them stay in float.
   const std::set<std::string>& not_finite() const { return unusable_; }
   /// What a user should know: ranges that are zero or infinite, few images.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// Layers with weights that `pattern` ('*', '?') names, or "first" or "last"; by the convolution's name as by that
-  /// of the batch-norm that was folded into it. Throws UsageError for a pattern that names none.
+  /// The layers with weights that `pattern` ('*', '?', or "first" or "last") fits, by the convolution's name or that of
+  /// the batch-norm that was folded into it. Throws UsageError for a pattern that fits none.
   std::set<std::string> matching(const std::string& pattern) const;
 
  private:
@@ -92,7 +92,7 @@ class Quantizer {
   std::map<std::string, std::string> other_names_;  // of convolutions, by the batch-norms folded into them
   std::map<std::string, Seen> seen_;                // by layer
   std::set<std::string> unusable_;                  // layers whose results were not finite
-  std::vector<std::set<std::string>> shared_;       // results that have one scale
+  std::vector<std::set<std::string>> shared_;       // sets of layers whose results have to have a common scale
   std::size_t images_ = 0;
   std::vector<std::string> notes_;
 };

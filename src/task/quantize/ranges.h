@@ -1,4 +1,4 @@
-// How far quantised activations reach: from a histogram of the magnitudes that calibration saw to a range.
+// Chooses the range of quantised activations from a histogram of the magnitudes that calibration saw.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace evener::task {
 
-/// Which range of the values that were seen is kept; what lies beyond becomes the largest level.
+/// How the range is chosen. Values beyond the range are clipped to the largest level.
 enum class Calibration : std::uint8_t {
-  kMinMax,      // all of it
-  kPercentile,  // that of a percentile of the magnitudes
-  kEntropy,     // after which the distribution has lost the least information (Kullback-Leibler; Migacz 2017)
-  kMse,         // with the least mean squared error
+  kMinMax,      // up to the largest magnitude
+  kPercentile,  // up to a percentile of the magnitudes
+  kEntropy,     // the one that loses the least information (Kullback-Leibler divergence; Migacz 2017)
+  kMse,         // the one with the least mean squared error
 };
-/// Of "minmax", "percentile", "entropy" or "mse". Throws UsageError, naming the nearest.
+/// Parses "minmax", "percentile", "entropy" or "mse". Throws UsageError, naming the nearest.
 Calibration parse_calibration(const std::string& name);
 
-/// Magnitudes of values in bins of one width, which doubles when larger values come.
+/// A histogram of magnitudes in bins of equal width; the width doubles when a larger value comes.
 class MagnitudeHistogram {
  public:
   static constexpr std::size_t kBins = 2048;
@@ -48,7 +48,7 @@ struct RangeRule {
   double percentile = 99.99;  // of kPercentile, in percent
 };
 
-/// The magnitude that the largest of `levels` stands for; 0 where all values were zero.
+/// The range by `rule`: the magnitude that becomes the largest of `levels`; 0 where all values were zero.
 float range_of(const MagnitudeHistogram& seen, network::Levels levels, const RangeRule& rule);
 
 }  // namespace evener::task

@@ -9,7 +9,7 @@
 
 namespace evener::task {
 
-/// How good a network with that state is: a share, such as the accuracy of a classifier or the mAP of a detector.
+/// Measures a network with its weights: the accuracy of a classifier or the mAP of a detector, from 0 to 1.
 using Quality = std::function<double(const network::Network& network, const TensorMap& state)>;
 
 struct KeptLayers {
@@ -18,9 +18,9 @@ struct KeptLayers {
   int trials = 0;  // quantised networks that were evaluated
 };
 
-/// As few layers as are needed for a quality that is at most `most_lost` below the float network's: those of
-/// by_sensitivity(), the most sensitive first, of which twice as many are kept in each trial, and then the least number
-/// that suffices is sought between the last two. `kept`: those that stay anyway.
+/// Keeps as few layers in float as are needed for a quality at most `most_lost` below the float network's. Takes them
+/// in the order of by_sensitivity(): doubles their number until it suffices, and then finds the least number by
+/// bisection. `kept`: layers that stay in float anyway.
 KeptLayers keep_sensitive(const Quantizer& quantizer, const Quality& quality, const std::set<std::string>& kept,
                           double most_lost);
 

@@ -1,4 +1,5 @@
-// Samples of many callers, answered together: whoever asks waits, lanes take what waits as batches.
+// Dynamic batching: callers wait for the outputs of their samples, and lanes compute waiting samples of several callers
+// together as batches.
 #pragma once
 
 #include <condition_variable>
@@ -16,13 +17,13 @@
 
 namespace evener::task {
 
-/// So many samples wait already that these don't fit in.
+/// The queue has no room for the caller's samples.
 class QueueFull : public Error {
  public:
   using Error::Error;
 };
 
-/// The answer was not there in time.
+/// The outputs were not computed within the caller's limit.
 class AnswerTooLate : public Error {
  public:
   using Error::Error;
@@ -32,44 +33,44 @@ struct BatchQueueOptions {
   std::size_t lanes = 1;        // calls that are computed side by side
   std::size_t batch = 1;        // most samples of a call
   std::size_t capacity = 1024;  // most samples that wait
-  double max_wait_s = 0;        // that a lane without work leaves samples waiting for others to fill its batch
+  double max_wait_s = 0;        // how long an idle lane waits for more samples to fill its batch
 };
 
 class BatchQueue {
  public:
-  /// Computes on a lane: outputs with the batch as their first extent, which may be longer than `samples`. A lane is
-  /// driven by one thread.
+  /// Computes the outputs of `samples` on a lane. The first extent of each output is the batch, and may be larger than
+  /// the number of samples. Each lane is called by one thread only.
   using Call = std::function<TensorMap(std::size_t lane, const std::vector<const SampleValues*>& samples)>;
 
-  /// What a call came to.
+  /// The figures of one call.
   struct Done {
     std::size_t samples = 0;
-    double longest_wait_s = 0;  // of its samples, in the queue
+    double longest_wait_s = 0;  // of the sample that waited longest in the queue
     double compute_s = 0;
   };
-  /// Called by lanes, several at a time.
+  /// Called by the threads of the lanes, possibly at the same time.
   using OnDone = std::function<void(const Done& done)>;
 
   /// `on_done` may be empty. Throws Error where the system has no threads left.
   BatchQueue(const BatchQueueOptions& options, Call call, OnDone on_done = {});
-  /// Answers what waits.
+  /// Answers all samples that wait, and then ends the threads.
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  /// The outputs for these samples, which become one call, a part of one or several. Waits for them at most
-  /// `limit_s`. Thread-safe. Throws QueueFull, AnswerTooLate, and what the call threw.
+  /// Returns the outputs of `samples`, in their order; they may share calls with other callers' samples. Waits at most
+  /// `limit_s` seconds. Thread-safe. Throws QueueFull, AnswerTooLate, and what the call threw.
   TensorMap answer(std::vector<SampleValues> samples, double limit_s);
 
   std::size_t waiting() const;  // samples
   const BatchQueueOptions& options() const { return options_; }
 
  private:
-  /// Samples that were asked for together.
+  /// The samples of one answer().
   struct Asked;
   struct Waiting {
     std::shared_ptr<Asked> asked;
-    std::size_t place = 0;  // in what was asked for
+    std::size_t place = 0;  // its index in the samples of that answer()
     double since_s = 0;
   };
 

@@ -1,4 +1,5 @@
-// Which of a network's outputs tells classes, by their shapes and the names that are known.
+// Chooses the output of a network that holds the scores of classes, by the shapes of the outputs and the number of
+// class names.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +17,15 @@ struct NetworkOutput {
 };
 
 struct ClassOutput {
-  std::size_t index = 0;        // of the output that is told first
-  std::int64_t classes = 0;     // values of it; -1 = not known
-  bool from_one_value = false;  // which becomes two: of the first class, and of the second
-  std::string note = {};        // why this one, where that isn't plain
-  std::string refusal = {};     // why none can be classes, and what to do; "" = one can
+  std::size_t index = 0;        // of the chosen output
+  std::int64_t classes = 0;     // how many scores it has; -1 = not known
+  bool from_one_value = false;  // one value for two classes: it is split into a score for each
+  std::string note = {};        // why this output was chosen, where that isn't plain
+  std::string refusal = {};     // why no output can hold classes, and what to do; "" = one can
 };
 
-/// `labels`: how many names of classes are known, 0 = none. `wanted`: the name of an output; "" = it is chosen: as many
-/// values as there are names, or else the first that is one row of values. Throws UsageError where no output has the
+/// `labels`: the number of known class names, 0 = none. `wanted`: the name of the output to take; "" = the one with as
+/// many values as there are names, or else the first that is a row of values. Throws UsageError where no output has the
 /// wanted name.
 ClassOutput choose_class_output(const std::vector<NetworkOutput>& outputs, std::size_t labels,
                                 const std::string& wanted);
@@ -35,7 +36,7 @@ std::string open_shape_text(const std::vector<std::int64_t>& shape);
 /// "'boxes' 25200x85"
 std::string output_text(const NetworkOutput& output);
 
-/// "" where so many names fit the output; else what doesn't, and how it might.
+/// Why the number of `labels` doesn't fit the output, and what to do; "" where it fits.
 std::string label_mismatch(const ClassOutput& chosen, const NetworkOutput& output,
                            const std::vector<std::string>& labels);
 

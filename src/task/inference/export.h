@@ -1,4 +1,4 @@
-// Hands a trained network to other software: writes it as a file, runs that file, and compares.
+// Exports a trained network for other software: writes it as an ONNX file, runs that file, and compares the outputs.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,29 @@ namespace evener::task {
 
 struct ExportOptions {
   std::filesystem::path onnx;                            // the file to write
-  std::optional<data::ChannelStatistics> normalization;  // of the images; absent = not known, and the file tells none
+  std::optional<data::ChannelStatistics> normalization;  // of the images; absent = not known, and not written into the
+                                                         // file
   bool normalize_inside = false;  // the file takes pixels from 0 to 255 and normalises them itself
 };
 
-/// Everything that stands against it and can be known before the weights are read: the module is missing, the folder
-/// can't be written to. Throws Error.
+/// Throws Error where an export is bound to fail, before the weights are read: the module is missing, or the folder
+/// can't be written to.
 void require_export(const std::filesystem::path& onnx);
 
-/// Writes the file with what it has to say of itself (model_metadata). Throws Error, and UsageError where images are to
-/// be normalised inside and nothing tells how.
+/// Writes the file with its metadata (model_metadata). Throws Error, and UsageError where the file is to normalise
+/// images itself and the normalisation isn't known.
 void write_export(const TrainedModel& model, const ExportOptions& options);
 
-/// How far two engines are apart on random images: ours on the network, another on the file.
+/// The difference of two engines' outputs on random images: ours runs the network, another runs the file.
 struct ExportCheck {
-  double largest_difference = 0;  // of any two values of the outputs
-  double largest_output = 0;      // as an absolute value
+  double largest_difference = 0;  // between two corresponding values
+  double largest_output = 0;      // the largest absolute value of the outputs
 };
 
-/// Why the file can't be run here ("" = it can): an engine's module is missing.
+/// Why the file can't be checked here, such as a missing module of an engine; "" = it can.
 std::string export_check_refusal();
-/// Runs what write_export wrote. Throws Error where the difference is more than rounding.
+/// Runs the file that write_export wrote and compares its outputs. Throws Error where they differ by more than
+/// rounding.
 ExportCheck check_export(const TrainedModel& model, const ExportOptions& options);
 
 }  // namespace evener::task

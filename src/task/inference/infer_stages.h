@@ -15,9 +15,10 @@ namespace evener::task {
 /// Throws UsageError for a network that can't be divided.
 void require_possible_stages(const InferenceModel& model, const InferOptions& options);
 
-/// Calls that a stage computes side by side, where a CPU was asked for so many streams.
+/// The number of calls that a stage computes side by side; on a CPU, `streams`.
 int calls_side_by_side(const placement::PlanStage& stage, int streams);
-/// Calls that are under way in the stages of a replica: each stage has as many again that wait for it.
+/// The number of calls that are under way in all stages of a replica: those that its stages compute, and as many again
+/// that wait, so that no stage idles.
 int calls_under_way(const placement::PlanReplica& replica, int streams);
 
 /// Where the layers are cut: as InferOptions::cut says, or so that stages take equally long by the times of the layers
@@ -27,11 +28,11 @@ int calls_under_way(const placement::PlanReplica& replica, int streams);
 std::vector<network::NetworkStage> divided_for_inference(const InferenceModel& model, const InferOptions& options,
                                                          const InferSetup& setup, const data::Samples& samples);
 
-/// What each stage was given.
+/// The part of the network that each stage computes.
 std::vector<StageSetup> stage_setups(const InferenceModel& model, const std::vector<network::NetworkStage>& stages,
                                      const InferOptions& options, const InferSetup& setup);
 
-/// The stages of a replica, ready for calls. `common`: what the runners of all stages have in common.
+/// The pipeline of a replica's stages, ready for calls. `common`: options for the runners of all stages.
 std::shared_ptr<parallel::StageLine> make_line(const InferenceModel& model, engine::Engine& engine,
                                                const std::vector<network::NetworkStage>& stages,
                                                const placement::PlanReplica& replica,

@@ -1,4 +1,4 @@
-// A network that is ready to prediction: one of ours with its weights, or one in a file of another program.
+// A network that is ready to predict: one of ours with its weights, or one in a file of another program.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +14,27 @@
 
 namespace evener::task {
 
-/// How predictions become probabilities.
+/// What an output holds, and so how it becomes probabilities.
 enum class OutputType { kAuto, kProbabilities, kLogits };
 
 struct InferenceRequest {
   ModelRequest model;
   NormalizationRule normalization = {};             // kData is refused: there is no training
-  std::string usual_normalization = {};             // of a file that says none; empty = imagenet, or as .tflite has it
-  std::optional<engine::ChannelPlace> layout = {};  // of a file's input; absent = as its shape tells
+  std::string usual_normalization = {};             // for a file that says none; empty = imagenet, or for .tflite its
+                                                    // own quantisation
+  std::optional<engine::ChannelPlace> layout = {};  // where the channels stand in a file's input; absent = as its shape
+                                                    // tells
   bool reverse_channels = false;                    // the file's network takes blue, green, red
-  bool features = false;                            // give out what the last linear layer reads, as "features"
-  /// Makes a file of another program a network of ours, which network(), state() and all engines have then.
+  bool features = false;                            // add an output "features": the input of the last linear layer
+  /// Converts a file of another program to a network of ours, so that network() and state() are known and all engines
+  /// can run it.
   bool describe = false;
   std::filesystem::path labels = {};           // a text file with a class name on each line; empty = the model's own
-  bool tells_classes = true;                   // false: nobody wants classes of its outputs, nor notes on them
-  std::string output = {};                     // that classes are told by; empty = chosen (class_output.h)
-  OutputType output_type = OutputType::kAuto;  // of a file's output that is one value
+  bool tells_classes = true;                   // false: the outputs aren't used as classes, so no notes on them are
+                                               // made
+  std::string output = {};                     // the name of the output that holds the classes; empty = chosen
+                                               // (class_output.h)
+  OutputType output_type = OutputType::kAuto;  // of a file's output that is a single value
 };
 
 class InferenceModel {
@@ -42,49 +47,49 @@ class InferenceModel {
   /// The file that the weights come from; empty = they are random.
   const std::filesystem::path& weights() const { return weights_; }
   const std::filesystem::path& run() const { return run_; }  // the folder of the training; empty = none
-  /// Of one sample. Extents of a file's input that are open stand as -1 where it takes no images.
+  /// The shape of one sample. Open extents of a file's input are -1 where it takes no images.
   const std::vector<std::int64_t>& input_shape() const { return input_.shape; }
   bool takes_images() const { return input_.is_image; }
   const std::vector<std::string>& classes() const { return classes_; }
   /// Whether classes() are ImageNet's names, because nothing else names as many classes.
   bool names_are_assumed() const { return names_are_assumed_; }
   const data::ChannelStatistics& normalization() const { return normalization_; }
-  /// Whether images that come as floats are what its input takes, and not pixels from 0 to 255.
+  /// Whether images given as floats are passed to the network as they are, and not taken for pixels from 0 to 255.
   bool takes_floats_as_they_are() const { return float_normalization_.has_value(); }
-  /// Of images that come as bytes, or as floats.
+  /// The normalisation of images that are given as bytes, or as floats.
   const data::ChannelStatistics& normalization_of(bool are_bytes) const {
     return are_bytes || !float_normalization_ ? normalization_ : *float_normalization_;
   }
-  /// How it was shown pictures in training; absent where its file doesn't tell.
+  /// How pictures were fitted to its input in training; absent where its file doesn't tell.
   std::optional<data::CropMode> crop() const { return crop_; }
   const std::vector<std::string>& notes() const { return notes_; }
   /// The batch that a file's network was fixed to; absent = any.
   std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
-  /// Whether its weights tell how they were trained, as those of our trainings do.
+  /// Whether it was trained by evener: its weights have the metadata of our trainings.
   bool was_trained_here() const { return trained_ && trained_->normalization && !trained_->trained_elsewhere; }
-  /// Null for a file of another program, unless it was to be described.
+  /// Null for a file of another program, unless InferenceRequest::describe was set.
   const network::Network* network() const { return trained_ ? &trained_->network : nullptr; }
   const TensorMap* state() const { return trained_ ? &trained_->state : nullptr; }
   const network::QuantizationScheme* quantization() const { return trained_ ? &trained_->quantization : nullptr; }
   /// Whether it comes from a file of another program.
   bool is_foreign() const { return is_foreign_; }
   const std::vector<NetworkOutput>& outputs() const { return outputs_; }
-  /// The name of the output that classes are told by; where none can tell them, of the first.
+  /// The name of the output that holds the classes, or of the first output where none does.
   const std::string& main_output() const { return outputs_[class_output_.index].name; }
-  /// Why its predictions are no classes, beginning with its name; "" = they are. A detector's aren't either, and "".
+  /// Why its outputs are no classes, beginning with its name; "" = they are classes, or it is a detector.
   std::string no_classes() const;
   /// The layers of a file of another program, or empty.
   std::vector<engine::ModelLayer> file_layers() const;
 
-  /// Why the engine can't run this; "" = it can.
+  /// Why the engine can't run this network; "" = it can.
   std::string refusal(const engine::Engine& engine, const engine::RunnerOptions& options) const;
-  /// `sample`: the shape of one sample, where input_shape() is open. Bytes are normalised, and floats as bytes are;
-  /// those for a file of another program are what its input takes already, unless a normalisation was asked for. See
-  /// Engine::make_runners.
+  /// Makes runners for samples of the shape `sample`, which says what input_shape() leaves open. Bytes are normalised,
+  /// and so are floats, except that a file of another program takes floats as they are unless a normalisation was asked
+  /// for. See Engine::make_runners.
   std::vector<std::unique_ptr<engine::Runner>> make_runners(engine::Engine& engine,
                                                             const std::vector<std::int64_t>& sample,
                                                             engine::RunnerOptions options, int count) const;
-  /// Runners of a stage of network(), which has to be known; those of the first one take images.
+  /// Makes runners of one stage of network(), which must not be null. The first stage takes images.
   std::vector<std::unique_ptr<engine::Runner>> make_stage_runners(engine::Engine& engine, const network::Network& stage,
                                                                   engine::RunnerOptions options, int count) const;
 
@@ -100,26 +105,27 @@ class InferenceModel {
   std::filesystem::path weights_, run_;
   engine::ModelInput input_;
   std::vector<std::string> classes_, notes_;
-  std::filesystem::path named_by_;  // the file that the names of classes are from
+  std::filesystem::path named_by_;  // the file that the class names were read from
   bool names_are_assumed_ = false;
   std::vector<NetworkOutput> outputs_;
   ClassOutput class_output_;
   data::ChannelStatistics normalization_;
-  std::optional<data::ChannelStatistics> float_normalization_;  // absent = the same
+  std::optional<data::ChannelStatistics> float_normalization_;  // absent = as bytes
   std::optional<data::CropMode> crop_;
   std::optional<std::int64_t> fixed_batch_;
   bool is_foreign_ = false;
   std::optional<TrainedModel> trained_;
-  std::unique_ptr<engine::Engine> reader_;  // of the file, which it outlives
+  std::unique_ptr<engine::Engine> reader_;  // the engine that reads file_; it must outlive that
   std::unique_ptr<engine::ModelFile> file_;
 };
 
 /// Whether `model` names a file of another program: .onnx, .tflite, .xml.
 bool is_foreign_model(const std::string& model);
 
-/// For ask_program(): with the path of such a file, model_file_failure().
+/// The question for ask_program() that calls model_file_failure() with a path in a process of its own.
 inline constexpr const char* kModelFileQuestion = "model-file";
-/// Opens such a file, and shows zeros to it where its shape is known. Why that failed; "" = it didn't.
+/// Opens a file of another program, and runs it on zeros where its shape is known. Returns why that failed; "" = it
+/// worked.
 std::string model_file_failure(const std::string& path);
 
 }  // namespace evener::task

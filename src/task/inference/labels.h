@@ -7,10 +7,11 @@
 
 namespace evener::task {
 
-/// Throws Error where it can't be read.
+/// Reads the names. Throws Error where the file can't be read.
 std::vector<std::string> read_labels(const std::filesystem::path& path);
 
-/// Where `evener data fetch` puts the names of the classes of weights: "resnet18.classes.txt" beside "resnet18.pth".
+/// The file in which `evener data fetch` stores the class names of weights: "resnet18.classes.txt" beside
+/// "resnet18.pth".
 std::filesystem::path labels_beside(const std::filesystem::path& weights);
 
 }  // namespace evener::task

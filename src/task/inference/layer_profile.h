@@ -1,4 +1,5 @@
-// What each layer of a network takes, and what it has to do at least: a pass of its own, after the work.
+// Times each layer of a network, and counts the operations and bytes that it needs. Done in passes of their own after
+// the work, so that timing doesn't slow the work down.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct LayerProfile {
   engine::LayerTime time;  // medians over the passes
   // Of one pass; absent where the network is not known, or where the work belongs to no layer of it.
   std::optional<std::int64_t> flops;
-  /// What is read and written at least, once each, in the number format that is computed in: what the layers take from
-  /// others, what they give, parameters (in float32). Backward reads and writes that again, and the gradients.
+  /// The least memory traffic: inputs, outputs (both in the number format that is computed in) and parameters (in
+  /// float32), each read or written once. Backward moves all that again, and the gradients.
   std::optional<std::int64_t> bytes;
 };
 
@@ -32,31 +33,33 @@ struct NetworkProfile {
   std::string engine;
   std::int64_t batch = 1;  // images of each pass
   std::int64_t passes = 0;
-  int threads = 0;  // of the CPU; 0: another device computed
+  int threads = 0;  // of the CPU; 0 on another device
   Precision precision = Precision::kFp32;
-  bool in_int8 = false;  // a quantised network: its layers compute in int8, whatever the precision of what is left
+  bool in_int8 = false;  // the network is quantised: its layers compute in int8, and `precision` is that of the others
 };
 
-/// Times of some passes, a second of them in all, after one that warms up. Throws Interrupted between two.
+/// Runs `pass` for about a second, after one pass as a warm-up, and returns the times of each pass. Throws Interrupted
+/// between two passes.
 std::vector<std::vector<engine::LayerTime>> repeated_passes(
     const std::function<std::vector<engine::LayerTime>()>& pass);
 
-/// The medians of passes that did the same work in the same order.
+/// The median time of each layer over passes that did the same work in the same order.
 std::vector<engine::LayerTime> median_times(const std::vector<std::vector<engine::LayerTime>>& passes);
 
-/// Fills in the layers and passes of `profile`, of which batch, precision and in_int8 are known: the medians, and what
-/// the layers of `network` cost; null: it isn't known.
+/// Fills in the layers and passes of `profile`, whose batch, precision and in_int8 are set: the median times, and the
+/// operations and bytes of the layers of `network` (null: not known).
 void fill_profile(const std::vector<std::vector<engine::LayerTime>>& passes, const network::Network* network,
                   Device device, NetworkProfile& profile);
-/// The same of runners, which fold batch normalisations into convolutions where they can.
+/// The same for runners, which fold batch-norms into convolutions where they can.
 void fill_inference_profile(const std::vector<std::vector<engine::LayerTime>>& passes, const network::Network& network,
                             Device device, NetworkProfile& profile);
 
-/// What each layer of `network` takes, by its index. What is computed as one counts where the first of it stands; what
-/// belongs to no layer comes before all, as the images do, or after all, as the loss does.
+/// The time of each layer of `network`, by its index. Layers that are fused into one have their time at the first of
+/// them. The loss counts for the last layer, and other work that belongs to no layer, such as that on the images, for
+/// the first.
 std::vector<parallel::StageTimes> times_by_layer(const NetworkProfile& profile, const network::Network& network);
 
-/// Calls on the first replica's device with all its threads, one at a time.
+/// Times calls on the first replica's device with all its threads, one call at a time.
 NetworkProfile profile_inference(const InferenceModel& model, const InferSetup& setup, const data::Samples& samples,
                                  const InferOptions& options);
 

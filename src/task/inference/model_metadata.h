@@ -1,4 +1,4 @@
-// What a file says of the network in it, so that it can be used without the command that made it: the same in a run's
+// The metadata of a file with a network, by which it can be used without the command that made it: the same in a run's
 // weights and in an ONNX file that we wrote.
 #pragma once
 
@@ -14,20 +14,22 @@
 
 namespace evener::task {
 
-/// Absent or empty where nothing usable is said.
+/// The parsed metadata; fields are absent or empty where the file has no usable value.
 struct ModelFacts {
   std::string model;  // "resnet18"
   std::vector<std::string> classes;
   std::optional<network::Shape> input;                   // (C, H, W)
   std::optional<data::ChannelStatistics> normalization;  // of the images that it was trained with
-  std::optional<data::CropMode> crop = {};               // how it was shown pictures
-  bool normalizes_inside = false;                        // an ONNX file that takes pixels from 0 to 255
-  bool trained_elsewhere = false;                        // by another program, which saw the middle of images
+  std::optional<data::CropMode> crop = {};               // how pictures were fitted to the input in training
+  bool normalizes_inside = false;                        // an ONNX file that takes pixels from 0 to 255 and normalises
+                                                         // them itself
+  bool trained_elsewhere = false;                        // by another program, which showed it the middle of each image
+                                                         // (centre crop)
   network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
 };
 
 /// "model", "classes", "input", "mean", "standard_deviation", "crop", "normalization" ("inside"), "trained"
-/// ("elsewhere") and "quantization"; lists are JSON. What is absent isn't said.
+/// ("elsewhere") and "quantization"; lists are JSON. Absent facts have no key.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 

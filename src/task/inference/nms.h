@@ -1,5 +1,5 @@
-// What is common to boxes, and non-maximum suppression: for the faces' detector and for others. A box is anything with
-// the corners x1, y1, x2 and y2.
+// Arithmetic of boxes and non-maximum suppression, for the face detector and all others. A box is any type with the
+// corners x1, y1, x2 and y2.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace evener::task {
 
-/// The area that two boxes share; their sides are `extra` longer than their coordinates differ.
+/// The area that two boxes share. `extra`: added to the difference of coordinates to get a side; 1 where both corners
+/// are pixels of the box.
 template <class A, class B>
 auto intersection(const A& a, const B& b, decltype(a.x1) extra = 0) {
   using Number = decltype(a.x1 + b.x1);
@@ -30,8 +31,8 @@ auto intersection_over_union(const A& a, const B& b) {
   return both / (area_of(a) + area_of(b) - both);
 }
 
-/// Non-maximum suppression (NMS), greedily: goes through `order`, the best box first, and keeps each that none of those
-/// kept before hides, as `hides(kept, next)` says. Returns those that stay, in their order.
+/// Greedy non-maximum suppression (NMS): goes through `order`, indices of boxes, the best first, and keeps a box unless
+/// hides(kept, next) is true for a box that was kept before. Returns the indices that were kept, in that order.
 template <class Hides>
 std::vector<std::size_t> nms(std::span<const std::size_t> order, const Hides& hides) {
   std::vector<std::size_t> kept;

@@ -13,8 +13,8 @@ namespace evener::task {
 /// What was asked for with --normalize.
 struct NormalizationRule {
   enum class Source {
-    kDefault,  // as the weights' file says, if there is one that does; otherwise of the training images
-    kData,     // of the training images
+    kDefault,  // by the weights file's metadata, or where there is none by the statistics of the training images
+    kData,     // by the statistics of the training images
     kGiven,
   };
   Source source = Source::kDefault;
@@ -29,12 +29,12 @@ NormalizationRule parse_normalization(const std::string& text);
 /// The given values for `channels` channels. Throws UsageError when there are another number of them.
 data::ChannelStatistics for_channels(const NormalizationRule& normalization, std::int64_t channels);
 
-/// What a file of weights says of itself: its metadata "mean" and "standard_deviation". Nothing where it says nothing
-/// or something else than lists of `channels` usable numbers.
+/// The normalisation in a weights file's metadata, "mean" and "standard_deviation". Absent where these are missing or
+/// not lists of `channels` usable numbers.
 std::optional<data::ChannelStatistics> normalization_of(const weights::Metadata& metadata, std::int64_t channels);
 
-/// What a network that scales its input was given normalised so that the scaled values come out of the result:
-/// ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'.
+/// Folds the scale and shift that a network applies to its input into the normalisation `given`: the result has the
+/// mean' and deviation' for which ((p - mean) / deviation) * scale + shift = (p - mean') / deviation'.
 data::ChannelStatistics normalization_before(const engine::PixelScale& scaled, const data::ChannelStatistics& given);
 
 }  // namespace evener::task

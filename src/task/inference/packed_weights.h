@@ -1,4 +1,4 @@
-// Quantised weights in files: a byte each, whole numbers of the steps that stand beside them.
+// Quantised weights in files: int8 values, with the scales beside them.
 #pragma once
 
 #include "base/tensor.h"
@@ -7,15 +7,15 @@
 
 namespace evener::task {
 
-/// `state` with the weights that `network` quantises as int8.
+/// Converts those weights in `state` that `network` quantises to int8.
 TensorMap packed(const network::Network& network, TensorMap state);
 
-/// Makes float32 of int8 tensors "X.weight" by the scales "X.weight_scale". Others stay as they are. Throws Error for
-/// scales that don't fit.
+/// Converts int8 tensors "X.weight" to float32 by the scales "X.weight_scale". Other tensors stay as they are. Throws
+/// Error for scales that don't fit.
 void unpack(TensorMap& state);
 
-/// The network that `scheme` makes of one as the zoo builds it: without the batch-norms that can be folded. An empty
-/// scheme leaves it as it is.
+/// The network that is quantised by `scheme`, with batch-norms folded where possible, from one as the zoo builds it. An
+/// empty scheme returns the network as it is.
 network::Network quantized_network(const network::Network& network, const network::QuantizationScheme& scheme);
 
 }  // namespace evener::task

@@ -1,4 +1,4 @@
-// How fast runners compute, tried for a moment. Inside task/ only.
+// Measures for a moment how fast runners compute. Inside task/ only.
 #pragma once
 
 #include <memory>
@@ -11,21 +11,21 @@ namespace evener::task {
 
 using Runners = std::vector<std::unique_ptr<engine::Runner>>;
 
-/// Calls per second of runners that are driven side by side, a thread each, with the same batch: one value for each of
-/// so many blocks of calls, which take about `seconds` together. Fewer after a stop request.
+/// Calls per second of `runners` together, each called by a thread of its own with `batch`: one value for each of
+/// `blocks` blocks of calls, which take about `seconds` in all. Fewer values after a stop request.
 std::vector<double> call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks);
 
-/// The same of runners that hand calls to a common line of stages, which one block of calls would fill and drain:
-/// between the ends of calls that follow each other without a pause.
+/// The same for runners that share a pipeline of stages. Separate blocks would each fill and drain the pipeline, so
+/// here calls follow each other without a pause, and rates are taken between the ends of calls.
 std::vector<double> steady_call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks);
 
-/// Calls per second between the ends of calls, in seconds since the first began: one value for each of so many blocks
-/// of them, where they are enough. What passes before the first end is in no block, for a line of stages is filled in
-/// it; from a single call it is the rate. A block has `together` calls at least, for as many may end at once.
+/// Calls per second from the times at which calls ended, in seconds since the first began: one value for each of
+/// `blocks` blocks, or fewer where there are few calls. The time before the first end, in which a pipeline fills, is in
+/// no block, unless there is only one call. A block has at least `together` calls, as that many may end at once.
 std::vector<double> rates_between(const std::vector<double>& ends_s, std::size_t together, int blocks);
 
-/// How many times as fast `others` are as `usual`: the median of blocks by turns, of about `seconds` in all, after a
-/// first call of each runner, which takes memory. 0 after a stop request.
+/// How many times as fast `others` are as `usual`: the median over blocks that alternate between the two, of about
+/// `seconds` in all, after one call of each runner as a warm-up. 0 after a stop request.
 double speed_against(const Runners& usual, const Runners& others, const SampleValues& batch, double seconds);
 
 }  // namespace evener::task

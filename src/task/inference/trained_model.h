@@ -16,7 +16,8 @@
 
 namespace evener::task {
 
-/// What `evener quantize` leaves in the folder of its run: of a network of ours, and of another program's file.
+/// The files that `evener quantize` writes into the folder of its run: for a network of ours, and for a file of another
+/// program.
 constexpr const char *kQuantizedWeights = "quantized.safetensors", *kQuantizedForeign = "quantized.onnx";
 
 struct ModelRequest {
@@ -24,7 +25,7 @@ struct ModelRequest {
   std::filesystem::path weights = {};  // of a network of the zoo; empty = none
   std::optional<std::int64_t> width = {}, height = {}, channels = {};  // absent = as trained, or the model's own
   std::optional<std::int64_t> classes = {};  // absent = as many as the weights have, or the model's own
-  std::string passed_over = {};              // beginning of the names of tensors that the network has no use for
+  std::string passed_over = {};              // prefix of the names of tensors in the file that are ignored
   std::uint64_t seed = 1;                    // of random weights, where there are none
 };
 
@@ -34,12 +35,14 @@ struct TrainedModel {
   network::Network network;
   TensorMap state;                     // parameters and buffers (network::check_state)
   std::filesystem::path weights;       // the file they come from; empty = they are random
-  std::vector<std::string> classes;    // names, of the file or of one beside it (labels_beside); empty = none
-  std::filesystem::path classes_file;  // the one beside it, where the names are from there
+  std::vector<std::string> classes;    // their names, from the weights file or from a text file beside it
+                                       // (labels_beside); empty = not known
+  std::filesystem::path classes_file;  // the text file, where the names are from there
   std::optional<data::ChannelStatistics> normalization;  // as it was trained with; absent = the file tells none
-  std::optional<data::CropMode> crop;                    // how it was shown pictures; absent = not known
+  std::optional<data::CropMode> crop;                    // how pictures were fitted to its input in training; absent =
+                                                         // not known
   bool trained_elsewhere = false;                        // ModelFacts::trained_elsewhere
-  network::QuantizationScheme quantization;              // that the network has; empty = none
+  network::QuantizationScheme quantization;              // how the network is quantised; empty = not at all
   std::filesystem::path run;                             // the run's folder; empty = none
   std::vector<std::string> notes;                        // what a user should know
 };

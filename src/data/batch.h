@@ -1,4 +1,4 @@
-// What a training step, or an evaluation, is given: some samples with their pixels and targets.
+// The input of a training step or an evaluation: some samples with their pixels and targets.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace evener::data {
 
-/// A view on samples that lie in the memory of whoever made it (data/loader.h). Of images that a device has already it
-/// says what augmentation makes of them.
+/// A view on samples in the memory of a loader (data/loader.h). Where a device has the images already, it holds only
+/// the augmentation of each.
 struct Batch {
   std::int64_t count = 0;
   ImageShape shape;
@@ -19,9 +19,9 @@ struct Batch {
   Targets targets;                         // of each image
   std::span<const std::uint32_t> samples;  // indices into the dataset, which key dropout and augmentation
   std::uint64_t epoch = 0;
-  ImageChanges changes = {};                     // of images that did not come along
-  std::span<const std::uint32_t> partners = {};  // indices of what is mixed into those by their targets' weights;
-                                                 // empty: nothing is
+  ImageChanges changes = {};                     // augmentation of the images, where `images` is empty
+  std::span<const std::uint32_t> partners = {};  // indices of the samples that mixup adds to the images, by the
+                                                 // targets' weights; empty: none
   ImageChanges partner_changes = {};
 };
 

@@ -1,4 +1,4 @@
-// Boxes as the files of other programs hold them: PASCAL VOC's XML, COCO's JSON, YOLO's text.
+// Writes boxes in the formats of other programs: PASCAL VOC's XML, COCO's JSON, YOLO's text.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ struct BoxedFile {
   std::string file;
   std::int64_t width = 0, height = 0, channels = 3;
   std::vector<LabelledBox> boxes;
-  std::vector<float> scores;  // of boxes that were found: how likely each is; none for boxes that are known
+  std::vector<float> scores;  // scores of boxes that were found; empty for known boxes
 };
 
-/// The XML of an image. VOC's corners are whole pixels, counted from 1, that belong to the box: rounded, and at least
-/// two pixels wide and high, because others take a box whose corners are equal for one without area. What XML can't
-/// hold is left out of names.
+/// The XML of an image. VOC's corners are whole pixels, counted from 1, and both belong to the box. They are rounded,
+/// and a box gets at least two pixels each way, since other programs take a box with equal corners for one without
+/// area. Characters that XML can't hold are left out of names.
 std::string voc_text(const BoxedFile& image, const std::vector<std::string>& classes);
 
-/// A line for each box: its class, and its centre and extents in shares of the image's sides. Crowds, which are no
-/// single objects, are left out.
+/// A line for each box: its class, and its centre and extents in shares of the image's sides. Crowds are left out, as
+/// they are no single objects.
 std::string yolo_text(const BoxedFile& image);
 
 /// All images in one file; numbers of images, annotations and categories count from 1.

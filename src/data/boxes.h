@@ -6,16 +6,16 @@
 
 namespace evener::data {
 
-/// In pixels; 0 for a box whose corners are swapped.
+/// The area in pixels; 0 for a box whose corners are swapped.
 float box_area(const LabelledBox& box);
 
-/// The area that both have: 0 where they do not meet.
+/// The area of the intersection; 0 where the boxes don't overlap.
 float intersection_area(const LabelledBox& a, const LabelledBox& b);
 
-/// The area that both have, by the area that either has; 0 where both are empty.
+/// The area of the intersection divided by that of the union; 0 where both boxes are empty.
 float intersection_over_union(const LabelledBox& a, const LabelledBox& b);
 
-/// Leaves of a box what is on the image. It has no area if there is nothing.
+/// Clips a box to the image. A box beside the image is left without area.
 void clip_box(const ImageShape& shape, LabelledBox& box);
 
 /// Both sides longer than 0.

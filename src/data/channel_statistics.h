@@ -1,4 +1,4 @@
-// Mean and standard deviation of the pixels, by which networks want their input normalised.
+// Mean and standard deviation of pixels, by which the input of networks is normalised.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ChannelStatistics {
 };
 
 /// Per-channel mean and standard deviation of value / 255 over `samples`; exact, whatever the number of threads.
-/// A channel that never varies has deviation 1, so that it can be divided by. Throws Error for no samples.
+/// A constant channel gets a deviation of 1, since values are divided by it. Throws Error for no samples.
 ChannelStatistics channel_statistics(const Dataset& dataset, std::span<const std::uint32_t> samples, int threads,
                                      const Progress& progress = {});
 

@@ -1,4 +1,5 @@
-// Images that are in two parts of the data at once: what is judged by them was trained on.
+// Finds images that are in two parts of the data at once. A test image that was also trained on makes the accuracy look
+// better than it is.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,10 @@ namespace evener::data {
 
 /// How the judged image of a pair differs from the training image.
 struct CopyRelation {
-  bool is_exact = false;    // in no pixel
-  std::size_t turned = 0;   // what brings it to the other's orientation, of orientations() (data/grey_grid.h)
-  bool is_cropped = false;  // either of them shows less than the other, at its borders
-  double gain = 1;          // its mean by the other's, where both show the same
+  bool is_exact = false;    // all pixels are equal
+  std::size_t turned = 0;   // index into orientations() (data/grey_grid.h): turns it as the training image
+  bool is_cropped = false;  // one of the two shows less than the other at its borders
+  double gain = 1;          // its mean grey value divided by the training image's, where both show the same
   /// "the same", "nearly the same", or what was done: "mirrored, cropped, brighter"; "turned left by 90 degrees".
   std::string text() const;
 };
@@ -28,18 +29,18 @@ struct CopiedImage {
   double distance = 0;  // 1 - the correlation of their details; 0 for exact copies
 };
 
-/// Images of a side below this are compared pixel by pixel alone: small ones look alike when they are others.
+/// For images with a shorter side, only exact copies are sought: small images look alike even when they aren't copies.
 inline constexpr std::int64_t kLeastComparedSide = 32;
 /// Whether near copies are looked for among images of a shape.
 bool near_copies_are_sought(const ImageShape& shape);
 
 /// Each pair of one of `judged` and one of `trained` that are copies of each other, in the order of `judged`, nearest
 /// first, a hundred for an image at most. Exact copies have the same pixels. Near ones may be mirrored, turned by right
-/// angles, cropped by up to 5 % at each border, brighter and darker, each or all of it. They are found by hashes
-/// (data/crop_hashes.h), of which a band has to agree, and at most 8 bits differ; and are copies where, once aligned
-/// (data/alignment.h), grey values and details correlate by 0.95 or more. Dull images, whose grey values deviate by
-/// less than 12 of 255, have no near copies. Reads every image once, and those that look alike once more, on `threads`
-/// threads. Throws Interrupted after a stop request.
+/// angles, cropped by up to 5 % at each border, brighter and darker, each or all of it. Candidates are pairs whose
+/// hashes (data/crop_hashes.h) have a band in common and differ in at most 8 bits; they are copies where, once aligned
+/// (data/alignment.h), grey values and details correlate by 0.95 or more. Images of little contrast, whose grey values
+/// have a standard deviation below 12 of 255, have no near copies. Reads every image once, and candidates once more, on
+/// `threads` threads. Throws Interrupted after a stop request.
 std::vector<CopiedImage> find_copies(const Dataset& dataset, std::span<const std::uint32_t> trained,
                                      std::span<const std::uint32_t> judged, int threads);
 

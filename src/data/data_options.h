@@ -1,4 +1,4 @@
-// What users can say of data that is opened (data/open/open_data.h).
+// The options with which data is opened (data/open/open_data.h).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace evener::data {
 
-/// Files of a folder that form a class, by their paths relative to it ("bream", "Bream GT/**"; base/glob.h); or the
-/// names of boxes that do.
+/// A class given by a pattern: of files, by their paths relative to the folder ("bream", "Bream GT/**"; base/glob.h),
+/// or of the names of boxes.
 struct ClassFiles {
   std::string name;
   std::string pattern;
@@ -35,7 +35,7 @@ struct DataOptions {
   /// "synth:shapes[:N]". Several folders of classes with " + " between (data/locations.h) are joined: classes by their
   /// names, parts by theirs; a folder without parts is for training where another has some.
   std::string location;
-  /// Absent = of the data: for image folders the first readable image's size, upright.
+  /// The size of the images; absent = the data's own, for image folders that of the first readable image, upright.
   std::optional<std::int64_t> width, height;
   /// 1 or 3; absent = of the data: for image folders 3 if any of up to 64 images spread over it is in colour.
   std::optional<std::int64_t> channels;
@@ -45,9 +45,9 @@ struct DataOptions {
   std::vector<double> split;
   std::uint64_t seed = 1;  // of the split and of synthetic data
   int threads = 1;         // for decoding
-  bool strict = false;     // a bad image is an error, not skipped
-  /// Of image folders: the files of each class; empty = one folder per class. Of data with boxes: the names of boxes
-  /// that form each class, others are left out; empty = one class per name.
+  bool strict = false;     // an unreadable image is an error instead of being skipped
+  /// For image folders, the files of each class; empty = one class per folder. For data with boxes, the names of boxes
+  /// that form each class, where other boxes are left out; empty = one class per name.
   std::vector<ClassFiles> classes;
   DecodeMode decode = DecodeMode::kExact;
   /// How image files are brought to the common shape; see Preprocessing.
@@ -55,15 +55,14 @@ struct DataOptions {
   double crop_fraction = 1;
   ResizeFilter filter = ResizeFilter::kBilinear;
   bool keeps_fitting = false;
-  /// Lists and divides the images of a folder without decoding them: for a look at what is there. Bad ones are not
-  /// known then.
+  /// Lists and divides the images of a folder without decoding them, for a dry run; unreadable images are not noticed.
   bool look_only = false;
-  /// Is told the number and shape of an image folder's files before they are decoded; may throw.
+  /// Called before the files of an image folder are decoded, with their number and shape; may throw to prevent it.
   std::function<void(std::size_t, const ImageShape&)> before_decoding = {};
   std::size_t cache_limit_bytes = 0;  // keep decoded images in memory up to this; 0 = half the available memory
   Progress progress;                  // of the decoding, in images; may be empty
-  /// Has the decoding of image files done in another way than on `threads` threads with `progress`: calls `work` with
-  /// each number below `count`, from any thread. May be empty.
+  /// Replaces the decoding on `threads` threads with `progress`: has to call `work` with each number below `count`,
+  /// from any thread. May be empty.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& work)> deal = {};
 };
 

@@ -13,7 +13,7 @@
 
 namespace evener::data {
 
-/// Images of one shape with what is to be found on them. Data with a class for each image derives from ClassDataset.
+/// Images of one shape with their targets. Datasets with one class per image derive from ClassDataset.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -23,20 +23,21 @@ class Dataset {
   virtual const std::vector<std::string>& classes() const = 0;
   /// The kind of every sample's targets.
   virtual TargetKind target_kind() const = 0;
-  /// What is to be found on sample `index`. Boxes are in pixels of the image that read() writes.
+  /// The targets of sample `index`. Boxes are in pixels of the image that read() writes.
   virtual SampleTargets targets(std::size_t index) const = 0;
   /// Writes sample `index` as uint8 (C, H, W) into `chw` (shape().bytes() long). Thread-safe. Throws Error if a file
   /// that could be opened before can't be read any more.
   virtual void read(std::size_t index, std::span<std::uint8_t> chw) const = 0;
-  /// Where sample `index` lies in memory, just as read() would write it; null: it has to be made, and read() does that.
+  /// The pixels of sample `index`, as read() would write them, where they lie in memory; null where only read() can
+  /// produce them.
   virtual const std::uint8_t* pixels(std::size_t index) const {
     static_cast<void>(index);
     return nullptr;
   }
   /// The file (or "#17") the sample comes from, for messages and predictions.csv.
   virtual std::string source(std::size_t index) const = 0;
-  /// A hash (base/content_hash.h) by which the sample is known again: of its file's bytes, or of its pixels where many
-  /// lie in one file. Nothing where they weren't read.
+  /// A hash (base/content_hash.h) by which the sample is recognised later: of its file's bytes, or of its pixels where
+  /// one file holds many samples. Absent where these weren't read.
   virtual std::optional<std::uint64_t> content(std::size_t index) const;
 };
 

@@ -1,4 +1,5 @@
-// Images of 16 bits per channel, of which the upper 8 are kept: whether anything is left in those.
+// Checks images of 16 bits per channel, of which only the upper 8 bits are kept: whether these bits hold enough of the
+// image.
 #pragma once
 
 #include <atomic>
@@ -11,12 +12,13 @@
 
 namespace evener::data {
 
-/// Counts images of 16 bits and their values. May be added to by many threads.
+/// Counts images of 16 bits and their values. add() is thread-safe.
 class DeepImages {
  public:
   void add(const Picture& picture);
 
-  /// Empty, or what a user should know: images that are black in the upper 8 bits, or that use few of their values.
+  /// Warnings for the user: images that are black in the upper 8 bits, or that use few of their values. Empty where
+  /// there are none.
   std::vector<std::string> notes() const;
 
  private:

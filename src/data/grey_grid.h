@@ -1,4 +1,4 @@
-// An image as a small square of grey cells, turned and mirrored as images are.
+// An image as a small square of grey cells, and the ways to turn and mirror it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace evener::data {
 struct Orientation {
   bool is_transposed = false, is_mirrored = false, is_flipped = false;  // left and right, top and bottom change places
 };
-/// All eight, of which the first leaves things as they are.
+/// All eight orientations; the first leaves the square as it is.
 const std::array<Orientation, 8>& orientations();
 
 /// Means of the grey values, from 0 to 255, of side x side cells, row by row.
@@ -26,7 +26,8 @@ struct GreyGrid {
   float at(std::int64_t row, std::int64_t column) const { return const_cast<GreyGrid*>(this)->at(row, column); }
 };
 
-/// Of all channels alike. Both sides of the image are at least `side`.
+/// The grid of an image (C, H, W), with the mean of all channels as grey. Both sides of the image must have at least
+/// `side` pixels.
 GreyGrid grey_grid(std::span<const std::uint8_t> chw, const ImageShape& shape, std::int64_t side);
 GreyGrid oriented(const GreyGrid& grid, const Orientation& orientation);
 /// Standard deviation of the cells.

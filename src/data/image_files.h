@@ -1,4 +1,4 @@
-// Which files may be images, by their names, and their bytes.
+// Finds out by its name whether a file may be an image, and reads and decodes it.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +9,17 @@
 
 namespace evener::data {
 
-/// True for the names of image files, also of formats that can't be decoded: such a file is to be told as skipped with
-/// its reason, not to be passed over in silence.
+/// True for the names of image files, including formats that can't be decoded: such a file is to be reported as
+/// skipped, with the reason, and not ignored in silence.
 bool has_image_extension(const std::filesystem::path& path);
 
 /// True for names that begin with a dot.
 bool is_hidden(const std::filesystem::path& path);
 
-/// The whole file (phase "read"). Throws Error with the reason alone: it can't be read, is no regular file, or has more
-/// than 1 GiB.
+/// Reads the whole file (phase "read"). Throws Error with the reason alone: it can't be read, is no regular file, or
+/// has more than 1 GiB.
 std::string read_image_file(const std::filesystem::path& path);
-/// As decode_picture (phase "decode"); too little memory is an Error as well.
+/// As decode_picture() (phase "decode"); too little memory is an Error as well.
 Picture decode_image_file(std::string_view file);
 
 }  // namespace evener::data

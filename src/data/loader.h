@@ -1,5 +1,5 @@
-// Batches assembled ahead of the step by loader threads, which share each batch. The sequence of batches depends on
-// (seed, epoch) alone.
+// Loader threads assemble batches ahead of the training step; all threads work on the same batch. The sequence of
+// batches depends on (seed, epoch) alone.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,20 @@ std::vector<std::uint32_t> epoch_order(std::span<const std::uint32_t> samples, s
 struct Augmentation {
   AugmentOptions options;
   std::uint64_t seed = 1;
-  std::vector<std::uint32_t>
-      partners;  // what mixup and mosaics mix with: the whole training part, whoever serves which of it
+  std::vector<std::uint32_t> partners;  // samples that mixup and mosaics draw from: the whole training part, also where
+                                        // this loader serves a share of it
 };
 
 struct LoaderOptions {
   std::int64_t batch = 32;
-  int threads = 1;   // that assemble batches, each of them together
+  int threads = 1;   // that assemble each batch together
   int prefetch = 2;  // batches ready ahead of the step
   Augmentation augmentation = {};
-  /// False: for devices that have the images already, batches only say which samples they have, and what becomes of
-  /// them.
+  /// False: batches hold no pixels, only the samples and their augmentation, for devices that have the images already.
   bool pixels = true;
 };
 
-/// Samples begin..end-1 of the order that is served.
+/// Samples begin..end-1 of the order in which samples are served.
 struct Stretch {
   std::int64_t begin = 0, end = 0;
 };
@@ -44,8 +43,8 @@ struct Stretch {
 class Loader {
  public:
   /// Throws UsageError for an impossible batch, for mixup where the data has boxes, and for mosaics and iou-crop where
-  /// it has classes; Error for partners that the data doesn't have, and for changes of pixels that nobody else can make
-  /// (done_on_host) where none are read.
+  /// it has classes; Error for partners that the data doesn't have, and without LoaderOptions::pixels for augmentations
+  /// that only the host can do (done_on_host).
   Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
   ~Loader();
 
@@ -53,11 +52,11 @@ class Loader {
   void start(std::vector<std::uint32_t> order, std::uint64_t epoch, std::int64_t first_batch = 0);
   /// Begins to serve the parts of `order` that add_part() will name, dropping what was being served.
   void start_parts(std::vector<std::uint32_t> order, std::uint64_t epoch);
-  /// The batch after those already named: the samples of these stretches of the order, one after the other; none is a
-  /// batch too. Throws Error when one lies outside of the order.
+  /// Adds a batch behind those added before: the samples of these stretches of the order, one after the other; it may
+  /// be empty. Throws Error when a stretch lies outside of the order.
   void add_part(std::vector<Stretch> stretches);
-  /// The next batch, or nullptr after the last (that was named); valid until the next call. Waits (phase "read") if it
-  /// is not ready. Rethrows a loader's Error.
+  /// Returns the next batch, or nullptr after the last (or last added) one; valid until the next call. Waits (phase
+  /// "read") until it is ready. Rethrows an Error of a loader thread.
   const Batch* next();
 
  private:

@@ -1,4 +1,4 @@
-// Several places of data in one text, as options, records and checkpoints have it.
+// Several locations of data in one text, as in options, records and checkpoints.
 #pragma once
 
 #include <string>
@@ -6,19 +6,20 @@
 
 namespace evener::data {
 
-/// Stands between the places: "photos + corrected".
+/// Separates the locations: "photos + corrected".
 constexpr const char* kLocationJoint = " + ";
 
-/// The places that a text names: itself where it is on disk, or none of its parts is there or synthetic.
+/// The locations that a text names. The whole text is one location where it exists on disk, or where none of its parts
+/// exists or is synthetic.
 std::vector<std::string> locations_in(const std::string& text);
 
-/// Whether all the places are on disk.
+/// Whether all locations in `text` exist on disk.
 bool are_on_disk(const std::string& text);
 
-/// The same places with their whole paths.
+/// The same text with absolute paths.
 std::string absolute_locations(const std::string& text);
 
-/// Whether both name the same places, however they are spelt.
+/// Whether both texts name the same locations, however they are spelt.
 bool are_same_locations(const std::string& a, const std::string& b);
 
 }  // namespace evener::data

@@ -1,4 +1,5 @@
-// Mosaics of four images with boxes: an object is then seen at other sizes, places and beside other things.
+// Mosaic augmentation of images with boxes: four images in one, so that objects are seen at other sizes and places and
+// beside other objects.
 #pragma once
 
 #include <array>
@@ -16,10 +17,11 @@ namespace evener::data {
 struct Mosaic {
   std::array<std::uint32_t, 4> samples{};
   double centre_x = 0.5, centre_y = 0.5;  // in shares of the sides
-  std::array<double, 4> scales{};         // wanted; at least as much as fills the corner
+  std::array<double, 4> scales{};         // wanted scale of each image, raised where needed to fill its corner
 };
 
-/// Whether a sample becomes a mosaic in an epoch, and which; `share` of all do. `partners` must not be empty.
+/// Draws whether a sample becomes a mosaic in an epoch, with probability `share`, and if so writes `mosaic`.
+/// `partners`, of which the other three images are drawn, must not be empty.
 bool draw_mosaic(double share, std::span<const std::uint32_t> partners, std::uint64_t seed, std::uint64_t epoch,
                  std::uint32_t sample, Mosaic& mosaic);
 
@@ -27,7 +29,8 @@ bool draw_mosaic(double share, std::span<const std::uint32_t> partners, std::uin
 void paste_into_mosaic(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape,
                        std::span<const std::uint8_t> image, std::span<std::uint8_t> chw);
 
-/// Adds the boxes of samples[corner] where they then are. Of which less than a tenth is visible are left out.
+/// Adds the boxes of samples[corner], moved to their places in the mosaic, to `all`. Boxes of which less than a tenth
+/// is visible are left out.
 void add_to_mosaic(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape,
                    std::span<const LabelledBox> boxes, std::vector<LabelledBox>& all);
 

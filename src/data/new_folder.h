@@ -1,4 +1,4 @@
-// A folder of files that appears under its name when it is complete.
+// A folder of files that gets its final name only when it is complete.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,8 @@
 
 namespace evener::data {
 
-/// Stands beside its later place under a temporary name, and goes away with its content unless it is given its name.
+/// Until finish() the folder has a temporary name beside its final place; without finish() it is removed with its
+/// content.
 class NewFolder {
  public:
   /// Throws Error if `target` exists and is not an empty folder, or nothing can be written beside it.
@@ -16,11 +17,11 @@ class NewFolder {
   NewFolder& operator=(const NewFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Creates a folder in it, and those above.
+  /// Creates a folder inside, with its parents.
   void create(const std::filesystem::path& relative) const;
-  /// Writes a file in it. Thread-safe.
+  /// Writes a file inside. Thread-safe.
   void write(const std::filesystem::path& relative, const std::string& content) const;
-  /// Gives it its name.
+  /// Renames the folder to its final name.
   void finish();
 
  private:

@@ -13,7 +13,7 @@ namespace evener::data {
 /// An array in row-major order and this machine's byte order, of bytes or of floats of 16, 32 or 64 bits.
 /// Throws Error naming the file and what is wrong with it.
 HostTensor read_npy(const std::string& path);
-/// The same of a file in memory; messages don't name it.
+/// The same for a file in memory; messages don't name it.
 HostTensor parse_npy(std::string_view file);
 
 }  // namespace evener::data

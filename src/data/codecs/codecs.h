@@ -14,7 +14,7 @@ struct StoredHeader {
   std::int64_t height = 0;    // as stored
   std::int64_t width = 0;
   int orientation = 1;
-  bool has_16_bits = false;  // per channel, of which the upper 8 are kept
+  bool has_16_bits = false;  // the file has 16 bits per channel, of which the upper 8 are kept
 };
 
 struct StoredPicture {
@@ -22,7 +22,7 @@ struct StoredPicture {
   int orientation = 1;
 };
 
-/// The size that a picture decoded quickly is wanted for.
+/// The size to which a picture that is decoded quickly will be scaled.
 struct FastTarget {
   std::int64_t height = 0;
   std::int64_t width = 0;
@@ -31,7 +31,7 @@ struct FastTarget {
 /// Throw Error with the reason.
 StoredHeader read_jpeg_header(std::string_view file);
 StoredPicture decode_jpeg(std::string_view file);
-/// At an eighth, a quarter or half of its size if that is still as large as the target, and less exactly.
+/// Decodes less exactly, and at an eighth, a quarter or half of the size where that is still as large as the target.
 StoredPicture decode_jpeg_fast(std::string_view file, FastTarget upright_target);
 StoredHeader read_png_header(std::string_view file);
 StoredPicture decode_png(std::string_view file);
@@ -47,8 +47,8 @@ StoredPicture decode_tiff(std::string_view file);
 /// Throws Error for a picture without pixels or beyond kMaxPixels.
 void check_picture_size(std::int64_t width, std::int64_t height);
 
-/// To be held while a picture is decoded. Giant pictures are decoded one after another, so that many threads don't need
-/// many times their memory; for others the lock is empty.
+/// A lock to be held while a picture is decoded. Giant pictures are decoded one after another, so that many threads
+/// don't need many times their memory; for other pictures the lock is empty.
 std::unique_lock<std::mutex> wait_for_turn(std::int64_t width, std::int64_t height);
 
 }  // namespace evener::data

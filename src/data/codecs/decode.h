@@ -13,7 +13,7 @@ namespace evener::data {
 /// Larger pictures are refused (2^28 pixels: 16384 x 16384).
 constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 
-/// What a file says of itself before its pixels are decoded.
+/// What the header of a file says.
 struct PictureHeader {
   std::int64_t channels = 0;  // of the picture that decode_picture gives: 1 grey, 3 colour
   std::int64_t height = 0;    // upright, after EXIF orientation
@@ -21,10 +21,10 @@ struct PictureHeader {
   bool has_16_bits = false;  // per channel, of which the upper 8 are kept
 };
 
-/// Why a file is none that decode_picture() knows, by its first bytes alone; "" = it is one.
+/// Why decode_picture() doesn't know the format of a file, by its first bytes alone; "" = it does.
 std::string unknown_format(std::string_view file);
 
-/// Reads the header alone; the same refusals as decode_picture as far as they can be known from it.
+/// Reads the header alone. Throws Error as decode_picture() as far as the header shows it.
 PictureHeader read_picture_header(std::string_view file);
 
 /// Decodes a whole file, held in memory, to 8 bit, upright by its EXIF orientation. What becomes of it is what Pillow's
@@ -35,8 +35,8 @@ PictureHeader read_picture_header(std::string_view file);
 /// instead), cut short, damaged, too large.
 Picture decode_picture(std::string_view file);
 
-/// As decode_picture for a picture that will be brought to height x width: JPEG files are scaled while they are decoded
-/// (to no less than that) and decoded less exactly. The pixels differ a little from other programs'.
+/// As decode_picture(), for a picture that will be scaled to height x width: JPEG files are scaled while they are
+/// decoded, to no less than that, and decoded less exactly, so that pixels differ a little from other programs'.
 Picture decode_picture_fast(std::string_view file, std::int64_t height, std::int64_t width);
 
 }  // namespace evener::data

@@ -8,7 +8,7 @@
 
 namespace evener::data {
 
-/// No side of a picture in a JPEG file has more pixels.
+/// The longest side of a picture in a JPEG file, in pixels.
 constexpr std::int64_t kMostJpegExtent = 65'500;
 
 /// The bytes of a JPEG file of that quality, from 1 to 100. Throws Error with the reason, such as a side that is too

@@ -10,7 +10,7 @@ namespace evener::data {
 
 /// Eight bits per channel, rows from top to bottom: (height, width, channels).
 struct Picture {
-  /// Beyond the pixels there is room that loops may read and write, to work on eight bytes at a time.
+  /// Bytes of room beyond the pixels that loops may read and write, so that they can work on eight bytes at a time.
   static constexpr std::size_t kSlackBytes = 8;
 
   std::int64_t channels = 0;  // 1 grey, 3 RGB

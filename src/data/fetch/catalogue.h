@@ -11,16 +11,16 @@
 namespace evener::data {
 
 struct ArchiveMember {
-  std::string name;  // without the archive's folder
+  std::string name;  // its path in the archive without the top folder
   std::uint64_t bytes = 0;
 };
 
 struct CatalogueFile {
-  std::string name;               // where it lies afterwards, in the folder of the data set
+  std::string name;               // its name in the folder of the data set
   std::vector<std::string> urls;  // tried in this order
   std::optional<std::uint64_t> bytes;
   Checksum checksum;
-  std::vector<ArchiveMember> members;  // of a .tar.gz: taken out of it, and the archive is removed
+  std::vector<ArchiveMember> members;  // files to extract from a .tar.gz, which is then removed; empty: no archive
 };
 
 struct CatalogueEntry {
@@ -34,11 +34,11 @@ const std::vector<CatalogueEntry>& fetch_catalogue();
 /// Throws UsageError that names the nearest one.
 const CatalogueEntry& catalogue_entry(const std::string& name);
 
-/// What can be said of an entry whose checksums fit: "its checksums are right", or of which file only the beginning of
-/// one is known.
+/// For an entry whose files were checked: "its checksums are right", or for which file only the beginning of the
+/// checksum is known.
 std::string checksums_text(const CatalogueEntry& entry);
 
-/// What it takes on the disk once it is there; unknown sizes left out.
+/// Bytes on the disk once the entry is downloaded, without files of unknown size.
 std::uint64_t final_bytes(const CatalogueEntry& entry);
 
 }  // namespace evener::data

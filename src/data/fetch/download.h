@@ -1,5 +1,6 @@
-// Downloading one file so that what lies under its name is whole and right: written to NAME.part, gone on with after a
-// break, renamed when its length and checksum fit. How a request is made stands behind web.h, in the module "fetch".
+// Downloads one file so that a file under the final name is always whole and right: it is written to NAME.part, resumed
+// after an interruption, and renamed when its length and checksum fit. The requests are made by the module "fetch",
+// behind web.h.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class DownloadFailed : public Error {
 
 struct Checksum {
   ChecksumKind kind = ChecksumKind::kSha256;
-  /// Lower-case hexadecimal; fewer digits than the kind has: the beginning, as in torchvision's names of files.
+  /// Lower-case hexadecimal. Fewer digits than the kind has are the beginning of the checksum, as in torchvision's file
+  /// names.
   std::string hex;
 };
 
@@ -31,7 +33,7 @@ struct Download {
   std::filesystem::path path;     // where it goes; its folder need not exist
   std::optional<std::uint64_t> bytes;
   std::optional<Checksum> checksum;
-  /// A file of unknown length may have so many.
+  /// The most bytes of a file of unknown length.
   std::uint64_t limit_bytes = std::uint64_t{1} << 30;
   int stalled_after_s = 30;
 };
@@ -43,14 +45,15 @@ struct FetchProgress {
   std::optional<std::uint64_t> total_bytes;
 };
 
-/// Who wants to know how it goes.
+/// Callbacks for the progress of a download.
 struct FetchListener {
   std::function<void(const FetchProgress&)> progress = [](const FetchProgress&) {};
   std::function<void(const std::string&)> note = [](const std::string&) {};
 };
 
-/// The file with a right checksum lies at `download.path` afterwards; false: it did before. Throws Error with every
-/// address's reason and what to do, Interrupted after stop_requested(); what came so far stays in NAME.part then.
+/// Makes sure that the file, with the right checksum, lies at `download.path`. Returns false where it was there
+/// already. Throws Error with the reason for every address and what to do, and Interrupted after stop_requested(); what
+/// was downloaded stays in NAME.part.
 bool fetch_file(const Download& download, const FetchListener& listener = {});
 
 /// Checksum of a file in hexadecimal. Throws Interrupted after stop_requested().

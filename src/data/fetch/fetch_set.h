@@ -1,4 +1,4 @@
-// Downloads everything of one entry of the catalogue into a folder, and unpacks archives.
+// Downloads all files of an entry of the catalogue into a folder, and unpacks archives.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace evener::data {
 
-/// `mirror`: "" = the catalogue's addresses; else its files are taken from MIRROR/NAME/FILE and from nowhere else.
-/// False: everything was there, with right checksums. Throws Error, Interrupted.
+/// Downloads the entry. `mirror`: "" = from the catalogue's addresses; otherwise only from MIRROR/NAME/FILE. Returns
+/// false where everything was there already, with right checksums. Throws Error, Interrupted.
 bool fetch_set(const CatalogueEntry& entry, const std::filesystem::path& folder, const std::string& mirror = "",
                const FetchListener& listener = {});
 
-/// Takes the members out of a .tar.gz into `folder` and writes their checksums to "SHA256SUMS" beside them. All of them
-/// have to be in it, with their sizes; whatever else it has is passed over.
+/// Extracts `members` from a .tar.gz into `folder` and writes their checksums to "SHA256SUMS" beside them. Throws Error
+/// where a member is missing or has another size; other files in the archive are ignored.
 void unpack_members(const std::filesystem::path& archive, const std::vector<ArchiveMember>& members,
                     const std::filesystem::path& folder, const FetchListener& listener = {});
 

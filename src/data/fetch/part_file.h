@@ -1,5 +1,5 @@
-// The unfinished download NAME.part: taken by one process at a time, gone on with later, renamed when it is whole.
-// Beside it NAME.part.from keeps which version of the file the server gave, so that pieces of two versions never mix.
+// The unfinished download NAME.part: locked by one process at a time, resumed later, renamed when it is whole.
+// NAME.part.from beside it keeps which version of the file the server gave, so that pieces of two versions never mix.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ class PartFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
-  /// {"", ""} if that isn't known.
+  /// Where the bytes so far came from; {"", ""} if that isn't known.
   Origin origin() const;
   void set_origin(const Origin& origin);
   void append(std::string_view bytes);
-  /// Empties it.
+  /// Empties the file, to download it from the start.
   void restart();
-  /// Removes it; afterwards only the destructor may be called.
+  /// Removes the file; afterwards only the destructor may be called.
   void discard();
-  /// Writes it to the disk and gives it its final name.
+  /// Syncs the file to the disk and renames it to its final name.
   void finish();
 
-  /// An empty part is of no use to anyone and is removed; others stay.
+  /// Removes the file if it is empty; otherwise it stays, to be resumed.
   ~PartFile();
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;

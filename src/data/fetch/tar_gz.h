@@ -1,5 +1,5 @@
-// Reads a gzipped tar archive from its beginning to its end. Writes nothing and follows no links: who calls takes the
-// regular files it wants. The archive is not trusted: names that lead elsewhere, wrong headers and sizes are errors.
+// Reads a gzipped tar archive as a stream of regular files; writes nothing and follows no links. The archive is not
+// trusted: names that lead out of it, wrong headers and sizes are errors.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ struct TarLimits {
 
 class TarGzReader {
  public:
-  /// Fills the buffer as far as the archive goes and returns how many bytes it wrote; 0 = its end.
+  /// Gives the bytes of the archive: fills the buffer as far as possible and returns how many bytes it wrote; 0 = the
+  /// end.
   using Source = std::function<std::size_t(char* buffer, std::size_t count)>;
 
   explicit TarGzReader(Source source, const TarLimits& limits = {});
@@ -30,7 +31,8 @@ class TarGzReader {
     std::uint64_t bytes = 0;
   };
 
-  /// Goes to the next regular file, past what is left of this one; false at the end. Throws Error with the reason.
+  /// Goes to the next regular file, skipping the rest of the present one. Returns false at the end. Throws Error with
+  /// the reason.
   bool next(Entry& entry);
   /// The next piece of the present file; "" after its last byte. Valid until the next call.
   std::string_view read();

@@ -20,8 +20,8 @@ enum class OutputType { kAuto, kProbabilities, kLogits };
 struct InferenceRequest {
   ModelRequest model;
   NormalizationRule normalization = {};             // kData is refused: there is no training
-  std::string usual_normalization = {};             // for a file that says none; empty = imagenet, or for .tflite its
-                                                    // own quantisation
+  std::string usual_normalization = {};             // for a file that says none; empty = imagenet, or 0.5/0.5
+                                                    // for .tflite and grey images
   std::optional<engine::ChannelPlace> layout = {};  // where the channels stand in a file's input; absent = as its shape
                                                     // tells
   bool reverse_channels = false;                    // the file's network takes blue, green, red

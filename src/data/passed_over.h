@@ -1,5 +1,5 @@
-// What lies among people's images and is none of them: the folders of file servers, systems and programs, and those
-// that sorting made for what has no class.
+// Recognises folders among people's images that are not part of the data: those of file servers, operating systems and
+// programs, and those that --sort of `evener infer` and `evener faces` made for photos without a class.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@ namespace evener::data {
 /// "System Volume Information", ".thumbnails", ...).
 bool is_system_folder(const std::filesystem::path& path);
 
-/// True for what no walk through somebody's folders looks at: system folders, and names that begin with a dot. A folder
-/// that was named itself is walked through whatever its name is.
+/// True for what a walk through folders skips: system folders, and names that begin with a dot. A folder that the user
+/// named is walked through whatever its name.
 bool is_passed_over(const std::filesystem::path& path);
 
-/// A folder with such a file is no class of data, whatever its name is.
+/// A folder that holds a file of this name is no class of the data, whatever the folder's name.
 constexpr const char* kNoClassMark = ".evener-no-class";
 
-/// Decides what a walk passes over, and remembers it to be told.
+/// Decides what a walk through folders skips, and remembers it for notes to the user.
 class PassedOver {
  public:
   PassedOver() = default;
-  /// Folders whose names stand in one of the patterns are read.
+  /// Folders whose names occur in one of the user's patterns are not skipped.
   explicit PassedOver(const std::vector<std::string>& patterns);
 
-  /// As the function of that name.
+  /// As the function of the same name, but for the folders in patterns.
   bool is_passed_over(const std::filesystem::path& path);
-  /// Whether a folder of classes has that mark.
+  /// Whether a folder among class folders has kNoClassMark.
   bool is_no_class(const std::filesystem::path& folder);
 
-  /// How many image files were passed over, and where; empty where there are none.
+  /// Sentences on how many image files were skipped, and where; empty where none were.
   std::vector<std::string> notes() const;
 
  private:
@@ -42,7 +42,7 @@ class PassedOver {
   std::set<std::filesystem::path> system_folders_, no_classes_;
 };
 
-/// The notes for all that lies below a folder.
+/// The notes for everything below `folder`.
 std::vector<std::string> passed_over_below(const std::filesystem::path& folder);
 
 }  // namespace evener::data

@@ -1,4 +1,4 @@
-// Finding image files without looking into them.
+// Lists image files without reading them.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct PictureListing {
   PassedOver passed_over;
 };
 
-/// True if a location that is no file's or folder's name is a pattern.
+/// True if a location, which is not the name of a file or folder, is a pattern.
 bool has_wildcard(const std::string& location);
 
 /// Lists the image files that `locations` name, location by location, sorted by path within each. A location is
@@ -24,9 +24,9 @@ bool has_wildcard(const std::string& location);
 ///   a folder: all files below it that have an image's extension, but nothing that is_passed_over()
 ///     (data/passed_over.h);
 ///   a pattern with *, ?, [...] or ** (base/glob.h): those of such files whose path fits it.
-/// Links are followed. What has two names, by links or because it was given twice, is told once: by its first location,
-/// and there by the name that is no link, if there is one. So links that form a loop do no harm. Throws Error for a
-/// file or folder that does not exist and for a pattern that no file fits; Interrupted after a stop request.
+/// Links are followed. A file with two names, by links or because it was given twice, is listed once: by its first
+/// location, and there by the name that is no link, if there is one. So links that form a loop do no harm. Throws Error
+/// for a file or folder that does not exist and for a pattern that no file fits; Interrupted after a stop request.
 PictureListing list_pictures(const std::vector<std::string>& locations);
 
 }  // namespace evener::data

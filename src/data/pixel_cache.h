@@ -10,14 +10,15 @@
 
 namespace evener::data {
 
-/// Room for the first samples of a dataset, as many as the limit allows. Thread-safe; memory is taken as it is filled.
+/// A cache for the pixels of the first samples of a dataset, as many as the limit allows. Thread-safe; takes memory
+/// only as it is filled.
 class PixelCache {
  public:
   PixelCache(std::size_t samples, std::size_t bytes_per_sample, std::size_t limit_bytes);
 
-  /// Where a sample lies; null if it is not there.
+  /// The pixels of a sample; null if it is not in the cache.
   const std::uint8_t* find(std::size_t sample) const;
-  /// Copies a sample into `out`; false if it is not there.
+  /// Copies a sample into `out`; false if it is not in the cache.
   bool load(std::size_t sample, std::span<std::uint8_t> out) const;
   /// Keeps a sample, if there is room for it and nobody has stored it yet.
   void store(std::size_t sample, std::span<const std::uint8_t> pixels);

@@ -1,4 +1,4 @@
-// From a picture of any size to what a network takes: its shape, as the network was trained to see pictures.
+// Preprocessing: brings a picture of any size to the input shape of a network, as in the network's training.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,33 @@
 
 namespace evener::data {
 
-/// What becomes of a picture whose sides have another proportion than the network's input.
+/// How a picture of another aspect ratio is fitted to the network's input.
 enum class CropMode : std::uint8_t {
-  kStretch,    // both sides are scaled as they need to be
+  kStretch,    // both sides are scaled, each by its own factor
   kLetterbox,  // the whole picture, with black beside it
-  kCentre,     // the middle of it
+  kCentre,     // the middle of the picture (centre crop)
 };
 /// "stretch", "letterbox", "centre".
 const char* crop_mode_name(CropMode mode);
-/// Names of modes by other spellings: those of earlier versions, "squash" and "border", and "center".
+/// Maps other spellings to the names of modes: "squash" and "border" of earlier versions, and "center".
 const std::map<std::string, std::string>& crop_spellings();
-/// By any of these names. Absent for another.
+/// The mode of any of these names and spellings; absent for others.
 std::optional<CropMode> find_crop_mode(const std::string& name);
-/// The same; throws UsageError for another name, with the nearest.
+/// The same, but throws UsageError with the nearest name for others.
 CropMode parse_crop_mode(const std::string& name);
 
 struct Preprocessing {
-  ImageShape shape;  // that comes out
+  ImageShape shape;  // of the result
   CropMode crop = CropMode::kStretch;
   /// With kCentre: the part of the shorter side that is seen. 0.875 with 224 pixels is torchvision's and timm's usual
   /// way: scaled to 256 pixels, of which the middle 224 are taken.
   double crop_fraction = 1;
   ResizeFilter filter = ResizeFilter::kBilinear;
-  /// Pictures of exactly `shape` are shown as they are, whatever `crop` would leave of them: they were made for it.
+  /// Pictures of exactly `shape` are taken whole, even where `crop` would cut them: they were made for this input.
   bool keeps_fitting = false;
 };
-/// What is seen of pictures, for people: "whole images, stretched to 32x32", "the middle 87.5 % of each image, resized
-/// to 224x224".
+/// A sentence on what the network sees of pictures: "whole images, stretched to 32x32", "the middle 87.5 % of each
+/// image, resized to 224x224".
 std::string seen_text(const Preprocessing& steps);
 
 /// Where a picture's pixels come to lie: x of the picture at x * scale_x + left, y at y * scale_y + top.
@@ -47,7 +47,7 @@ struct PictureFrame {
   double scale_x = 1, scale_y = 1;
   double left = 0, top = 0;
 };
-/// What preprocess() does to the places of things on a picture of that size.
+/// Where preprocess() puts the pixels of a picture of that size.
 PictureFrame frame_of(std::int64_t width, std::int64_t height, const Preprocessing& steps);
 
 /// Writes the picture as (C, H, W) of `steps.shape` into `chw`, which has room for exactly that. Sizes are rounded as

@@ -8,8 +8,8 @@
 
 namespace evener::data {
 
-/// What an output pixel is made of. Nearest takes one pixel; the others weigh pixels by a function that grows with the
-/// shrink factor: a triangle, the cubic with a = -0.5, a sinc windowed by a sinc of three lobes.
+/// The filter that weighs the input pixels of an output pixel. Nearest takes one pixel; the others a triangle, the
+/// cubic with a = -0.5, or a sinc windowed by a sinc of three lobes, widened by the shrink factor.
 enum class ResizeFilter : std::uint8_t { kNearest, kBilinear, kBicubic, kLanczos };
 /// "nearest", "bilinear", "bicubic", "lanczos".
 const char* resize_filter_name(ResizeFilter filter);
@@ -20,12 +20,13 @@ ResizeFilter parse_resize_filter(const std::string& name);
 /// bit-equal to Pillow 13 (older ones always begin with the rows, which differs by 1 at most). A picture of that size
 /// comes back as it is. Throws Error for an extent below 1.
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter = ResizeFilter::kBilinear);
-/// With certain inner loops; the result is the same with all of them.
+/// The same with the given inner loops, for tests and measurements; the result doesn't depend on them.
 struct ResizeKernels;
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter,
                const ResizeKernels& kernels);
 
-/// A part of what resize() gives; only that is computed. Throws Error for an area that is empty or not within it.
+/// Computes only the area `part` of the result of resize(). Throws Error for an area that is empty or not within the
+/// result.
 Picture resize_part(Picture picture, std::int64_t height, std::int64_t width, const PictureArea& part,
                     ResizeFilter filter);
 

@@ -10,7 +10,7 @@ namespace evener::data {
 constexpr int kWeightBits = 22;  // 8 bits of value, 2 bits of headroom, 22 bits of weight: 32
 constexpr std::int32_t kHalfWeight = std::int32_t{1} << (kWeightBits - 1);
 
-/// Which inputs an output is made of. The weights are in units of 2^-22 and sum to about 1; those of a span are
+/// The inputs of an output value and their weights, in units of 2^-22, which sum to about 1. The weights of a span are
 /// followed by zeros up to a multiple of kWeightStep.
 struct WeightSpan {
   std::int32_t first = 0;

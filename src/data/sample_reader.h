@@ -1,4 +1,4 @@
-// Reads samples into the memory of a batch, and changes them on the way. Inside data/ only.
+// Reads samples into the memory of a batch, and augments them on the way. Inside data/ only.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace evener::data {
 
-/// A batch in memory of its own.
+/// A batch that owns its memory.
 struct BatchMemory {
   /// ImageChanges of its images.
   struct Changes {
@@ -36,7 +36,7 @@ class SampleReader {
 
   /// Makes room for all that read() writes for the samples of `batch`.
   void make_room(BatchMemory& batch) const;
-  /// Reads the sample at `place`, changed as in that epoch. Threads may read different places at once.
+  /// Reads the sample at `place` of the batch, augmented as in `epoch`. Threads may read different places at once.
   void read(std::size_t place, std::uint64_t epoch, BatchMemory& batch) const;
 
  private:

@@ -12,7 +12,7 @@ struct Skipped {
   std::string reason;
 };
 
-/// The first few of them for a message, each on a line of its own that begins with a line break; "" for none.
+/// The first few of `skipped` for a message, each after a line break; "" for none.
 std::string first_skipped(const std::vector<Skipped>& skipped);
 
 }  // namespace evener::data

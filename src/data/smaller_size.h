@@ -1,4 +1,4 @@
-// What to recommend where images are larger than they need to be.
+// Recommends a size for images that are larger than they need to be.
 #pragma once
 
 #include <string>

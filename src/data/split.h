@@ -13,9 +13,9 @@ namespace evener::data {
 /// Which samples are for what. Indices ascend within a part.
 struct Split {
   std::vector<std::uint32_t> train, val, test;
-  // In none of these, where they are those of an earlier training (data/open/split_manifest.h):
-  std::vector<std::uint32_t> added = {};    // came after it
-  std::vector<std::uint32_t> changed = {};  // have other content than they had then
+  // Samples in none of these parts, where the parts are those of an earlier training (data/open/split_manifest.h):
+  std::vector<std::uint32_t> added = {};    // images that were added after that training
+  std::vector<std::uint32_t> changed = {};  // images whose content has changed since
 };
 
 /// Stratified, seeded split: each class is divided by `percent` (train, val[, test]; sum <= 100), to the nearest whole

@@ -1,4 +1,4 @@
-// What a network is to find on images: a class for each, a mixture of two classes, or boxes with their classes.
+// The targets (ground truth) of images: a class for each, a mixture of two classes, or boxes with their classes.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ namespace evener::data {
 /// The kinds of targets that data can have. All samples of a dataset have the same kind.
 enum class TargetKind : std::uint8_t { kClasses, kBoxes };
 
-/// An object on an image. The corners are in pixels of the image as it is served, from its upper left corner: an image
-/// of width W reaches from x = 0 to x = W.
+/// The box of an object on an image. The corners are in pixels of the image as the dataset serves it, from its upper
+/// left corner: an image of width W reaches from x = 0 to x = W.
 struct LabelledBox {
   float x1 = 0, y1 = 0;  // the upper left corner
   float x2 = 0, y2 = 0;  // the lower right corner
   std::int32_t label = 0;
   bool is_difficult = false;  // evaluations may leave it out (PASCAL VOC's flag)
   bool is_truncated = false;  // more of the object lies beyond the edge of the image (PASCAL VOC's flag)
-  bool is_crowd = false;      // around several objects that nobody told apart (COCO's iscrowd)
+  bool is_crowd = false;      // the box holds several objects that were not labelled one by one (COCO's iscrowd)
 
   bool operator==(const LabelledBox&) const = default;
 };
@@ -64,12 +64,13 @@ Targets part_of(const Targets& targets, std::size_t begin, std::size_t end);
 /// The targets of a batch in memory of its own, for whoever assembles batches.
 class TargetStore {
  public:
-  /// Makes room for so many samples with targets of one kind, forgetting what was stored. `is_mixed`: classes get a
-  /// second class and a weight each.
+  /// Makes room for the targets of `count` samples of one kind, and drops those stored before. `is_mixed`: each sample
+  /// gets a second class and a weight.
   void reset(TargetKind kind, bool is_mixed, std::size_t count);
-  /// Stores the targets of the sample at `place`. Throws Error when they are of another kind than was said.
+  /// Stores the targets of the sample at `place`. Throws Error when they are of another kind than reset() was called
+  /// with.
   void set(std::size_t place, SampleTargets targets);
-  /// Says which class is mixed into the sample at `place`, and the weight of the sample's own.
+  /// Sets the second class of the mixed sample at `place`, and the weight of its own class.
   void mix(std::size_t place, std::int32_t second_label, float weight);
 
   /// Valid until the next reset().

@@ -1,4 +1,4 @@
-// Images with their boxes in the formats that other software reads.
+// Writes images with their boxes in formats that other software reads.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A dataset as an image folder, for other software and for looking at.
+// Writes a dataset as an image folder, for other software and for looking at.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Where what can be made or fetched again is kept between runs.
+// The folders for caches, whose content can be made or downloaded again.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,11 @@
 
 namespace evener::job {
 
-/// evener/NAME in $XDG_CACHE_HOME, or in ~/.cache; it need not exist. Empty where neither variable names a folder.
+/// The folder evener/NAME in $XDG_CACHE_HOME, or else in $HOME/.cache; it need not exist. Empty where neither variable
+/// names a folder.
 std::filesystem::path cache_folder(const std::string& name);
 
-/// Where compiled networks are kept between runs.
+/// The folder in which compiled networks are kept between runs.
 std::filesystem::path compile_cache();
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// Images that are in two parts of the data, as a sentence and as a table.
+// Tells images that are in two parts of the data, as a sentence and as a table.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,14 @@
 
 namespace evener::job {
 
-/// In a run's folder.
+/// The file of write_copies() in a run's folder.
 inline constexpr const char* kCopiesFile = "copies.csv";
 
-/// "1 in every pixel, 2 nearly; such as 'val/a.jpg' of 'train/b.jpg', mirrored"; what was not looked for is said, too.
+/// "1 in every pixel, 2 nearly; such as 'val/a.jpg' of 'train/b.jpg', mirrored"; it also says where only exact copies
+/// were looked for.
 std::string copies_text(const task::CopySearch& search);
-/// Each pair: "image,part,copy_of,copy_of_part,relation,distance". Throws Error where it can't be written.
+/// Writes a line for each pair: "image,part,copy_of,copy_of_part,relation,distance". Throws Error where it can't be
+/// written.
 void write_copies(const std::filesystem::path& path, const task::CopySearch& search);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// What a job tells of something that it looked at.
+// The result of a command that describes something.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 namespace evener::job {
 
-/// The same twice: for people, and for programs.
+/// A description as text for people, and as JSON for programs.
 struct Description {
   std::string text;
   nlohmann::ordered_json json;

@@ -1,4 +1,4 @@
-// From what a user names as data to a dataset that is divided and ready to be read.
+// Opens the data that a user names: as a dataset that is divided into parts and ready to be read.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@ struct OpenedData {
   std::string kind;  // "image folder", "IDX files", "synthetic", for people
   std::shared_ptr<const Dataset> dataset;
   bool came_divided = false;  // the data has parts of its own
-  Split split;                // parts may be empty, also train: a folder with test/ alone is fine for inference
-  std::optional<ChannelStatistics> statistics;  // of split.train, where the data has them stored
+  Split split;                // any part may be empty, train, too: a folder with test/ alone is fine for inference
+  std::optional<ChannelStatistics> statistics;  // of split.train, where the data comes with them
   std::vector<Skipped> skipped;
-  std::vector<std::string> notes;  // what a user should know: classes with one image, images outside of classes
+  std::vector<std::string> notes;  // warnings for the user: classes with one image, images outside of classes
 };
 
-/// Finds out what `location` is, reads and decodes it in parallel (phases "read" and "decode"). Decoded images stay in
-/// memory as far as they fit; the others are decoded again whenever they are read. Throws Error when nothing usable is
-/// there, one class only, and so on, saying what was found and what is expected; UsageError for impossible options;
-/// Interrupted after a stop request.
+/// Finds out the format of the data at `location`, and reads and decodes it in parallel (phases "read" and "decode").
+/// As many decoded images as fit stay in memory; the others are decoded again whenever they are read. Throws Error when
+/// nothing usable is there, one class only, and so on, saying what was found and what is expected; UsageError for
+/// impossible options; Interrupted after a stop request.
 ///
 /// Image folder: one folder per class (sorted by name), images anywhere below it, of the formats of
 /// data/codecs/decode.h by content. Folders train/ (training/), val/ (valid/, validation/, dev/) and test/ (testing/),

@@ -1,4 +1,4 @@
-// Annotations of images in formats that aren't read.
+// Recognises annotations of images in formats that evener doesn't read.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace evener::data {
 
-/// A sentence that names such a file in a folder, or in one of the folders in it, and what to do; "" if there is none.
-/// A few files are looked at, and their beginnings alone.
+/// A sentence that names a file with such annotations in `folder` or in a folder directly below, and what to do; "" if
+/// there is none. Reads only the beginnings of a few files.
 std::string other_annotations(const std::filesystem::path& folder);
 
 }  // namespace evener::data

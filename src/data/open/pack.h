@@ -14,14 +14,14 @@
 
 namespace evener::data {
 
-/// Bytes that the packed file of so many images takes, nearly.
+/// The approximate size in bytes of a packed file.
 std::uint64_t packed_bytes(std::size_t images, const ImageShape& shape);
 
-/// Throws Error if a packed file of that size can't be written, for rights or for space.
+/// Throws Error if such a packed file can't be written: no permission, or not enough disk space.
 void require_room_for_pack(std::size_t images, const ImageShape& shape, const std::filesystem::path& file);
 
-/// Writes what open_data gave; the file is whole or absent. `source` is remembered for people. Throws Error,
-/// Interrupted.
+/// Writes opened data into `file`, which is afterwards whole or absent. `source`: stored in it for people. Throws
+/// Error, Interrupted.
 void write_packed(const OpenedData& data, const std::string& source, const std::filesystem::path& file, int threads);
 
 }  // namespace evener::data

@@ -1,4 +1,4 @@
-// What pictures there are: their sizes, their colours, and which of them are unusable.
+// A survey of pictures: their sizes, their colours, and which of them are unusable.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct PictureSize {
 };
 
 struct PictureSurvey {
-  std::size_t grey = 0, colour = 0;  // pictures that can be decoded; the sizes are theirs
-  /// By the number of pixels. All three have 0 pictures where none can be decoded.
+  std::size_t grey = 0, colour = 0;  // pictures that can be decoded; only their sizes count
+  /// Smallest and largest by the number of pixels. All three have 0 pictures where none can be decoded.
   PictureSize smallest, largest, commonest;
   std::vector<Skipped> unreadable;  // in the order of the files
   std::vector<std::string> notes;   // of images of 16 bits that use few of their values
@@ -28,11 +28,11 @@ struct PictureSurvey {
   std::size_t readable() const { return grey + colour; }
 };
 
-/// Decodes every picture once, on `threads` threads, and keeps none: only then it is known that it can be decoded.
-/// Throws Interrupted after a stop request.
+/// Decodes every picture once, on `threads` threads, as only this shows whether it can be decoded; keeps none in
+/// memory. Throws Interrupted after a stop request.
 PictureSurvey survey_pictures(const Pictures& pictures, int threads, const Progress& progress = {});
 
-/// The notes of a few pictures spread over all. Of those that aren't of 16 bits only the headers are looked at.
+/// PictureSurvey::notes by a few pictures spread over all. Only the headers are read of those that don't have 16 bits.
 std::vector<std::string> deep_notes(const Pictures& pictures);
 
 }  // namespace evener::data

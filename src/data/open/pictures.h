@@ -27,8 +27,8 @@ class Pictures {
   /// list such a file with it and go on.
   Picture read(std::size_t index) const;
 
-  /// Throws Error, with the reason of the first, where none of the files can be decoded; of many only the first are
-  /// looked at. Usually that is one.
+  /// Throws Error, with the reason of the first file, where none of the files can be decoded. Stops at the first file
+  /// that can, which is usually the very first, and looks at no more than some.
   void require_readable() const;
 
   /// Folders that could not be listed.

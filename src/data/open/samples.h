@@ -1,4 +1,4 @@
-// What is run through a network that is trained: numbered samples of one shape, read one by one from anywhere.
+// The input of a trained network: numbered samples of one shape, read one by one, in any order and from any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace evener::data {
 
-/// Samples are bytes, or floats, whichever is_bytes() says; the other of the two reads throws.
+/// Samples are bytes or floats, as is_bytes() says; the read() of the other type throws.
 class Samples {
  public:
   virtual ~Samples() = default;
   virtual std::size_t size() const = 0;
-  /// Of one sample: (C, H, W) of an image.
+  /// The shape of one sample: (C, H, W) for images.
   virtual const std::vector<std::int64_t>& shape() const = 0;
   virtual bool is_bytes() const = 0;
   /// The file it comes from, or "#17".
@@ -36,11 +36,11 @@ class Samples {
   virtual void read(std::size_t index, std::span<float> values) const;
 };
 
-/// Files, each brought to the shape of `steps`.
+/// Image files, each preprocessed by `steps`.
 std::unique_ptr<Samples> picture_samples(Pictures pictures, const Preprocessing& steps);
 
-/// Some samples of a dataset, in that order. `classes`: for each class of the dataset the network's number of it; empty
-/// = the same.
+/// The samples `indices` of a dataset, in that order. `classes`: the network's class for each class of the dataset;
+/// empty = they are the same.
 std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const Dataset> dataset, std::vector<std::uint32_t> indices,
                                          std::vector<std::int32_t> classes);
 
@@ -48,7 +48,7 @@ std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const Dataset> dataset,
 /// tensor, or with one called "images". Throws Error naming the file and what is wrong with it.
 std::unique_ptr<Samples> array_samples(const std::string& path);
 
-/// Those of images that are stored as (H, W, C) as the (C, H, W) that networks take.
+/// Samples that are stored as (H, W, C), transposed to the (C, H, W) that networks take.
 std::unique_ptr<Samples> channels_first(std::unique_ptr<Samples> samples);
 
 /// `count` images of random pixels, keyed by the seed: for measuring.

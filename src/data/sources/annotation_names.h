@@ -1,4 +1,4 @@
-// What the names in files of annotations mean: images in folders, and classes by number.
+// Resolves the names in annotation files: of images to files in folders, and of classes to numbers.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ class NamedImages {
  public:
   explicit NamedImages(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
 
-  /// Absent: in none of the folders. Names that lead out of them are not followed.
+  /// The file of that name; absent if it is in none of the folders. Names that lead out of the folders are not
+  /// followed.
   std::optional<std::filesystem::path> find(const std::string& name);
-  /// The one in which the last was found.
+  /// The folder in which the last image was found.
   const std::filesystem::path& folder() const { return folders_.front(); }
 
  private:
@@ -32,7 +33,7 @@ class ClassNames {
   std::int32_t number(const std::string& name) {
     return numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size())).first->second;
   }
-  /// Gives a listing the names, sorted, and its boxes their numbers in that order.
+  /// Writes the names, sorted, into `listing`, and renumbers its boxes in that order.
   void finish(AnnotatedListing& listing) const;
 
  private:

@@ -1,4 +1,4 @@
-// A file's bytes one after the other, whether it is gzipped or not.
+// Reads a file's bytes in sequence, whether it is gzipped or not.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class ByteReader {
   /// Appends to `values` until it has `count` bytes or the file ends; returns how many are valid. Takes memory in
   /// steps, since a count out of a file is not to be trusted.
   std::uint64_t read_values(std::uint64_t count, PageBytes& values);
-  /// No more than this can come in all.
+  /// An upper bound of the bytes in the whole file, unpacked.
   std::uint64_t possible_bytes() const;
 
  private:

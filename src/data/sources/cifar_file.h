@@ -21,7 +21,7 @@ struct CifarRecords {
   std::size_t label_bytes() const { return kind == CifarKind::kCifar10 ? 1 : 2; }
   std::size_t record_bytes() const { return label_bytes() + kCifarImageBytes; }
   std::size_t size() const { return bytes.size() / record_bytes(); }
-  /// Of CIFAR-100 the fine one.
+  /// The label of a record; for CIFAR-100 the fine one.
   std::uint8_t label(std::size_t record) const { return bytes[record * record_bytes() + label_bytes() - 1]; }
   const std::uint8_t* image(std::size_t record) const { return bytes.data() + record * record_bytes() + label_bytes(); }
 };
@@ -29,9 +29,9 @@ struct CifarRecords {
 /// 10 or 100.
 std::size_t class_count(CifarKind kind);
 
-/// Parses a whole file held in memory. Its length tells the kind; `preferred` decides for the few lengths that fit
-/// both. Throws Error with the reason alone: a length that is no whole number of records, a label out of range (with
-/// its record), damaged gzip data.
+/// Parses a whole file held in memory. Its length decides the kind, and `preferred` where the length fits both. Throws
+/// Error with the reason alone: a length that is no whole number of records, a label out of range (with its record),
+/// damaged gzip data.
 CifarRecords parse_cifar(std::string_view file, CifarKind preferred = CifarKind::kCifar10);
 
 }  // namespace evener::data

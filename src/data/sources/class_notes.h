@@ -8,11 +8,13 @@
 
 namespace evener::data {
 
-/// "the class 'a' ONE", for few classes each by itself, for many all in one sentence: "40 classes MANY: 'a', 'b', ...".
+/// Adds notes on classes: for few classes a note each, "the class 'a' ONE"; for many one sentence, "40 classes MANY:
+/// 'a', 'b', ...".
 void note_classes(const std::vector<std::string>& names, const std::string& one, const std::string& many,
                   Source& source);
 
-/// Notes the classes of `source.dataset` that no sample has. Their numbers stay, as other programs count them too.
+/// Notes the classes of `source.dataset` without samples. They keep their numbers, so that numbers agree with other
+/// programs'.
 void note_empty_classes(Source& source);
 
 }  // namespace evener::data

@@ -13,16 +13,16 @@ constexpr std::uint64_t kMaxCocoBytes = std::uint64_t{4} << 30;
 /// How many lists such a file has: "images", "annotations" and "categories".
 constexpr std::size_t kCocoLists = 3;
 
-/// What the object of a file begins with, by the first of its bytes.
+/// What the first bytes of a file show of its JSON object.
 struct CocoGlance {
-  std::size_t lists = 0;                       // how many of the three it begins; 0 for what is no JSON
-  bool has_images = false, has_boxes = false;  // elements of the lists as COCO has them
-  bool ends_early = false;                     // is damaged, or goes on beyond those bytes
-  bool is_damaged = false;                     // before their end
+  std::size_t lists = 0;                       // how many of the three lists begin in these bytes; 0 if it is no JSON
+  bool has_images = false, has_boxes = false;  // the lists have elements such as COCO's
+  bool ends_early = false;                     // the JSON is damaged, or goes on beyond these bytes
+  bool is_damaged = false;                     // the JSON is damaged within these bytes
 };
 CocoGlance glance_at_coco(std::string beginning);
 
-/// Numbers that join the lists are kept as text: 0 is one of them, and some programs write them as texts.
+/// An element of "images". Ids are kept as text, since some programs write them as texts.
 struct CocoImage {
   std::string id, file_name;
   std::int64_t width = 0, height = 0;  // 0 if it doesn't say
@@ -41,12 +41,12 @@ struct CocoFile {
   std::vector<CocoBox> boxes;
   std::vector<CocoCategory> categories;
   std::vector<std::string>
-      problems;  // a sentence for each kind of elements that were left out, for they lack something
+      problems;  // a sentence for each kind of elements that were left out because they lack something
 };
 
-/// Reads the text of a file without keeping what isn't asked for, such as masks: JSON with comments, and with the NaN
-/// and Infinity that Python writes; numbers may be texts. Throws Error with the reason alone: no JSON, cut short,
-/// without the lists "images", "annotations" and "categories".
+/// Parses a file's text, and skips what isn't needed, such as masks: JSON with comments, and with the NaN and Infinity
+/// that Python writes; numbers may be texts. Throws Error with the reason alone: no JSON, cut short, without the lists
+/// "images", "annotations" and "categories".
 CocoFile parse_coco(std::string file);
 
 }  // namespace evener::data

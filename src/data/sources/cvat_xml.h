@@ -11,7 +11,7 @@ namespace evener::data {
 /// A file of more bytes is refused.
 constexpr std::uint64_t kMaxCvatBytes = std::uint64_t{1} << 29;
 
-/// Corners in pixels counted from 0: of a box, around one that is turned, or around a polygon or a mask.
+/// A box with corners in pixels counted from 0; of a rotated box, a polygon or a mask, the bounding box.
 struct CvatBox {
   std::string label;
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
@@ -27,7 +27,7 @@ struct CvatImage {
 /// Reads the bytes of a file. Throws Error with the reason alone: no XML, no <annotations>, a video's tracks.
 std::vector<CvatImage> parse_cvat(std::string_view file);
 
-/// The names of the images that a file begins with, by the first of its bytes; none for what isn't CVAT's.
+/// The image names in the first bytes of a file; empty if it isn't CVAT's XML.
 std::vector<std::string> cvat_images_in(std::string_view beginning);
 
 }  // namespace evener::data

@@ -1,4 +1,4 @@
-// Which image files of a folder belong to which class and part, by their places and names alone.
+// Finds the class and the part of each image file of a folder, by paths alone.
 #pragma once
 
 #include <filesystem>
@@ -31,8 +31,8 @@ FolderListing list_classes(const std::filesystem::path& folder, const std::vecto
 /// val/ or test/ that train/ lacks, or folders of which nobody can tell whether they are parts or classes.
 FolderListing list_image_folder(const std::filesystem::path& folder);
 
-/// The folder that may hold the class folders where `folder` has one folder alone, which may have one alone, and so on;
-/// itself where it is none.
+/// Goes down from `folder` as long as there is only a single folder inside, and returns the innermost, which may hold
+/// the class folders; `folder` itself where it doesn't have a single folder.
 std::filesystem::path innermost_single(const std::filesystem::path& folder);
 
 /// The folders in `folder` whose names stand for a part (train, val, test) and that have image files anywhere below.

@@ -1,4 +1,4 @@
-// What the names of folders and files say of parts and classes.
+// Reads parts and classes from the names of folders and files.
 #pragma once
 
 #include <filesystem>
@@ -18,13 +18,13 @@ std::optional<Part> part_named(const std::string& name);
 /// divided data, as in "seg_pred" and "fold1".
 std::optional<Part> resembles_part(const std::string& name);
 
-/// Whether a name says nothing but that it is a part: "test1", "training images".
+/// Whether a name is just the name of a part with additions that say nothing: "test1", "training images".
 bool is_called_as_part(const std::string& name);
 
-/// Equal but for capitals.
+/// Whether two names are equal but for capitals.
 bool are_alike(const std::string& a, const std::string& b);
 
-/// The options that make classes of images which are called after them, with patterns relative to `folder`:
+/// Suggests options for images whose class is in their names, with patterns relative to `folder`:
 /// "--class cat='train/cat.*' --class dog='train/dog.*'" for "cat.0.jpg" and "dog.0.jpg". Empty where the names don't
 /// tell two classes or more with several images each.
 std::string class_options_of_names(const std::vector<std::filesystem::path>& images,

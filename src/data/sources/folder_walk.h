@@ -1,4 +1,4 @@
-// What lies in folders, and anywhere below them, as every source of files walks through them.
+// Lists folders and the files anywhere below them, in the same way for all sources of files.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,15 @@ struct FolderEntries {
   std::vector<std::filesystem::path> folders, images;  // sorted
 };
 
-/// The folders and image files directly in a folder, but for what is passed over. Throws Error if it can't be listed.
+/// The folders and image files directly in a folder, without those that `passed_over` skips. Throws Error if it can't
+/// be listed.
 FolderEntries list_folder(const std::filesystem::path& folder, PassedOver& passed_over);
 
 /// Files anywhere below a folder, sorted by path. Hidden names and system folders are passed over; links to folders are
 /// followed, each folder once. Throws Error if a folder can't be listed.
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
                                                const std::function<bool(const std::filesystem::path&)>& is_wanted);
-/// The same, with what was passed over.
+/// The same; `passed_over` remembers what was skipped.
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
                                                const std::function<bool(const std::filesystem::path&)>& is_wanted,
                                                PassedOver& passed_over);

@@ -1,4 +1,4 @@
-// Folders of classes that are taken together.
+// Joins several folders of classes into one listing.
 #pragma once
 
 #include <filesystem>

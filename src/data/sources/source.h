@@ -1,4 +1,4 @@
-// What each kind of data tells open_data: the samples, and how they come divided.
+// The readers of the kinds of data, for open_data: each gives the samples and the parts in which they come.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace evener::data {
 
-/// The part of the data a sample is from; kUndivided = to be split, kUnused = in no part.
+/// The part that a sample belongs to; kUndivided = still to be split, kUnused = in no part.
 enum class Part : std::uint8_t { kUndivided, kTrain, kVal, kTest, kUnused };
 
 struct Source {
@@ -23,8 +23,8 @@ struct Source {
   std::shared_ptr<const Dataset> dataset;
   std::vector<Part> parts;                      // one per sample
   bool has_files = false;                       // its images are decoded from files
-  bool is_divided = false;                      // the parts are final, whatever is among them
-  std::optional<ChannelStatistics> statistics;  // of the training part, where they are stored
+  bool is_divided = false;                      // the parts are final, even where some are empty
+  std::optional<ChannelStatistics> statistics;  // of the training part, where the data has them
   std::vector<Skipped> skipped;
   std::vector<std::string> notes;
 };
@@ -57,13 +57,13 @@ bool is_cifar_folder(const std::filesystem::path& folder);
 /// True for the name of a single CIFAR file (.bin, .bin.gz).
 bool is_cifar_file(const std::filesystem::path& path);
 
-/// By what begins as such a file; nothing is read whole.
+/// These look only at the beginnings of files.
 bool is_voc_folder(const std::filesystem::path& folder);
 bool is_coco_folder(const std::filesystem::path& folder);
 bool is_cvat_folder(const std::filesystem::path& folder);
 bool is_yolo_folder(const std::filesystem::path& folder);
 
-/// Width and height at most this.
+/// The largest width and height of a dataset's images.
 constexpr std::int64_t kMaxExtent = 65536;
 
 }  // namespace evener::data

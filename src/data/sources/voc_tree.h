@@ -1,4 +1,4 @@
-// Where the images, the XML and the image sets of PASCAL VOC data lie, by names alone.
+// Finds the images, the XML and the image sets of PASCAL VOC data, by names alone.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +12,11 @@
 
 namespace evener::data {
 
-/// Images with an XML file each. Both folders may be the same one.
+/// A folder of images and a folder with an XML file for each; they may be the same folder.
 struct VocTree {
   std::filesystem::path images, annotations;
   std::filesystem::path sets;    // ImageSets/Main, or empty
-  Part part = Part::kUndivided;  // that the name of its folder stands for
+  Part part = Part::kUndivided;  // by the name of the tree's folder
 };
 
 /// The trees in a folder: JPEGImages/ and Annotations/ (also under the names images, annotations, xml and such), or one
@@ -25,9 +25,10 @@ struct VocTree {
 std::vector<VocTree> find_voc_trees(const std::filesystem::path& folder, int depth = 3);
 
 /// Which part each image of train.txt, val.txt and test.txt belongs to, by its name without extension; images of
-/// trainval.txt alone are for training. One that several name stays in the first of test, validation and training,
-/// which is told, or refused with `strict`. Absent: there is no such file, so that all images count and are undivided.
-/// `known`: the names of the tree's annotations, which tell a number of a name from a number behind it.
+/// trainval.txt alone are for training. An image in several files belongs to the first of test, validation and
+/// training, with a note, or with `strict` an Error. Absent where there are no such files: then all images count,
+/// undivided. `known`: the names of the tree's annotations, by which a number that is part of a name is told from a
+/// flag behind it.
 using ImageSets = std::unordered_map<std::string, Part>;
 using AnnotationNames = std::unordered_set<std::string>;
 std::optional<ImageSets> read_image_sets(const std::filesystem::path& folder, const AnnotationNames& known, bool strict,

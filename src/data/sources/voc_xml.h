@@ -23,7 +23,8 @@ struct VocAnnotation {
   std::string filename;                // "" if it doesn't say
   std::int64_t width = 0, height = 0;  // 0 if it doesn't say
   std::vector<VocObject> objects;
-  std::vector<std::string> problems;  // a sentence for each object that was left out, for it lacks a name or a number
+  std::vector<std::string> problems;  // a sentence for each object that was left out because it lacks a name or a
+                                      // number
 };
 
 /// Reads the bytes of a file in any encoding that XML declares. Entities that the file defines itself are not expanded.

@@ -1,4 +1,4 @@
-// What the long lines of a whole set of YOLO's text files are: outlines, or boxes with key points.
+// Decides for a whole set of YOLO's text files whether long lines are outlines or boxes with key points.
 #pragma once
 
 #include <optional>
@@ -10,29 +10,29 @@
 
 namespace evener::data {
 
-/// How many key points each box has, and of how many numbers one is: `kpt_shape` of a set's YAML file.
+/// How many key points each box has, and how many numbers each key point has: `kpt_shape` of a set's YAML file.
 struct KeyPoints {
   std::size_t count = 0, numbers = 0;
 };
 
-/// Whether the points may belong to the box: it lies on the image and they within it or a little beyond, as far as they
-/// are seen; of points of three numbers the third is 0, 1 or 2.
+/// Whether `points` may be key points of `box`: the box lies on the image and the visible points lie in it or a little
+/// beyond; of points with three numbers the third (visibility) is 0, 1 or 2.
 bool may_be_key_points(const YoloCorners& box, std::span<const double> points, std::size_t numbers_each);
 
-/// Whether points, x and y by turns, go around an area on the image without crossing their way.
+/// Whether points, x and y alternating, form a polygon on the image without self-intersection.
 bool is_simple_outline(std::span<const double> points);
 
-/// Says of each line which box is meant.
+/// Gives the box of each line.
 class LongLines {
  public:
-  /// Where the set tells of key points, all long lines have to be such. Else they are where all have one number of
-  /// words and fit them, and not outlines.
+  /// `told`: key points by the YAML file; then all long lines are boxes with key points. Otherwise long lines count as
+  /// such where all have the same number of words, fit key points, and are not outlines.
   LongLines(const std::vector<YoloLabels>& files, const std::optional<KeyPoints>& told);
 
   YoloCorners box_of(const YoloLine& line) const { return line.is_long() && !are_points_ ? line.outline : line.box; }
   /// Why a line can't be used, "" if it can.
   std::string refusal(const YoloLine& line) const;
-  /// What was guessed, for people; "" if nothing was.
+  /// A note on what was guessed; "" if nothing was.
   const std::string& note() const { return note_; }
 
  private:

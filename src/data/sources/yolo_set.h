@@ -16,7 +16,8 @@ constexpr std::uint64_t kMaxYoloSetBytes = std::uint64_t{2} << 20;
 
 struct YoloSet {
   std::vector<std::string> names;
-  std::string path;                           // what the next are relative to; "" = the file's own folder
+  std::string path;                           // folder to which train, val and test are relative; "" = the file's own
+                                              // folder
   std::vector<std::string> train, val, test;  // folders of images, or files that list images
   std::optional<KeyPoints> key_points;
   std::vector<std::string> notes;
@@ -26,8 +27,8 @@ struct YoloSet {
 /// the line where there is one: no YAML, no names, numbers of names with gaps, a key with a value of another kind.
 YoloSet parse_yolo_set(std::string_view file);
 
-/// Whether a file's keys are those of such a set: names and train. One that is damaged is such a file if it has lines
-/// that begin with them, so that it can be told what is wrong.
+/// Whether a file is such a YAML file: it has the keys names and train. A damaged file counts if it has lines that
+/// begin with these, so that the error message can say what is wrong.
 bool is_yolo_set(std::string_view file);
 
 }  // namespace evener::data

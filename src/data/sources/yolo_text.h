@@ -16,13 +16,13 @@ struct YoloCorners {
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 };
 
-/// A line that begins with a class's number. Of seven words and more the line alone doesn't tell what they are: the
-/// points of an outline, or a box and its key points, of two numbers each or with a third that tells what is seen.
+/// A line that begins with a class's number. A line of seven words or more is ambiguous: the points of an outline, or a
+/// box and its key points, of two numbers each or three with the visibility.
 struct YoloLine {
   int number = 0;  // in its file
   std::int32_t class_index = 0;
   std::size_t words = 0;
-  YoloCorners box;      // by the first four numbers: centre, width, height
+  YoloCorners box;      // from the first four numbers: centre, width, height
   YoloCorners outline;  // around all points, where their count is even
   bool may_be_outline = false, may_have_points_of_2 = false, may_have_points_of_3 = false;
 

@@ -1,4 +1,4 @@
-// evener train without a network's name, or with "auto": what is found out before the training begins.
+// Chooses the network of `evener train` where none is named, or "auto", before the training begins.
 #pragma once
 
 #include "base/this_work.h"
@@ -7,25 +7,26 @@
 
 namespace evener::job {
 
-/// The word for a network that is to be chosen; no word means the same.
+/// The name that asks for a network to be chosen, as an empty name does.
 inline constexpr const char* kAutomatic = "auto";
 
 /// Whether the network is to be chosen.
 bool is_automatic(const TrainFlags& flags);
 
-/// Before --weights is taken as a name and options are completed: looks at what kind of data it is, without decoding
-/// it. With weights the network is that of the weights; without, published ones are taken where they were downloaded
-/// before. Nothing where a network is named. Throws UsageError, Error.
+/// To be called before --weights is looked up as a name and options are completed. Looks at the kind of the data
+/// without decoding it, and sets the network: that of --weights, or where there are none, one whose published weights
+/// were downloaded before. Does nothing where a network is named. Throws UsageError, Error.
 void choose_by_weights(TrainFlags& flags);
 
-/// After options are completed: tries networks, or sizes of images, for a share of --minutes, tells `observer` of it,
-/// and gives the options of the best. With --dry-run it tries none. Nothing where a network was named.
+/// To be called after options are completed. Tries networks, or sizes of images, for a share of --minutes, tells
+/// `observer` of it, and sets the options of the best. With --dry-run it tries none. Does nothing where a network was
+/// named.
 void choose_by_trying(TrainFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
-/// What the choice goes by: the data, without decoding it, what was asked for, the time that is left and this machine.
+/// The facts for the choice: about the data, without decoding it, the options, the time that is left and this machine.
 ChoiceFacts facts_of(const TrainFlags& flags);
 
-/// Of the seconds that there are, those for all trials together.
+/// How many of `seconds`, the time for everything, go to all trials together.
 double seconds_for_trials(double seconds);
 
 }  // namespace evener::job

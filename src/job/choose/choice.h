@@ -1,4 +1,4 @@
-// The choice among networks that were tried for some seconds each.
+// Chooses among networks that were each tried for some seconds.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace evener::job {
 
-/// What trying a candidate came to.
+/// The result of trying a candidate.
 struct CandidateTrial {
   std::optional<double> quality;  // validation accuracy, or mAP@0.5; absent: nothing to validate on, or not tried
-  double seconds = 0;             // that the trial trained
-  double epochs = 0;              // that it came to, the fit of a last layer included
-  double epoch_s = 0;             // of an epoch with its validation; 0 = unknown
-  std::string failure;            // why there is no more; "" = it was tried
-  bool is_blind = false;          // a detector that found the same box in blank images: its quality says nothing
+  double seconds = 0;             // how long the trial trained
+  double epochs = 0;              // how many epochs it trained, the fit of a last layer included
+  double epoch_s = 0;             // seconds of an epoch with its validation; 0 = unknown
+  std::string failure;            // why the trial failed; "" = it didn't
+  bool is_blind = false;          // a detector that finds the same box on blank images: its quality says nothing
 };
 
 struct NetworkChoice {
@@ -26,17 +26,18 @@ struct NetworkChoice {
   std::string reason;  // a sentence or two
 };
 
-/// Seconds of an epoch: as tried, or by the multiply-adds of the dearest that was; of none by a cautious guess of what
-/// the cores do.
+/// Seconds of an epoch of `candidate`: as its trial measured, or else scaled by multiply-adds from the costliest
+/// candidate that was tried, or where none was, by a cautious guess of the cores' speed.
 double epoch_seconds(const ChoiceFacts& facts, std::span<const Candidate> candidates,
                      std::span<const CandidateTrial> trials, std::size_t candidate);
 
-/// Whether `quality` on so many images is below `best` by more than chance would have it (95 %).
+/// Whether `quality` on `images` images is significantly below `best` (95 %).
 bool is_surely_worse(double quality, double best, std::size_t images);
 
-/// Of those for which `left_s` has epochs enough: the one of the best validation; or the one with the most
-/// multiply-adds, where its trial was too short to tell, and where no validation says anything. A blind detector is no
-/// better than none. Where the time suffices for none, the cheapest of those that aren't surely worse than the best.
+/// Chooses among the candidates that can train enough epochs in `left_s`: the one with the best validation; or the one
+/// with the most multiply-adds, where its trial was too short to tell or no validation says anything. Blind detectors
+/// don't count. Where the time suffices for no candidate, the cheapest of those that aren't significantly worse than
+/// the best.
 NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate> candidates,
                              std::span<const CandidateTrial> trials, double left_s);
 

@@ -1,4 +1,4 @@
-// A candidate tried out: a real training on the run's data that lasts some seconds and leaves nothing behind.
+// Tries a candidate: a real training on the run's data that lasts some seconds and leaves no files.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,21 @@
 
 namespace evener::job {
 
-/// Gives the options that the candidate stands for to those of `flags` that were not given.
+/// Sets those options of the candidate in `flags` that the user didn't give.
 void take_candidate(const Candidate& candidate, TrainFlags& flags);
 
 /// Trains the candidate for about `seconds` after its images are read (and, with weights of other classes, its last
-/// layer is fitted), in a process of its own that leaves `flags` as they are. What fails is told in the result. Throws
-/// Interrupted.
+/// layer is fitted), in a process of its own that leaves `flags` as they are. A failure is returned in
+/// CandidateTrial::failure. Throws Interrupted.
 CandidateTrial try_out(const TrainFlags& flags, const Candidate& candidate, double seconds);
 
-/// How a candidate is tried: enough epochs for the time to end them, at a rate that stays, and no end before.
+/// The options of a trial: so many epochs that only the time limit ends it, a constant learning rate, and no early
+/// stopping.
 task::TrainOptions options_of_trial(const TrainFlags& flags, const std::filesystem::path& folder);
 
-/// What a trial's training says of its candidate: its best quality, its epochs and their seconds, and the seconds that
-/// a whole epoch with its validation takes, by the last one: an epoch that the end of the time cut short stands for its
-/// share. Throws Error for a training that diverged, Interrupted for one that was interrupted.
+/// Turns the result of a trial's training into a CandidateTrial. The seconds of an epoch with its validation are those
+/// of the last epoch, extrapolated if the time limit cut it short. Throws Error for a training that diverged,
+/// Interrupted for one that was interrupted.
 CandidateTrial trial_of(const task::TrainResult& result);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// What there is in data, and what is wrong with it.
+// Describes data: its images, classes and parts, and what is wrong with it.
 #pragma once
 
 #include <string>

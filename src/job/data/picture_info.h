@@ -1,4 +1,4 @@
-// What pictures are that have no classes.
+// Describes pictures that have no classes.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct PictureInfoRequest {
   std::string location;  // a folder, a file or a pattern (data/picture_listing.h)
   int threads = 1;
   bool strict = false;      // an unusable picture is an error
-  std::string advice = {};  // what to do so that they can be trained on
+  std::string advice = {};  // a sentence on what to do so that the pictures can be trained on
 };
 
 /// Decodes every picture once; tells how many there are, their sizes and colours, and which are unusable. Throws Error

@@ -1,4 +1,4 @@
-// Reading data through a flow, to tell what its workers did.
+// Reads data through a parallel::Flow, to report what its workers did.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace evener::job {
 
-/// Has data opened so that its files are decoded by a flow with options.threads workers, whose report is put into
-/// `report` (it has no steps where there were no files to decode). Both must outlive the opening.
+/// Changes `options` so that opening the data decodes its files by a flow with options.threads workers, whose report is
+/// written into `report` (without steps where there were no files to decode). Both must outlive the opening.
 void read_by_flow(data::DataOptions& options, parallel::FlowReport& report);
 
 /// "364 images in 0.5 s, 728 images/s; 2 workers busy 97 %; 7.9 of 8 waiting on average"; "" where nothing was read.

@@ -1,4 +1,4 @@
-// Data written anew: packed into one file, as a folder for other software, or drawn.
+// Writes data: packed into one file, as a folder for other software, or drawn synthetically.
 #pragma once
 
 #include <cstddef>
@@ -68,8 +68,8 @@ struct WrittenData {
   double seconds = 0;
 };
 
-/// Decodes all images and writes them, with their boxes where they have some, in the format that was asked for. Files
-/// that can't be used are told. Throws UsageError and Error.
+/// Decodes all images and writes them, with their boxes where they have some, in the format of --format. Notes unusable
+/// files. Throws UsageError and Error.
 WrittenData pack_data(const PackFlags& flags, Observer& observer);
 
 /// Generates images and writes them as PNG files. Throws UsageError and Error.

@@ -1,4 +1,5 @@
-// What `evener detect` tells of each photo as it is answered, and how well it did where the boxes are known.
+// Takes the predictions of `evener detect`: tells the boxes found on each photo, and judges them where the boxes are
+// known.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +24,13 @@ struct LookedAt {
   std::size_t index = 0;
   task::FoundBoxes found;
   std::vector<task::TrueBox> truth;
-  task::MatchedBoxes matched;  // of the boxes that are as likely as mistake_confidence()
+  task::MatchedBoxes matched;  // of the boxes with a score of at least mistake_confidence()
 };
 
 class BoxSink : public PredictionSink {
  public:
-  /// Tells `observer` what is found, in the format of `flags`. `folder`: of detections.csv; empty = none is written.
-  /// Throws Error where a file can't be written.
+  /// Tells `observer` the boxes, in the format of `flags`. `labelled`: the boxes are known. `folder`: for
+  /// detections.csv; empty = it isn't written. Throws Error where a file can't be written.
   BoxSink(const DetectFlags& flags, const task::Detector& detector, const task::Photos& photos, bool labelled,
           const std::filesystem::path& folder, Observer& observer);
 
@@ -38,15 +39,16 @@ class BoxSink : public PredictionSink {
   void finish() override;
   std::string found_text() const override;
 
-  /// Boxes that are less likely are not told, shown or cut out: where boxes are known, those that precision is measured
-  /// with go down to almost nothing.
+  /// Boxes with a lower score are not told, drawn or cut out. Where boxes are known, the network gives boxes of almost
+  /// any score, as mAP needs them.
   float shown_confidence() const { return shown_confidence_; }
-  /// Boxes that are less likely are no mistakes where nothing is, and find nothing.
+  /// Boxes with a lower score are ignored when mistakes are counted: they are neither false positives nor find an
+  /// object.
   float mistake_confidence() const { return mistake_confidence_; }
   const std::vector<LookedAt>& photos() const { return looked_at_; }
   const task::DetectionTally& tally() const { return tally_; }
   const task::BoxConfusion& confusion() const { return confusion_; }
-  /// Boxes that are told, and those that only precision is measured with.
+  /// The numbers of boxes that were told, and of those that only mAP is measured with.
   std::size_t boxes() const { return boxes_; }
   std::size_t boxes_left_out() const { return boxes_left_out_; }
   std::size_t without_boxes() const { return without_boxes_; }
@@ -60,7 +62,7 @@ class BoxSink : public PredictionSink {
   const bool labelled_;
   const float shown_confidence_;
   const float mistake_confidence_;
-  const float coco_confidence_;  // of COCO's files, with which others judge too
+  const float coco_confidence_;  // for COCO's files, by which other programs measure mAP
   std::string format_;
   std::filesystem::path csv_path_;
   std::optional<std::ofstream> csv_;

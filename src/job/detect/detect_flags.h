@@ -13,7 +13,7 @@
 
 namespace evener::job {
 
-/// Which network, and how it is shown photos.
+/// Options about the network and how photos are fitted to its input.
 struct DetectModelFlags : TrainedModelFlags {
   DetectModelFlags();
 
@@ -30,7 +30,7 @@ struct DetectModelFlags : TrainedModelFlags {
   data::Preprocessing preprocessing(const task::InferenceModel& network) const;
 };
 
-/// What is looked at.
+/// Options about the photos.
 struct DetectImagesFlags : PartFlags {
   Option<std::vector<std::string>> images{
       *this, {"IMAGES", "WHAT", "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin"}};
@@ -46,7 +46,7 @@ struct DetectImagesFlags : PartFlags {
   void check_together() const override;
 };
 
-/// Which boxes are told.
+/// Options about the boxes that are told.
 struct DetectBoxesFlags : OptionGroup {
   DetectBoxesFlags() : OptionGroup("Boxes") {}
 
@@ -70,12 +70,12 @@ struct DetectBoxesFlags : OptionGroup {
 
   /// `labelled`: the boxes are known. `names`: of the network's classes. Throws UsageError.
   task::DecodeOptions options(bool labelled, const std::vector<std::string>& names) const;
-  /// How likely boxes have to be to be told, drawn and written as labels: as those to look at, also where the boxes are
-  /// known and options() keeps all for the judgement.
+  /// The least score of boxes that are told, drawn and written as labels: --confidence or its default, also where the
+  /// boxes are known and options() lets boxes of almost any score pass, for mAP.
   float least_to_tell() const;
 };
 
-/// What is told.
+/// Options about the output.
 struct DetectOutputFlags : OutputFlags {
   DetectOutputFlags()
       : OutputFlags("Folder for detections.csv and the record (default: none)",

@@ -1,4 +1,4 @@
-// Objects on photos, and how well they are found where they are known.
+// `evener detect`: finds objects on photos, and measures how well where the boxes are known.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct DetectionRun {
 /// ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and Interrupted.
 DetectionRun detect(const DetectFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
-/// How the network computes on a plan with so many threads that read photos, and the run around it, which reads the
-/// file `weights`.
+/// The options of the inference on `plan`, with `threads` threads that read photos; and those of the run, which reads
+/// the file `weights`.
 task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan& plan, Precision precision,
                                  int threads);
 run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& plan,

@@ -1,4 +1,4 @@
-// From what a user names to photos for a detector.
+// Opens the photos that a user names, for a detector.
 #pragma once
 
 #include "job/detect/detect_flags.h"
@@ -12,7 +12,7 @@ struct DetectImages {
   const task::Photos* photos = nullptr;
 };
 
-/// Opens what `flags` name, for the network, which is a detector with those classes. Throws UsageError and Error.
+/// Opens the photos that `flags` name. `network`: a detector with these `classes`. Throws UsageError and Error.
 DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
                          const std::vector<std::string>& classes, int threads);
 

@@ -1,4 +1,5 @@
-// Files for each photo that `evener detect` has looked at: with boxes drawn, what was cut out, labels for others.
+// Writes files for each photo that `evener detect` has looked at: the photo with boxes drawn, cut-out objects, and
+// label files for other programs.
 #pragma once
 
 #include <filesystem>
@@ -13,24 +14,24 @@
 
 namespace evener::job {
 
-/// The page of the pictures that --save writes into `folder`.
+/// The HTML page that --save writes into `folder`, with all pictures.
 std::filesystem::path pictures_index(const std::filesystem::path& folder);
 
-/// Of the boxes found on a photo, the likeliest first, those to draw that are so likely: the likeliest last and so on
-/// top.
+/// The boxes with a score of at least `least` as boxes to draw, the likeliest last and so on top. `found` has the
+/// likeliest first.
 std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float least,
                                           const std::vector<std::string>& classes);
 
 /// Writes what the options ask for: pictures/ with a page (--save), labels/ (--format yolo), annotations/ (--format
-/// voc) in `folder`, and crops, a folder for each class, in that of --crops; of boxes those that the writer shows. A
-/// photo that can't be read any more, or has no room in a JPEG file, is told of in what is returned. Throws Error where
-/// a file can't be written, Interrupted after a stop request.
+/// voc) in `folder`, and crops, a folder for each class, in that of --crops; with the boxes of at least
+/// `writer.shown_confidence()`. Returns the photos that can't be read any more, or are too large for a JPEG file.
+/// Throws Error where a file can't be written, Interrupted after a stop request.
 std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, const std::filesystem::path& folder,
                                              const BoxSink& writer, const task::Photos& photos,
                                              const std::vector<std::string>& classes, const task::Lettering& lettering,
                                              int threads);
 
-/// The photos with the most mistakes: what was missed dashed, wrong boxes and right ones with their labels.
+/// The photos with the most mistakes, with boxes drawn: missed objects dashed, wrong and right boxes with their labels.
 std::vector<record::MissedImage> worst_misses(const BoxSink& writer, const task::Photos& photos,
                                               const std::vector<std::string>& classes, const task::Lettering& lettering,
                                               int threads);

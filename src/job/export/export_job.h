@@ -1,4 +1,4 @@
-// A trained network as an ONNX file, for other software.
+// `evener export`: writes a trained network as an ONNX file, for other software.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct ExportFlags : OptionGroup {
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
 
   OptionSet options() { return {this}; }
-  /// The network that they name.
+  /// The network that the options name.
   task::ModelRequest request() const;
 
  private:
@@ -54,13 +54,13 @@ struct ExportFlags : OptionGroup {
 struct ExportedFile {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  std::optional<task::ExportCheck> check = {};  // how far its answers are from ours; empty: it was not run
+  std::optional<task::ExportCheck> check = {};  // how far its outputs are from ours; absent: the file was not run
   std::string not_checked_because = {};
 };
 
-/// Writes the file and, where OpenVINO can be used, runs it beside the network. What was written is told as soon as it
-/// is. Throws UsageError, Error and Interrupted; after each there is the whole file or, where it had not been begun,
-/// none. `stop`: ends it as a signal does; null: signals alone.
+/// Writes the file and, where OpenVINO can be used, runs it and compares its outputs with the network's. Notes the file
+/// as soon as it is written. Throws UsageError, Error and Interrupted, and leaves either the whole file or none.
+/// `stop`: ends it as a signal does; null: signals alone.
 ExportedFile export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 }  // namespace evener::job

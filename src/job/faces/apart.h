@@ -1,4 +1,4 @@
-// Faces that people took out of persons: apart.csv in a run's folder, which they write.
+// The faces that a user has excluded from all persons, by apart.csv in a run's folder, which the user writes.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@ namespace evener::job {
 
 class FacesApart {
  public:
-  /// Reads the file in `folder`, if there is one: lines that begin as those of faces.csv, with a photo and the number
+  /// Reads apart.csv in `folder`, if there is one: lines that begin as those of faces.csv, with a photo and the number
   /// of a face on it. Throws Error naming a line that doesn't.
   explicit FacesApart(const std::filesystem::path& folder);
 
-  /// Whether the face is nobody's. `file`: as faces.csv has it; a line may have the name alone, without folders.
+  /// Whether the face is excluded. `file`: as in faces.csv; a line of apart.csv may have the name alone, without
+  /// folders.
   bool contains(const std::string& file, std::size_t face);
-  /// What to tell of lines that contains() wasn't asked for.
+  /// Notes on lines whose faces contains() was never called with, and so don't exist.
   std::vector<std::string> notes() const;
 
  private:

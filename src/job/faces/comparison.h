@@ -1,5 +1,5 @@
-// Faces compared with each other and grouped, with the tables about pairs of them: pairs.csv, all_pairs.csv,
-// neighbours.csv, distances.npy.
+// Compares and groups faces, and writes the tables about pairs of them: pairs.csv, all_pairs.csv, neighbours.csv,
+// distances.npy.
 #pragma once
 
 #include <cstddef>
@@ -19,31 +19,33 @@
 namespace evener::job {
 
 struct ComparisonRequest {
-  float limit = 1;                             // of one person, see task::GroupOptions
-  std::optional<std::size_t> neighbours = {};  // of each face, in neighbours.csv; absent: 10 where there is no matrix
+  float limit = 1;                             // largest distance within a person, see task::GroupOptions
+  std::optional<std::size_t> neighbours = {};  // how many of each face are in neighbours.csv; absent: 10 where
+                                               // distances.npy is not written
   int threads = 1;
   std::filesystem::path folder;
-  std::set<std::size_t> apart = {};  // faces that are nobody's, as people said
-  /// What tables call the file of a face.
+  std::set<std::size_t> apart = {};  // faces that the user excluded, see FacesApart
+  /// The name of a face's photo in the tables.
   std::function<std::string(std::size_t face)> file_of = {};
 };
 
 struct ComparedFaces {
-  std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
-  std::size_t pairs_within = 0;        // all that were found
+  std::vector<task::NearPair> pairs;   // within the limit, nearest first; only the nearest where there are very many
+  std::size_t pairs_within = 0;        // the number of all pairs within the limit
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   std::vector<int> groups;             // of each face, see task::group_faces
-  std::vector<std::string> summary;    // sentences
+  std::vector<std::string> summary;    // sentences for the user
 };
 
-/// What was asked for, without what depends on the run.
+/// The request by the options, without the members that depend on the run.
 ComparisonRequest comparison_request(const FacesComparisonFlags& flags);
 
-/// Throws Error where a table can't be written, Interrupted when a stop is requested.
+/// Compares and groups the faces, and writes the tables into `request.folder`. Throws Error where a table can't be
+/// written, Interrupted when a stop is requested.
 ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task::FaceFacts>& facts,
                       const ComparisonRequest& request, Observer& line);
 
-/// The figures of a comparison: how many faces there are, how many persons were seen more than once; absent = the
+/// Adds to the record the numbers of faces and of persons who were seen more than once. `persons`: absent where the
 /// embedder's weights are random, so that groups of faces are no persons.
 void add_comparison(record::Record& record, std::size_t faces, std::optional<std::size_t> persons);
 

@@ -1,4 +1,4 @@
-// What photos cost, chunk by chunk.
+// The cost of photos, chunk by chunk.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace evener::job {
 
-/// For the record: medians over all chunks, with each of them as a sample.
+/// Adds the medians over all chunks to the record, with each chunk as a sample.
 void add_chunks(record::Record& record, const std::vector<task::FacesChunk>& chunks);
 std::vector<report::ChunkOnPage> chunks_on_page(const std::vector<task::FacesChunk>& chunks);
 

@@ -1,5 +1,5 @@
-// Faces that are known by their embeddings, in embeddings.safetensors of an earlier run or of other software: comparing
-// them needs no photos.
+// Compares faces by the embeddings that an earlier run or other software wrote into a .safetensors file, without their
+// photos.
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,14 @@ struct StoredFaces {
   std::vector<task::FaceBox> boxes;  // of each face; empty = the file has none
 };
 
-/// Reads "embeddings" (faces, D) of float32, or the only such tensor of a file; names of files and boxes where it has
-/// them. Takes the memory of the embeddings once. Throws Error naming what is wrong with the file.
+/// Reads the tensor "embeddings" (faces, D) in float32, or the file's only tensor of that kind, and the names of photos
+/// and the boxes where the file has them. Doesn't hold the embeddings in memory twice. Throws Error naming what is
+/// wrong with the file.
 StoredFaces read_embeddings(const std::filesystem::path& path);
 void write_embeddings(const std::filesystem::path& path, const StoredFaces& faces);
 
-/// Whether `photos` are not photos but one such file. Throws UsageError for one among others.
+/// Whether `photos` names a single file of embeddings instead of photos. Throws UsageError where such a file stands
+/// among others.
 bool names_embeddings(const std::vector<std::string>& photos);
 
 /// Compares and groups the faces of the file that `flags` name, and writes the files of the run.

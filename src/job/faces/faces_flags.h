@@ -79,7 +79,7 @@ struct FaceNetworkFlags : OptionGroup {
   task::EmbedderRequest embedder_request() const;
 };
 
-/// How faces are compared.
+/// Options about the comparison of faces.
 struct FacesComparisonFlags : OptionGroup {
   FacesComparisonFlags() : OptionGroup("Comparison") {}
 
@@ -144,7 +144,7 @@ struct FacesCommandFlags {
   EnergyFlags energy;
 
   OptionSet options() { return {&photos, &networks, &comparison, &placement, &output, &energy}; }
-  /// For the record.
+  /// The options for the record's config.
   nlohmann::json config() const;
 };
 

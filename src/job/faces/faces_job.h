@@ -1,4 +1,4 @@
-// From a folder of photos, or a file of embeddings, to who is like whom.
+// `evener faces`: from a folder of photos, or a file of embeddings, to groups of faces.
 #pragma once
 
 #include "base/this_work.h"
@@ -13,7 +13,8 @@ namespace evener::job {
 /// signal does; null: signals alone. Throws UsageError, Error and Interrupted.
 FacesRun find_faces(const FacesCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
-/// How faces are looked for, and the run around it; `resumes`: it goes on with what its folder holds. Throw UsageError.
+/// The options of finding faces, and those of the run. `resumes`: the run goes on with what its folder holds. Both
+/// throw UsageError.
 task::FacesOptions faces_options(const FacesCommandFlags& flags);
 run::RunOptions run_options(const FacesCommandFlags& flags, const placement::Plan& plan, bool resumes);
 

@@ -1,4 +1,4 @@
-// What comes of looking for faces.
+// The result of `evener faces`.
 #pragma once
 
 #include <filesystem>

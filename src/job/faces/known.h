@@ -1,5 +1,5 @@
-// What earlier runs of `evener faces` have left in their folder for the next one: photos whose faces are known by the
-// photos' content, and who was who.
+// Reads what an earlier run of `evener faces` left in its folder for the next run: the faces of photos, recognised by
+// the photos' content, and which person each face was.
 #pragma once
 
 #include <cstddef>
@@ -17,38 +17,40 @@
 
 namespace evener::job {
 
-/// Thumbnails are for the page, which shows no more; memory stays bounded however many photos there are.
+/// The most thumbnails that are kept in memory. The page shows no more, and memory must not grow with the photos.
 inline constexpr std::size_t kMostThumbnails = 1000;
 
-/// Where a folder keeps them.
+/// The journal's file in a run's folder.
 std::filesystem::path faces_journal(const std::filesystem::path& folder);
-/// Begins one. `settings`: what the faces are found with, as KnownFaces compares them; `notes`: what
-/// KnownFaces::notes() will say.
+/// Begins the journal. `settings`: those by which faces are found, which KnownFaces compares; `notes`: for
+/// KnownFaces::notes().
 task::FacesJournal begin_faces_journal(const std::filesystem::path& folder, nlohmann::json settings,
                                        const std::vector<std::string>& notes);
 
 class KnownFaces {
  public:
-  /// Nothing is known.
+  /// Knows no photos and no persons.
   KnownFaces() = default;
-  /// Reads what `folder` holds. Throws UsageError naming an option for which `settings` differ from those that the
-  /// faces were found with, Error for files that are none of ours.
+  /// Reads the journal and the persons in `folder`. Throws UsageError naming an option in which `settings` differ from
+  /// those of the journal, Error for files that evener didn't write.
   KnownFaces(const std::filesystem::path& folder, const nlohmann::json& settings);
 
-  /// Who was who in a run that is replaced, as far as `folder` tells; no photo is known.
+  /// For a run that is to be replaced: reads only the persons in `folder`, so that they keep their numbers; no photo is
+  /// known.
   static KnownFaces who_was_who(const std::filesystem::path& folder);
 
-  /// nullptr: no photo of that content.
+  /// The photo of that content; nullptr where it isn't known.
   const task::PhotoFaces* find(std::uint64_t content) const;
-  /// The person's number of each face on a photo, from 0; -1 = nobody that was seen twice. Empty: never told.
+  /// The person of each face on a photo, numbered from 0; -1 = a face that is like no other. Empty where the photo's
+  /// persons were never written.
   std::vector<int> persons(std::uint64_t content) const;
-  /// The first number that nobody has had.
+  /// The first number that no person has had.
   int first_new_person() const { return first_new_person_; }
-  /// Files of the last results whose content is not among `contents`.
+  /// Files of the last run whose content is not among `contents` any more.
   std::vector<std::string> vanished(const std::vector<std::optional<std::uint64_t>>& contents) const;
-  /// What has to be known of the faces before they are believed.
+  /// Notes of the run that found the faces, such as that the embedder's weights were random.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// Of the journal.
+  /// The length of the journal, see task::read_journal().
   std::uint64_t whole_bytes() const { return whole_bytes_; }
 
  private:
@@ -66,17 +68,17 @@ class KnownFaces {
   std::uint64_t whole_bytes_ = 0;
 };
 
-/// A photo's content and the persons on it, face by face.
+/// A photo, its content and the person of each face on it.
 struct PersonsOnPhoto {
   std::string file;
   std::uint64_t content = 0;
   std::vector<int> persons;
 };
 
-/// Writes who is who for the next run. `first_new_person`: see KnownFaces.
+/// Writes the persons on each photo for the next run. `first_new_person`: see KnownFaces.
 void write_persons(const std::filesystem::path& folder, const std::vector<PersonsOnPhoto>& photos,
                    int first_new_person);
-/// Nobody is known there any more.
+/// Removes the persons that `folder` remembers.
 void forget_persons(const std::filesystem::path& folder);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// What people call the persons that `evener faces` has found: names.csv in a run's folder, which they edit.
+// The names of the persons that `evener faces` has found: names.csv in a run's folder, which users edit.
 #pragma once
 
 #include <filesystem>
@@ -9,29 +9,30 @@
 
 namespace evener::job {
 
-/// The file in the folder.
+/// The path of names.csv in the folder.
 std::filesystem::path names_file(const std::filesystem::path& folder);
 
 class PersonNames {
  public:
-  /// Nobody has a name.
+  /// No person has a name.
   PersonNames() = default;
-  /// Reads the names in `folder`, if there are any: lines of a group's number, from 1, and a name, with a comma,
-  /// semicolon or tab between. Throws Error naming a line that is none.
+  /// Reads names.csv in `folder`, if there is one: lines of a person's number, from 1, and a name, separated by a
+  /// comma, semicolon or tab. Throws Error naming a line that is not of this form.
   explicit PersonNames(const std::filesystem::path& folder);
 
   bool empty() const { return names_.empty(); }
-  /// By the persons' numbers; also of persons who are no longer there.
+  /// Names by the persons' numbers, also of persons who no longer exist.
   const std::map<int, std::string>& all() const { return names_; }
   /// The name of a person, numbered from 0; "" where there is none.
   const std::string& of(int person) const;
 
-  /// Each name goes to the person who has most of the faces that were the named person's `before`: of each face the
-  /// number, -1 = none; `now` the same today. Names of persons who are no longer there stay with their numbers. What to
-  /// tell of names that found nobody.
+  /// Lets names follow their faces: each name goes to the person who `now` has most of the faces that the named person
+  /// had `before`. Both have the person of each face, -1 = none. Names whose persons no longer exist stay with their
+  /// numbers. Returns notes on names that found no person.
   std::vector<std::string> follow(const std::vector<int>& before, const std::vector<int>& now);
 
-  /// Writes the file, with a line for each of `persons`, so that names only have to be filled in, and for each name.
+  /// Writes names.csv with a line for each of `persons`, so that users only have to fill in names, and one for each
+  /// name.
   void write(const std::filesystem::path& folder, const std::set<int>& persons) const;
 
  private:

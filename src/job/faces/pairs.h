@@ -1,4 +1,4 @@
-// --pairs: which photos show the same person, and how well that is found.
+// --pairs: judges how well the distance of faces tells which photos show the same person.
 #pragma once
 
 #include <filesystem>
@@ -26,17 +26,17 @@ std::vector<PhotoPair> read_photo_pairs(const std::filesystem::path& list, const
 
 struct JudgedPhotos {
   std::optional<task::Verification> result;  // absent where too few pairs have faces
-  std::string refusal;                       // and then why
-  std::size_t without_face = 0;              // pairs that could not be judged
+  std::string refusal;                       // why there is no result
+  std::size_t without_face = 0;              // pairs with a photo without a face, which could not be judged
 };
 
 /// Compares the largest faces of the photos of each pair, and writes the distances to `table`.
 JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& found, const data::Pictures& photos,
                          const std::filesystem::path& table);
 
-/// Of photos whose `result` is there: "60 pairs of one person and 60 of two: 98.33 % told rightly, ...".
+/// A sentence on a result, which must be there: "60 pairs of one person and 60 of two: 98.33 % told rightly, ...".
 std::string judgement_text(const JudgedPhotos& judged);
-/// The figures of it.
+/// Adds the figures of the judgement to the record.
 void add_judgement(record::Record& record, const task::Verification& result);
 
 }  // namespace evener::job

@@ -1,5 +1,5 @@
-// What `evener faces` leaves behind: faces.csv, embeddings.safetensors, pairs.csv, distances.npy, a page,
-// and who is who for the next run.
+// Writes the results of `evener faces`: faces.csv, embeddings.safetensors, pairs.csv, distances.npy, a page, and the
+// persons for the next run.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace evener::job {
 
-/// A photo that was looked at, now or before.
+/// A photo that was looked at, in this run or an earlier one.
 struct SeenPhoto {
   std::size_t photo = 0;  // its number
   std::uint64_t content = 0;
@@ -31,15 +31,15 @@ struct SeenPhoto {
 struct FoundFaces {
   std::vector<SeenPhoto> photos;
   std::vector<task::EmbeddedFace> faces;  // without their embeddings
-  std::vector<bool> clear;                // of each: large and likely enough to found a group
+  std::vector<bool> clear;                // for each face whether it is large and likely enough to found a group
   task::Embeddings embeddings;
   std::vector<int> persons;            // of each face, from 0; -1 = like no other
   std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
-  std::vector<std::string> summary;    // what is to be said of the comparison
+  std::vector<std::string> summary;    // sentences on the comparison
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   float limit = 1;
   std::size_t person_count = 0;
-  int first_new_person = 0;  // number that nobody has had
+  int first_new_person = 0;  // the first number that no person has had
   PersonNames names;         // of the persons
 };
 
@@ -47,18 +47,20 @@ struct FoundFaces {
 /// face that may found a group. Throws Error where embeddings differ in length.
 FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size);
 
-/// Compares the faces, groups them, and writes the tables about pairs of them. Who is `known` keeps the number.
+/// Compares the faces, groups them into persons, and writes the tables about pairs. Persons in `known` keep their
+/// numbers.
 void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRequest request, const KnownFaces& known,
                    Observer& line);
 
-/// The names that persons had go to those who have their faces now. `names`: as they stand in the folder; `earlier`:
-/// the run that they were given after. What to tell of names that found nobody.
+/// Gives the names of persons to those who have their faces now (PersonNames::follow). `names`: those in the folder;
+/// `earlier`: the run whose persons they name. Returns notes on names that found no person.
 std::vector<std::string> take_names(FoundFaces& found, PersonNames names, const KnownFaces& earlier);
 
-/// Links the photos into folders of persons below `out`, and tells how many. Throws as sort_photos().
+/// Links the photos into folders of persons below `out`, and returns a sentence with their number. Throws as
+/// sort_photos().
 std::string sort_by_person(const std::filesystem::path& out, const FoundFaces& found, const data::Pictures& photos);
 
-/// What the page tells beside the faces.
+/// The texts and tables of the page beside the faces.
 struct FacesStory {
   std::string title;
   std::vector<std::string> notes = {}, summary = {};  // sentences

@@ -9,13 +9,13 @@
 
 namespace evener::job {
 
-/// A photo and the folders that it belongs into; none: into "unknown".
+/// A photo and the folders of the persons on it; without any it goes into "unknown".
 struct SortedPhoto {
   std::filesystem::path file;
   std::set<std::string> persons;
 };
 
-/// What a person's folder is called: the name, or person-3 for the one numbered 2.
+/// The name of a person's folder: the person's name, or where that is empty "person-3" for number 2.
 std::string person_folder(int person, const std::string& name);
 
 /// Throws UsageError where `out` can't be sorted into: it holds anything that sort_photos() hasn't made, or lies within
@@ -23,8 +23,8 @@ std::string person_folder(int person, const std::string& name);
 void check_sort_folder(const std::filesystem::path& out, const std::vector<std::string>& photos);
 
 /// Makes `out` a folder that has a folder of symbolic links to the photos for each person, and nothing else: links of
-/// an earlier time that are no longer right are taken away. How many links there are. Throws
-/// UsageError where it holds anything else, and Error where a link can't be made.
+/// an earlier time that are no longer right are taken away. Returns the number of links. Throws UsageError where `out`
+/// holds anything else, and Error where a link can't be made.
 std::size_t sort_photos(const std::filesystem::path& out, const std::vector<SortedPhoto>& photos);
 
 }  // namespace evener::job

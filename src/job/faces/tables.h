@@ -1,4 +1,4 @@
-// Tables that grow while faces are found, so that a run that was killed has left them.
+// Rows of the tables that are written while faces are found, so that a killed run has left them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace evener::job {
 
-/// The heading of faces.csv, and the rows of a photo's faces; `groups` of them, from 0, -1 or none: not told; `names`
-/// of groups.
+/// The heading of faces.csv, and the rows for a photo's faces. `groups`: the group of each face from 0, -1 = none;
+/// empty = not known yet. `names`: of the groups.
 std::string faces_heading();
 std::string faces_rows(const std::string& file, const std::vector<task::EmbeddedFace>& faces,
                        const std::vector<int>& groups = {}, const PersonNames& names = {});

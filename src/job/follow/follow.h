@@ -1,4 +1,4 @@
-// A report that follows runs or a sweep: the page of their folders as they are now, over HTTP.
+// Serves the report of runs or a sweep over HTTP, updated as their folders change.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@
 
 namespace evener::job {
 
-/// The page that is shown now, made anew where its folders have changed. Thread-safe.
+/// The current page, made anew when its folders have changed. Thread-safe.
 class FollowedPage {
  public:
   explicit FollowedPage(std::vector<std::filesystem::path> folders) : folders_(std::move(folders)) {}
 
-  /// Of the newest page, which is another text whenever the page is another.
+  /// An identifier of the current page, which changes whenever the page does.
   std::string version();
   std::string page();
 
@@ -28,14 +28,14 @@ class FollowedPage {
   const std::vector<std::filesystem::path> folders_;
   std::mutex mutex_;
   std::string state_, version_, page_;
-  double next_s_ = 0;  // not looked at again before
+  double next_s_ = 0;  // the folders are not looked at again before then
 };
 
 /// Answers "/", "/version" and "/page".
 HttpResponse answer_follower(FollowedPage& page, const std::string& title, const HttpRequest& request);
 
-/// Serves on 127.0.0.1 until `stop` or a signal. Tells `observer` the address as a line of its own. Throws Error where
-/// one of the folders doesn't exist, and as open_http_server does.
+/// Serves the page on 127.0.0.1 until `stop` or a signal. Tells `observer` the address on a line of its own. Throws
+/// Error where one of the folders doesn't exist, and as open_http_server does.
 void follow(const std::vector<std::filesystem::path>& folders, int port, Observer& observer,
             const StopFlag* stop = nullptr);
 

@@ -22,7 +22,7 @@ struct ChoiceFacts {
   std::optional<double> box_side;  // a box's shorter side divided by its image's longer side, for the class of the
                                    // smallest boxes; absent: no boxes
   std::string network;             // the network of the weights; "" = any, trained from scratch
-  std::optional<ImageSize> size;   // that was asked for
+  std::optional<ImageSize> size;   // by --size; absent = to be chosen
   ImageSize trained_size;          // image size with which the weights were trained
   std::int64_t batch = 0;          // by --batch, or suitable for the weights; 0 = to be chosen
   double seconds = 0;              // the time for trials and training together

@@ -1,5 +1,5 @@
-// What `evener infer` tells of the classes of each image: to the observer, in predictions.csv, and of labelled images
-// how often they were right.
+// Takes the predictions of `evener infer` where they are classes: tells them to the observer, writes predictions.csv,
+// and counts for labelled images how often they were right.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@
 
 namespace evener::job {
 
-/// A labelled image that was taken for another class; or for its own, where that is said.
+/// A labelled image that was taken for another class (or in Scores::sure for its own).
 struct Mistake {
   std::size_t index = 0;  // of the image
   std::string file, truth, found;
   std::size_t found_index = 0;  // the number of the class `found`
-  float score = 0;              // of the class that was found
+  float score = 0;              // of the class `found`
 };
 
-/// How many labelled images were answered, and how many rightly.
+/// How many labelled images were classified, and how many of them correctly.
 struct Scores {
   std::int64_t images = 0, correct = 0, correct_in_five = 0;
-  std::int64_t classes = 0;                          // that the network tells apart
+  std::int64_t classes = 0;                          // number of the network's classes
   std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class]; empty = too many classes
   std::vector<Mistake> mistakes;                     // the surest first, after ClassSink::finish()
   std::vector<Mistake> sure;                         // the surest right predictions of each class
@@ -53,14 +53,14 @@ class ClassSink : public PredictionSink {
  private:
   std::string class_name(std::size_t index) const;
   void score(const task::Prediction& prediction, std::span<const float> output, std::int32_t label);
-  /// The surest mistakes first: as a table, and some of them for the page.
+  /// Writes the mistakes, the surest first, as a table, and some of them for the page.
   void tell_mistakes();
-  /// Keeps a right prediction if few of its class were as sure.
+  /// Keeps a right prediction if it is among the surest of its class.
   void keep_if_sure(Mistake right);
   void show_labelled(std::span<const Mistake> ones, bool are_right);
-  /// Where the network found the class of each; empty where that isn't asked for, or can't be told.
+  /// The class activation map of each; empty where maps aren't wanted, or the network has none.
   std::vector<task::ActivationMap> maps_of(std::span<const Mistake> ones) const;
-  /// Keeps a small picture of one in so many images for the page.
+  /// Keeps a small picture of some of the images, evenly spread, for the page.
   void show(const task::Prediction& prediction, const task::ClassScore& best);
   void tell(const std::string& name, const std::vector<task::ClassScore>& top);
   [[noreturn]] void throw_csv_error() const;

@@ -6,7 +6,7 @@
 
 namespace evener::job {
 
-/// What is told.
+/// Options about what is told of the predictions.
 struct PredictionFlags : OutputFlags {
   PredictionFlags()
       : OutputFlags("Folder for predictions.csv and the record (default: none)",
@@ -50,7 +50,7 @@ struct PredictionFlags : OutputFlags {
   Option<bool> watch{
       *this, {"--watch", "", "Go on with photos that come to the folders, until Ctrl-C"}, false, {.recorded = false}};
 
-  /// Whether pages show where the network looked; set by commands that want it.
+  /// Whether pages show class activation maps; set by commands that want them.
   bool shows_maps = false;
 
   task::OutputType type() const;

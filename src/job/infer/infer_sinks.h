@@ -1,4 +1,4 @@
-// What `evener infer` makes of predictions: the sinks that its options ask for.
+// The sinks for predictions that the options of `evener infer` ask for.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace evener::job {
 
-/// What the network gives of each sample, as it is.
+/// Writes the network's raw outputs for each sample (--outputs raw).
 class RawSink : public PredictionSink {
  public:
   /// Throws Error where a file can't be written in `folder`.
@@ -26,7 +26,7 @@ class RawSink : public PredictionSink {
   const data::Samples& samples_;
 };
 
-/// What the last linear layer reads, into a file (--features).
+/// Writes the input of the last linear layer for each sample into a file (--features).
 class FeatureSink : public PredictionSink {
  public:
   /// Throws Error where the folder of `file` can't be written to.
@@ -42,10 +42,10 @@ class FeatureSink : public PredictionSink {
   std::vector<std::string> files_;
 };
 
-/// Each photo into the folder of its class (--sort).
+/// Puts each photo into the folder of its class (--sort).
 class SortSink : public PredictionSink {
  public:
-  /// `photos`: the places that the samples are from, as they were named. Throws UsageError where samples are no files.
+  /// `photos`: the user's names for the files and folders of the samples. Throws UsageError where samples are no files.
   SortSink(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
            const std::vector<std::string>& photos);
   void take(const task::Prediction& prediction) override;
@@ -62,16 +62,16 @@ class SortSink : public PredictionSink {
 
 class InferSinks : public PredictionSinks {
  public:
-  /// `folder`: of the run's files; empty = none are written. `photos`: the places that the samples are from, as they
-  /// were named. `shapes`: of the outputs, where these are to be written as they are, and nothing is told. Throws Error
-  /// where a file can't be written, UsageError where samples that are no files are to be sorted.
+  /// `folder`: of the run's files; empty = none are written. `photos`: the user's names for the files and folders of
+  /// the samples. `shapes`: of the outputs, used only with --outputs raw. Throws Error where a file can't be written,
+  /// UsageError where samples that are no files are to be sorted.
   InferSinks(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
              bool labelled, const std::filesystem::path& folder, const std::vector<std::string>& photos,
              const OutputShapes& shapes, Observer& observer);
 
-  /// None where no classes are told.
+  /// Empty where the predictions are not classes.
   Scores scores() const { return classes_ != nullptr ? classes_->scores() : Scores(); }
-  /// What was sorted; null: nothing was to be.
+  /// The sorter with its counts; null without --sort.
   const PhotoSorter* sorter() const { return sort_ != nullptr ? &sort_->sorter() : nullptr; }
 
  private:

@@ -1,4 +1,5 @@
-// Images shown to a trained network: what it says of each, how well where that is known, and how fast.
+// `evener infer`: runs images through a trained network, tells the predictions, their accuracy where classes are known,
+// and the speed.
 #pragma once
 
 #include <cstddef>
@@ -43,30 +44,29 @@ struct InferCommandFlags : InferFlags {
 
 struct InferenceRun {
   record::Record record = {};
-  bool scores_are_logits = false;          // of a mistake; otherwise probabilities
+  bool scores_are_logits = false;          // the scores of mistakes are logits, otherwise probabilities
   Scores scores = {};                      // where classes are known
-  std::string seen;                        // of each picture; see InferImages
+  std::string seen;                        // see InferImages::seen
   std::filesystem::path folder = {};       // empty: none was asked for
   std::size_t answered = 0;                // images
-  double seconds = 0;                      // that answering took
+  double seconds = 0;                      // how long the predictions took
   std::vector<data::Skipped> unread = {};  // images that could not be read
-  std::optional<PhotoSorter> sorted = {};  // photos, where that was asked for
-  bool was_stopped = false;                // a scenario before its end
+  std::optional<PhotoSorter> sorted = {};  // the result of --sort; absent without it
+  bool was_stopped = false;                // a scenario was stopped before its end
 };
 
-/// Gives values to options that were not given, from the file beside the network's. Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
 void complete(InferCommandFlags& flags);
 
-/// A trained network, opened once, that images are shown to; again and again where photos come to folders.
+/// A trained network that is opened once and run on images, with --watch several times.
 class Inference {
  public:
-  /// Opens the network. Options have been completed; `flags` are looked at with each run, too. Throws UsageError and
-  /// Error.
+  /// Opens the network. `flags` must be completed, and are read again by each run(). Throws UsageError and Error.
   explicit Inference(const InferCommandFlags& flags);
 
-  /// For photos that are still to come. Throws UsageError where the network has no weights.
+  /// Throws UsageError where the network has no weights, as its predictions on photos would mean nothing.
   void require_meaning() const;
-  /// The network stays compiled for the next run.
+  /// Keeps the network compiled from one run to the next.
   void stay_compiled() { session_.stay_compiled(); }
   /// As infer().
   InferenceRun run(Observer& observer, const StopFlag* stop = nullptr);
@@ -82,13 +82,13 @@ class Inference {
   InferenceSession session_;
 };
 
-/// Answers, or measures a scenario; tells the predictions to `observer` in the format that was asked for, and writes
-/// the files of the run. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals
+/// Runs the images, or measures a scenario; tells the predictions to `observer` in the format of --format, and writes
+/// the files of the run. `flags` must be completed. `stop`: ends it in good order, as a signal does; null: signals
 /// alone. Throws UsageError, Error and Interrupted.
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
-/// What the options say of the network, of how it computes on a plan with so many threads that read images, and of the
-/// run around it, which reads the file `weights`. Throw UsageError.
+/// The request for the network; the options of the inference on `plan`, with `threads` threads that read images; and
+/// those of the run, which reads the file `weights`. All throw UsageError.
 task::InferenceRequest inference_request(const InferCommandFlags& flags);
 task::InferOptions infer_options(const InferCommandFlags& flags, const placement::Plan& plan, Precision precision,
                                  int threads);

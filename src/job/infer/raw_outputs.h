@@ -1,4 +1,4 @@
-// What a network gives of each image, as it is, in NumPy's files: for networks whose outputs are no classes.
+// Writes the raw outputs of a network for each image into NumPy's files, for networks whose outputs are no classes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How well classes were told, for the record.
+// Writes accuracies and speeds into the record.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace evener::job {
 
-/// Of labelled images, of which there is one at least: the accuracy, and that among the five likeliest classes, which
-/// is absent where there are no more than five.
+/// Adds the accuracy and the top-5 accuracy on labelled images, of which there must be at least one. Networks with five
+/// classes or fewer get no top-5 accuracy.
 void add_accuracies(record::Record& record, const Scores& scores);
 
 /// Fills in what came out of `part` of the data. `network_rates`: images per second of the network alone, in blocks of

@@ -1,4 +1,4 @@
-// A trained network as the system that a scenario measures.
+// Measures a trained network in one of LoadGen's scenarios.
 #pragma once
 
 #include "bench/run_scenario.h"
@@ -9,12 +9,12 @@
 
 namespace evener::job {
 
-/// How a network computes where `flags` ask for a scenario: calls as large as a query's, and all threads on one call
-/// where the answer is waited for. What the user gave stays.
+/// Adapts `options` to the scenario in `flags`: batches as large as a query, and all threads on one call where latency
+/// counts. Options that the user gave stay.
 void suit_scenario(const ScenarioFlags& flags, task::InferOptions& options);
 
-/// Measures the network. Images are in memory, as the network takes them, before the clock runs. Throws Error for one
-/// that can't be read, and what run_scenario throws.
+/// Measures the network. Images are read and preprocessed before the clock starts. Throws Error for an image that can't
+/// be read, and what run_scenario throws.
 bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJob& job, const data::Samples& samples,
                                        const std::string& main_output, Observer& line);
 

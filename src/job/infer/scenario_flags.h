@@ -56,7 +56,7 @@ struct ScenarioFlags : OptionGroup {
 
   /// Whether a scenario was asked for.
   bool wanted() const { return !scenario->empty(); }
-  /// What the options ask for, on so many samples; lanes and batches are the command's matter. Throws UsageError.
+  /// The scenario that the options ask for, on `samples` samples; the caller sets lanes and batches. Throws UsageError.
   bench::ScenarioOptions scenario_options(std::int64_t samples) const;
 
  private:

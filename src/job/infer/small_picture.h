@@ -1,4 +1,4 @@
-// Small pictures of images for pages, and where a network looked on them.
+// Small pictures of images for pages, with class activation maps over them.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct SmallPicture {
   std::string text() const;
 };
 
-/// A sample, brought down to what a page shows. Throws Error where it can't be read.
+/// A sample as a picture, scaled down for a page. Throws Error where it can't be read.
 SmallPicture small_picture(const data::Samples& samples, std::size_t index);
 
 /// The picture in grey with the map over it: orange, the less transparent the more a place spoke for the class.

@@ -1,4 +1,4 @@
-// Photos that come to a folder while somebody waits for them.
+// Waits for new photos in folders (--watch).
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@ namespace evener::job {
 
 class PhotoWatch {
  public:
-  /// What is in `locations` now (as data::Pictures takes them) is not waited for; there may be nothing, nor a folder.
+  /// Remembers the photos that are in `locations` (as data::Pictures takes them) now: they don't count as new. The
+  /// locations may be empty or not exist yet.
   explicit PhotoWatch(std::vector<std::string> locations);
 
   /// How many photos there were at the beginning.
   std::size_t at_first() const { return at_first_; }
 
-  /// Waits for files that weren't there before, or have changed since, as those do that are still being copied, and
-  /// that have stayed the same for a second: they are complete. Empty: a stop was asked for.
+  /// Waits for files that are new or have changed, and then have stayed the same for a second, so that they are no
+  /// longer being copied. Returns an empty list after a stop request.
   std::vector<std::string> wait();
 
  private:
-  /// Size and time: what changes of a file that is written to.
+  /// Size and modification time, which change while a file is written.
   using State = std::pair<std::uintmax_t, std::filesystem::file_time_type>;
 
   std::vector<std::string> locations_;
   std::size_t at_first_ = 0;
   std::map<std::string, State> known_;
-  std::map<std::string, State> growing_;  // of files that may not be complete
+  std::map<std::string, State> growing_;  // files that may still be incomplete
 };
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// Options of commands that show images to a trained network: which network, what it is shown, and where it computes.
+// Options of commands that run a trained network on images: which network, which images, and the placement.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace evener::job {
 
-/// A trained network, and what its images look like to it.
+/// A trained network, and the size and normalisation of its images.
 struct TrainedModelFlags : OptionGroup {
   /// `named`, `of_weights`: what --help says of MODEL and --weights.
   TrainedModelFlags(OptionWords named, std::string of_weights)
@@ -36,7 +36,7 @@ struct TrainedModelFlags : OptionGroup {
   task::InferenceRequest request_of_all() const;
 };
 
-/// Which network, and how it is shown images.
+/// Which network, and how images are fitted to its input.
 struct InferModelFlags : TrainedModelFlags {
   InferModelFlags();
 
@@ -72,11 +72,11 @@ struct InferModelFlags : TrainedModelFlags {
       {"--output-name", "NAME",
        "The output that tells classes (default: the one with as many values as there are names, or the first row)"}};
 
-  std::filesystem::path sidecar;  // the file beside the network's that gave values; empty = none
+  std::filesystem::path sidecar;  // the .toml file beside the network's from which options were taken; empty = none
 
   /// `features`: see task::InferenceRequest. Throws UsageError.
   task::InferenceRequest request(bool features, std::uint64_t seed) const;
-  /// How pictures become what the network takes. Throws UsageError.
+  /// How pictures are brought to the network's input shape. Throws UsageError.
   data::Preprocessing preprocessing(const task::InferenceModel& network) const;
 
  private:
@@ -102,7 +102,7 @@ struct PartFlags : OptionGroup {
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
 };
 
-/// What is shown to the network.
+/// The images for the network.
 struct ImagesFlags : PartFlags {
   Option<std::vector<std::string>> images{
       *this,
@@ -112,10 +112,11 @@ struct ImagesFlags : PartFlags {
   Option<bool> random_weights{
       *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
 
-  bool takes_undivided_whole = false;  // whatever `part` says, for which a command asked, not its user
+  bool takes_undivided_whole = false;  // undivided data is taken whole whatever `part` says, because the command and
+                                       // not the user set `part`
 };
 
-/// Where it is computed.
+/// Where and how the network computes.
 struct InferPlacementFlags : OptionGroup {
   InferPlacementFlags() : OptionGroup("Placement") {}
 
@@ -155,11 +156,11 @@ struct InferPlacementFlags : OptionGroup {
   /// Throws UsageError.
   placement::Plan plan() const;
   Precision precision_on(const placement::Plan& plan) const;
-  /// What is computed where, on a plan that plan() gave.
+  /// The options of the inference on `plan`, which plan() returned.
   task::InferOptions infer_options(const placement::Plan& plan, Precision precision) const;
 };
 
-/// A network, what it is shown, and where that is computed.
+/// The options about network, images and placement together.
 struct InferenceFlags {
   InferModelFlags model;
   ImagesFlags images;

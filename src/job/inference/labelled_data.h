@@ -1,4 +1,4 @@
-// Data whose classes or boxes are known, opened for a trained network, and which part of it is shown.
+// Opens labelled data for a trained network, and chooses the part of it that is evaluated.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace evener::job {
 
-/// The test part, or where there is none, that to validate on.
+/// A LabelledDataRequest::part: the test part, or the validation part where there is none.
 inline constexpr const char* kHeldOut = "held-out";
 
 struct LabelledDataRequest {
   std::string location;
-  std::filesystem::path weights = {};     // the network's; a run's manifest lies beside them; empty = none
+  std::filesystem::path weights = {};     // weights file of the network, beside which the run's manifest lies; empty =
+                                          // none
   std::string part = {};                  // "train", "validation", "test", "new", kHeldOut or "all"; "" = chosen
   std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
   std::optional<std::int64_t> seed = {};  // of the split; absent = the training's
@@ -27,17 +28,18 @@ struct LabelledDataRequest {
   int threads = 1;
 };
 
-/// As `flags` ask for it.
+/// The request by `flags`.
 LabelledDataRequest labelled_request(const PartFlags& flags, const std::string& location,
                                      const task::InferenceModel& network, int threads);
 
-/// Where the data lies that a run was made with; "" = that is not known. Throws UsageError where it isn't there.
+/// The location of the data on which a run was trained; "" = not known. Throws UsageError where the data isn't there
+/// any more.
 std::string own_data(const RunConfig& run);
 
-/// Opens it in the size that the network takes. The data that it was trained on is divided, decoded and cropped as the
-/// training did, of which `run` tells: its images are in the parts that they had then (data/open/split_manifest.h),
-/// however the data has changed since, and of other data no image that was trained on is in a part to validate on or to
-/// test with; notes tell both. Throws as data::open_data does.
+/// Opens the data, preprocessed for the network by `steps`. Data on which the network was trained is divided, decoded
+/// and cropped as in that training, which `run` describes: its images are in the parts that they had then
+/// (data/open/split_manifest.h), even if the data has changed since. Other data has no image that was trained on in its
+/// validation or test part. Notes tell both. Throws as data::open_data does.
 data::OpenedData open_labelled_data(const LabelledDataRequest& request, const data::Preprocessing& steps,
                                     const RunConfig& run);
 

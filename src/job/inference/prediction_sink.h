@@ -1,4 +1,4 @@
-// What becomes of the predictions of a network: a sink for each kind of prediction that was asked for.
+// Sinks take the predictions of a network, to tell, judge or write them: one sink for each purpose.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@ namespace evener::job {
 class PredictionSink {
  public:
   virtual ~PredictionSink() = default;
-  /// A prediction, in the order of the samples. Throws Error where it can't be written.
+  /// Takes a prediction. Called in the order of the samples. Throws Error where it can't be written.
   virtual void take(const task::Prediction& prediction) = 0;
-  /// All are answered: writes what is left. Throws Error where something could not be written.
+  /// Called after the last prediction: writes what is left. Throws Error where something could not be written.
   virtual void finish() {}
-  /// Whether it tells each prediction: progress beside that would disturb.
+  /// Whether the sink prints each prediction; then no progress is shown, which would disturb that.
   virtual bool tells_each() const { return false; }
-  /// What was found so far, beside how many images were looked at: "3 boxes found"; "" = nothing that is worth a word.
+  /// What was found so far, for the progress: "3 boxes found"; "" = nothing worth telling.
   virtual std::string found_text() const { return ""; }
 };
 
 /// Gives each prediction to all of its sinks, in the order in which they were added.
 class PredictionSinks : public task::InferObserver {
  public:
-  /// Makes a sink of that kind, which lives as long as this.
+  /// Makes and owns a sink of type Sink.
   template <class Sink, class... Arguments>
   Sink& add(Arguments&&... arguments) {
     auto sink = std::make_unique<Sink>(std::forward<Arguments>(arguments)...);
@@ -45,7 +45,7 @@ class PredictionSinks : public task::InferObserver {
   }
 
   const std::vector<std::unique_ptr<PredictionSink>>& sinks() const { return sinks_; }
-  /// Seconds since these were made, of each prediction.
+  /// The time of each prediction, in seconds since this was made.
   const std::vector<double>& times_s() const { return times_s_; }
 
  private:

@@ -1,4 +1,4 @@
-// The options of the training that made a network, as its record has them, and where its data is.
+// The options of the training that made a network, from its record, and the location of its data.
 #pragma once
 
 #include <filesystem>
@@ -13,10 +13,11 @@ namespace evener::job {
 
 class RunConfig {
  public:
-  /// `run`: the folder of the training; nothing is known where it is empty or has no record.
+  /// Reads the record in `run`, the folder of the training. Nothing is known where `run` is empty or has no record.
   explicit RunConfig(const std::filesystem::path& run);
 
-  /// Absent where the option isn't there, or has another type: the record may be an older program's.
+  /// The value of an option by its key in records. Absent where the record lacks it or has another type, as records of
+  /// older versions may.
   template <class T>
   std::optional<T> get(const std::string& key) const {
     const auto found = config_.find(key);
@@ -29,11 +30,11 @@ class RunConfig {
     }
   }
 
-  /// The data that the run was made with: as it was named, or by its whole path where that names nothing, or something
-  /// else, in this working folder. Empty = not known.
+  /// The location of the run's data: as the user named it, or its absolute path where the name means nothing, or
+  /// something else, in this working folder. Empty = not known.
   std::string data_location() const;
 
-  /// Empty = there is none.
+  /// The folder of the run; empty = none.
   const std::filesystem::path& folder() const { return folder_; }
   /// How many images each part of the training's data had.
   const record::DataRecord& data() const { return data_; }
@@ -44,7 +45,8 @@ class RunConfig {
   std::map<std::string, std::string> config_;
 };
 
-/// Adds the whole path of `data`, where that is on disk: RunConfig::data_location() finds it again by that.
+/// Adds the absolute path of `data`, where it is on disk, to a record's config, by which RunConfig::data_location()
+/// finds it again.
 void add_data_path(const std::string& data, nlohmann::json& config);
 
 }  // namespace evener::job

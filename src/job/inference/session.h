@@ -1,5 +1,4 @@
-// A trained network that is shown samples: what the commands that do so have in common. What becomes of the
-// predictions, sinks say (answer_sink.h).
+// Runs a trained network on samples, for all commands that do so. Sinks take the predictions (prediction_sink.h).
 #pragma once
 
 #include <cstdint>
@@ -19,17 +18,17 @@
 
 namespace evener::job {
 
-/// What a network is shown, how, and in which run.
+/// The samples of one show(), with the options of the inference and of the run.
 struct Showing {
   const InferImages& images;
   task::InferOptions infer;
   run::RunOptions run;
   std::vector<const OptionGroup*> groups;   // the command's options, for the record
-  const std::vector<std::string>& classes;  // that predictions are of
+  const std::vector<std::string>& classes;  // names of the predicted classes
   bool times_layers = false;                // --profile layers
-  /// A line that says what is shown to what. It is asked for before the run begins: what it throws leaves no folder.
+  /// Makes the first line of progress. Called before the run begins, so that an exception leaves no folder behind.
   std::function<std::string(const task::InferSetup&)> setup_line;
-  /// Shows the images, and fills in the record of the run, which has begun.
+  /// Runs the samples, and fills in the record of the run, which has begun.
   std::function<void(task::InferJob&, run::MeteredRun&)> work;
 };
 
@@ -48,14 +47,14 @@ class InferenceSession {
 
   const placement::Plan& plan() const { return plan_; }
   Precision precision() const { return precision_; }
-  /// That read images.
+  /// The number of threads that read images.
   int threads() const { return threads_; }
   const task::InferenceModel& network() const { return network_; }
 
-  /// From now on the network stays compiled from one show() to the next, whose samples are of one shape; one that is
-  /// divided into stages stays open alone.
+  /// Keeps the network compiled from one show() to the next, whose samples must have the same shape. A network that is
+  /// divided into stages is compiled anew all the same.
   void stay_compiled() { stays_compiled_ = true; }
-  /// Compiles the network for the images, begins a run, tells `line` of it, and does the work. Throws what
+  /// Compiles the network for the samples, begins a run, tells `line` of it, and does Showing::work. Throws what
   /// MeteredRun::measure() throws.
   Shown show(const Showing& showing, Observer& line);
 
@@ -70,14 +69,16 @@ class InferenceSession {
   std::optional<task::InferJob> job_;
 };
 
-/// Every sample's prediction to the sinks, which are finished then; shows how far that is, where they don't tell each.
+/// Gives the predictions of all samples to the sinks and then finishes these. Shows progress, unless a sink prints each
+/// prediction.
 task::InferResult predict_all(task::InferJob& job, const data::Samples& samples, PredictionSinks& sinks,
                               Observer& line);
 
-/// What the network gives of each sample. A call on zeros tells it.
+/// The shapes of the network's outputs for one sample, found by a call on zeros.
 OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples);
 
-/// "3 images could not be read: a.jpg: ..."; nothing where there are none. `what`: "image", `why_not`: "read".
+/// "3 images could not be read: a.jpg: ..."; tells nothing where `skipped` is empty. `what`: "image", `why_not`:
+/// "read".
 void tell_skipped(const std::vector<data::Skipped>& skipped, const char* what, const char* why_not, Observer& line);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// From what an inference gave back to its record.
+// Writes the setup and the speed of an inference into its record.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ void fill_inference_setup(record::Record& record, const std::vector<const Option
                           const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                           Precision precision, const task::InferSetup& setup);
 
-/// What each stage of a divided network was given, in words.
+/// Sentences on the part of a divided network that each stage computes.
 std::vector<std::string> stage_notes(const task::InferSetup& setup);
 
 /// Fills in how busy each stage was; nothing where the network is not divided.
 void fill_stage_uses(record::Record& record, const task::StageUses& uses);
 
-/// Fills in how fast it was. `times_s`: of each prediction, since the first image was asked for.
+/// Fills in the speed. `times_s`: when each prediction came, in seconds since the start.
 void fill_inference_speeds(record::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
                            const std::vector<double>& network_rates);
 

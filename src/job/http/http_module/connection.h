@@ -1,5 +1,5 @@
-// One client's socket: read through a buffer, written to, both within limits of time, and closed so that the last
-// answer arrives.
+// The socket of one client: reads through a buffer and writes, both with time limits, and closes so that the last
+// response still arrives.
 #pragma once
 
 #include <sys/types.h>
@@ -19,35 +19,36 @@ class Ending {
   Ending();
   void begin();
   bool begun() const;
-  /// Readable once it has begun.
+  /// A file descriptor that becomes readable when the server is ending, for poll().
   int descriptor() const { return event_.get(); }
 
  private:
   Descriptor event_;
 };
 
-/// Driven by one thread.
+/// Not thread-safe.
 class Connection {
  public:
-  /// Owns `socket`. The others must outlive it.
+  /// Owns `socket`. `options` and `ending` must outlive the connection.
   Connection(int socket, const HttpOptions& options, const Ending& ending);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Waits for the first byte of a request. False where none comes: the client has closed, or was idle for too long,
-  /// or the server is ending and nothing is on its way.
+  /// Waits for the first byte of a request. Returns false where none comes: the client has closed or was idle for too
+  /// long, or the server is ending and no request is under way.
   bool wait_for_request();
-  /// Up to `size` bytes; 0 at the end, -1 after an error, a request that takes too long, and a head that is too large.
+  /// Reads up to `size` bytes. Returns 0 at the end, and -1 after an error, for a request that takes too long, and for
+  /// headers that are too large.
   ssize_t read(char* to, std::size_t size);
-  /// -1 after an error and an answer that takes too long.
+  /// Writes `size` bytes. Returns -1 after an error, and where writing takes too long.
   ssize_t write(const char* from, std::size_t size);
 
-  /// What is read from now on is the body.
+  /// Tells that the headers were read: what follows is the body.
   void end_head() { in_head_ = false; }
   bool head_ended() const { return !in_head_; }
   bool timed_out() const { return timed_out_; }
-  /// No other request is read: the rest of this one is still unread.
+  /// Makes this request the last of the connection, because a part of it stays unread.
   void close_after_answer() { closing_ = true; }
   bool is_closing() const { return closing_; }
   bool server_is_ending() const { return ending_.begun(); }

@@ -1,5 +1,5 @@
-// The library that reads requests and writes answers, driven over our own connections. Its headers stand in the .cpp
-// alone: they take seconds to compile.
+// Uses the HTTP library to parse requests and write responses, over our own connections. Only the .cpp includes the
+// library's headers, which take seconds to compile.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace evener::job::http_module {
 
-/// Memory that is promised to requests under way. Thread-safe.
+/// Bounds the memory of the bodies of all requests under way. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}
@@ -24,7 +24,7 @@ class BodyBudget {
   std::atomic<std::size_t> taken_ = 0;
 };
 
-/// Answers what comes over the connection until it is to be closed. Called by many threads at once.
+/// Answers the requests of a connection until it is to be closed. Thread-safe.
 void serve_requests(Connection& connection, const HttpOptions& options, const HttpServer::Handler& handler,
                     BodyBudget& budget);
 

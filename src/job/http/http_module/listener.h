@@ -13,9 +13,9 @@ class Listener {
   Listener(const std::string& host, int port);
 
   int port() const { return port_; }
-  /// The socket of the next client; -1 where none connects within that time.
+  /// Returns the socket of the next client, or -1 where none connects within `wait_s` seconds.
   int accept(double wait_s);
-  /// Nobody can connect from now on; those who have connected can still be accepted.
+  /// Stops taking new clients; those that have connected can still be accepted.
   void refuse_others();
   void close() { socket_.close(); }
 

@@ -1,4 +1,4 @@
-// What each layer took (--profile layers), for people and for the record.
+// The times of layers (--profile layers), for people and for the record.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +11,9 @@
 
 namespace evener::job {
 
-/// Times the layers by `profile`, measures the processor's peaks, and adds both to the record, which is written anew to
-/// `folder` (empty = nowhere): the run's own times and energy were taken before. Where layers can't be timed, a note
-/// says why.
+/// Times the layers by `profile`, measures the processor's peak rates, adds both to the record, and writes the record
+/// anew into `folder` (empty = nowhere). To be called after the run, so that its times and energy don't include the
+/// profile. Where layers can't be timed, a note says why.
 void add_layers(const std::filesystem::path& folder, record::Record& record, Observer& line,
                 const std::function<task::NetworkProfile()>& profile);
 

@@ -1,4 +1,4 @@
-// Published weights by a short name instead of a file.
+// Published weights, named by a word instead of a file.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace evener::job {
 
-/// Weights of the catalogue (data/fetch/catalogue.h), and where they are kept.
+/// Weights in the catalogue (data/fetch/catalogue.h), and where they are stored.
 struct NamedWeights {
   const data::CatalogueEntry* entry = nullptr;
   std::filesystem::path folder, file;  // `file` lies in `folder`
 };
 
-/// What --weights WORD stands for with this network: "imagenet" (of a detector, the classifier's that it is built on)
-/// and "coco", or the whole name of an entry with weights, such as "facenet" and "mtcnn". Absent where a file has that
-/// name, or it is none of these words. Throws UsageError where the catalogue has no such weights of the network, naming
-/// what it has.
+/// Looks up --weights WORD for the network `model`: "imagenet" (for a detector, the weights of the classifier that it
+/// is built on), "coco", or the full name of a catalogue entry, such as "facenet" or "mtcnn". Absent where a file has
+/// that name, or the word is none of these. Throws UsageError where the catalogue has no such weights for the network,
+/// naming those that it has.
 std::optional<NamedWeights> named_weights(const std::string& word, const std::string& model);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// Who listens to a job while it works: the command line shows it on a terminal, other programs as they like.
+// Receives the messages of a job while it works. The command line prints them; other programs do as they like.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace evener::job {
 
-/// All calls come from the thread that runs the job. Whoever isn't interested overrides nothing.
+/// All calls come from the thread that runs the job. Functions that aren't overridden ignore the message.
 class Observer : public run::RunObserver {
  public:
-  /// A sentence that stays: what the job is about to do, what it noticed.
+  /// A message that stays: what the job is about to do, or what it noticed.
   virtual void note(const std::string& /*text*/) {}
-  /// How far the work is, in place of what was shown before.
+  /// The progress of the work, in place of the progress shown before.
   virtual void show(const std::string& /*text*/) {}
   /// The work that was shown is over.
   virtual void finish() {}
-  /// Whether show() may be called several times a second; otherwise each text stays, and they are kept rare.
+  /// Whether show() may be called several times a second; false where each text stays, so that jobs call it rarely.
   virtual bool redraws() const { return false; }
-  /// Results as they become known, in the format that was asked for with --format; whole lines.
+  /// Results as they become known, in the format of --format; whole lines.
   virtual void tell(const std::string& /*lines*/) {}
 
   void on_note(const std::string& text) final { note(text); }

@@ -1,4 +1,4 @@
-// What a device can do at most, against which speeds are held.
+// The peak rates of a device, with which measured speeds are compared.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ struct PeakRate {
   std::optional<double> gflops;           // of multiply-adds, which count as two
   std::optional<double> memory_gb_per_s;  // of reading memory that lies in no cache
   std::string of;                         // "AVX-512 multiply-adds on 2 threads"
-  std::string reason;                     // why `gflops` is absent; else empty
+  std::string reason;                     // why `gflops` is absent; empty where it isn't
 };
 
-/// Measures the processor, with so many threads on `cpus` (none: wherever), for some two seconds. Those of other
-/// devices nobody measures.
+/// Measures the processor for about two seconds, with `threads` threads on `cpus` (empty: any). Other devices are not
+/// measured.
 PeakRate peak_rate(Device device, int threads, const std::vector<int>& cpus, Precision precision);
 
 /// "236 GFLOP/s".

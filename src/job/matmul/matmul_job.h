@@ -1,4 +1,4 @@
-// Products of two matrices on each device of a placement, checked and timed.
+// `evener matmul`: products of two matrices on each device of a placement, checked and timed.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct MatmulRun {
 /// Throws UsageError, Error and Interrupted.
 MatmulRun matmul(const MatmulFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
-/// The products on one device, and the run around all of them.
+/// The options of the products on one device, and those of the run.
 task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::PlanStage& stage);
 run::RunOptions run_options(const MatmulFlags& flags);
 

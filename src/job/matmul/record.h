@@ -1,4 +1,4 @@
-// From products of matrices to their record, and what is told of them.
+// Writes products of matrices into their record and into text.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace evener::job {
 /// One device's products.
 struct DeviceProducts {
   placement::PlanStage stage;
-  std::string name;  // of the device among the run's: "cuda:0"; a second one of the same name has its number behind it
+  std::string name;  // of the device: "cuda:0"; a second one of the same name gets a number behind it
   std::string engine = {}, method = {};
   double flops = 0;  // of a product
   PeakRate peak = {};
   task::MatmulResult result = {};
 };
 
-/// Adds its figures. Where there are `several` devices, their names have the device's behind them.
+/// Adds the figures of one device. With `several` devices the names of figures end with the device's name.
 void fill_products(record::Record& record, const DeviceProducts& products, bool several);
 
-/// The lines that people read.
+/// The figures of one device as lines for people.
 std::string products_text(const DeviceProducts& products);
 
 }  // namespace evener::job

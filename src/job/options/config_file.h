@@ -10,7 +10,7 @@
 
 namespace evener::job {
 
-/// What a file says, as it would be typed.
+/// The options in a file, as they would be typed on the command line.
 struct ConfigValues {
   struct Words {
     const OptionBase* option;

@@ -15,7 +15,8 @@ std::vector<double> parse_split(const std::string& text);
 /// Reads words such as "bream=Bream GT/**". Throws UsageError.
 std::vector<data::ClassFiles> parse_classes(const std::vector<std::string>& words);
 
-/// What opening data takes. `location`: how the command takes it, as --data or as a positional such as SOURCE.
+/// The options for opening data. `location`: the name of the option for the data, --data or a positional such as
+/// SOURCE.
 struct SourceFlags : OptionGroup {
   explicit SourceFlags(const std::string& location);
 
@@ -51,7 +52,7 @@ struct SourceFlags : OptionGroup {
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
 
-  /// What data::open_data takes; the number of its threads is the command's matter. Throws UsageError.
+  /// The options for data::open_data; the caller sets the number of threads. Throws UsageError.
   data::DataOptions data_options() const;
 };
 

@@ -27,7 +27,7 @@ struct EnergyFlags : OptionGroup {
                               "",
                               {.has_commas = true, .in_plans = false}};
 
-  /// `plan`: whose graphics cards are those that are computed on.
+  /// `plan`: names the GPUs whose energy is measured.
   measure::EnergyOptions options(const placement::Plan& plan) const;
 
  private:

@@ -1,4 +1,4 @@
-// Options about the network, and what its weights begin with.
+// Options about the network and its initial weights.
 #pragma once
 
 #include "job/options/option.h"
@@ -6,9 +6,9 @@
 
 namespace evener::job {
 
-/// What a shell offers for a network, as far as names are the same for all: "resnet18", "mlp:", which sizes follow.
+/// The names of networks that a shell completes: "resnet18", and "mlp:", which sizes have to follow.
 std::vector<std::string> model_names();
-/// The same for help texts, in full: "mlp:SIZES[:relu|sigmoid|tanh], resnet18, ...".
+/// The same as a list for help texts: "mlp:SIZES[:relu|sigmoid|tanh], resnet18, ...".
 std::string model_list();
 
 struct ModelFlags : OptionGroup {

@@ -10,7 +10,7 @@
 
 namespace evener::job {
 
-/// Points to groups that somebody else owns and that outlive it.
+/// Points to groups, which must outlive it.
 class OptionSet {
  public:
   OptionSet() = default;
@@ -22,7 +22,7 @@ class OptionSet {
   };
 
   void add(OptionGroup& group);
-  /// Leaves out all options for which `useless` says so: they can't be given, and keep their defaults.
+  /// Removes the options for which `useless` returns true: they can't be given, and keep their defaults.
   void leave_out(const std::function<bool(const OptionBase&)>& useless);
 
   const std::vector<Section>& sections() const { return sections_; }
@@ -31,10 +31,10 @@ class OptionSet {
   std::vector<OptionBase*> options() const;
   /// The option of this name ("--lr", "MODEL"); null if there is none.
   OptionBase* find(const std::string& name) const;
-  /// Gives the option of this name these words, as a command line does. Throws UsageError for a name that there isn't,
-  /// with the nearest one, and for words that are no value of it.
+  /// Sets the option `name` to `words`, as a command line does. Throws UsageError for an unknown name, with the nearest
+  /// one, and for words that are no value of the option.
   void give(const std::string& name, const std::vector<std::string>& words) const;
-  /// Names of the options that a command can't do without, and that weren't given.
+  /// Names of the required options that weren't given.
   std::vector<std::string> missing() const;
   /// Throws UsageError for wrong values, and for values that don't go together.
   void check() const;

@@ -9,7 +9,7 @@
 
 namespace evener::job {
 
-/// Where the results of a command go that writes a record.
+/// Where a command that writes a record puts its results.
 struct OutputFlags : OptionGroup {
   /// `folder`, `json_file`: what --help says of --out and --json.
   explicit OutputFlags(std::string folder, std::string json_file = "Write the record there too; - is stdout")
@@ -23,7 +23,7 @@ struct OutputFlags : OptionGroup {
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 };
 
-/// What a training writes and shows, where it can be gone on with and inherited by others.
+/// The output of a training. It has its own options, as a training can be resumed and its options inherited.
 struct TrainOutputFlags : OptionGroup {
   TrainOutputFlags();
 

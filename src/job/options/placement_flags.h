@@ -12,9 +12,9 @@ namespace evener::job {
 
 /// --cut of the commands that compute in stages.
 Option<std::string> cut_option(OptionGroup& group);
-/// The layers that --cut names: "layer2,layer4" are two, "auto" none.
+/// The layers that --cut names: two for "layer2,layer4", none for "auto".
 std::vector<std::string> cut_layers(const std::string& text);
-/// Of --memory, in megabytes.
+/// The value of --memory, which is in megabytes, in bytes.
 std::int64_t memory_bytes(double megabytes);
 
 struct PlacementFlags : OptionGroup {
@@ -141,15 +141,15 @@ struct PlacementFlags : OptionGroup {
                              "names (docs/distributed.md; default: those of the Slurm allocation)"},
                             "",
                             {.has_commas = true, .recorded = false, .in_plans = false}};
-  /// Tells a process that it is one of so many, each started for one host.
+  /// Set by the process that starts the others: each process leads one host of so many.
   Option<int> hosts_started{
       *this, {"--hosts-started", "N", ""}, 0, {.hidden = true, .recorded = false, .inherited = false}};
 
   /// Whether the placement is to be chosen by measuring.
   bool is_automatic() const;
-  /// `anywhere`: replicas may be more than this host has CPUs for. Throws UsageError.
+  /// `anywhere`: allows more replicas than this host has CPUs for. Throws UsageError.
   placement::PlanOptions plan_options(bool anywhere) const;
-  /// Fills in what `plan` and these options say. Throws UsageError.
+  /// Writes `plan` and these options into `options`. Throws UsageError.
   void fill(const placement::Plan& plan, task::TrainOptions& options) const;
 
  private:

@@ -1,4 +1,4 @@
-// Comparing placements for a training, without training: for some seconds each is tried or predicted.
+// `evener plan`: compares placements for a training by trying or predicting each for some seconds, without training.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace evener::job {
 
-/// A training's options, and a time for measuring instead of those that belong to a run.
+/// A training's options without those of a run's output, and the time for measuring.
 struct PlanFlags : TrainFlags {
   struct Probing : OptionGroup {
     Probing() : OptionGroup("Measuring") {}
@@ -25,11 +25,11 @@ struct PlanFlags : TrainFlags {
 
 struct PlanOutcome {
   plan::Comparison comparison;
-  std::string work;  // what was planned for, in words
+  std::string work;  // the work that was planned for, in words
 };
 
-/// Leaves no folder: what is measured here is what a run of `train` has too, and pays for. Throws UsageError for
-/// candidates that are no placements. `stop`: see run_training().
+/// Compares the placements. Leaves no folder behind. Throws UsageError for candidates that are no placements. `stop`:
+/// see run_training().
 PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFlag* stop = nullptr);
 
 /// The comparison for a terminal and as JSON.

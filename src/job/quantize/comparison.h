@@ -1,4 +1,4 @@
-// What `evener quantize` tells of a network before and after.
+// The comparison of a network before and after `evener quantize`.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ struct QuantizeComparison {
   std::uint64_t float_bytes = 0, file_bytes = 0;
   task::RunFigures before, after;  // empty where nothing was run
   std::vector<task::LayerError> layers;
-  bool classes_known = true;  // otherwise the largest output may be no class, but anything
+  bool classes_known = true;  // false: the outputs may be no scores of classes, so agreement of the largest output
+                              // means little
   std::optional<task::EngineAgreement> engines;
   std::string no_power;  // why power can't be measured; empty = it can
 };
@@ -27,7 +28,7 @@ std::string comparison_text(const QuantizeComparison& comparison);
 /// "layer,quantized,sqnr_db" for each layer; a layer without an error has an empty cell.
 std::string layers_csv(const std::vector<task::LayerError>& layers);
 
-/// The same figures for the record: each with its fellow of before, "float_...".
+/// Adds the same figures to the record, each with that of the float network as "float_...".
 void fill_quantize_metrics(const QuantizeComparison& comparison, record::Record& record);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// The images of `evener quantize`: those that calibrate, and those that are evaluated.
+// The images of `evener quantize`: those for calibration, and those for evaluation.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace evener::job {
 
-/// What stands before and after quantisation, and what ranges are taken from.
+/// The images for evaluation before and after quantisation, and those from which ranges are taken.
 struct QuantizeImages {
-  DetectImages evaluation, calibration;  // with photos where the network is a detector whose photos they are
+  DetectImages evaluation, calibration;  // DetectImages::photos is set where the network is a detector
 };
 
-/// Opens what `flags` name. `calibrates`: whether ranges have to be found. Writes to the image options of
-/// `flags.infer`. Throws UsageError and Error.
+/// Opens the images that `flags` name. `calibrates`: whether images for calibration are needed. Sets the image options
+/// of `flags.infer`. Throws UsageError and Error.
 QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceModel& network, bool calibrates,
                                     int threads);
 

@@ -1,4 +1,4 @@
-// A trained network with 8-bit weights and activations, and what that changes.
+// `evener quantize`: a trained network with 8-bit weights and activations, compared with the float network.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,12 @@ struct QuantizedRun {
   std::filesystem::path folder;   // of the quantised network
 };
 
-/// Gives values to options that were not given, from the file beside the network's. Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
 void complete(QuantizeFlags& flags);
 
-/// Calibrates, quantises, and runs both networks. Options have been completed; what depends on the network is filled
-/// in. `stop`: ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and Interrupted.
+/// Calibrates, quantises, and measures both networks. `flags` must be completed; options that depend on the network are
+/// set here. `stop`: ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and
+/// Interrupted.
 QuantizedRun quantize(QuantizeFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 /// The run around the quantising of `model`.

@@ -9,7 +9,7 @@
 
 namespace evener::job {
 
-/// What ranges are taken from, and what accuracy is measured on.
+/// The data for calibration and for measuring accuracy.
 struct CalibrationDataFlags : OptionGroup {
   CalibrationDataFlags();
 
@@ -32,7 +32,7 @@ struct CalibrationDataFlags : OptionGroup {
       *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
 };
 
-/// How values become whole numbers.
+/// How values are quantised.
 struct QuantizationFlags : OptionGroup {
   QuantizationFlags() : OptionGroup("Quantisation") {}
 
@@ -65,7 +65,7 @@ struct QuantizationFlags : OptionGroup {
       *this, {"--no-bias-correction", "", "Leave biases as they are, whatever rounding weights does to means"}};
 
   task::QuantizeOptions options(std::int64_t images) const;
-  /// The share of --accuracy-drop, whose points are percent; 0 where it isn't given.
+  /// --accuracy-drop, which is in percentage points, as a share; 0 where it isn't given.
   double most_lost() const { return accuracy_drop->value_or(0) / 100; }
 };
 

@@ -14,7 +14,8 @@
 
 namespace evener::job {
 
-/// So many threads may be inside at once; the others wait. (g++ 12's std::counting_semaphore loses wake-ups.)
+/// A counting semaphore: at most `count` threads are inside at once; the others wait. (g++ 12's std::counting_semaphore
+/// loses wake-ups.)
 class Slots {
  public:
   explicit Slots(int count) : free_(count) {}
@@ -30,13 +31,13 @@ class Slots {
 /// Thread-safe.
 class InferenceApi {
  public:
-  /// `readers`: requests that are parsed, and pictures decoded, at the same time, which bounds the memory that this
-  /// takes. `limit_s`: for an answer. `model` and `queue` must outlive it.
+  /// `readers`: how many requests are parsed and pictures decoded at the same time, which bounds the memory for it.
+  /// `limit_s`: time limit of an inference. `model`, `queue` and `metrics` must outlive this.
   InferenceApi(const ServedModel& model, task::BatchQueue& queue, ServeMetrics& metrics, int readers, double limit_s);
 
   /// `http`: the server's counts, for metrics.
   HttpResponse answer(HttpRequest& request, const HttpCounts& http);
-  /// From now on it isn't ready for more: what is asked for is still answered.
+  /// From now on reports that it isn't ready for more, but still answers all requests.
   void drain() { draining_ = true; }
 
  private:
@@ -45,7 +46,7 @@ class InferenceApi {
   HttpResponse about_model(std::string_view path, HttpRequest& request);
   HttpResponse infer(HttpRequest& request);
   HttpResponse infer_unguarded(HttpRequest& request);
-  /// What is asked for in the body, and its samples.
+  /// Parses the body of a request, and converts its tensors into `samples`.
   InferRequest read(HttpRequest& request, std::vector<task::SampleValues>& samples);
 
   const ServedModel& model_;

@@ -1,5 +1,5 @@
-// The Open Inference Protocol (KServe v2) over REST, with its binary tensor extension: requests to plain values and
-// outputs to answers. Pure: no network, no model. Requests are foreign and untrusted.
+// The Open Inference Protocol (KServe v2) over REST, with its binary tensor extension: parses requests and writes
+// responses. Pure functions without network or model. Requests are not trusted.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ class BadRequest : public Error {
   using Error::Error;
 };
 
-/// A tensor as it was sent: its values stand in one of the three.
+/// A tensor of a request. Its values are in `numbers`, `texts` or `binary`.
 struct SentTensor {
   std::string name, datatype;       // "UINT8", "FP32", "BYTES", ...
   std::vector<std::int64_t> shape;  // of extents from 0
-  std::vector<float> numbers;       // JSON's, rounded to float
+  std::vector<float> numbers;       // from JSON, rounded to float
   std::vector<std::string> texts;   // JSON's
   std::optional<std::string_view> binary;
 
@@ -35,21 +35,20 @@ struct SentTensor {
 struct WantedOutput {
   std::string name;
   bool binary = false;
-  std::size_t classes = 0;  // the best so many instead of all values; 0 = all values
+  std::size_t classes = 0;  // return so many of the best classes instead of all values; 0 = all values
 };
 
-/// Views in it point to the body that it was parsed from.
+/// A parsed request. Views in it point into the body, which must outlive it.
 struct InferRequest {
   std::string id;
   std::vector<SentTensor> inputs;
   std::vector<WantedOutput> outputs;  // empty = all
-  bool binary_outputs = false;        // of those whose own wish isn't known
+  bool binary_outputs = false;        // the default of WantedOutput::binary
 };
 
-/// Parses the body of a request. `json_bytes`: of the JSON that binary tensors follow, as the header
-/// Inference-Header-Content-Length says; absent = all of it. Shapes and sizes fit together in what is returned: a
-/// tensor has as many values as its shape says, but for binary BYTES, which elements_of_bytes() takes apart. Throws
-/// BadRequest.
+/// Parses the body of a request. `json_bytes`: the length of the JSON, which binary tensors follow, by the header
+/// Inference-Header-Content-Length; absent = the whole body. Checks that each tensor has as many values as its shape
+/// says, except for binary BYTES, which elements_of_bytes() checks. Throws BadRequest.
 InferRequest parse_infer_request(std::string_view body, std::optional<std::size_t> json_bytes);
 
 /// The number in a header such as Inference-Header-Content-Length; absent where there is none. Throws BadRequest.
@@ -59,7 +58,7 @@ std::optional<std::size_t> parse_length(const std::string& header);
 /// which are base64. Throws BadRequest.
 std::vector<std::string> elements_of_bytes(const SentTensor& tensor);
 
-/// An output as it is told.
+/// An output for a response.
 struct ToldOutput {
   WantedOutput wanted;
   const HostTensor* values = nullptr;  // floats, whose first extent counts the samples
@@ -67,10 +66,11 @@ struct ToldOutput {
 
 struct InferAnswer {
   std::string body;
-  std::optional<std::size_t> json_bytes;  // for the header, where binary tensors follow
+  std::optional<std::size_t> json_bytes;  // length of the JSON for the header, where binary tensors follow; absent: all
+                                          // is JSON
 };
 
-/// `classes`: names, where those are known. Numbers that JSON can't write (NaN, infinite) are told as null.
+/// `classes`: their names, where known. NaN and infinite numbers, which JSON can't hold, become null.
 InferAnswer write_infer_answer(const std::string& model, const std::string& id, const std::vector<ToldOutput>& outputs,
                                const std::vector<std::string>& classes);
 

@@ -1,4 +1,4 @@
-// A trained network that answers over HTTP until it is told to stop.
+// `evener serve`: runs a trained network for requests over HTTP until it is told to stop.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace evener::job {
 
-/// What a server did until its end.
+/// The counts of a server at its end.
 struct ServedTotals {
   std::uint64_t requests = 0, samples = 0, batches = 0;
   double seconds = 0;
 };
 
-/// Gives values to options that were not given, from the file beside the network's. Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
 void complete(ServeFlags& flags);
 
-/// Serves until `stop` or a signal, and then answers what was accepted. Tells `observer` the address as a line of its
-/// own once requests are taken. Options have been completed. Throws UsageError and Error.
+/// Serves until `stop` or a signal, and then answers the requests that were accepted. Tells `observer` the address on a
+/// line of its own once requests can be sent. `flags` must be completed. Throws UsageError and Error.
 ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 }  // namespace evener::job

@@ -47,9 +47,9 @@ struct ServeFlags {
     Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
 
     HttpOptions http() const;
-    /// How requests wait for each other: `lanes` calls side by side of at most `batch` samples.
+    /// The options for dynamic batching, with `lanes` concurrent calls of at most `batch` samples.
     task::BatchQueueOptions queue_options(std::size_t lanes, std::size_t batch) const;
-    /// Whether tensors are bytes; `images`: the network takes images.
+    /// Whether input tensors are bytes (UINT8). `images`: the network takes images.
     bool takes_bytes(bool images) const;
   };
 
@@ -58,7 +58,7 @@ struct ServeFlags {
   Server server;
 
   OptionSet options() { return {&model, &placement, &server}; }
-  /// How requests are computed on a plan that placement.plan() gave.
+  /// The options of the inference on `plan`, which placement.plan() returned.
   task::InferOptions infer_options(const placement::Plan& plan) const;
 };
 

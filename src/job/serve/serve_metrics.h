@@ -1,4 +1,4 @@
-// What a server counts, as Prometheus reads it.
+// The metrics of a server, in the format of Prometheus.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace evener::job {
 
-/// How many values lie below each bound, and their sum. Thread-safe.
+/// A histogram: counts values up to each bound, and their sum. Thread-safe.
 class Histogram {
  public:
   static constexpr std::size_t kMostBounds = 16;
@@ -38,7 +38,7 @@ class ServeMetrics {
  public:
   ServeMetrics();
 
-  /// A request for answers, with its status and how long it took since its body was there.
+  /// Counts an inference request with its status and its time from the arrival of the body.
   void add_request(int status, double seconds);
   void add_batch(const task::BatchQueue::Done& done);
   std::string text(const task::BatchQueue& queue, const HttpCounts& http) const;

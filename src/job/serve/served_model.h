@@ -1,4 +1,4 @@
-// What a server says of its network, and how requests become what the network takes.
+// A server's description of its network, and the conversion of requests to samples.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,21 @@ struct ServedModel {
   std::string input = "input";
   std::vector<std::int64_t> shape;                   // of one sample
   bool is_bytes = true;                              // it takes UINT8, otherwise FP32
-  std::optional<data::Preprocessing> pictures = {};  // how files become samples; absent = it takes none
+  std::optional<data::Preprocessing> pictures = {};  // how picture files become samples; absent = it takes no pictures
   std::vector<ServedOutput> outputs;                 // the one that tells classes first
   std::vector<std::string> classes = {};             // names; empty = not known
-  std::string no_classes = {};                       // why it tells none; "" = it does
+  std::string no_classes = {};                       // why its outputs are no classes; "" = they are
 
   const char* datatype() const { return is_bytes ? "UINT8" : "FP32"; }
 };
 
-/// The samples of a request. Throws BadRequest where they are not what the model takes, and none of them is a picture
-/// that can be read.
+/// The samples of a request, from tensors or picture files. Throws BadRequest where the model doesn't take them.
 std::vector<task::SampleValues> samples_of(const InferRequest& request, const ServedModel& model);
 
-/// The sample that a picture's file becomes. Throws BadRequest.
+/// The sample of a picture's file, given by its bytes. Throws BadRequest where it can't be decoded.
 task::SampleValues sample_of_picture(const std::string& file, const ServedModel& model);
 
-/// The outputs that are asked for; all where none are named. Throws BadRequest for unknown ones.
+/// The outputs that the request names, or all where it names none. Throws BadRequest for unknown names.
 std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const ServedModel& model);
 
 }  // namespace evener::job

@@ -1,4 +1,4 @@
-// The commands that leave a record of what they measured: those that a sweep can run.
+// The commands that a sweep can run: those that write a record of their measurements.
 #pragma once
 
 #include <functional>
@@ -8,17 +8,17 @@
 
 namespace evener::job {
 
-/// One of them, with options that have no values yet.
+/// One of these commands, with options that have no values yet.
 struct MeasuredCommand {
   std::string name;
   OptionSet options;
-  /// Gives values to options that weren't given, once the others have theirs; owns the options.
+  /// Sets options that weren't given, by those that were; owns the options.
   std::function<void()> complete;
-  /// Looks at what the options demand of this machine, before any work.
+  /// Checks whether this machine can do what the options ask for, before any work.
   std::function<void()> check;
 };
 
-/// Throws UsageError with the nearest name for one that there isn't.
+/// Throws UsageError with the nearest name for an unknown command.
 MeasuredCommand measured_command(const std::string& name);
 
 }  // namespace evener::job

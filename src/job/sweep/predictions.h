@@ -1,4 +1,4 @@
-// What `evener plan` predicts of a sweep's trainings, before any of them has run.
+// Predicts the speed of a sweep's trainings by `evener plan`, before any of them has run.
 #pragma once
 
 #include <filesystem>
@@ -12,17 +12,17 @@
 
 namespace evener::job {
 
-/// Fills in the predictions of the cells that have none: for each kind of work among them `evener plan` runs once, for
-/// some seconds, with all placements of that work. What can't be predicted is told to `observer` and stays without.
-/// `program`: evener. Throws UsageError for a sweep of anything but trainings, and Interrupted.
+/// Fills in the predictions of the cells that have none: runs `evener plan` once for each kind of work, for some
+/// seconds, with all placements of that work. Notes cells that can't be predicted, which stay without. `program`: the
+/// path of evener. Throws UsageError for a sweep of anything but trainings, and Interrupted.
 void predict(record::SweepRecord& sweep, Observer& observer, const std::filesystem::path& program);
 
-/// The words of an `evener plan` for the work of a cell, but for its placement: without what makes no difference to a
-/// plan. `options`: those of the measured command.
+/// The words of an `evener plan` for the work of a cell, without its placement and without options that make no
+/// difference to a plan. `options`: those of the measured command.
 std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options);
 
-/// Takes the prediction for the cell's placement from the JSON of a plan: images per second, and the seconds of all of
-/// the cell's epochs. A plan that says nothing of the placement leaves the cell as it is.
+/// Copies the prediction for the cell's placement from the JSON of a plan into the cell: images per second, and the
+/// seconds of all its epochs. Leaves the cell as it is where the plan lacks the placement.
 void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell);
 
 }  // namespace evener::job

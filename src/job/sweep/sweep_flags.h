@@ -67,10 +67,10 @@ struct SweepFlags : OptionGroup {
   Option<bool> no_html{*this, {"--no-html", "", "Write no page at the end"}};
   Option<bool> quiet{*this, {"--quiet", "", "No progress"}};
 
-  /// What the words or the file say; complete() reads it.
+  /// The plan by the words or the file; set by complete().
   SweepPlan plan;
 
-  /// Fills in what these options say of a sweep.
+  /// Writes these options into the record of a sweep.
   void fill(record::SweepRecord& sweep) const;
 
  private:
@@ -81,11 +81,11 @@ struct SweepFlags : OptionGroup {
 /// keys go to those options of the sweep that weren't given. Throws UsageError, with the line of a file.
 void complete(SweepFlags& flags);
 
-/// The same in parts: of words that begin with a measured command, ...
+/// The parts of complete(): reads words that begin with a measured command, ...
 SweepPlan plan_from_words(const std::vector<std::string>& words, SweepFlags& flags);
-/// ... of words behind an experiment's file, which are options of the sweep alone, ...
+/// ... words behind an experiment's file, which may only be options of the sweep, ...
 void own_options_from_words(const std::vector<std::string>& words, SweepFlags& flags);
-/// ... and of the file.
+/// ... and the file itself.
 SweepPlan plan_from_file(const std::string& path, SweepFlags& flags);
 
 }  // namespace evener::job

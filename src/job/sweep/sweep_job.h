@@ -1,4 +1,5 @@
-// The same work in every way, in a fair order.
+// `evener sweep`: runs a command with all combinations of some options, in randomised blocks, so that drifts of the
+// machine hit all alike.
 #pragma once
 
 #include <filesystem>
@@ -14,34 +15,35 @@
 namespace evener::job {
 
 struct SweepOutcome {
-  report::Sweep sweep;                      // with all runs of its folder, also those that were made before
-  std::string stopped;                      // why it ended before all runs were made; empty: it didn't
-  std::optional<report::WrittenPage> page;  // absent: none was asked for
+  report::Sweep sweep;                      // with all runs in its folder, including those made before
+  std::string stopped;                      // why it ended before all runs were made; empty: all were made
+  std::optional<report::WrittenPage> page;  // absent: with --no-html
 
   std::size_t failed_cells() const;
   std::size_t invalid_cells() const;
 };
 
-/// Makes the runs that are still to come, each in a process of this program's, and writes the sweep's files and its
-/// page. Options have been completed. `stop`: ends it in good order, as a signal does; null: signals alone. Throws
-/// UsageError, Error and Interrupted.
+/// Makes the runs that are still missing, each as a process of this program, and writes the sweep's files and its page.
+/// `flags` must be completed. `stop`: ends it in good order, as a signal does; null: signals alone. Throws UsageError,
+/// Error and Interrupted.
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
-/// What completed options ask for, before it is known what there is of it.
+/// The sweep that completed options ask for, still without the runs that exist already.
 record::SweepRecord asked_for(const SweepFlags& flags);
 
-/// The series that this program on this machine goes on with, or begins. Returns why a new one begins; "" = none does.
+/// Chooses the series of runs: continues the earlier one, or begins a new one where program or machine have changed, as
+/// speeds then can't be compared. Returns why a new one begins; "" = none does.
 std::string choose_series(record::SweepRecord& sweep, const std::optional<record::SweepRecord>& earlier,
                           const std::string& program, const std::string& machine);
 
-/// Takes over what was predicted of the same cells earlier, unless a series has begun since.
+/// Copies the predictions of the same cells from `earlier`, unless a new series has begun since.
 void keep_predictions(const record::SweepRecord& earlier, record::SweepRecord& sweep);
 
-/// Relative names of files and folders that runs read.
+/// The relative paths among the options, of files and folders that runs read.
 std::vector<std::string> named_places(const SweepPlan& plan);
 
-/// The cells with the runs that are still to come and how long these take, in lines. Runs nothing, but for the plans of
-/// --predict, and writes nothing.
+/// The text of --dry-run: the cells with the runs that are still missing and how long these will take. Runs nothing but
+/// the plans of --predict, and writes nothing.
 std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer);
 
 }  // namespace evener::job

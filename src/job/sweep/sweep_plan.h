@@ -1,4 +1,4 @@
-// What a sweep is to run: a measured command, the options that all its runs share, and its axes.
+// The plan of a sweep: a measured command, the options that all its runs share, and its axes.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace evener::job {
 
-/// A value of an option: its words, one but for options that are lists.
+/// A value of an option as words: one word, or several for options that are lists.
 using SweepValue = std::vector<std::string>;
 
 struct SweepPlan {
@@ -19,18 +19,18 @@ struct SweepPlan {
   std::string file;                         // of the experiment; empty: words were typed
   std::map<std::string, SweepValue> fixed;  // by key: "batch", "$OMP_WAIT_POLICY"
   std::vector<record::SweepAxis> axes;
-  std::map<std::string, std::map<std::string, SweepValue>> values;  // of an axis' name: what its texts stand for
+  std::map<std::string, std::map<std::string, SweepValue>> values;  // by the axis' name and the text of a value
   std::vector<bench::Exclusion> exclusions;
 };
 
-/// The keys of options that the sweep sets itself in each run; with why.
+/// The keys of options that the sweep sets itself in each run and so can't be given, each with the reason.
 const std::map<std::string, std::string>& reserved_keys();
-/// The option of that key, which is an option's of the command or the name of an environment variable behind a $
-/// (null). Throws UsageError with the nearest key.
+/// The command's option of that key; null where the key is "$" and the name of an environment variable. Throws
+/// UsageError with the nearest key for others.
 const OptionBase* option_of_key(const MeasuredCommand& command, const std::string& key);
 
-/// The cells with their words, and with what identifies them and their data. Each is checked as the measured command
-/// would check it, as far as that can be known beforehand. Throws UsageError naming the cell.
+/// The cells of the sweep, with their words, and the identities of cell and data. Checks the options of each as the
+/// measured command would, as far as possible beforehand. Throws UsageError naming the cell.
 std::vector<record::SweepCell> cells_of(const SweepPlan& plan);
 
 }  // namespace evener::job

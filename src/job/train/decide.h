@@ -1,5 +1,5 @@
-// What a training's options leave open, decided once it is prepared: its placement by measuring, its batch by trying,
-// and its epochs by the time that there is.
+// Decides the options of a prepared training that were left open: the placement by measuring (--on auto), the batch by
+// trying (--batch max), and the epochs by the time limit (--minutes).
 #pragma once
 
 #include <cstddef>
@@ -18,25 +18,26 @@ namespace evener::job {
 /// The placements of the list in --on ("auto": the usual ones) on this machine. Throws UsageError for what is not
 /// a placement.
 std::vector<plan::Candidate> candidates_of(const TrainFlags& flags);
-/// The plans of those that this machine has the devices for.
+/// The plans of the candidates whose devices this machine has.
 std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates);
 
-/// Measures and predicts them for about `seconds`.
+/// Measures and predicts the candidates for about `seconds`.
 plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
                                     double seconds, Observer& observer);
-/// Why placements can't be used, a line for each that can't.
+/// Why placements can't be used, a line for each of them.
 std::string refusals_text(const plan::Comparison& comparison);
 
-/// Whether the epochs are as many as --minutes has time for. Several hosts, and stages, aren't timed beforehand: there
-/// the time ends the epochs that --epochs says.
+/// Whether the number of epochs is computed from --minutes. Trainings on several hosts or with stages aren't timed
+/// beforehand: there the time limit cuts the epochs of --epochs short.
 bool times_epochs(const TrainFlags& flags, const placement::Plan& plan);
 
-/// Decides what `flags` leave open, on `training`, which takes it. `candidates`: of --on auto. A sentence for each
-/// decision says why. Throws UsageError where no placement can be used, Error where no batch fits.
+/// Decides the options that `flags` leave open, and sets them in `training`. `candidates`: of --on auto. Returns a
+/// sentence for each decision with its reason. Throws UsageError where no placement can be used, Error where no batch
+/// fits.
 std::vector<std::string> decide(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
                                 task::PreparedTraining& training, Observer& progress);
 
-/// What epochs cost, as far as short trials tell.
+/// The time of epochs, estimated from short trials.
 struct EpochCost {
   double train_s = 0, validate_s = 0, test_s = 0;
 
@@ -48,26 +49,27 @@ struct EpochWork {
   std::int64_t batch = 1;
 };
 
-/// From the steps of a trial. What wasn't timed is taken from training, of which a third is the forward pass.
+/// The cost by the steps of a trial. Where evaluation wasn't timed, it is estimated as the forward pass, a third of a
+/// training step.
 EpochCost epoch_cost(const task::TrialResult& trial, const EpochWork& work);
 
-/// An epoch takes no longer than `epoch_s`, which was seen in a trial (0 = in none): whatever else the machine does
-/// makes either measurement longer, and none shorter.
+/// Lowers the cost of an epoch to `epoch_s`, the time of a real epoch in a trial (0 = none): other load on the machine
+/// makes a measurement longer but never shorter, so the shorter one is right.
 EpochCost no_longer_than(EpochCost cost, double epoch_s);
 
-/// What is known of the number of epochs before their time is.
+/// What the number of epochs depends on beside their cost.
 struct EpochWish {
-  bool given = false;        // by the user
-  int epochs = 0;            // that, or what suits the weights
-  bool has_weights = false;  // from scratch it may take as many as there is time for
-  bool wants_time = false;   // whoever gives minutes and leaves all else to be chosen wants them used
+  bool given = false;        // --epochs was given by the user
+  int epochs = 0;            // the value of --epochs, or what suits the weights
+  bool has_weights = false;  // false: from scratch, with as many epochs as there is time for
+  bool wants_time = false;   // the user gave --minutes and left all else to be chosen, so the time should be used
 };
 
-/// The most epochs that --minutes may come to.
+/// The most epochs that --minutes may result in.
 int most_epochs(const EpochWish& wish);
 
-/// The epochs that fit into `seconds` with the test, a tenth of that time kept back: it is measured and not known; at
-/// least 1 and at most `most`.
+/// The number of epochs that fit into `seconds` together with the test, from 1 to `most`. A tenth of the time is kept
+/// in reserve, as the costs are estimates.
 int epochs_within(double seconds, const EpochCost& cost, int most);
 
 /// "--minutes 10: 42 epochs, each of about 9.1 s as measured".

@@ -1,4 +1,4 @@
-// evener train on several hosts: the command that the user gave starts itself on each of them, and they work together.
+// `evener train` on several hosts: the user's command starts itself on each host, and these processes train together.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace evener::job {
 
-/// The hosts to start: of --hosts, or of the Slurm allocation we are in; empty for this one alone, and in a process
-/// that was started for one host of a run. Throws UsageError.
+/// The hosts on which to start the command: those of --hosts or of the Slurm allocation; empty for a training on this
+/// host alone, and in a process that was itself started for a host. Throws UsageError.
 std::vector<std::string> hosts_to_start(const TrainFlags& flags);
 
 /// The lines of --dry-run: which replicas are on which host.
@@ -23,17 +23,16 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
 /// Which host of the run this process leads; host 0 of 1 unless it was started for one.
 comm::HostPosition position_of(const TrainFlags& flags);
 
-/// What hosts tell each other at the start.
+/// What hosts exchange at the start, to check that they agree.
 parallel::HostsOptions hosts_options(const comm::HostPosition& position, const task::TrainJob& job);
 
-/// The part of a host that is not the first: it trains, and writes nothing.
-/// It measures its own energy, and tells the first host.
+/// Trains on a host other than the first: writes nothing, measures its own energy, and sends it to the first host.
 void follow(const TrainFlags& flags, const task::TrainOptions& options, const comm::HostPosition& position);
 
-/// Whether a run that is to be gone on with has nothing to do any more. `record`: of its sessions so far.
+/// Whether a run that is to be resumed has already ended. `record`: of its sessions so far.
 bool has_ended(const task::TrainJob& job, const record::Record& record);
 
-/// Does `work`; what goes wrong says on which host.
+/// Does `work`; errors get the name of this host.
 TrainingOutcome naming_host(const std::function<TrainingOutcome()>& work);
 
 /// Writes into the record which host each replica was on.

@@ -1,4 +1,4 @@
-// Options that were given and change nothing in a run, told rather than passed over.
+// Warns of options that were given but have no effect in a run, lest the user think that they had.
 #pragma once
 
 #include <string>

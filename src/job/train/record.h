@@ -1,4 +1,4 @@
-// From what a training gave back to its record, and to the timeline of its stages.
+// Writes a training into its record, and into the timeline of its stages.
 #pragma once
 
 #include <filesystem>
@@ -14,13 +14,13 @@ namespace evener::job {
 void fill_setup(record::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
                 const task::TrainSetup& setup);
 
-/// Fills in what came out. A run that only evaluated says why it is not judged.
+/// Fills in the results. A run that only evaluated notes why it isn't judged.
 void fill_results(record::Record& record, const task::TrainResult& result);
 
 /// Writes what each rank did in the last whole steps as Chrome's trace event format (chrome://tracing,
 /// ui.perfetto.dev): a process for each replica, in it a row for each stage, on which gaps are the bubble. `work`: of
-/// all ranks, of so many hosts, each of which begins at 0: their clocks have nothing in common. Throws Error where the
-/// file can't be written.
+/// all ranks. The timeline of each of the `hosts` begins at 0, as their clocks aren't synchronised. Throws Error where
+/// the file can't be written.
 void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages,
                        int hosts);
 

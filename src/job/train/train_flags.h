@@ -31,9 +31,9 @@ struct TrainFlags {
   EnergyFlags energy;
 
   double begin_s = now_s();            // when the command began: --minutes counts from here
-  bool chooses = false;                // the network, or what goes with it (job/choose/)
-  double tried_epoch_s = 0;            // of the network that was chosen, as its trial saw it; 0 = not tried
-  std::vector<std::string> decisions;  // what was chosen for options that were not given, for the record
+  bool chooses = false;                // whether the network, or its image size, is chosen automatically (job/choose/)
+  double tried_epoch_s = 0;            // seconds of an epoch in the trial of the chosen network; 0 = not tried
+  std::vector<std::string> decisions;  // sentences on options that were chosen automatically, for the record
 
   /// When --minutes are over; absent: it wasn't given.
   std::optional<double> end_by_s() const;
@@ -51,18 +51,18 @@ struct TrainFlags {
 /// The config of the record of a run with these options, as they were given.
 nlohmann::json config_of(const TrainFlags& flags);
 
-/// The words of all options that were given, as a record keeps them for --resume RUN_DIR.
+/// The words of all options that were given, which the record keeps for --resume RUN_DIR.
 GivenWords words_of(const TrainFlags& flags);
 /// With --resume RUN_DIR: options that were not given take the values that they had in the run in that folder, and
 /// --out becomes that folder. Throws UsageError if there is no run.
 void take_over_options(TrainFlags& flags);
 
-/// Gives values to options that were not given: those of the run that is gone on with, and the defaults that suit the
-/// network. To be called once, before anything else is asked of the flags. Throws UsageError.
+/// Sets options that were not given: to those of the run that is resumed, or to defaults that suit the network. To be
+/// called once, before any other use of the flags. Throws UsageError.
 void complete(TrainFlags& flags);
 
-/// Throws UsageError for what is known to be wrong without a look at the data: options of different groups that don't
-/// go together, and a placement that is none. A device that this machine lacks is not looked at.
+/// Throws UsageError for mistakes that show without the data: options of different groups that don't go together, and
+/// an invalid placement. Doesn't check whether this machine has the devices.
 void check_placement(const TrainFlags& flags);
 
 /// Gives options that were not given the defaults that detectors learn with: adamw at 0.002, a cosine, batches of 16,
@@ -76,21 +76,20 @@ void choose_detector_defaults(TrainFlags& flags);
 /// cropped. Both get suitable_split().
 void choose_tuning_defaults(TrainFlags& flags);
 
-/// Whether the network learns as it computes when it is quantised: because that is asked for, or its weights have
-/// scales already.
+/// Whether this is quantisation-aware training: because --quantize asks for it, or the weights have scales already.
 bool learns_quantized(const TrainFlags& flags);
 
-/// The data as these options divide it, none of it decoded. Throws as data::open_data does.
+/// Lists and divides the data by these options without decoding it. Throws as data::open_data does.
 data::OpenedData look_at_data(const TrainFlags& flags);
 
-/// A --split that leaves enough of this data to validate on; "" where it has a part of its own for that.
+/// A value for --split that leaves enough of this data for validation; "" where the data comes with a validation part.
 std::string suitable_split(const TrainFlags& flags, const data::OpenedData& data);
 
-/// Why --on auto is not for --dry-run and several hosts.
+/// The message that refuses --on auto with --dry-run and several hosts.
 inline constexpr const char* kAutoIsMeasured =
     "--on auto is chosen by measuring on this host: 'evener plan' does so and trains nothing; name what it finds";
 
-/// The plan of placement `on` on this host; for "auto", which needs the data to be chosen, that of all cores. Throws
+/// The plan of placement `on` on this host. For "auto", which can be decided only with the data, that of "cpu". Throws
 /// UsageError.
 placement::Plan plan_of(const TrainFlags& flags, const std::string& on);
 placement::Plan plan_of(const TrainFlags& flags);

@@ -1,4 +1,4 @@
-// A training as users ask for it: the run with its measuring, its files and its record.
+// `evener train`: a training with its measurements, files and record.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct TrainingOutcome {
   std::filesystem::path out;
 };
 
-/// Who listens to a training: how it goes on, beside what every job tells.
+/// Receives the progress of a training, beside the messages of all jobs.
 class TrainWatcher : public Observer {
  public:
   virtual void loading(task::LoadingStep /*step*/, std::size_t /*done*/, std::size_t /*images*/) {}
@@ -31,25 +31,25 @@ class TrainWatcher : public Observer {
 };
 
 /// Trains as `flags` say, on the hosts that they or the system name. Options have been completed. Throws UsageError,
-/// Error and Interrupted; but a training that was stopped or diverged has an outcome. Where other processes train, as
-/// on several hosts, and tell of it, the outcome has no folder. `stop`: ends it in good order, with a
+/// Error and Interrupted; but a training that was stopped or diverged has an outcome. Where other processes do the
+/// training and write its results, as on several hosts, the outcome has no folder. `stop`: ends the training with a
 /// checkpoint, as a signal does; null: signals alone.
 TrainingOutcome train(const TrainFlags& flags, TrainWatcher& watcher, const StopFlag* stop = nullptr);
 
-/// On this host: prepares the output folder, trains with the meter running, and writes record.json, epochs.csv and
-/// samples.csv. A process that leads another host than the first trains only, and has nothing to tell: its outcome has
-/// no folder. A run that stops before its first step leaves nothing behind.
+/// Trains on this host: prepares the output folder, trains while measuring, and writes record.json, epochs.csv and
+/// samples.csv. On a host other than the first it only trains, and the outcome has no folder. A run that stops before
+/// its first step leaves no files behind.
 TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher);
 
-/// What a run would be, found out without training: the plan of the placement, on each host if there are several, and
-/// what the network, the data, the weights and the engine come to. Images are listed and not decoded. Throws what a run
-/// would throw before its first step.
+/// The text of --dry-run: the plan of the placement, for each host if there are several, and facts about the network,
+/// the data, the weights and the engine. Images are listed but not decoded. Throws what a run would throw before its
+/// first step.
 std::string dry_run_text(const TrainFlags& flags);
 
-/// What becomes of a replica that is lost.
+/// What to do when a replica is lost (--restarts, --elastic).
 run::RankOptions rank_options(const TrainFlags& flags);
 
-/// The run around a training of `model` on `plan`.
+/// The options of the run of a training of `model` on `plan`.
 run::RunOptions run_options(const TrainFlags& flags, const std::string& model, const placement::Plan& plan);
 
 /// "resnet34, 9 classes, 1x148x197: 1530 images to train on, 36 to validate, 234 to test".

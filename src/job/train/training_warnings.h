@@ -1,4 +1,4 @@
-// What is wrong with a training, or with what it was given, as far as its figures tell.
+// Finds problems of a training or its data by its figures.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace evener::job {
 
-/// A sentence for each warning about a training, which says what it is by and what to do about it: a loss that rises,
+/// A sentence for each warning about a training, with the figures that it rests on and what to do: a loss that rises,
 /// validation no better than always the largest class, a detector that finds the same box in blank images, training far
 /// above validation, test far from validation, classes of few images or out of balance, images that are both in
 /// training and in validation or test. Empty where there is none.

@@ -1,11 +1,11 @@
-// From argv and --config FILE.toml to options with their values, with messages that name the nearest option.
+// Sets options from argv and --config FILE.toml, with error messages that name the nearest option.
 #pragma once
 
 #include "cli/command.h"
 
 namespace evener::cli {
 
-/// Thrown after --help or --version was printed.
+/// Thrown after --help or --version was printed, to end the program.
 struct HelpPrinted {};
 
 /// Gives the options of the chosen command the values in argv; the keys of a `--config FILE.toml`, which every command

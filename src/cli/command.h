@@ -1,4 +1,4 @@
-// The commands of the program: each says how it is called, which options it has, and what it does.
+// The commands of the program: names, help texts, options, and what they do.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,16 @@ struct Command {
   job::OptionSet options = {};
   std::string footer = {};  // of --help: examples
   std::vector<Command> commands = {};
-  /// Its first word without a dash, and all behind it, are those of another command: they are its list of words.
+  /// The first word without a dash and all words after it are passed on as a list, as they belong to another command
+  /// (evener sweep).
   bool passes_words_on = false;
-  /// Looks at what the options demand of this machine, and of each other, before any work. Errors are thrown. May be
-  /// empty.
+  /// Checks before any work whether the options go together and this machine can do what they ask for. Throws errors.
+  /// May be empty.
   std::function<void()> check = {};
-  /// Called when the given options have their values: gives values to others, from elsewhere. Errors are thrown.
+  /// Called when the given options have their values: sets other options. Throws errors. May be empty.
   std::function<void()> complete = {};
-  /// Does it, once the options have their values; owns them. Returns the exit code (0 done, 3 done but INVALID). Errors
-  /// are thrown.
+  /// Runs the command, once the options have their values; owns the options. Returns the exit code (0 done, 3 done but
+  /// INVALID). Throws errors.
   std::function<int()> run = {};
 };
 

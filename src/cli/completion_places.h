@@ -1,4 +1,4 @@
-// What a shell has to know of the commands to complete them.
+// The commands and options as the completion scripts of shells need them.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace evener::cli {
 /// An option as a shell needs it.
 struct Offer {
   std::string name, help;
-  std::vector<std::string> values;  // that can be offered
+  std::vector<std::string> values;  // values to offer
   bool takes_value = false, takes_file = false;
 };
 
@@ -20,8 +20,8 @@ struct Offer {
 struct Place {
   std::string path, help;
   std::vector<Offer> options;
-  std::vector<std::string> words;  // what may stand without an option: commands inside, or known values
-  bool takes_files = false;        // ... or files
+  std::vector<std::string> words;  // words to offer where no option is: subcommands, or known values
+  bool takes_files = false;        // files are offered there, too
   std::vector<std::pair<std::string, std::string>> commands;
 };
 

@@ -1,4 +1,4 @@
-// What `evener doctor` looks at: one finding per device, module, sensor and placement, each with its reason and remedy.
+// The checks of `evener doctor`: a finding for each device, module, sensor and placement, with its reason and remedy.
 #pragma once
 
 #include <string>
@@ -30,15 +30,15 @@ struct Diagnosis {
 };
 
 Section check_devices(const placement::Machine& machine);
-/// Modules with the version of the library behind them, or one of the three refusals.
+/// Each module with the version of its library, or why it can't be used.
 Section check_modules(const placement::Machine& machine);
-/// Every sensor of energy with its state, and what would make it readable.
+/// Every energy sensor with its state, and what would make it readable.
 Section check_sensors();
 Section check_storage();
-/// Typical placements: usable now, not yet, or refused here.
+/// Typical placements: whether each can be used now, later, or not on this machine.
 Section check_placements(const placement::Machine& machine, bool engine_usable);
 
-/// What the processor can do at most (measured, which takes two seconds).
+/// The processor's peak rates, measured, which takes two seconds.
 Section check_peaks();
 
 Diagnosis diagnose(const placement::Machine& machine);

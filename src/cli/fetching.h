@@ -9,20 +9,20 @@
 
 namespace evener::cli {
 
-/// The address that EVENER_FETCH_FROM gives, or "". Throws UsageError where it is none.
+/// The address in the environment variable EVENER_FETCH_FROM, or "". Throws UsageError where it is no address.
 std::string fetch_mirror();
 
-/// data::fetch_set, shown as it goes on. Throws Error, which says what to put where by hand.
+/// Calls data::fetch_set() and shows its progress. Throws Error, which says which files to put where by hand.
 bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, const std::string& from);
 
-/// Where `weights` is a name (job/named_weights.h) instead of a file: downloads it, unless it is there already, and
-/// makes the file the option's value. `normalize`: images are then normalised as these weights want it, unless that was
-/// given; null where there is no such option.
+/// Where `weights` is a name (job/named_weights.h) instead of a file: downloads the weights, unless they are there
+/// already, and sets the option to their file. Also sets `normalize` to the normalisation of these weights, unless it
+/// was given; null where the command has no such option.
 void take_named_weights(job::Option<std::string>& weights, job::Option<std::string>* normalize,
                         const std::string& model);
 
-/// The same for the networks of faces: "facenet" for the embedder's weights, which have the detector's taken too where
-/// none are given, and "mtcnn" for those. Throws UsageError where the embedder is another network.
+/// The same for the face networks: "facenet" for the embedder's weights, and "mtcnn" for the detector's. "facenet" also
+/// takes mtcnn where no detector weights are given. Throws UsageError where the embedder is another network.
 void take_named_face_weights(job::FaceNetworkFlags& networks);
 
 }  // namespace evener::cli

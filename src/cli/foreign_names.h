@@ -1,4 +1,4 @@
-// What other programs call something that is said in another way here.
+// Advice on options of other programs that evener calls by another name.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace evener::cli {
 
-/// What to say instead of an option that isn't one of `options`, such as "--device"; empty where nothing is known of
-/// it.
+/// A sentence that says what to use instead of the unknown option `name`, such as "--device"; empty where nothing is
+/// known of it. `options`: those of the command.
 std::string advice_on(const std::string& name, const job::OptionSet& options);
 
 }  // namespace evener::cli

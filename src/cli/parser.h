@@ -1,4 +1,5 @@
-// The one door to CLI11, whose headers take long to compile: it reads words into options, and prints --help.
+// Parses words into options and prints --help, by CLI11. Only parser.cpp includes CLI11, whose headers take long to
+// compile.
 #pragma once
 
 #include <string>
@@ -15,13 +16,13 @@ struct GeneralFlags : job::OptionGroup {
   job::Option<std::string> config{*this, {"--config", "FILE", "TOML file with options, as in: epochs = 10"}, "", {}};
 };
 
-/// Reads the words (argv without the program) into the options of the command that they name, which has been found and
-/// whose options' names have been checked: throws UsageError for values that can't be read and for words too many.
-/// Prints --help or --version, and then throws HelpPrinted.
+/// Parses the words (argv without the program) into the options of the command that they name. The names of command and
+/// options were checked before. Throws UsageError for values that can't be parsed and for words too many. Prints --help
+/// or --version, and then throws HelpPrinted.
 void read_words(const Command& program, GeneralFlags& general, const std::string& version,
                 const std::vector<std::string>& words);
 
-/// What `evener --help` prints.
+/// The text of `evener --help`.
 std::string program_help(const Command& program);
 
 }  // namespace evener::cli

@@ -1,4 +1,4 @@
-// The whole program but its beginning, which a process may call more than once.
+// The whole program but main(), so that a process may run it more than once.
 #pragma once
 
 #include "cli/command.h"
@@ -11,8 +11,8 @@ Command all_commands();
 /// Parses, runs the chosen command, and turns errors into one message and an exit code.
 int run_command_line(int argc, char** argv);
 
-/// For std::set_terminate: what can't be caught, as in a thread of a library, ends the process with a sentence all the
-/// same.
+/// For std::set_terminate: ends the process with a message where an exception can't be caught, as in a thread of a
+/// library.
 [[noreturn]] void end_at_once();
 
 }  // namespace evener::cli

@@ -1,5 +1,4 @@
-// The progress of loading and training on stderr: one line redrawn in place on a terminal, now and then a line
-// elsewhere.
+// Shows progress on stderr: one line redrawn in place on a terminal, and elsewhere a new line now and then.
 #pragma once
 
 #include <optional>
@@ -12,15 +11,16 @@
 
 namespace evener::cli {
 
-/// Lines on stderr, of which the last may be redrawn; results on stdout.
+/// Prints messages and progress on stderr, and results on stdout.
 class ProgressLine : public job::Observer {
  public:
   /// `quiet`: nothing at all on stderr.
   explicit ProgressLine(bool quiet);
 
-  /// A line that stays. What a terminal would obey is taken out: file names may be in it.
+  /// Prints a line that stays. Control characters are removed, as a hostile file name could send commands to the
+  /// terminal.
   void note(const std::string& text) override;
-  /// How far the work is: redrawn in place on a terminal, a line that stays elsewhere.
+  /// Shows the progress: redrawn in place on a terminal, a line that stays elsewhere.
   void show(const std::string& text) override;
   /// Ends a line that is being redrawn, so that what is printed next starts a new one.
   void finish() override;
@@ -33,7 +33,7 @@ class ProgressLine : public job::Observer {
   bool line_open_ = false;
 };
 
-/// Of a command that goes on after it has told something: whoever waits for the line gets it at once.
+/// Flushes each result at once, for commands that go on afterwards and programs that wait for the line.
 class PromptLine final : public ProgressLine {
  public:
   using ProgressLine::ProgressLine;
@@ -62,10 +62,10 @@ class TrainProgress : public job::TrainWatcher {
   int epochs_;
   ProgressLine line_;
   job::LoadingProgress loading_{line_};
-  std::optional<job::RedrawPace> pace_;  // of lines within an epoch; none before the first step
-  double overhead_s_ = 0;                // of an epoch beside its training: validation and checkpoint
+  std::optional<job::RedrawPace> pace_;  // of lines within an epoch; absent before the first step
+  double overhead_s_ = 0;                // time of an epoch beside its training: validation and checkpoint
   double epoch_end_s_ = 0;
-  bool names_best_ = true;  // few images to validate on don't tell which epoch is the best
+  bool names_best_ = true;  // false with few validation images, which can't tell which epoch is the best
 };
 
 }  // namespace evener::cli

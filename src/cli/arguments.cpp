@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What the words mean, as far as it must be known before CLI11 parses them.
+// The meaning of the words, as far as it must be known before CLI11 parses them.
 struct CommandLine {
   const Command* command = nullptr;        // the innermost one
   std::string path;                        // "data info"; empty for the program itself

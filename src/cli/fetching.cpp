@@ -63,8 +63,7 @@ class FetchProgressLine {
   std::uint64_t begin_bytes_ = 0;
 };
 
-/// What to do where nothing can be downloaded, beside what is said of the file: of a mirror, and where all files
-/// belong.
+/// Advice where a download is impossible: how to use a mirror, and where to put the files by hand.
 std::string by_hand_text(const data::CatalogueEntry& entry, const std::string& folder) {
   std::string text = fmt::format("\n  {}=ADDRESS takes the files from a mirror, where they lie as ADDRESS/{}/FILE",
                                  kMirrorVariable, entry.name);

@@ -52,7 +52,7 @@ int fail(const std::string& what, int code) {
   return code;
 }
 
-/// Of the errors that the system names by a number.
+/// The message for an error of the operating system.
 std::string system_text(const std::system_error& error) {
   if (error.code() == std::errc::resource_unavailable_try_again) {
     return "a thread or process can't be started: the limits of memory or of processes are too low here ('ulimit -v', "

@@ -76,7 +76,7 @@ void put(const std::string& text) {
   std::fflush(stdout);  // before what stderr says of the page
 }
 
-/// To a file, or to stdout for "-". Says where a file went.
+/// Writes `text` to the file `place`, or to stdout for "-". Tells the name of the file.
 void put_to(const std::string& place, const std::string& text) {
   if (place == "-") {
     put(text);

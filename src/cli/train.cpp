@@ -47,7 +47,7 @@ std::string loss_text(const std::optional<double>& loss) {
   return loss ? fmt::format(", loss {:.6f}", *loss) : "";
 }
 
-/// What few images leave open: "; of 4 images: 40 to 100 % (95 %)". Empty of more.
+/// The confidence interval of an accuracy on few images: "; of 4 images: 40 to 100 % (95 %)". Empty for many images.
 std::string doubt_text(const std::optional<double>& accuracy, const std::optional<std::int64_t>& images) {
   if (!accuracy || !images || *images >= static_cast<std::int64_t>(task::kFewJudged)) return "";
   return fmt::format("; of {}, so that it may be {} (95 %)", counted(*images, "image"),
@@ -63,7 +63,7 @@ void print_speed(const record::Record& record) {
   if (const std::string note = record::speed_note(record); !note.empty()) fmt::print("  note: {}\n", note);
 }
 
-/// What a detector has in place of accuracies.
+/// Prints the precisions of a detector, which has no accuracy.
 void print_precision(const record::Record& record) {
   const std::vector<record::Metric> metrics = record::metrics_of(record);
   for (const auto& [part, title] : {std::pair{"val", "best validation mAP@0.5"}, std::pair{"test", "test mAP@0.5"}}) {

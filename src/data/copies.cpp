@@ -62,7 +62,7 @@ class HashIndex {
   std::array<std::vector<std::uint32_t>, kBands> begins_, members_;
 };
 
-/// What is known of an image after one look at it.
+/// What is kept of an image after it was read once.
 struct Print {
   std::uint64_t pixels = 0;       // a hash
   bool is_compared = false;       // otherwise it is too small, or dull
@@ -110,7 +110,8 @@ struct Likely {
   auto order() const { return std::tuple(judged, bits_apart, trained, turned, judged_is_part, crop); }
 };
 
-/// By judged image, likeliest first; each pair once in each orientation and either way.
+/// The candidate pairs of each judged image, likeliest first. A pair may occur in each orientation, and with either
+/// image as the cropped one.
 std::vector<std::vector<Likely>> likely_pairs(const std::vector<Print>& known, const std::vector<Print>& asked,
                                               int threads) {
   const std::size_t turns = orientations().size();
@@ -183,7 +184,7 @@ CopyRelation relation_of(const Likely& pair, const Alignment& found) {
           .gain = pair.judged_is_part ? found.gain : 1 / std::max(1e-3, found.gain)};
 }
 
-/// Those of the likely pairs of one judged image that look alike, each training image once.
+/// Those candidate pairs of one judged image that really are near copies, each training image once.
 std::vector<CopiedImage> near_copies(const Dataset& dataset, const std::vector<Likely>& pairs,
                                      std::span<const std::uint32_t> trained, std::uint32_t judged) {
   std::vector<CopiedImage> copies;
@@ -213,7 +214,7 @@ bool near_copies_are_sought(const ImageShape& shape) {
 
 std::string CopyRelation::text() const {
   if (is_exact) return "the same";
-  // By what brings the judged image back.
+  // How the judged image differs, by the index of the orientation that turns it back.
   static constexpr std::array<const char*, 8> kTurned = {"",
                                                          "mirrored",
                                                          "mirrored top to bottom",

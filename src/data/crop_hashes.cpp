@@ -12,7 +12,8 @@ constexpr int kFrequencies = 9;  // along a side; the 60 lowest lie among these
 constexpr std::size_t kIntervals = 5;
 constexpr std::array<std::pair<double, double>, kIntervals> kInterval = {
     {{0, 1}, {0.025, 0.975}, {0.05, 0.95}, {0.05, 1}, {0, 0.95}}};
-/// What is smaller, of the length of all coefficients, is zero but for rounding, as where images are symmetric.
+/// A coefficient below this share of the length of all coefficients counts as zero, lest rounding decide its sign, as
+/// in symmetric images.
 constexpr double kZero = 1e-3;
 
 using Basis = std::array<std::array<double, kHashedSide>, kFrequencies>;  // cosines over cells

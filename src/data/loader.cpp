@@ -96,7 +96,7 @@ Loader::State::~State() {
   threads.clear();  // joins
 }
 
-/// With the lock held and can_begin(): the next batch is there for all to read.
+/// Opens the next batch for all threads to read. Call with the lock held, and only if can_begin().
 void Loader::State::begin_batch() {
   const std::size_t index = begun++;
   Slot& slot = slot_of(index);
@@ -117,14 +117,14 @@ void Loader::State::begin_batch() {
   if (piece_of(slot.count()) < slot.count()) work_to_do.notify_all();
 }
 
-/// How many samples of a batch a thread reads before it looks what there is to do.
+/// How many samples of a batch a thread reads before it looks for other work.
 std::size_t Loader::State::piece_of(std::size_t count) const {
   if (readers == 1 || !pixels) return count;
   const std::size_t pieces = kPiecesOfThread * readers;
   return std::max((count + pieces - 1) / pieces, kPiece_bytes / dataset->shape().bytes() + 1);
 }
 
-/// With the lock held and a batch open: reads a piece of it, without the lock meanwhile.
+/// Reads a piece of the open batch. Call with the lock held; it is released meanwhile.
 void Loader::State::read_piece(std::unique_lock<std::mutex>& lock) {
   Slot& slot = *open;
   const std::size_t begin = slot.claimed;
@@ -226,7 +226,7 @@ const Batch* Loader::next() {
   state.holding = false;
   if (state.served >= state.parts.size()) return nullptr;
   Slot& slot = state.slot_of(state.served);
-  // What nobody has claimed of the batch is read here: quicker than to wake a thread and wait for it.
+  // Pieces that no thread has claimed are read here, which is quicker than to wake a thread and wait for it.
   while (state.begun == state.served || !slot.is_ready()) {
     if (state.begun == state.served) {
       state.begin_batch();

@@ -12,7 +12,7 @@ namespace evener::data {
 
 namespace {
 
-/// Where a scaled image lies on the mosaic, and which part of the mosaic is its own.
+/// The place of a scaled image on the mosaic, and the corner of the mosaic that it fills.
 struct Place {
   std::int64_t width = 0, height = 0;  // of the scaled image
   std::int64_t left = 0, top = 0;      // of it; may be negative

@@ -21,7 +21,7 @@ std::optional<DType> dtype_of(std::string_view text) {
   return found == known.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// What follows 'key': in the header, which is the text of a Python dictionary.
+/// Returns the text that follows 'key': in the header, which is a Python dictionary.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::string quoted = "'" + std::string(key) + "':";
   const std::size_t at = header.find(quoted);

@@ -68,7 +68,7 @@ Layout layout_of(std::int64_t width, std::int64_t height, const Preprocessing& s
   return {steps.shape.width, steps.shape.height, 0, 0};
 }
 
-/// What of a scaled picture is on the input.
+/// The area of a scaled picture that lies on the network's input.
 PictureArea seen_part(const Layout& layout, const ImageShape& shape) {
   return {std::max<std::int64_t>(-layout.left, 0), std::max<std::int64_t>(-layout.top, 0),
           std::min(layout.width, shape.width), std::min(layout.height, shape.height)};
@@ -140,7 +140,7 @@ void preprocess(Picture picture, const Preprocessing& steps, std::span<std::uint
   if (chw.size() != steps.shape.bytes()) throw Error("a preprocessed picture was given too little room");
   if (steps.shape.channels == 1) picture = to_grey(std::move(picture));
   const Layout layout = layout_of(picture.width, picture.height, steps);
-  // Of a thin picture the middle is a small part: the whole, so scaled, could have gigabytes.
+  // The middle of a thin picture is a small part of it: scaling the whole picture could take gigabytes.
   picture = resize_part(std::move(picture), layout.height, layout.width, seen_part(layout, steps.shape), steps.filter);
   if (picture.width != steps.shape.width || picture.height != steps.shape.height) {
     picture = with_border(picture, std::max<std::int64_t>(layout.top, 0), std::max<std::int64_t>(layout.left, 0),

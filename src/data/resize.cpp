@@ -51,12 +51,12 @@ struct Range {
   std::int64_t size() const { return end - begin; }
 };
 
-/// For each output position: which inputs it is made of, and their weights.
+/// For each output position its input positions, and their weights.
 struct Weights {
   std::vector<WeightSpan> spans;
   std::vector<std::int32_t> weights;
 
-  /// Of the outputs `made` among `out`.
+  /// Computes the weights for the outputs in `made`, of `out` in all.
   Weights(std::int64_t in, std::int64_t out, Range made, ResizeFilter filter) {
     const double scale = static_cast<double>(in) / static_cast<double>(out);
     spans.reserve(static_cast<std::size_t>(made.size()));
@@ -72,7 +72,7 @@ struct Weights {
 
   /// The inputs that anything is made of.
   Range inputs() const { return {spans.front().first, spans.back().first + spans.back().count}; }
-  /// For a picture that has only inputs() left.
+  /// Shifts the spans for a picture that was cropped to inputs().
   void move_to_first_input() {
     const std::int32_t first = spans.front().first;
     for (WeightSpan& span : spans) span.first -= first;

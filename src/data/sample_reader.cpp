@@ -81,7 +81,7 @@ void SampleReader::read(std::size_t place, std::uint64_t epoch, BatchMemory& bat
   if (augmentation_.options.mixup > 0) mix(place, epoch, batch, chw);
 }
 
-/// What is known of a sample without its pixels.
+/// Reads the targets and draws the augmentation of a sample, without its pixels.
 void SampleReader::read_targets(std::size_t place, std::uint64_t epoch, BatchMemory& batch) const {
   const AugmentOptions& options = augmentation_.options;
   const std::uint32_t sample = batch.samples[place];

@@ -10,7 +10,7 @@
 namespace evener::task {
 namespace {
 
-/// Those of `looked` among other samples.
+/// The samples that `looked` names, taken out of others.
 class LookedSamples : public data::Samples {
  public:
   LookedSamples(const data::Samples& all, std::span<const Looked> looked) : all_(all), looked_(looked) {}

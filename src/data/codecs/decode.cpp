@@ -38,7 +38,7 @@ bool is_pnm(std::string_view file) {
          (file[2] == ' ' || file[2] == '\n' || file[2] == '\r' || file[2] == '\t' || file[2] == '#');
 }
 
-/// What else a file may be, for the message.
+/// Other formats that a file may have, for the error message.
 std::string other_format(std::string_view file) {
   if (file.starts_with("GIF8")) return "a GIF file";
   if (file.starts_with("RIFF")) return "a sound or video file";

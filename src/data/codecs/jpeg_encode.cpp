@@ -14,7 +14,8 @@
 namespace evener::data {
 namespace {
 
-/// What the library's errors jump back to. Nothing that would need a destructor lives between there and the library.
+/// Where errors of the library jump back to. No object with a destructor may live between the setjmp and the library,
+/// since longjmp would not destroy it.
 struct Encoder {
   jpeg_compress_struct info = {};
   jpeg_error_mgr errors = {};

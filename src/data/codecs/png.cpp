@@ -115,7 +115,7 @@ int PngDecoder::orientation() {
   return exif_orientation({reinterpret_cast<const char*>(content), size});
 }
 
-/// Asks for 8 bits, or the 16 that there are, palettes looked up, no alpha.
+/// Asks libpng for 8 bits, or for 16 if the file has them, with palettes looked up and without alpha.
 bool PngDecoder::choose_output() {
   if (setjmp(jump_)) return false;
   if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);

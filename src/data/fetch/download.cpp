@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 struct AddressError {
   std::string reason;
 };
-/// What is in the part doesn't fit to what the server has.
+/// The part file is of another version than the server's file.
 struct PartError {
   std::string reason;
 };

@@ -41,7 +41,7 @@ std::map<std::string, std::string> read_sums(const fs::path& folder) {
   return sums;
 }
 
-/// All members are there as they came out of the archive. A changed one is an error.
+/// Whether all members are there, unchanged since they were extracted. A changed one is an Error.
 bool members_there(const CatalogueFile& file, const fs::path& folder, const FetchListener& listener) {
   const auto sums = read_sums(folder);
   for (const ArchiveMember& member : file.members) {

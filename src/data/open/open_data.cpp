@@ -62,7 +62,7 @@ void refuse_classes(const DataOptions& options, const char* what) {
                    ", which has its own classes; leave --class out");
 }
 
-/// Of two kinds of data in one folder one would be passed over in silence.
+/// Throws where a folder holds two kinds of data, as one of them would be ignored in silence.
 void require_one_kind(const std::filesystem::path& folder, bool is_idx, bool is_cifar) {
   const char* const files = is_idx ? "IDX files" : "CIFAR files";
   std::string other = is_idx && is_cifar ? "CIFAR files" : "";
@@ -129,7 +129,7 @@ Source open_joined(const std::vector<std::string>& locations, const DataOptions&
   return open_image_folder(std::vector<std::filesystem::path>(locations.begin(), locations.end()), options);
 }
 
-/// Folders of classes; annotations beside them that nothing reads are told of.
+/// Opens folders of classes, and notes annotations beside them that aren't read.
 Source open_class_folders(const std::filesystem::path& folder, const DataOptions& options) {
   const std::string others = other_annotations(folder);
   if (others.empty()) return open_image_folder({folder}, options);

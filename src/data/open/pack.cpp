@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{64} << 20;  // decoded ahead of being written
 
-/// What is to be found on the images, as the file keeps it: labels, or boxes.
+/// The targets of the images as the file stores them: labels, or boxes.
 struct PackedTargets {
   TargetKind kind = TargetKind::kClasses;
   std::vector<std::int32_t> labels;  // of images, or of boxes

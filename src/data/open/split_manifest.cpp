@@ -148,14 +148,15 @@ class Recall {
     part = entries_[entry].part;
   }
 
-  /// Of the same name and content, where the content is known.
+  /// Finds the entry with the sample's name and content, or by name alone where the content isn't known.
   void take_same(const Identity& sample, std::optional<Membership>& part) {
     const auto same = sample.content ? of_content(*sample.content) : of_name(sample.name);
     const auto is_same = [&](std::uint32_t e) { return entries_[e].name == sample.name && !is_found_[e]; };
     if (const auto found = std::ranges::find_if(same, is_same); found != same.end()) take(*found, part);
   }
 
-  /// Of the same content, which a file elsewhere has. One that was trained on is no test, whatever it was besides.
+  /// Finds entries of the same content under another name. If any of them was trained on, the sample belongs to
+  /// training, lest it be tested on.
   void take_copy(std::uint64_t content, std::optional<Membership>& part) {
     const auto same = of_content(content);
     if (same.empty()) return;

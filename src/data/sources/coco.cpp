@@ -28,7 +28,7 @@ struct CocoPlace {
   Part part = Part::kUndivided;
 };
 
-/// Whether a text that is no JSON from its first list on is meant as COCO's, as with single quotes.
+/// Whether a text that isn't valid JSON is meant as COCO's all the same, such as one with single quotes.
 bool has_words_of_coco(const std::string& text) {
   const auto has = [&text](const char* word) { return text.find(word) != std::string::npos; };
   return !trimmed(text).starts_with('[') && has("images") && has("file_name") && (has("bbox") || has("category_id"));

@@ -98,7 +98,7 @@ std::string by_name_parts(std::size_t folders) {
   return folders == 1 ? " is by name a part of divided data" : " are by name parts of divided data";
 }
 
-/// Beside parts there is nothing else with images: nobody could tell what it is for.
+/// Throws where other folders with images lie beside the parts, as it isn't clear what they are for.
 void require_only_parts(const std::vector<TopFolder>& tops) {
   std::vector<const TopFolder*> parts, others;
   for (const TopFolder& top : tops) {
@@ -253,7 +253,7 @@ void fail_with_foreign_files(const fs::path& folder) {
   if (!hint.empty()) throw Error("no image files in '" + folder.string() + "', but " + hint);
 }
 
-/// What was passed over, behind the message of an Error.
+/// A text on skipped folders, to follow the message of an Error.
 std::string joined_notes(const PassedOver& passed_over) {
   std::string text;
   for (const std::string& note : passed_over.notes()) text += ". " + note;
@@ -265,7 +265,8 @@ std::string loose_text(std::size_t images, const fs::path& folder) {
          (images == 1 ? "' belongs to no class: left out" : "' belong to no class: left out");
 }
 
-/// What a name says that is not followed: images in a part, but in no class's folder; a class that is called as a part.
+/// Notes names that are misleading: images in a part's folder but outside of class folders, and classes that are called
+/// like a part.
 void note_odd_folders(const std::vector<TopFolder>& tops, bool is_divided, std::vector<std::string>& notes) {
   for (const TopFolder& top : tops) {
     if (!top.part || top.loose_images == 0) continue;

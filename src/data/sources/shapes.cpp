@@ -129,7 +129,7 @@ std::vector<PlacedShape> lay_out(Random& random, const Background& background, s
   for (std::uint64_t i = 0; i < wanted; ++i) {
     const auto label = static_cast<std::int32_t>(random.below(shape_names().size()));
     const Colour colour = colour_on(background.middle_luma(), random);
-    // As many small ones as large ones in proportion.
+    // Sizes are distributed evenly on a logarithmic scale.
     const double size = kSmallest * std::pow(kLargest / kSmallest, random.uniform());
     std::vector<Point> form = outline_of(label, random);
     for (Point& point : form) point = {point.x * size, point.y * size};

@@ -42,7 +42,7 @@ const std::array<SyntheticKind, 3>& kinds() {
   return all;
 }
 
-/// What drawn data has in common, with targets of either kind.
+/// The common part of generated datasets with classes or boxes.
 template <class Base>
 class Drawn : public Base {
  public:

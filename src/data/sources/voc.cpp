@@ -61,7 +61,7 @@ class ImageFinder {
   Names by_relative_, by_file_name_, by_stem_;
 };
 
-/// What reading an XML file came to: an annotation, or the reason why there is none.
+/// The result of reading an XML file: an annotation, or the reason why it can't be used.
 struct ReadVoc {
   VocAnnotation annotation;
   std::string refusal;

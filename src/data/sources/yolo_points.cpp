@@ -31,7 +31,7 @@ double turn(const Place& a, const Place& b, const Place& c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-/// Whether two ways cross, each in the other's middle.
+/// Whether two line segments cross, apart from their ends.
 bool do_cross(const Place& a, const Place& b, const Place& c, const Place& d) {
   return turn(a, b, c) * turn(a, b, d) < 0 && turn(c, d, a) * turn(c, d, b) < 0;
 }

@@ -80,7 +80,7 @@ void add_values(const YAML::Node& map, std::string_view key, bool merges, std::v
   }
 }
 
-/// What stands behind a key; nothing if it isn't there, or nothing stands behind it.
+/// The value of a key; absent if the key is missing or has no value.
 std::optional<YAML::Node> value_of(const YAML::Node& map, std::string_view key) {
   std::vector<YAML::Node> values;
   add_values(map, key, true, values);

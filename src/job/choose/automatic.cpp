@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kUsualMinutes = 10;
-/// Of the time, for all trials together; a trial of less than the least tells nothing.
+/// The share of the time for all trials together, and the least time of a trial: a shorter one shows nothing.
 constexpr double kTrialShare = 0.2, kMostTrials_s = 180, kLeastTrial_s = 1;
 
 bool has_boxes(const data::OpenedData& data) {
@@ -149,7 +149,7 @@ std::vector<CandidateTrial> try_all(TrainFlags& flags, const ChoiceFacts& facts,
   return trials;
 }
 
-/// What is wrong with the data is told as the training would tell it.
+/// Errors in the data get the same messages as in a training.
 void require_some_success(const std::vector<Candidate>& candidates, const std::vector<CandidateTrial>& trials) {
   std::string failure;
   for (std::size_t i = 0; i < trials.size(); ++i) {

@@ -89,13 +89,14 @@ std::int64_t usual_batch(const ChoiceFacts& facts) {
   return static_cast<std::int64_t>(facts.train_images) >= kFewestSteps * kUsualBatch ? kUsualBatch : kSmallBatch;
 }
 
-/// What is learnt from scratch with: a classifier of the zoo, and a detector's own defaults.
+/// The options for training from scratch, for a classifier of the zoo and for a detector.
 std::vector<std::pair<std::string, std::string>> recipe(const ChoiceFacts& facts, const std::string& model) {
   std::vector<std::pair<std::string, std::string>> options;
   if (facts.has_boxes) {
     options.emplace_back("--augment", "flip,iou-crop");
   } else if (facts.network.empty()) {
-    // In as many epochs, of silhouettes and of digits, adamw came to more than sgd at any rate that was tried.
+    // adamw: on the silhouettes and the digits it was more accurate after the same epochs than sgd at any rate that was
+    // tried.
     options = {{"--optimizer", "adamw"}, {"--lr", "0.001"}, {"--schedule", "cosine"}};
     // A photo may be looked at in a mirror; a letter may not, and is grey more often than not.
     if (!model.starts_with("mlp:") && facts.image.channels == 3) options.emplace_back("--augment", "flip,crop:4");
@@ -126,7 +127,7 @@ void cost(Candidate& candidate, const ChoiceFacts& facts) {
     work.threads = facts.cores;
     work.images_are_loaded = false;
     task::MemoryEstimate estimate = task::estimated_memory(network, work);
-    // Images that there is no room for are decoded in each epoch.
+    // Images that memory has no room for are decoded again in each epoch.
     estimate.image_bytes = std::min(estimate.image_bytes, facts.free_bytes / 2);
     candidate.bytes = estimate.total_bytes();
     const auto needed = static_cast<double>(candidate.bytes - estimate.image_bytes);

@@ -19,7 +19,7 @@ constexpr double kGuessedMacsPerCore = 5e9, kTrainingFactor = 3;
 
 constexpr const char* kBlindWords = ", the same box in blank images";
 
-/// Whether a trial tells how good the network can be. From scratch it has seen too little in fewer epochs.
+/// Whether a trial was long enough to show how good the network can be: from scratch fewer epochs show too little.
 bool tells(const ChoiceFacts& facts, const CandidateTrial& trial) {
   constexpr double kTellingEpochs = 2;
   return !facts.network.empty() || trial.epochs >= kTellingEpochs;
@@ -42,7 +42,7 @@ bool is_worth_comparing(const ChoiceFacts& facts, const CandidateTrial& trial) {
   return trial.quality && !trial.is_blind && (!facts.has_boxes || *trial.quality >= kNothing);
 }
 
-/// What the trials' validations are worth, by candidate.
+/// The quality of each candidate, where its trial's validation says anything.
 class Qualities {
  public:
   Qualities(const ChoiceFacts& facts, std::span<const CandidateTrial> trials) : facts_(facts), trials_(trials) {
@@ -98,7 +98,8 @@ double epoch_seconds(const ChoiceFacts& facts, std::span<const Candidate> candid
 }
 
 bool is_surely_worse(double quality, double best, std::size_t images) {
-  // With a right and a wrong answer added to each, which keeps few images from being sure (Agresti and Caffo 2000).
+  // A right and a wrong prediction are added to each, as otherwise the interval is too narrow for few images (Agresti
+  // and Caffo 2000).
   const auto n = static_cast<double>(images) + 2;
   const auto moved = [&](double share) { return (share * static_cast<double>(images) + 1) / n; };
   const double a = moved(quality), b = moved(best);
@@ -110,7 +111,7 @@ NetworkChoice choose_network(const ChoiceFacts& facts, std::span<const Candidate
   const Qualities qualities(facts, trials);
   std::optional<std::size_t> enough, cheapest;
   bool passed_over_dearer = false, dropped_worse = false, is_largest = false;
-  // They become dearer from one to the next.
+  // Candidates are sorted by growing cost.
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (!candidates[i].refusal.empty()) continue;
     if (qualities.best() && !qualities.of(i)) continue;

@@ -73,7 +73,7 @@ std::string train_briefly(const TrainFlags& flags, const fs::path& folder, doubl
   return parallel::run_ranks(job.plan(), body, launch).front();
 }
 
-/// What `flags` were given, as options of their own, which a trial then changes.
+/// A copy of the options that were given in `flags`, which a trial may change.
 void take_words(const TrainFlags& flags, TrainFlags& own) {
   own.begin_s = flags.begin_s;
   own.chooses = flags.chooses;

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What is told of data, as text and as JSON.
+/// The description of data, as text and as JSON.
 struct DataFindings {
   std::string location;
   data::OpenedData opened;
@@ -174,7 +174,7 @@ data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& rea
   }
 }
 
-/// What a training on a folder without classes would say.
+/// The error that a training on a folder without classes would give.
 std::string class_advice(data::DataOptions options) {
   std::error_code none;
   options.look_only = true;
@@ -225,7 +225,7 @@ std::string split_with_weights(data::DataOptions options, const data::OpenedData
   }
 }
 
-/// What is told here is how `evener train` takes the data, but not where it goes on with weights.
+/// The description is of the data as `evener train` takes it without weights.
 std::string note_of_weights(const data::DataOptions& options, const data::OpenedData& opened) {
   const std::string split = options.split.empty() ? split_with_weights(options, opened) : "";
   std::string otherwise = split.empty() ? "" : "divides " + split;

@@ -107,7 +107,7 @@ class Detection {
     record::write_detection(folder / record::kDetection, figures);
   }
 
-  /// Where nobody has said how likely boxes have to be.
+  /// Used where --confidence wasn't given.
   void tell_left_out() {
     if (flags_.boxes.confidence.given()) return;
     line_.note(fmt::format(

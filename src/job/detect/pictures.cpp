@@ -102,12 +102,12 @@ std::string write_crops(const LookedAt& photo, const data::Picture& picture, flo
   return refusal;
 }
 
-/// How much went wrong on a photo: what was missed counts as what was found where nothing is.
+/// The number of mistakes on a photo: missed objects and wrong boxes count alike.
 std::size_t mistakes(const LookedAt& photo) {
   return photo.matched.missed.size() + photo.matched.wrong.size();
 }
 
-/// What a picture is made smaller by, so that its longer side has `side` pixels at most.
+/// The factor by which a picture is reduced so that its longer side has at most `side` pixels.
 double scale_to(const data::Picture& picture, std::int64_t side) {
   return std::min(1.0, static_cast<double>(side) / static_cast<double>(std::max(picture.width, picture.height)));
 }
@@ -140,7 +140,7 @@ record::MissedImage miss_of(const LookedAt& photo, data::Picture picture, const 
           to_base64(data::encode_jpeg(task::with_boxes(std::move(picture), boxes, lettering), kQuality))};
 }
 
-/// What the page tells of a picture.
+/// The caption of a picture on the page.
 report::PictureOnPage on_page(const LookedAt& photo, const data::Picture& picture, float least,
                               const std::string& name) {
   report::PictureOnPage shown{.file = to_utf8_text(photo.found.file),

@@ -15,7 +15,7 @@
 namespace evener::job {
 namespace {
 
-/// A curve keeps so many points for the page.
+/// The most points of a curve on the page.
 constexpr std::size_t kMostPoints = 400;
 
 struct Line {

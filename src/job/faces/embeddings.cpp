@@ -91,7 +91,7 @@ std::vector<task::FaceFacts> facts_of(const StoredFaces& faces, int founder_size
   return facts;
 }
 
-/// What is about photos and finding faces is refused.
+/// Refuses options about photos and finding faces, which have no effect on stored embeddings.
 void check_options(const FacesCommandFlags& flags) {
   const auto refuse = [&](const OptionBase& option) {
     if (!option.given()) return;

@@ -64,7 +64,7 @@ void fill_speed(record::Record& record, const task::FacesResult& result, std::si
   record::add_metric(record, std::move(overall));
 }
 
-/// What a face depends on: those that were found with something else are no use.
+/// The settings on which found faces depend: faces found with other settings can't be reused.
 nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement,
                              const task::EmbedderRequest& embedder) {
   nlohmann::json settings = {
@@ -146,7 +146,7 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
     const double share = all_s > 0 ? times.proposal_s / all_s : 0;
     summary.push_back(fmt::format("{} photos a second; {:.0f} % of finding faces went into MTCNN's first network.",
                                   si_text(static_cast<double>(result.photos) / result.seconds), 100 * share));
-    // That network looks at as many places as the photo has pixels, scaled by the smallest face.
+    // The first network's work is proportional to the photo's pixels divided by the square of the smallest face's size.
     if (share > 0.5 && min_size < kEasySize) {
       const double left = static_cast<double>(min_size) * min_size / (kEasySize * kEasySize);
       summary.push_back(fmt::format("--min-size {} would leave out smaller faces, and {:.0f} % of that network's work.",
@@ -168,7 +168,8 @@ task::FacesJournal open_journal(const std::filesystem::path& folder, const nlohm
   return begin_faces_journal(folder, settings, notes);
 }
 
-/// Whether the run goes on with one that is in its folder. Throws UsageError where that has to be said.
+/// Whether the run resumes one in its folder. Throws UsageError for contradictory options, and where the folder holds a
+/// run and neither --resume nor --overwrite was given.
 bool goes_on(const FacesOutputFlags& output) {
   if (*output.resume && *output.overwrite) {
     throw UsageError("--resume goes on with what is in --out, --overwrite replaces it: give one of them");
@@ -183,7 +184,7 @@ bool goes_on(const FacesOutputFlags& output) {
   return *output.resume;
 }
 
-/// Of the photos, checked before weights are asked for: without one that can be read they are of no use.
+/// Opens the photos, and checks that one can be read before weights are downloaded, which would be in vain.
 data::Pictures readable_photos(const FacesFlags& flags) {
   data::Pictures photos(*flags.photos);
   photos.require_readable();
@@ -209,13 +210,13 @@ class FacesOnPhotos {
   }
 
  private:
-  /// Random weights tell nobody apart.
+  /// Random weights don't tell persons apart.
   bool tells_persons() const { return !flags_.networks.weights->empty() || found_.faces.empty(); }
 
   record::Record find_and_compare() {
     const nlohmann::json settings = face_settings(flags_.networks, flags_.placement, options_.embedder);
     const KnownFaces known = resumes_ ? KnownFaces(run_.folder(), settings) : KnownFaces();
-    // Both as they are before this run writes anything.
+    // Both have to be read before this run overwrites them.
     const PersonNames names(run_.folder());
     const KnownFaces replaced = resumes_ || names.empty() ? KnownFaces() : KnownFaces::who_was_who(run_.folder());
     std::vector<task::PhotoFaces> all;
@@ -243,7 +244,7 @@ class FacesOnPhotos {
     return run_.record();
   }
 
-  /// Which photos are known from before, and which are to be looked at.
+  /// Finds out which photos are known from before, and which are new.
   void know(const KnownFaces& known, std::vector<task::PhotoFaces>& all) {
     if (resumes_) {
       counts_ = take_known(photos_, known, all, line_);

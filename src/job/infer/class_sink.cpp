@@ -27,7 +27,7 @@
 namespace evener::job {
 namespace {
 
-/// What the table tells beside the likeliest class.
+/// The column of the table beside the likeliest class.
 constexpr double kWorthTelling = 0.005;
 
 std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
@@ -40,14 +40,14 @@ std::string csv_rows(const std::string& name, const std::vector<task::ClassScore
   return rows;
 }
 
-/// For the page: so many images.
+/// The most images on the page.
 constexpr std::size_t kMostShown = 24;
 
 std::span<const Mistake> first_ones(const std::vector<Mistake>& all) {
   return std::span(all).first(std::min(all.size(), kMostShown));
 }
 
-/// What a score is called wherever it stands by itself.
+/// The name of a score: logit or probability.
 std::string score_name(task::OutputType type) {
   return type == task::OutputType::kLogits ? "logit" : "probability";
 }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// The folder of sorted photos whose class isn't clear.
 constexpr const char* kUnsure = "unsure";
 
-/// Those that lie in no file can't be sorted.
+/// Samples that are not files can't be sorted.
 const data::Samples& files_only(const data::Samples& samples) {
   if (samples.size() == 0 || fs::is_regular_file(samples.name(0))) return samples;
   throw UsageError(

@@ -26,7 +26,8 @@ std::string file_name(const std::string& output) {
   return name.empty() || name.front() == '.' ? "output" + name : name;
 }
 
-/// What stands before the values; of one length whatever the number of images, so that it can be written anew.
+/// The header of a .npy file. Its length doesn't depend on the number of images, so that it can be overwritten at the
+/// end.
 std::string header(std::int64_t images, const std::vector<std::int64_t>& shape) {
   constexpr std::size_t kNumberWidth = 20, kBegin = 10, kAlignment = 64;
   std::string extents = fmt::format("{},", images);

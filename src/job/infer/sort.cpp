@@ -24,7 +24,7 @@ fs::path whole_path(const fs::path& file) {
   return fs::absolute(file).lexically_normal();
 }
 
-/// What a file in the sorted folder is a link to, or itself: as photos are compared with it.
+/// The target of a link in the sorted folder, or the file itself, to be compared with photos.
 fs::path target_of(const fs::path& file) {
   std::error_code error;
   const fs::path target = fs::is_symlink(file) ? fs::read_symlink(file, error) : file;

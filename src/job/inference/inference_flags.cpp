@@ -83,7 +83,7 @@ void InferModelFlags::check_together() const {
 
 placement::Plan InferPlacementFlags::plan() const {
   const placement::Placement asked = placement::parse(*on);
-  // Every device is its own best placement here: images go to whoever is free.
+  // Every device is a replica of its own here, since each image goes to any device that is free.
   const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
   placement::PlanOptions options;
   options.replicas = placement::ReplicasAs::kThreads;

@@ -18,7 +18,7 @@ bool was_trained_on(const RunConfig& run, const std::string& location) {
   return !trained.empty() && data::are_same_locations(trained, location);
 }
 
-/// Of data that was not divided by a training: no figure is to be of images that the network learnt from.
+/// For data that no training divided: takes images on which the network was trained out of the evaluated parts.
 void leave_out_trained(const data::RecalledSplit& recalled, const std::string& location, data::OpenedData& opened) {
   std::vector<std::uint32_t> trained = recalled.split.train;
   trained.insert(trained.end(), recalled.were_trained.begin(), recalled.were_trained.end());
@@ -48,7 +48,8 @@ void note_other_counts(const RunConfig& run, const std::string& location, data::
       location, *then.train, *then.val, *then.test, now.train.size(), now.val.size(), now.test.size()));
 }
 
-/// Whether data is that of the training: by its place, or by most of its images, wherever they lie now.
+/// Whether data is that of the training: it has the same location, or most of its images are the training's, wherever
+/// they lie now.
 bool is_known(const data::RecalledSplit& recalled, bool is_named, std::size_t images) {
   const std::size_t found = recalled.found();
   return is_named ? found + recalled.split.changed.size() > 0 : 2 * found > images;

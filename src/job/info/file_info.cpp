@@ -68,7 +68,7 @@ std::string share_text(const std::optional<double>& share, const std::optional<s
   return fmt::format("{:.2f} %{}", 100 * *share, images ? " of " + counted(*images, "image") : "");
 }
 
-/// What the record of a run's folder adds; nothing where there is none.
+/// Adds facts from the record in a run's folder, if there is one.
 void add_record(const fs::path& run, Description& info) {
   if (run.empty() || !fs::exists(run / "record.json")) return;
   const record::Record record = record::read_record(run);

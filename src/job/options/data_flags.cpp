@@ -69,7 +69,7 @@ SourceFlags::SourceFlags(const std::string& name)
   split.record_as([this](nlohmann::json& value) {
     if (!split->empty()) value = parse_split(*split);
   });
-  // A checkpoint has the names of the version that wrote checkpoints first, so that its runs can be gone on with.
+  // Checkpoints keep the names of the first version that wrote checkpoints, so that its runs can still be resumed.
   crop.stay_as([this](nlohmann::json& value) {
     if (*crop == "letterbox") value = "border";
     if (*crop == "centre") value = "centre";

@@ -17,7 +17,7 @@
 namespace evener::job {
 namespace {
 
-/// Of the texts that an option takes those that people type: an empty one stands for none.
+/// The texts without the empty one, which stands for an option that wasn't given.
 std::vector<std::string> named(std::vector<std::string> texts) {
   std::erase(texts, "");
   return texts;
@@ -168,7 +168,7 @@ void OptionBase::keep(json& settings) const {
     tell(value);
   }
   const std::size_t slash = path.find('/');
-  // What encloses it is null as long as nothing is in it, like all that nobody chose.
+  // The outer object stays null until it has a member, since null counts as absent in checkpoints.
   json& outer = settings[path.substr(0, slash)];
   if (slash == std::string::npos) {
     outer = std::move(value);

@@ -21,7 +21,7 @@ const char* basis_name(plan::Basis basis) {
   return basis == plan::Basis::kMeasured ? "measured" : "predicted";
 }
 
-/// Of all replicas, and of the stages of each, where there are several: "410 MB (280 MB .. 130 MB)".
+/// The memory of all replicas, and of the stages of each, where there are several: "410 MB (280 MB .. 130 MB)".
 std::string memory_text(const plan::Row& row) {
   std::string stages;
   for (const std::int64_t bytes : row.pipeline ? row.pipeline->memory_bytes : std::vector<std::int64_t>()) {

@@ -76,7 +76,7 @@ double share_of_engines(const task::EngineAgreement& engines) {
   return static_cast<double>(engines.same) / static_cast<double>(engines.images);
 }
 
-/// How the classes of training, which rounds in float arithmetic, and those of int8 kernels go together.
+/// A sentence on how well fake quantisation in training agrees with the int8 kernels.
 std::string engines_row(const QuantizeComparison& c) {
   if (!c.engines || c.engines->images == 0) return "";
   std::string words = fmt::format("of {} images: LibTorch's fake quantisation, and int8", c.engines->images);
@@ -89,7 +89,7 @@ std::string engines_row(const QuantizeComparison& c) {
 
 constexpr auto kFew = static_cast<std::int64_t>(task::kFewJudged);
 
-/// By how much an accuracy changes; few images don't tell.
+/// The change of an accuracy, with a note where there are too few images to tell.
 std::string change_text(double before, double after, std::int64_t images) {
   if (images >= kFew) return fmt::format("{:+.2f} points of {} images", 100 * (after - before), images);
   return fmt::format("of {}, too few to tell a change: before {}, after {} (95 %)", counted(images, "image"),

@@ -84,7 +84,7 @@ class Quantization {
     }
   }
 
-  /// What a run that learnt with quantisation has settled can't be chosen any more.
+  /// Refuses options that quantisation-aware training has already settled.
   void require_nothing_settled() const {
     std::vector<const OptionBase*> settled = {&flags_.data.calibration_data, &flags_.data.images};
     for (const OptionBase* option : flags_.quantization.OptionGroup::options()) settled.push_back(option);

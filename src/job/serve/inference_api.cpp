@@ -32,7 +32,7 @@ HttpResponse try_later(const std::string& what) {
   return response;
 }
 
-/// What stands before the next '/' of the path, which is taken off; "" at its end.
+/// Removes and returns the path's text up to the next '/'; "" at the end.
 std::string_view next_word(std::string_view& path) {
   const std::size_t end = std::min(path.find('/'), path.size());
   const std::string_view word = path.substr(0, end);

@@ -22,7 +22,7 @@ class RequestFilter {
  public:
   explicit RequestFilter(std::vector<JsonData>& data) : data_(data) {}
 
-  /// Whether the parser keeps it.
+  /// The parser's callback: returns whether the parsed element is kept.
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kDeepest) throw BadRequest(fmt::format("the JSON is nested more than {} deep", kDeepest));
     using Event = Json::parse_event_t;

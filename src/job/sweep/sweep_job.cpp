@@ -110,7 +110,7 @@ fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
 
-/// What has to be there before cells can be known: their data are a part of them.
+/// Checks that the data exists before cells are made, as a cell's identity includes its data.
 void set_up(const SweepFlags& flags) {
   const std::string error = bench::shell_error("--setup", *flags.setup);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
@@ -211,7 +211,8 @@ std::string choose_series(record::SweepRecord& sweep, const std::optional<record
 }
 
 std::vector<std::string> named_places(const SweepPlan& plan) {
-  // Of the first of them each value is a place, if it is none such as synth:digits; of the others what has a slash is.
+  // For the first kOnlyPlaces keys each value is a path, unless it is like synth:digits; for the others only values
+  // with a slash are.
   constexpr std::size_t kOnlyPlaces = 4;
   constexpr std::array kKeys = {"data",  "images",  "dir",    "calibration-data",
                                 "model", "weights", "labels", "detector-weights"};

@@ -103,7 +103,7 @@ class ExperimentReader {
     if (std::ranges::find(own, key) != own.end()) return;
     std::vector<std::string> known = own;
     for (OptionBase* option : flags_.options()) {
-      // What somebody wants once doesn't belong to the experiment.
+      // Options for a single call don't belong into the file of an experiment.
       if (option->is_positional() || option->key() == "again" || option->key() == "dry-run" ||
           option->key() == "scale") {
         continue;

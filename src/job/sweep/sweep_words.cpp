@@ -109,7 +109,7 @@ class WordReader {
     return nullptr;
   }
 
-  /// Of an option that has been found, as the command line has it: absent for a switch without a value.
+  /// The value of an option on the command line; absent for a switch without a value.
   std::optional<std::string> value_of(const OptionBase& option, const std::string& word, std::size_t equals) {
     if (equals != std::string::npos) return word.substr(equals + 1);
     if (option.kind() == ValueKind::kSwitch) return std::nullopt;

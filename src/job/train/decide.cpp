@@ -92,7 +92,7 @@ std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candid
   std::vector<placement::Plan> plans;
   for (const plan::Candidate& candidate : candidates) {
     if (!candidate.plan || !placement::why_not_runnable(*candidate.plan).empty()) continue;
-    // Stages that nobody asked for don't decide which engine computes.
+    // Candidates with stages that the user didn't name are left out, lest they decide which engine is chosen.
     if (candidate.asked || placement::stage_count(*candidate.plan) == 1) plans.push_back(*candidate.plan);
   }
   return plans;

@@ -1,4 +1,4 @@
-// What training goes on best with from weights that know much already.
+// Good options for fine-tuning pretrained weights.
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
@@ -109,7 +109,7 @@ void choose_tuning_defaults(TrainFlags& flags) {
   const bool only_evaluates = learning.epochs.given() && *learning.epochs == 0;
   if (!learning.patience.given() && !only_evaluates) learning.patience.preset(3);
   if (says_how_to_learn(learning)) return;
-  // So that the best epoch isn't chosen by chance.
+  // The validation part should be so large that the best epoch isn't chosen by chance.
   if (const auto data = flags.data.split.given() ? std::nullopt : looked_at(flags)) {
     flags.data.split.preset(suitable_split(flags, *data));
   }

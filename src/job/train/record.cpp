@@ -128,7 +128,7 @@ void fill_throughput(record::Record& record, const task::TrainResult& result) {
   if (const std::string note = record::speed_note(record); !note.empty()) record.notes.push_back(note);
 }
 
-/// What each replica came to do.
+/// Fills in how many samples each replica trained on, and how busy it was.
 void fill_replicas(record::Record& record, const task::TrainResult& result) {
   std::int64_t all = 0;
   for (const auto& work : result.replicas) all += work.samples;

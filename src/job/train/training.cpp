@@ -41,7 +41,7 @@ record::Record with_speed(record::Record record) {
   return record;
 }
 
-/// What a schedule that ends with the run becomes where the run is given another end than it had; "" = nothing.
+/// A note on how the learning rate changes where a resumed run gets another number of epochs; "" = not at all.
 std::string schedule_change(const record::Record& earlier, const task::TrainOptions& options,
                             const task::TrainSetup& setup) {
   const auto epochs = earlier.config.find("epochs");
@@ -53,7 +53,7 @@ std::string schedule_change(const record::Record& earlier, const task::TrainOpti
                             options.epochs - head);
 }
 
-/// Passes what happens on to whoever watches, and to the record.
+/// Passes events of the training on to the watcher and to the record.
 class TrainingObserver : public task::TrainObserver {
  public:
   TrainingObserver(const TrainFlags& flags, run::MeteredRun& run, TrainWatcher& watcher)
@@ -122,7 +122,7 @@ class TrainingObserver : public task::TrainObserver {
   /// The job's; null before on_setup().
   const task::TrainSetup* setup() const { return setup_; }
 
-  /// What was trained, where its layers are to be timed; otherwise absent.
+  /// The trained setup, where its layers are to be timed; otherwise absent.
   const std::optional<std::pair<task::TrainSetup, task::TrainOptions>>& profiled() const { return profiled_; }
 
   /// What was decided before the setup, for the record: why the plan is what it is, or the batch.
@@ -141,7 +141,7 @@ class TrainingObserver : public task::TrainObserver {
   std::int64_t images_ = 0;  // and those of that epoch so far
 };
 
-/// What rank 0's process tells this one: the text of its record.json, how the training ended, and why.
+/// Received from the process of rank 0: the text of its record.json, how the training ended, and why.
 using OutcomeMessage = std::tuple<std::string, record::Status, std::string>;
 
 std::string to_message(const record::Record& record, const task::TrainResult& result) {

@@ -15,17 +15,17 @@
 namespace evener::job {
 namespace {
 
-/// A class of fewer images is learnt badly, and nobody can tell how badly.
+/// A class with fewer images is learnt badly, and its accuracy can't be measured.
 constexpr std::int64_t kFewImages = 10;
-/// How many times as many images the largest class has where that is told.
+/// Warn where the largest class has at least so many times as many images as the smallest.
 constexpr std::int64_t kImbalance = 10;
-/// A loss that rose to so many times its least has not just wavered.
+/// Warn where the loss rose to this multiple of its minimum, which is more than fluctuation.
 constexpr double kRisen = 1.5;
 /// The training accuracy is this far above the validation's interval, where it is told.
 constexpr double kFarAbove = 0.1;
 /// Fewer validation images than this tell nothing of these.
 constexpr std::int64_t kLeastJudged = 10;
-/// What is less likely than this is no chance.
+/// Results with a smaller probability don't count as chance.
 constexpr double kUnlikely = 0.05;
 
 std::string percent(double share) {
@@ -121,7 +121,7 @@ std::string no_boxes_found(const task::TrainResult& result) {
       *quality);
 }
 
-/// It looks good wherever all boxes lie alike.
+/// Where all boxes lie alike, such a detector has a good mAP all the same.
 std::string same_box_in_blank_images(const task::TrainResult& result) {
   const std::optional<double> share = figure_of(result, task::kFoundInBlank);
   if (!share || *share < task::kBlindShare) return "";
@@ -136,7 +136,8 @@ std::string same_box_in_blank_images(const task::TrainResult& result) {
       quality ? fmt::format("; its validation mAP@0.5 of {:.2g} comes of boxes that lie alike", *quality) : "");
 }
 
-/// Both intervals apart: the larger one of 95 % would differ by chance in one of twenty trainings.
+/// Warns where the confidence intervals of validation and test don't overlap. One 95 % interval alone would warn by
+/// chance in one of twenty trainings.
 std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& result) {
   const auto val = result.is_detector           ? figure_of(result, kValidationMap)
                    : best_of(result) != nullptr ? best_of(result)->val_accuracy

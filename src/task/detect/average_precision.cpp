@@ -22,7 +22,7 @@ double voc_recall_point(int index) {
   return index <= 5 ? index * 0.1 : 1 - (10 - index) * 0.1;
 }
 
-/// A mean of what is there.
+/// A mean that skips absent values.
 class Mean {
  public:
   void add(const std::optional<double>& value) {
@@ -37,7 +37,7 @@ class Mean {
   int count_ = 0;
 };
 
-/// Each precision becomes the greatest of it and all that follow.
+/// Each precision becomes the maximum of itself and all that follow (the envelope of the curve).
 void make_monotonous(std::vector<double>& precision) {
   for (std::size_t i = precision.size(); i-- > 1;) precision[i - 1] = std::max(precision[i - 1], precision[i]);
 }

@@ -126,7 +126,7 @@ class AllWithAll {
       });
       tell(begin, end);
       if (options_.on_progress) {
-        // What is left is a triangle.
+        // The rows that are left form a triangle, so the work falls with the square.
         const double left = static_cast<double>(all - end) / static_cast<double>(all);
         options_.on_progress(static_cast<std::size_t>(static_cast<double>(all) * (1 - left * left)), all);
       }
@@ -213,7 +213,7 @@ class AllWithAll {
           of.data(), least.data(), nearest_.least(other) - error, static_cast<std::int64_t>(of.size()), places.data());
       for (const std::int32_t place : std::span(places).first(static_cast<std::size_t>(found))) {
         const std::size_t row = block.begin + static_cast<std::size_t>(place);
-        // Those before it may have raised what is wanted.
+        // Pairs taken before may have raised the threshold.
         const float wanted = std::min({nearest_.least(row), nearest_.least(other), least_of_pairs_}) - error;
         if (of[static_cast<std::size_t>(place)] >= wanted) take(block, row, other);
       }
@@ -296,7 +296,7 @@ class AllWithAll {
     options_.on_neighbours(neighbours);
   }
 
-  /// Of each row, within the limit.
+  /// The nearest pairs of each row within the limit.
   std::vector<NearPair> nearest_pairs() const {
     std::vector<NearPair> pairs;
     for (std::size_t row = 0; row < embeddings_.size(); ++row) {

@@ -50,7 +50,7 @@ struct FacesJob::Found {
   std::string thumbnail;
 };
 
-/// What a look at a photo gave.
+/// The result of looking for faces on a photo.
 struct FacesJob::Looked {
   std::uint64_t content = 0;
   std::vector<Found> faces;
@@ -61,7 +61,7 @@ class FacesJob::Gathering {
  public:
   explicit Gathering(const std::function<void(PhotoFaces)>& on_photo) : on_photo_(on_photo) {}
 
-  /// A photo has so many faces, which come later.
+  /// Announces that `faces` faces of a photo will come.
   void expect(std::size_t photo, std::uint64_t content, std::size_t faces) {
     const std::scoped_lock lock(mutex_);
     looked_at_s_.push_back(clock_.seconds());

@@ -21,7 +21,7 @@ std::chrono::duration<double> until(double time_s) {
   return std::chrono::duration<double>(std::max(0.0, time_s - now_s()));
 }
 
-/// As `outputs`, with room for so many samples.
+/// Tensors like `outputs`, but with room for `samples` samples.
 TensorMap room_like(const TensorMap& outputs, std::size_t samples) {
   TensorMap room;
   for (const auto& [name, tensor] : outputs) {

@@ -56,7 +56,7 @@ std::string all_text(const std::vector<NetworkOutput>& outputs) {
                      outputs.size() > kMostTold ? fmt::format(" and {} more", outputs.size() - kMostTold) : "");
 }
 
-/// Where no output is a row of values.
+/// The result where no output is a row of values.
 ClassOutput without_row(const std::vector<NetworkOutput>& outputs, const std::vector<std::size_t>& asked,
                         std::size_t labels) {
   ClassOutput chosen{.index = asked.front()};

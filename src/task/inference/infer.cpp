@@ -15,7 +15,8 @@ namespace {
 
 using parallel::FlowStep;
 
-/// So many calls may a fast device be ahead of a slow one, whose predictions come first.
+/// How many calls a fast device may be ahead of a slow one. Predictions are given in order, so the fast one's have to
+/// be kept.
 constexpr std::size_t kPredictionsAhead = 1024;
 
 struct ReadSample {
@@ -28,7 +29,7 @@ struct RawPrediction {
   std::map<std::string, std::vector<float>> outputs;
 };
 
-/// What samples have been read to, for a call.
+/// Joins the values of read samples into a batch.
 SampleValues batch_of(const std::vector<ReadSample>& samples, std::int64_t batch) {
   std::vector<const SampleValues*> values;
   for (const ReadSample& sample : samples) values.push_back(&sample.values);

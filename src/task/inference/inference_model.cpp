@@ -271,7 +271,7 @@ void InferenceModel::take_normalization(const InferenceRequest& request,
     normalization_ = *of_file;
     return;
   }
-  // What most files without a word of their own were trained with.
+  // The normalisation with which most networks were trained whose files name none.
   const bool is_tflite = name_.ends_with(".tflite");
   std::string of_most = is_tflite || channels == 1 ? "0.5/0.5" : "imagenet";
   if (network::embeds_faces(name_)) of_most = "0.5/0.502";  // as `evener faces` shows them faces, whatever files say

@@ -66,7 +66,7 @@ class Costs {
     return element_count(network_.layers()[static_cast<std::size_t>(layer)].shape);
   }
 
-  /// Of layers that are not among these.
+  /// The number of values that `layers` read from other layers.
   std::int64_t values_read(const std::vector<int>& layers) const {
     std::set<int> inputs;
     for (const int layer : layers) {

@@ -25,7 +25,7 @@ bool is_usable(const char* engine) {
   return module_status(engine).state == ModuleState::kUsable;
 }
 
-/// What LibTorch found on an image.
+/// LibTorch's prediction on an image.
 struct Scores {
   std::size_t best = 0;
   double gap = 0;  // to the second highest

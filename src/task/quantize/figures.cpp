@@ -13,7 +13,7 @@
 namespace evener::task {
 namespace {
 
-/// From here on the peak is that of what follows.
+/// Resets the kernel's peak memory of this process.
 void begin_peak() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
@@ -69,7 +69,7 @@ class Boxes : public InferObserver {
   RunFigures& figures_;
 };
 
-/// How many there are, of a network whose outputs are no classes.
+/// Counts the images, for a network whose outputs are no classes.
 class CountedImages : public InferObserver {
  public:
   explicit CountedImages(RunFigures& figures) : figures_(figures) {}

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kErrorImages = 32;  // that the layers' errors are measured on
 
-/// What is assumed of a file doesn't become a fact of the one that is written.
+/// Facts that were only assumed of the read file are not written into the new one.
 std::vector<std::string> told_classes(const InferenceModel& model) {
   return model.names_are_assumed() ? std::vector<std::string>() : model.classes();
 }

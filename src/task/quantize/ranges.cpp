@@ -19,7 +19,7 @@ constexpr std::array<std::pair<const char*, Calibration>, 4> kNames = {{{"minmax
 
 /// Ranges that are tried: so many hundredths of the largest magnitude, and more.
 constexpr int kFirstRangeTried = 10, kLastRangeTried = 100;
-/// For entropy: of a step that has nothing.
+/// Entropy: the count of an empty level, so that its logarithm stays finite.
 constexpr double kLeastCount = 1e-4;
 
 float percentile_range(const MagnitudeHistogram& seen, double percentile) {

@@ -66,7 +66,7 @@ const std::string& norm_name(const Network& network, const NormedConvolution& ea
   return network.layers()[static_cast<std::size_t>(each.norm)].name;
 }
 
-/// Where the values are a channel's: (C, ...) of one image.
+/// Sums over the values of each channel of (C, ...) results.
 struct ChannelSums {
   std::vector<double> sum, squares;
   double count = 0;  // of each channel

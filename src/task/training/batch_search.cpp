@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kFirstTry = 16;
 /// The largest batch is found up to this part of itself, because each further halving costs as much as those before.
 constexpr std::int64_t kSearchedPart = 32;
-/// An engine needs so many steps until it does them in the way in which it does all later ones.
+/// After so many steps as a warm-up an engine takes as much memory as in all later ones.
 constexpr int kSteps = 12;
 
 }  // namespace

@@ -55,13 +55,13 @@ void name_sums(json& progress) {
                      {"correct", partial.at("correct"), partial.at("count")}};
 }
 
-/// Of older checkpoints: zero stood for what an epoch had nothing of.
+/// Older checkpoints wrote zero for values that an epoch didn't have: makes these absent.
 void leave_out_zeros(record::EpochRecord& epoch) {
   if (!epoch.val_loss) epoch.validate_seconds.reset();
   if (epoch.head_only) epoch.lr.reset();
 }
 
-/// Whether a run that goes on finds what it counts on.
+/// Whether an epoch in a checkpoint has all values that a resumed run needs.
 bool is_whole(const record::EpochRecord& epoch) {
   return epoch.epoch > 0 && epoch.seconds && epoch.train_loss && (epoch.lr || epoch.head_only);
 }
@@ -111,7 +111,7 @@ std::string best_generation(int epoch) {
   return std::to_string(epoch) + ".0";
 }
 
-/// Of best.safetensors; "" where it can't be read.
+/// The generation of best.safetensors; "" where it can't be read.
 std::string generation_of_best(const fs::path& dir) {
   try {
     const weights::Metadata metadata = weights::read_safetensors_metadata(dir / kBest);

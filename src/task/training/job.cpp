@@ -30,7 +30,7 @@
 namespace evener::task {
 namespace {
 
-/// How many of the samples each class has.
+/// The number of samples of each class.
 std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::vector<std::uint32_t>& samples) {
   std::vector<std::int64_t> counts(dataset.classes().size());
   for (const std::uint32_t sample : samples) {

@@ -1,4 +1,4 @@
-// What each rank of a training is made of, and does: its network, its options, how it exchanges with the others.
+// The parts of each rank of a training: its network, its options, and how it exchanges gradients with the others.
 #include <algorithm>
 #include <string_view>
 #include <utility>

@@ -129,7 +129,7 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
   }
 }
 
-/// As the zoo has it.
+/// Builds the network as in the zoo, not quantised.
 network::Network build_float_network(const TrainOptions& options, const data::Dataset& dataset) {
   const auto shape = dataset.shape();
   network::ModelOptions model;
@@ -153,7 +153,7 @@ void take(Backbone backbone, const TrainOptions& options, Start& start) {
   start.state = std::move(backbone.state);
 }
 
-/// Whether the weights of the file get their scales here.
+/// Whether scales are calibrated here, as the weights in the file have none.
 bool calibrates(const TrainOptions& options) {
   return options.quantize_bits > 0 && !options.quantization.empty();
 }

@@ -19,7 +19,7 @@
 namespace evener::task {
 namespace {
 
-/// They make memory and primitives that later steps reuse, so their speed is not that of the training.
+/// The first steps allocate memory and primitives that later steps reuse, so they are slower and don't count.
 constexpr std::int64_t kWarmUpSteps = 10;
 
 /// A training run from its first step to its test, as rank 0 leads it.
@@ -225,7 +225,7 @@ class TrainRun {
     return true;
   }
 
-  /// What the best weights are the best by.
+  /// The name of the quality by which the best weights are chosen.
   std::string quality_name() const { return setup_.network.anchors().empty() ? "accuracy" : "mAP@0.5"; }
 
   void note_accuracy_reached() {
@@ -269,7 +269,7 @@ class TrainRun {
     kept_.take_best();
   }
 
-  /// Of a detector: adds which share of some validation images it answers as it does blank ones.
+  /// For a detector: adds the share of some validation images on which it finds the same box as on blank images.
   void look_at_blank_images(std::map<std::string, double>& figures) {
     constexpr std::size_t kPhotos = 16;
     const auto& val = job_.data.split.val;

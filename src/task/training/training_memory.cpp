@@ -18,7 +18,8 @@
 namespace evener::task {
 namespace {
 
-/// What trainings took whose network and images are tiny (tools/memory-table measures it anew).
+/// Memory of the program itself, measured by trainings with tiny networks and images (tools/memory-table measures it
+/// anew).
 constexpr std::int64_t kNativeProgram_bytes = 17'000'000;
 constexpr std::int64_t kTorchLibraries_bytes = 82'000'000;    // pages of files, which processes share
 constexpr std::int64_t kConvolutionPages_bytes = 14'000'000;  // more of them, where there are convolutions
@@ -83,7 +84,7 @@ std::int64_t step_bytes_of(const network::Network& network, const TrainingWork& 
 
 TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan) {
   TrainingWork work;
-  // Which one is usual where nobody says it; what it is is known with the data.
+  // Guesses the engine that "auto" will choose, which is certain only when the data is known.
   const bool is_perceptron = options.model.starts_with("mlp:");
   work.engine = options.engine == "auto" ? (is_perceptron ? "native" : "torch") : options.engine;
   work.trainer = options.trainer;
@@ -151,7 +152,7 @@ std::string text_of(std::int64_t bytes) {
   return bytes_text(static_cast<std::uint64_t>(bytes));
 }
 
-/// What all texts have in common.
+/// The common part of all texts.
 std::string parts_text(const MemoryEstimate& estimate) {
   const std::string images = counted(estimate.images_at_once, "image");
   return fmt::format(

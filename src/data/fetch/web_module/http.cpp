@@ -26,7 +26,8 @@ struct FreeList {
 using Handle = std::unique_ptr<CURL, FreeHandle>;
 using HeaderList = std::unique_ptr<curl_slist, FreeList>;
 
-/// What the callbacks know. No exception may pass through libcurl, which is C: it waits in `error`.
+/// The data of the callbacks. No exception may pass through libcurl, which is C, so it is kept in `error` and thrown
+/// afterwards.
 struct Transfer {
   const HttpRequest& request;
   CURL* handle;

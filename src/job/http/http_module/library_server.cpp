@@ -31,7 +31,7 @@ class LibraryStream : public httplib::Stream {
   ssize_t write(const char* from, std::size_t size) { return connection_.write(from, size); }
   void get_remote_ip_and_port(std::string& /*ip*/, int& port) const { port = 0; }
   void get_local_ip_and_port(std::string& /*ip*/, int& port) const { port = 0; }
-  /// None that it would use, or refuse as too large for select().
+  /// An invalid socket, so that the library neither uses it nor refuses it as too large for select().
   socket_t socket() const { return INVALID_SOCKET; }
   // NOLINTEND(modernize-use-override)
 
@@ -60,7 +60,7 @@ void fill(httplib::Response& to, HttpResponse from) {
   to.body = std::move(from.body);
 }
 
-/// What the library refused by itself.
+/// A request that the library refused by itself.
 HttpResponse refusal(int status) {
   switch (status) {
     case 400:

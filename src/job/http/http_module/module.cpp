@@ -21,9 +21,9 @@
 namespace evener::job::http_module {
 namespace {
 
-/// How often run() asks whether it is to stop.
+/// How often run() calls `stop`.
 constexpr double kBetweenLooks_s = 0.05;
-/// How long a connection may take that a client has asked for before nobody may any more.
+/// How long to wait, after new clients are refused, for connections that clients had already begun.
 constexpr double kUnderWay_s = 0.05;
 
 /// Each connection takes a descriptor; many systems give 1024 to those who don't ask.
@@ -105,7 +105,8 @@ class ThreadedServer : public HttpServer {
       if (const int socket = listener_.accept(kBetweenLooks_s); socket >= 0) take(socket);
     }
     listener_.refuse_others();
-    // Those who have connected, or are about to, count as accepted, though nobody has looked at them yet.
+    // Clients that have connected, or are about to, are still served, although accept() hasn't been called for them
+    // yet.
     for (int socket = listener_.accept(kUnderWay_s); socket >= 0; socket = listener_.accept(kUnderWay_s)) take(socket);
     listener_.close();
     ending_.begin();

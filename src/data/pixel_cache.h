@@ -20,7 +20,7 @@ class PixelCache {
   const std::uint8_t* find(std::size_t sample) const;
   /// Copies a sample into `out`; false if it is not in the cache.
   bool load(std::size_t sample, std::span<std::uint8_t> out) const;
-  /// Keeps a sample, if there is room for it and nobody has stored it yet.
+  /// Stores a sample, if the cache has room for it and it isn't stored yet.
   void store(std::size_t sample, std::span<const std::uint8_t> pixels);
 
  private:

@@ -10,7 +10,7 @@
 
 namespace evener::data {
 
-/// Which samples are for what. Indices ascend within a part.
+/// The samples of each part. Indices ascend within a part.
 struct Split {
   std::vector<std::uint32_t> train, val, test;
   // Samples in none of these parts, where the parts are those of an earlier training (data/open/split_manifest.h):

@@ -61,7 +61,7 @@ std::span<const std::vector<LabelledBox>> box_lists(const Targets& targets);
 /// The targets of images begin..end-1.
 Targets part_of(const Targets& targets, std::size_t begin, std::size_t end);
 
-/// The targets of a batch in memory of its own, for whoever assembles batches.
+/// Owns the memory of a batch's targets; used by loaders.
 class TargetStore {
  public:
   /// Makes room for the targets of `count` samples of one kind, and drops those stored before. `is_mixed`: each sample

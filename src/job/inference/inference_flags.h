@@ -36,7 +36,7 @@ struct TrainedModelFlags : OptionGroup {
   task::InferenceRequest request_of_all() const;
 };
 
-/// Which network, and how images are fitted to its input.
+/// Options about the network, and how images are fitted to its input.
 struct InferModelFlags : TrainedModelFlags {
   InferModelFlags();
 
@@ -83,7 +83,7 @@ struct InferModelFlags : TrainedModelFlags {
   void check_together() const override;
 };
 
-/// Which part of data is shown, and what becomes of images that can't be read.
+/// Options about the part of the data that is shown, and about images that can't be read.
 struct PartFlags : OptionGroup {
   PartFlags() : OptionGroup("Images") {}
 

@@ -53,8 +53,8 @@ struct ShownPart {
 /// on, and all of it where nothing is. Throws UsageError where it has no images.
 ShownPart shown_part(const data::OpenedData& opened, const LabelledDataRequest& request, const RunConfig& run);
 
-/// What a user should know of a part: how many of how many images it is, and, where nobody asked for it, how to see
-/// all. "" for all of them.
+/// A note on the part that is shown: how many of all images it has and, where the user didn't choose it, how to see
+/// all. "" where all are shown.
 std::string part_note(const ShownPart& shown, const LabelledDataRequest& request);
 
 /// The samples of a part: "train", "validation", "test" or "new"; of all for anything else.

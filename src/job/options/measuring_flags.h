@@ -5,7 +5,7 @@
 
 namespace evener::job {
 
-/// Of every command that can time layers.
+/// The option of every command that can time layers.
 struct ProfileFlags : OptionGroup {
   ProfileFlags() : OptionGroup("Measuring") {}
 
@@ -16,7 +16,7 @@ struct ProfileFlags : OptionGroup {
       {.one_of = {"", "layers"}, .suggestions = {"layers"}, .recorded = false, .in_plans = false, .inherited = false}};
 };
 
-/// Of a training.
+/// The measuring options of a training.
 struct MeasuringFlags : ProfileFlags {
   Option<std::string> trace{*this,
                             {"--trace", "FILE", "Write the phases as a Chrome trace"},

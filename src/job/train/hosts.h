@@ -20,7 +20,7 @@ std::string hosts_text(const std::vector<std::string>& hosts, std::size_t replic
 /// Starts this command on every host, and waits for its end.
 void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hosts, Observer& observer);
 
-/// Which host of the run this process leads; host 0 of 1 unless it was started for one.
+/// The host of the run that this process leads; host 0 of 1 unless it was started for a host.
 comm::HostPosition position_of(const TrainFlags& flags);
 
 /// What hosts exchange at the start, to check that they agree.

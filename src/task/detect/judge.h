@@ -67,7 +67,7 @@ constexpr std::size_t coco_bit(AreaRange range, std::size_t limit) {
   return static_cast<std::size_t>(range) * kIouLimits + limit;
 }
 
-/// COCO's rules look only at the likeliest boxes of each class on an image, so many of them.
+/// The number of boxes that COCO's rules look at of each class on an image: the likeliest.
 constexpr std::int32_t kMostJudged = 100;
 
 /// Whether a box counts for COCO in that range of areas: it is neither difficult nor a crowd, and has such an area.

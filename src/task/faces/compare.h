@@ -68,8 +68,8 @@ struct CompareOptions {
 
 /// Rows compared with each other, in memory that grows with the rows and not with the pairs.
 struct Comparison {
-  /// Of all distances from 0 to 2; of more than 90,000 rows those beyond the limit are estimated from a part of them,
-  /// of more than most_in_fp32 they may be rounded to bf16.
+  /// The histogram of all distances, from 0 to 2. With more than 90,000 rows, counts beyond the limit are estimated
+  /// from a part of the rows; with more than most_in_fp32 rows, distances may be computed in bf16.
   std::vector<std::size_t> histogram;
   std::vector<NearPair> pairs;   // at most `limit` apart, the nearest first; no more than most_pairs
   std::size_t pairs_within = 0;  // the number of all pairs within the limit

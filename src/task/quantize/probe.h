@@ -34,7 +34,7 @@ std::size_t observe_results(const Probe& probe, const network::Network& network,
                             const std::vector<std::string>& layers, const data::Samples& samples, std::size_t images,
                             const ResultsObserver& observer);
 
-/// Of a tensor (images, values): the values of image `index`.
+/// The values of image `index` in a tensor (images, values).
 std::span<const float> values_of(const HostTensor& results, std::size_t index);
 
 /// The accuracy: the share of the samples whose class has the network's highest output; NaN where no sample could be

@@ -41,7 +41,7 @@ void require_visible_crop(const data::AugmentOptions& augment, const data::Image
 void require_data_on_device(const placement::Plan& plan, const data::AugmentOptions& augment,
                             const std::string& engine);
 
-/// How many threads prepare the batches of a rank where nobody says: beside a GPU half of the cores that no CPU replica
+/// The default number of threads that prepare the batches of a rank: beside a GPU half of the cores that no CPU replica
 /// computes on, divided among the GPUs, but 16 at most; beside a CPU, which computes on all cores, one.
 int usual_loader_threads(const placement::Plan& plan, int rank);
 

@@ -24,7 +24,7 @@ class StepTimes {
     std::int64_t number = 0;  // from 0; steps that share their time all have the number of the first
   };
 
-  /// A step of so many images was given to the device.
+  /// Tells that a step of `images` images was given to the device.
   void give(std::int64_t images) { given_.push_back({images, 0, next_++}); }
   /// Tells that the training stepped or waited for `seconds`, after which the results of `steps` more steps were known.
   /// Returns the steps whose time is now known, the oldest first.

@@ -37,7 +37,7 @@ struct TrainOptions {
   std::string model;
   data::DataOptions data;
   std::string engine = "auto";  // a name, or "auto": task/training/engine_choice.h
-  /// Opens the engine of that name. Empty: engine::open_engine.
+  /// Opens the engine the loss for box offsets, in the criterion for boxes name. Empty: engine::open_engine.
   std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};
   engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`; the criterion is
                                    // that for boxes where the data has boxes
@@ -84,7 +84,7 @@ struct TrainOptions {
   data::AugmentOptions augment;  // of the training images; those of validation and test stay as they are
   std::filesystem::path out;     // where checkpoints go; must exist. Empty: the training is only looked at
   bool resume = false;           // go on from the checkpoint in `out`
-  /// Of a new run with `weights` of another run: its images keep the parts that they had there
+  /// For a new run with `weights` of another run: images keep the parts that they had in that run
   /// (task/training/known_parts.h).
   bool inherits_parts = false;
   /// Settings that decide the weights, by name. Checkpoints keep them, and a resumed run must have the same ones,
@@ -114,7 +114,7 @@ struct TrainSetup {
   int loader_threads = 0;                 // of the rank that has the most
   bool engine_reads_data = false;         // the engine reads images from the dataset's memory; loaders only say which
                                           // samples a batch has
-  data::ChannelStatistics normalization;  // that is used
+  data::ChannelStatistics normalization;  // with which images are normalised
   std::string normalized_by;              // where it is from: "data", "weights", "given" or "checkpoint"
   std::int64_t steps_per_epoch = 0;
   int epochs = 0;     // of the whole run

@@ -171,8 +171,8 @@ int tell_infer(const job::InferCommandFlags& flags) {
   return 0;
 }
 
-/// Photos that are there, and then those that come, until Ctrl-C. One that can't be read is told, and looked at again
-/// once it has changed.
+/// Runs the photos that are there, and then new ones as they come, until Ctrl-C. A photo that can't be read is
+/// reported, and tried again once it has changed.
 class WatchedInference {
  public:
   explicit WatchedInference(job::InferCommandFlags& flags) : flags_(flags), photos_(*flags.images.images) {

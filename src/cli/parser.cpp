@@ -104,7 +104,7 @@ void read_words(const Command& program, GeneralFlags& general, const std::string
     std::fprintf(stdout, "%s\n", asked.what());
     throw HelpPrinted{};
   } catch (const CLI::RequiredError&) {
-    // Whoever knows which options were given names the missing ones.
+    // Not an error yet: parse() checks required options after --config was read, and names the missing ones.
   } catch (const CLI::ExtrasError&) {
     throw UsageError(fmt::format("'{}' is one argument too many", fmt::join(app->remaining(true), "', '")));
   } catch (const CLI::ParseError& error) {

@@ -28,7 +28,7 @@ std::size_t terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// "  accuracy 97.2 %"; of a detector what its loss is the sum of; then what else was evaluated: "  mAP@0.5 0.713".
+/// " accuracy 97.2 %"; for a detector the terms of its loss; then further figures: " mAP@0.5 0.713".
 std::string quality_text(const record::EpochRecord& epoch, const std::string& part, std::optional<double> accuracy) {
   const auto figure = [&](const char* name) {
     const auto found = epoch.figures.find(part + "_" + name);

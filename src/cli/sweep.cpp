@@ -1,4 +1,4 @@
-// evener sweep: the same work in every way, in a fair order, as one table.
+// evener sweep: runs a command with all combinations of some options, in a fair order, and prints one table.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -54,7 +54,7 @@ std::string doubt_text(const std::optional<double>& accuracy, const std::optiona
                      record::share_interval_text(*accuracy, *images));
 }
 
-/// The median with what it is the median of, and a warning where all images over all seconds say something else.
+/// Prints the median speed with its spread, and a note where the mean speed differs from it.
 void print_speed(const record::Record& record) {
   const std::vector<record::Metric> metrics = record::metrics_of(record);
   const record::Metric* speed = record::main_speed(metrics);

@@ -42,7 +42,7 @@ class HashIndex {
     }
   }
 
-  /// Tells each hash that agrees in a band and differs in few bits; those that agree in several more than once.
+  /// Calls back for each hash that agrees in a band and differs in few bits, once for each band that agrees.
   void find(std::uint64_t hash, const std::function<void(std::size_t number, int bits_apart)>& tell) const {
     for (int band = 0; band < kBands; ++band) {
       const std::size_t bucket = bucket_of(hash, band);
@@ -100,7 +100,7 @@ std::vector<Print> prints_of(const Dataset& dataset, std::span<const std::uint32
   return prints;
 }
 
-/// Two images that may show the same: by places in their parts.
+/// A candidate pair of images, as indices into their parts.
 struct Likely {
   int bits_apart = 0;
   std::size_t turned = 0, judged = 0, trained = 0;

@@ -145,7 +145,7 @@ void Loader::State::read_piece(std::unique_lock<std::mutex>& lock) {
   --slot.reading;
   --reading;
   if (failure) {
-    // The first sample's of those that fail: whatever is before it is claimed already.
+    // The error of the first sample that failed: all samples before it are claimed already.
     if (!slot.failure || place < slot.failed_place) {
       slot.failure = failure;
       slot.failed_place = place;

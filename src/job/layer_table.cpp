@@ -17,7 +17,7 @@ double seconds_of(const LayerRecord& layer) {
   return layer.forward_s.value_or(0) + layer.backward_s.value_or(0);
 }
 
-/// The time in which it could be done over the time that it took.
+/// The efficiency: the least possible time of a layer divided by its measured time.
 std::optional<double> roofline(const task::LayerProfile& layer, const PeakRate& peak) {
   const double seconds = layer.time.forward_s + layer.time.backward_s.value_or(0);
   if (!layer.flops || !layer.bytes || !peak.gflops || !peak.memory_gb_per_s || seconds <= 0) return std::nullopt;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An address is of no use; the next one may be. Its text says why.
+/// An address failed, for the reason in its text; the next address may work.
 struct AddressError {
   std::string reason;
 };
@@ -110,7 +110,7 @@ class Attempt {
     request.url = url_;
     request.first_byte = part_.size();
     request.stalled_after_s = download_.stalled_after_s;
-    // Another address marks its versions in another way: there only length and checksum tell.
+    // Version marks of different addresses can't be compared: there only length and checksum tell.
     if (const PartFile::Origin origin = part_.origin(); origin.url == url_) request.if_range = origin.version;
     request.on_head = [this](const ResponseHead& head) { accept(head); };
     request.on_bytes = [this](std::string_view bytes) { take(bytes); };
@@ -193,7 +193,7 @@ class Attempt {
   std::optional<std::uint64_t> total_;
 };
 
-/// "" if the file at `path` is the one meant, else what is wrong with it.
+/// What is wrong with the file at `path`; "" if it has the right length and checksum.
 std::string check(const Download& download, const fs::path& path, const FetchListener& listener) {
   const std::uint64_t bytes = fs::file_size(path);
   if (download.bytes && bytes != *download.bytes) {

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Pixels of images, smallest and largest by their number, and the one in the middle of all.
+/// The smallest, the largest and the median image size, by the number of pixels.
 struct SizesFound {
   std::size_t looked_at = 0;
   ImageShape smallest, median, largest;

@@ -175,7 +175,7 @@ void note_classes_within(const std::vector<TopFolder>& tops, std::vector<std::st
                   "/**' --class '" + second + "=*/" + second + "/**'");
 }
 
-/// Two folders that both mean the same part, or images that have no class.
+/// Throws for two folders that both stand for the same part, and for images outside of class folders.
 void check_parts(const std::vector<PartFolder>& parts) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i].part != parts[i - 1].part) continue;

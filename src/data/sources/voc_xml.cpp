@@ -22,7 +22,7 @@ std::optional<double> number_in(std::string_view text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// 0 for what is no plausible extent: many files say 0 or nothing.
+/// The extent, or 0 where it isn't plausible: many files have 0 or nothing.
 std::int64_t extent_in(std::string_view text) {
   const double value = number_in(text).value_or(0);
   return value >= 1 && value <= 1e7 ? static_cast<std::int64_t>(value) : 0;

@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, std::string>> recipe(const ChoiceFacts& facts
     // adamw: on the silhouettes and the digits it was more accurate after the same epochs than sgd at any rate that was
     // tried.
     options = {{"--optimizer", "adamw"}, {"--lr", "0.001"}, {"--schedule", "cosine"}};
-    // A photo may be looked at in a mirror; a letter may not, and is grey more often than not.
+    // Photos may be mirrored for augmentation; letters and digits may not, and these are mostly grey images.
     if (!model.starts_with("mlp:") && facts.image.channels == 3) options.emplace_back("--augment", "flip,crop:4");
   }
   if (facts.has_fast_bf16) options.emplace_back("--precision", "bf16");

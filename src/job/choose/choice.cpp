@@ -11,7 +11,8 @@
 namespace evener::job {
 namespace {
 
-/// Steps that a network from scratch learns something in, and epochs beyond which more images are new to it no more.
+/// The least steps in which a network learns something from scratch, and the epochs after which a trial has seen
+/// enough.
 constexpr double kEnoughSteps = 2000;
 constexpr double kEnoughEpochs = 10, kEnoughTuningEpochs = 3;
 /// Multiply-adds that a core does a second, cautiously; training takes three times those of the forward pass.

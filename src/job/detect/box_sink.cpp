@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kBoxesHeading = "file,class_name,score,x1,y1,x2,y2\n";
 
-/// A mistake is a box that somebody would have looked at, however unlikely boxes are told.
+/// Only boxes that a person would look at count as mistakes, even where less likely ones are told.
 constexpr float kWorthCounting = 0.3F;
 
 /// Numbers are the shortest that give the same float32 again.

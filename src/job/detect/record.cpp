@@ -45,7 +45,7 @@ void add_count(record::Record& record, const char* name, const char* title, cons
                      {.name = name, .unit = "", .title = title, .label = label, .value = static_cast<double>(value)});
 }
 
-/// `stands_in_for`: sentences tell this figure only where that one is absent.
+/// `stands_in_for`: another figure; sentences mention this one only where that one is absent.
 void add_quality(record::Record& record, const Line& line, const char* title, std::int64_t images,
                  const char* stands_in_for = "") {
   record::add_metric(record, {.name = line.name,

@@ -25,8 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr float kClear = 0.95F;  // probability of a face that may found a group
-/// A matrix of more faces than this (400 MB) is no file that anyone opens; pairs.csv and neighbours.csv have what is
-/// near.
+/// For more faces than this no distances.npy is written, as it would have more than 400 MB; pairs.csv and
+/// neighbours.csv have the near pairs.
 constexpr std::size_t kMostInMatrix = 10'000;
 constexpr std::size_t kUsualNeighbours = 10;
 constexpr std::size_t kMany = 100'000;  // faces of which each is told fewer pairs to group by, to bound memory
@@ -65,7 +65,7 @@ class PairRows {
   const ComparisonRequest& request_;
 };
 
-/// all_pairs.csv, which there is only where pairs.csv hasn't all. Takes at most half of the disk's free space.
+/// Writes all_pairs.csv where pairs.csv can't hold all pairs. Takes at most half of the disk's free space.
 class AllPairs {
  public:
   AllPairs(const ComparisonRequest& request, const PairRows& rows, std::size_t most_elsewhere)
@@ -89,7 +89,7 @@ class AllPairs {
     write(pairs);
   }
 
-  /// The file gets its name. What to tell about it; "" = there is none.
+  /// Renames the finished file. Returns a note about it; "" = there is no such file.
   std::string finish() {
     if (!file_.is_open()) return {};
     errno = 0;

@@ -52,8 +52,8 @@ void fill_record(record::Record& record, const FacesCommandFlags& flags, const t
   record.fallbacks = options.plan.fallbacks;
 }
 
-/// The median over blocks of photos, as they had been looked at: embedding them goes on behind it. `lanes`: photos that
-/// are looked at at the same time.
+/// The median speed over blocks of photos, by the times at which faces were found; embedding may still go on then.
+/// `lanes`: photos that are looked at at the same time.
 void fill_speed(record::Record& record, const task::FacesResult& result, std::size_t lanes) {
   record.images_per_s = record::throughput_of(record::block_rates(result.looked_at_s, lanes), "blocks of photos");
   if (!record.images_per_s.median) record.images_per_s.reason = "no photo was read";

@@ -45,7 +45,7 @@ std::optional<NameLine> name_line(std::string_view line) {
   return NameLine{group - 1, unquoted(trimmed(rest.substr(1)))};
 }
 
-/// Persons of today who have faces of each one before, with how many.
+/// For each person before, the persons who now have some of their faces, with the number of faces.
 std::map<int, std::map<int, std::size_t>> moves(const std::vector<int>& before, const std::vector<int>& now) {
   std::map<int, std::map<int, std::size_t>> all;
   for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i) {

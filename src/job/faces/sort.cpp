@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tells a folder that was sorted into from one of somebody's own links.
+/// Marks a folder as made by sort_photos(), so that a folder of the user's own links isn't taken for one and cleared.
 constexpr const char* kSortMark = ".evener-faces";
 constexpr const char* kUnknown = "unknown";
 

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kBetweenLooks_s = 0.5;
-/// The page takes at most about so much of the time: what is followed is measured.
+/// The share of time that making pages may take, lest it disturb the measurements of the runs that are followed.
 constexpr double kShareOfTime = 0.05;
 
 /// 64 bits of FNV-1a, as text.

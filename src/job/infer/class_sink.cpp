@@ -61,7 +61,7 @@ std::string class_name(const task::InferenceModel& network, std::size_t index) {
 ClassSink::ClassSink(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,
                      bool labelled, bool are_random, const std::filesystem::path& folder, Observer& observer)
     : flags_(flags), network_(network), samples_(samples), observer_(observer), format_(*flags.format) {
-  // Whoever says how much to tell of each image wants to be told.
+  // Users who give options on what is told of each image want the images to be told.
   const bool wants_each = flags.topk.given() || flags.threshold.given();
   if (format_.empty()) {
     format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";

@@ -12,7 +12,7 @@
 namespace evener::job {
 namespace {
 
-/// However the folder is spelt: scores on what was trained on would look too good.
+/// The comparison ignores the spelling of the folder: an accuracy on images that were trained on would be too good.
 bool was_trained_on(const RunConfig& run, const std::string& location) {
   const std::string trained = run.data_location();
   return !trained.empty() && data::are_same_locations(trained, location);

@@ -46,7 +46,8 @@ void fill_inference_setup(record::Record& record, const std::vector<const Option
   record.placement = run::placement_record(plan);
   record.engine = setup.engines.front();
   for (const std::string& engine : setup.engines) record.versions[engine] = module_status(engine).version;
-  // A call takes a thread of each CPU at most, whatever it was given; several at once keep theirs.
+  // A single call uses at most one thread of each CPU, even if it was given more; concurrent calls use all that they
+  // were given.
   if (setup.engines.front() == "openvino" && setup.streams == 1) {
     run::limit_threads(record.placement, static_cast<int>(cpu_topology().allowed.size()));
   }

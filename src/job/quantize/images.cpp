@@ -60,7 +60,7 @@ QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceM
                                     int threads) {
   const std::string &data = *flags.data.data, &other = *flags.data.calibration_data;
   QuantizeImages images;
-  // Images that nothing is learnt of here need not be held apart.
+  // Nothing is trained here, so images need not be held out.
   images.evaluation = open(flags, network, data, calibrates && other.empty() ? kHeldOut : "", threads);
   if (calibrates && other.empty()) images.calibration = open(flags, network, data, "train", threads);
   if (calibrates && !other.empty()) images.calibration = open(flags, network, other, "all", threads);

@@ -117,8 +117,8 @@ void set_up(const SweepFlags& flags) {
   if (!error.empty()) throw Error(error + ", so nothing was run");
 }
 
-/// Throws UsageError for what the runs are to read, by a relative name, and isn't there: most often since the sweep
-/// was started in another folder than its author's.
+/// Throws UsageError where a file that runs read by a relative path doesn't exist, mostly because the sweep was started
+/// in another folder than its author's.
 void require_places(const SweepPlan& plan) {
   for (const std::string& place : named_places(plan)) {
     std::error_code none;
@@ -149,7 +149,7 @@ void take_predictions(const SweepFlags& flags, const std::optional<record::Sweep
   if (*flags.predict) predict(sweep, observer, program_to_start());
 }
 
-/// Makes the runs that are still to come. Returns why it ended before all were made; "" = it didn't.
+/// Makes the runs that are missing. Returns why it ended before all were made; "" = all were made.
 std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const fs::path& folder, Observer& observer) {
   const auto earlier = earlier_sweep(folder);
   bench::ChildExecutor executor({.prepare = sweep.prepare,

@@ -152,7 +152,7 @@ EpochCost epoch_cost(const task::TrialResult& trial, const EpochWork& work) {
   const double step_s = median(widest.seconds).value_or(0);
   const double image_s = step_s / static_cast<double>(std::max<std::int64_t>(1, widest.images));
   const auto images = static_cast<double>(work.train_images);
-  // A step of fewer images than the batch's doesn't tell the time of a whole one, only that of its images.
+  // The time of a step with fewer images than a batch is converted per image, as it isn't that of a whole batch.
   const double steps = widest.images >= work.batch ? std::ceil(images / static_cast<double>(work.batch)) : 0;
   cost.train_s = steps > 0 ? steps * step_s : images * image_s;
   const double judged_s = trial.evaluate_images_per_s ? 1 / *trial.evaluate_images_per_s : kForwardShare * image_s;

@@ -113,7 +113,7 @@ void take_over_options(TrainFlags& flags) {
   if (words.contains("weights") && !words.contains("size") && shape.size() == 3) {
     words["size"] = {std::to_string(shape[2]) + "x" + std::to_string(shape[1])};
   }
-  // A run of a version whose defaults didn't depend on the weights goes on with those that it began with.
+  // A run of a version whose defaults didn't depend on the weights is resumed with its own defaults.
   if (words.contains("weights") && !record.config.contains("head-first")) {
     for (const char* key : {"lr", "patience"}) {
       const auto began_with = record.config.find(key);

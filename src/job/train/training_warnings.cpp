@@ -21,7 +21,7 @@ constexpr std::int64_t kFewImages = 10;
 constexpr std::int64_t kImbalance = 10;
 /// Warn where the loss rose to this multiple of its minimum, which is more than fluctuation.
 constexpr double kRisen = 1.5;
-/// The training accuracy is this far above the validation's interval, where it is told.
+/// Warn where the training accuracy is this far above the confidence interval of the validation accuracy.
 constexpr double kFarAbove = 0.1;
 /// Fewer validation images than this tell nothing of these.
 constexpr std::int64_t kLeastJudged = 10;
@@ -78,7 +78,7 @@ std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& 
     if (least == nullptr || epoch.train_loss < least->train_loss) least = &epoch;
     last = &epoch;
   }
-  // One that is small already may waver by as much, below where it began.
+  // A loss that is small already may fluctuate by the same factor, below its first value.
   if (last == nullptr || last->train_loss < first->train_loss || *last->train_loss < kRisen * *least->train_loss) {
     return "";
   }

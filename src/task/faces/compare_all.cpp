@@ -65,7 +65,8 @@ class NearestOfRows {
   NearestOfRows(std::size_t rows, std::size_t count, float least)
       : count_(count), others_(rows * count), found_(rows), least_(rows, count == 0 ? -kLeastProduct : least) {}
 
-  /// Rows with a smaller product are of no use. May be asked while another thread adds.
+  /// The least dot product that another row needs to become a neighbour of `row`. May be called while another thread
+  /// adds.
   float least(std::size_t row) { return std::atomic_ref(least_[row]).load(std::memory_order_relaxed); }
 
   /// One thread at a time for each row.
@@ -166,7 +167,7 @@ class AllWithAll {
                       std::min(rows, kLeastRows), rows);
   }
 
-  /// Pairs within the limit of one of these rows with those behind, by a sample of both.
+  /// Estimates by a sample how many pairs within the limit each of these rows has with later rows.
   double pairs_of_row(std::size_t begin, std::size_t count) const {
     constexpr std::size_t kParts = 64;
     const std::size_t all = embeddings_.size(), dimensions = embeddings_.dimensions;
@@ -191,7 +192,7 @@ class AllWithAll {
     return static_cast<double>(within) / static_cast<double>(seen) * static_cast<double>(all - begin);
   }
 
-  /// The block's rows with those of first..last-1 that are behind them.
+  /// Compares the rows of the block with those rows of first..last-1 that come after them.
   void look_at(const Block& block, std::size_t first, std::size_t last) {
     const std::size_t before_last = std::min(block.end, last) - block.begin;
     const auto stride = static_cast<std::size_t>(block.products.stride());
@@ -248,8 +249,8 @@ class AllWithAll {
     }
   }
 
-  /// A pair of a row of the block and one behind it that may be of use to one of them. No other thread has the same
-  /// rows behind the block.
+  /// Takes a pair of a row of the block and a later row that may be near enough for either. No other thread has the
+  /// same later rows.
   void take(const Block& block, std::size_t row, std::size_t other) {
     const float product = engine::kernels::product_kernels().product(embeddings_[row].data(), embeddings_[other].data(),
                                                                      static_cast<std::int64_t>(embeddings_.dimensions));

@@ -79,7 +79,7 @@ class FacesJob::Gathering {
     waiting_.erase(found);
   }
 
-  /// When each of the photos came, since the first was asked for.
+  /// The times at which the photos were done, since the first was begun.
   const std::vector<double>& looked_at_s() const { return looked_at_s_; }
 
  private:
@@ -148,7 +148,7 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
 
 void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<std::size_t>& which) {
   if (options_.memory_bytes == 0) return;
-  // At once, as they will compute: what a call takes may be freed when it ends.
+  // All at once, as in the run: memory of a single call may be freed when it ends.
   std::vector<std::future<void>> calls;
   for (std::size_t lane = 0; lane < lanes(); ++lane) {
     calls.push_back(std::async(std::launch::async, as_this_work([this, lane] {

@@ -10,7 +10,8 @@ namespace evener::task {
 
 std::uint64_t decoding_bytes(const data::PictureHeader& header, std::uint64_t file_bytes, bool looked_at_turned) {
   const auto bytes = static_cast<std::uint64_t>(header.channels * header.height * header.width);
-  // The picture, and coefficients of two bytes or the picture before it was turned; or the picture in three ways.
+  // The picture with coefficients of two bytes each, or with itself before it was turned upright; find_turned() holds
+  // it in up to three orientations at once.
   return file_bytes + (looked_at_turned ? 4 : 3) * bytes;
 }
 

@@ -25,7 +25,7 @@ data::Picture turned(const data::Picture& photo, int quarters) {
   return data::turn_upright(std::move(copy), kOrientations[quarters]);
 }
 
-/// Before the last quarter turn, of a photo that it made so wide.
+/// Maps a face to its place before the last quarter turn, which made the photo `width` pixels wide.
 Face turned_back_once(const Face& face, std::int64_t width) {
   const auto extent = static_cast<float>(width);
   Face before = face;

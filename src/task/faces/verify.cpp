@@ -34,7 +34,7 @@ std::vector<Accepted> accepted_by_limit(std::vector<JudgedPair> pairs) {
   return steps;
 }
 
-/// The limit in the middle of the gap behind the best one, so that it doesn't hang on one pair.
+/// Takes the limit in the middle of the gap behind the best one, so that it doesn't depend on a single pair.
 double best_limit(const std::vector<JudgedPair>& pairs) {
   const std::vector<Accepted> steps = accepted_by_limit(pairs);
   const std::size_t different = steps.back().counts.different;

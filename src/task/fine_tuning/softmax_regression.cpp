@@ -14,7 +14,7 @@ namespace evener::task {
 namespace {
 
 constexpr int kMostIterations = 300;
-/// A loss that falls by less than this share of itself in an iteration has come to its end.
+/// The iteration has converged when the loss falls by less than this share of itself.
 constexpr double kSettled = 1e-5;
 constexpr std::size_t kParts = SoftmaxObjective::kParts;
 

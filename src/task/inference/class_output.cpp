@@ -20,7 +20,7 @@ bool is_number_of_a_class(const NetworkOutput& output) {
          output.type.starts_with("u32");
 }
 
-/// Values where they are one row; 0 = they are none, kUnknown = how many isn't known.
+/// The number of values of an output that is a row; 0 = it is no row, kUnknown = the number isn't known.
 std::int64_t row_of(const NetworkOutput& output) {
   if (!output.rank_is_known) return kUnknown;
   std::int64_t row = 1;

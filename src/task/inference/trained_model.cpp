@@ -35,7 +35,7 @@ fs::path weights_in(const fs::path& run) {
                   run.string()));
 }
 
-/// The input that was asked for, completed by what the file, or else the model, has.
+/// The input shape that was asked for, completed from the file, or else from the model.
 std::optional<network::Shape> input_of(const ModelRequest& request, const ModelFacts& facts, const std::string& model) {
   if (!request.width && !request.height && !request.channels) return facts.input;
   network::Shape shape = facts.input ? *facts.input : network::build(model, {}).input_shape();

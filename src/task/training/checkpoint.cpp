@@ -45,7 +45,7 @@ fs::path resume_path(const fs::path& dir, const std::string& generation) {
   return dir / (kResumePrefix + generation + ".safetensors");
 }
 
-/// Checkpoints from before criteria had names for their sums hold those of a classifier.
+/// Old checkpoints have sums without names: they are those of a classifier.
 void name_sums(json& progress) {
   json& partial = progress.at("partial");
   if (partial.contains("sums")) return;

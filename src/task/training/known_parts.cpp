@@ -26,7 +26,7 @@ void sort_parts(data::Split& split) {
   for (auto* part : {&split.train, &split.val, &split.test}) std::ranges::sort(*part);
 }
 
-/// Divides images that the weights' run didn't know as the options say, and leaves the others where they were.
+/// Divides images that the weights' run didn't know by the options' split; the others keep their parts.
 void divide_new(const TrainOptions& options, const data::Split& known, data::OpenedData& opened) {
   std::vector<std::uint32_t> others = known.added;
   others.insert(others.end(), known.changed.begin(), known.changed.end());
@@ -47,7 +47,7 @@ void divide_new(const TrainOptions& options, const data::Split& known, data::Ope
       others.empty() ? "" : fmt::format("; {} divided", counted(others.size(), "new one is", "new ones are"))));
 }
 
-/// Whatever divided the data: what the weights were trained on is to be learnt from again, or left out.
+/// However the data was divided, images that the weights were trained on go into the training part.
 void move_trained(const TrainOptions& options, const data::RecalledSplit& recalled, data::OpenedData& opened) {
   std::vector<std::uint32_t> trained = recalled.split.train;
   trained.insert(trained.end(), recalled.were_trained.begin(), recalled.were_trained.end());

@@ -253,7 +253,7 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   const auto images = static_cast<std::int64_t>(job_.setup.train_images);
   const std::int64_t most = (images + parts - 1) / parts;
   if (!placement::uses_accelerator(plan)) {
-    // A fifth of what would fit is kept free, for what others begin meanwhile.
+    // A fifth of what would fit is left free, for other programs that start meanwhile.
     TrainingWork work = training_work(job_.options, plan, job_.setup);
     work.accumulate = 1;
     const std::int64_t fits = predicted_largest_batch(job_.setup.network, work);

@@ -50,7 +50,7 @@ class TimeLimit {
   void stepped_in(double seconds, std::int64_t steps);
   void judged_in(double seconds) { validate_s_ = seconds; }
 
-  /// Whether the time that is left suffices for validation and test alone.
+  /// Whether training has to stop now, as validation and test need all the time that is left.
   bool is_over() const;
   /// Whether an epoch like the last one of `progress` would end too late, where there are to be `epochs`.
   bool leaves_none_for_more(const Progress& progress, int epochs) const;

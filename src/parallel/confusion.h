@@ -1,5 +1,4 @@
-// Counts which class images have and for which the network took them. Each replica counts its own samples; the counts
-// of all are added up.
+// The confusion matrix of a classifier. Each replica counts its own samples, and an all-reduce adds the counts up.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +10,12 @@ namespace evener::parallel {
 
 class ConfusionCounts {
  public:
-  /// Counts nothing.
+  /// An empty matrix that counts nothing.
   ConfusionCounts() = default;
-  /// Zeros; with 0 classes nothing is counted.
+  /// A matrix of zeros for `classes` classes; with 0 classes it counts nothing.
   explicit ConfusionCounts(std::size_t classes) : classes_(classes), counts_(classes * classes, 0) {}
 
-  /// Counts samples by their class and by the one that was found. Samples of other classes are passed over.
+  /// Counts one sample for each pair of true and predicted class. Skips samples whose classes are out of range.
   void add(std::span<const std::int32_t> true_classes, std::span<const std::int32_t> found_classes);
 
   std::size_t classes() const { return classes_; }

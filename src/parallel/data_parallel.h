@@ -1,5 +1,5 @@
-// Data-parallel training as rank 0 leads it: divides batches, keeps the group together, adds up what came out. A group
-// of one is the same code.
+// Data-parallel training as rank 0 leads it: it divides batches among the replicas, sends them commands and collects
+// results. A run with a single replica takes the same path.
 #pragma once
 
 #include <cstdint>
@@ -16,50 +16,55 @@ namespace evener::parallel {
 
 class DataParallel {
  public:
-  /// `batch`: samples of all replicas together. `may_leave`: replicas that don't help may be left out.
+  /// `batch`: samples of all replicas together. `may_leave`: replicas that slow the group down may be left out; has an
+  /// effect only with measured shares.
   DataParallel(Replica& replica, Shares shares, std::int64_t batch, bool may_leave);
 
-  /// Begins to serve `epoch` of `samples` samples, from step `first_step` on.
+  /// Starts epoch number `epoch`, which has `samples` samples, at step `first_step` (above 0 after a resume).
   void start_epoch(std::int64_t epoch, std::int64_t samples, std::int64_t first_step);
-  /// The next step of the epoch.
+  /// Does the next training step of the epoch on all replicas.
   const StepResult& step(double learning_rate);
-  /// Waits for the results of steps that are not known yet: what step() would have said of them.
+  /// Waits for the results of steps that step() has not reported yet, since a device may run ahead of its results, and
+  /// returns these.
   const StepResult& settle();
 
-  /// Evaluates one part (an index of ReplicaOptions::evaluation_parts) of `samples` samples; nothing when `stop` said
-  /// so.
+  /// Evaluates one part of the data (an index of ReplicaOptions::evaluation_parts), which has `samples` samples. Asks
+  /// `stop` before each batch and returns nothing once that is true.
   std::optional<EvaluationResult> evaluate(std::int64_t part, std::int64_t samples, const std::function<bool()>& stop);
 
-  /// Parameters and buffers of the whole network, and the optimiser's values of all its parameters.
+  /// state(): parameters and buffers of the whole network, of all stages. optimizer_state(): the optimiser's state for
+  /// all parameters.
   TensorMap state() { return gathered(false); }
   TensorMap optimizer_state() { return gathered(true); }
   /// Gives all replicas these parameters and buffers.
   void load_state(const TensorMap& state);
 
-  /// Rank 0's weights (and buffers) to all. Training ends an epoch with it, before the evaluation.
+  /// Broadcasts rank 0's parameters and buffers. Called at the end of each epoch, so that all replicas evaluate the
+  /// same network.
   void share_state() { command(Command::Kind::kShareState); }
   void swap_average() { command(Command::Kind::kSwapAverage); }
-  /// What the device of each replica was put to.
+  /// Gathers the device reports of all ranks, by rank.
   const std::vector<engine::DeviceReport>& reports() {
     command(Command::Kind::kReport);
     return replica_.reports();
   }
-  /// What each rank did in its stage, after reports(); empty where replicas have one stage.
+  /// Times and memory of each rank's pipeline stage, as of the last reports(); empty where replicas have a single
+  /// stage.
   const std::vector<StageWork>& stage_work() const { return replica_.stage_work(); }
-  /// The other ranks end.
+  /// Ends serve() on the other ranks.
   void finish() { command(Command::Kind::kFinish); }
 
-  /// Samples that each replica computed in training, and in how many seconds of its own.
+  /// Samples that each replica trained on, and the seconds it was busy with them, without waiting for others.
   const std::vector<std::int64_t>& trained() const { return trained_; }
   const std::vector<double>& busy_s() const { return busy_s_; }
-  /// Divisions of the batch that were used for at least one step, with the step (from 0 over the whole run) that began
-  /// with each.
+  /// How batches were divided from `step` on (counted from 0 over the whole run). Only divisions that some step used
+  /// are kept.
   struct Change {
     std::int64_t step = 0;
     std::vector<std::int64_t> counts;
   };
   const std::vector<Change>& changes() const { return changes_; }
-  /// Why replicas left, came back or stayed, since the last call.
+  /// Returns and clears the notes about replicas that left, came back or stayed.
   std::vector<std::string> take_notes();
 
  private:
@@ -76,12 +81,12 @@ class DataParallel {
   const bool may_leave_;
   Membership membership_;
   const std::int64_t batch_;
-  const std::int64_t at_once_;                     // samples that are evaluated at once: as many as in training
-  bool training_ = false;                          // what is being served is trained on, not evaluated
-  std::int64_t epoch_ = 0, samples_ = 0;           // of what is being served
-  std::int64_t next_division_ = 0;                 // sample at which it begins
-  std::deque<std::vector<std::int64_t>> divided_;  // batches divided and not yet taken
-  std::vector<bool> members_;                      // as the ranks were told
+  const std::int64_t at_once_;                     // samples of an evaluation's batch: those of a micro-batch
+  bool training_ = false;                          // the present data are trained on, not evaluated
+  std::int64_t epoch_ = 0, samples_ = 0;           // the present epoch, and the samples of the present data
+  std::int64_t next_division_ = 0;                 // sample at which the next batch to be divided begins
+  std::deque<std::vector<std::int64_t>> divided_;  // batches divided but not computed yet
+  std::vector<bool> members_;                      // replicas that take part, as last sent to the ranks
   std::int64_t steps_ = 0, epoch_step_ = 0;
   std::vector<std::int64_t> trained_;
   std::vector<double> busy_s_;

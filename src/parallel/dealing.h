@@ -1,4 +1,4 @@
-// Who takes the next call where workers of unequal speed take calls as they are free.
+// Decides which of several workers of unequal speed takes the next call.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,24 @@
 
 namespace evener::parallel {
 
-/// Whoever is free takes a call, but near the end a slow worker leaves what is left to the others where these will be
-/// done with it before the slow one were done with one call. So several workers never take longer than the fastest of
-/// them alone. Thread-safe.
+/// A free worker takes the next call, except near the end: if the others can finish all remaining calls before a slow
+/// worker would finish one, the slow worker stops. Otherwise everybody would wait for its last call, and several
+/// workers could take longer than the fastest alone. Thread-safe.
 class Dealing {
  public:
-  /// `call_s`: what a call takes each worker, in seconds: a first guess, more than 0. `calls`: how many there are.
+  /// `call_s`: a first guess of the seconds that each worker takes for a call, above 0. `calls`: the number of calls.
   Dealing(std::vector<double> call_s, std::int64_t calls);
 
-  /// Whether the worker, which is free at the time `now_s`, takes the next call; false: it is done for good. The
-  /// fastest worker is not done before all calls are taken.
+  /// Whether `worker`, idle at `now_s`, takes the next call. After false it must not ask again. The fastest worker gets
+  /// false only once all calls are taken.
   bool takes(std::size_t worker, double now_s);
-  /// The worker's call has taken so long, and is done at the time `now_s`.
+  /// Reports that the worker's call took `seconds` and ended at `now_s`.
   void gave(std::size_t worker, double seconds, double now_s);
 
  private:
   struct Worker {
     double call_s = 0;
-    double free_s = 0;  // when it will be, or was, done with what it took
+    double free_s = 0;  // end of its last call, expected or actual
     bool done = false;
   };
 
@@ -33,7 +33,7 @@ class Dealing {
 
   mutable std::mutex mutex_;
   std::vector<Worker> workers_;
-  std::int64_t calls_;  // that nobody has taken yet
+  std::int64_t calls_;  // not taken yet
 };
 
 }  // namespace evener::parallel

@@ -1,4 +1,4 @@
-// What the trainers of all replicas report of their devices, brought together.
+// Gathers the device reports of all ranks' trainers.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace evener::parallel {
 
-/// The report of each rank, by rank. All ranks call it with their own. Notes are not exchanged: those of `own` alone
-/// are in the result.
+/// A collective: each rank gives its own report and gets those of all ranks, by rank. Notes are not exchanged; the
+/// result has only the caller's.
 std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communicator, const engine::DeviceReport& own);
 
 }  // namespace evener::parallel

@@ -1,4 +1,4 @@
-// Sums over the devices of a group's ranks, for their trainers.
+// All-reduce between the devices of a group's ranks, for their trainers.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace evener::parallel {
 
-/// The ranks find each other through their hosts' channel, which also tells when one is lost.
+/// Uses the CPU-side `channel` only to set the devices' communicator up and to notice a lost rank.
 class GroupDeviceSums : public engine::DeviceSums {
  public:
   /// `channel` outlives this.
@@ -19,7 +19,7 @@ class GroupDeviceSums : public engine::DeviceSums {
   void add_up(std::span<const engine::DeviceValues> values, void* stream) override;
   void require_whole() override;
 
-  /// While silent, nothing is added up: replicas compute something each by itself.
+  /// While silent, add_up() leaves values as they are, because each replica measures its own speed.
   void be_silent(bool silent) { silent_ = silent; }
 
  private:

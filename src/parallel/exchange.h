@@ -1,4 +1,4 @@
-// Sums gradients over the replicas in buckets, while the backward pass still computes those of earlier layers.
+// Adds up gradients over the replicas in buckets, while the backward pass still computes gradients of earlier layers.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace evener::parallel {
 
-/// The exchange of one replica's gradients. begin() before the backward pass, ready() for each gradient as it becomes
-/// ready, on the same thread, finish() after it, when those that nobody told of are ready too: then every replica has
-/// the sums.
+/// One replica's side of the all-reduce of gradients. Call begin() before the backward pass, ready() on the same thread
+/// for each gradient that is final, and finish() after the backward pass. finish() also exchanges gradients for which
+/// ready() was never called; when it returns, every replica has the sums.
 class Exchange {
  public:
-  /// `sizes`: values of each trained parameter. What fits into the first bucket is exchanged on the calling thread: a
-  /// small network's step is shorter than waking another thread. All must outlive this.
+  /// `sizes`: number of values of each trained parameter. A network that fits into the first bucket is exchanged on the
+  /// calling thread, since its step is shorter than waking another thread would take. All arguments must outlive this.
   Exchange(engine::ExchangesGradients& gradients, comm::Communicator& communicator,
            const std::vector<std::size_t>& sizes, comm::CommunicationDtype communication_dtype);
 

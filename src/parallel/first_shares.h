@@ -10,14 +10,14 @@
 
 namespace evener::parallel {
 
-/// Weights for shares that stay, from speeds that were measured once: equal ones where the speeds differ by less than a
-/// tenth, as those of devices of one kind do.
+/// Weights for fixed shares, from speeds that were measured once. Speeds that differ by less than a tenth give equal
+/// weights: devices of one kind differ by that much through noise alone.
 std::vector<double> steady_weights(std::vector<double> speeds);
 
-/// The shares that `plan` gives to its replicas. Where it leaves one open, all replicas train for a moment, exchange
-/// the speeds that they reached, and begin with shares in proportion to these, which they keep where their devices
-/// exchange gradients themselves. No replica gets fewer than `least`
-/// samples of a batch, except none at all. Every rank calls it with its own replica.
+/// The shares that `plan` gives its replicas. If it leaves any share open, all replicas train for a moment, exchange
+/// their speeds and begin with shares in proportion to them. Where devices exchange gradients themselves, these shares
+/// stay fixed. A replica gets at least `least` samples of a batch, or none. A collective: every rank calls it with its
+/// own replica.
 Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t least);
 
 }  // namespace evener::parallel

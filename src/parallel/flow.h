@@ -26,35 +26,36 @@
 
 namespace evener::parallel {
 
-/// What becomes of a flow when a step throws Error for an item: it ends, or goes on without the item, which the report
-/// then names with the reason. A UsageError, an OutputError, too little memory and what is no Error always end the
-/// flow.
+/// What happens when a step throws Error for an item: the flow ends, or it goes on without the item and the report
+/// names the item and the reason. UsageError, OutputError, lack of memory and exceptions other than Error always end
+/// the flow.
 enum class OnFailure : std::uint8_t { kEndFlow, kSetAside };
 
-/// How a step is done. Workers are threads; what they do gets its items by value and gives results back.
+/// How a step is run. Its workers are threads, which take items by value and return results.
 struct FlowStep {
   std::string name;          // for messages and the report: "decode"
-  int workers = 1;           // a source has one; so has the sink, which is the thread that runs the flow
+  int workers = 1;           // threads; 1 for a source, and for the sink, which runs on the thread that calls run()
   std::size_t capacity = 8;  // items that may wait before this step; at least the size of its batch
   OnFailure on_failure = OnFailure::kEndFlow;
-  std::optional<Phase> phase = {};  // that the time of its work is marked as
-  /// Asked in the thread of a worker, with its number from 0, before it waits for its next item or batch; false: it
-  /// ends, and leaves the rest to the others. The last one that is left is not asked any more.
+  std::optional<Phase> phase = {};  // the phase that its working time counts as
+  /// Asked on each worker's thread, with the worker's number from 0, before the worker waits for its next item or
+  /// batch. False: this worker ends and leaves the rest to the others. The last worker left is not asked.
   std::function<bool(int worker)> goes_on = {};
 };
 
-/// What one worker's time went into. The rest of the flow's time is its start and its end.
+/// Where one worker's time went. What the sum lacks to the flow's duration was spent before its first and after its
+/// last item.
 struct FlowWorkerReport {
-  std::int64_t items = 0;   // that it took, or that a source handed out
+  std::int64_t items = 0;   // taken by the worker, or handed out by a source
   double busy_s = 0;        // in the step's work
-  double wait_input_s = 0;  // for items
-  double wait_room_s = 0;   // for room in the next queue, or for a slower worker's item, whose turn is first
+  double wait_input_s = 0;  // waiting for items
+  double wait_room_s = 0;   // waiting for room in the next queue, or for a slower worker's item that comes first
 };
 
 /// Items in the queue before a step.
 struct FlowQueueReport {
   std::size_t capacity = 0;
-  double mean_depth = 0;  // over the time of the flow
+  double mean_depth = 0;  // time average over the flow
   std::size_t max_depth = 0;
 };
 
@@ -66,7 +67,7 @@ struct FlowStepReport {
 
 /// An item that a step could not process.
 struct SetAsideItem {
-  std::int64_t number = 0;  // of the source's item, from 0
+  std::int64_t number = 0;  // number of the source's item, from 0
   std::string name;         // of the source's item
   std::string step, reason;
 };
@@ -78,38 +79,38 @@ struct FlowReport {
 };
 
 struct FlowOptions {
-  /// Items reach every step's queue, and the sink, in the order of the source. Otherwise as they come, which doesn't
-  /// make quick items wait for a slow one.
+  /// True: items reach every step and the sink in the order of the source. False: in the order in which they are done,
+  /// so that quick items needn't wait for a slow one.
   bool keep_order = true;
 };
 
-/// A source without its types: the next value, or null at the end, and its name ("" = by its number).
+/// A type-erased source: `next` returns a value, or null at the end, and sets its name ("" = call it by its number).
 struct FlowSource {
   FlowStep step;
   std::function<std::shared_ptr<void>(std::string& name)> next = {};
 };
 
-/// A step without its types.
+/// A type-erased step.
 struct FlowStage {
   FlowStep step;
-  std::size_t batch = 1;  // items that are taken at once
+  std::size_t batch = 1;  // items taken at once
   std::function<std::vector<std::shared_ptr<void>>(std::vector<FlowItem>& items, int worker)> work = {};
 };
 
 /// A source, steps and a sink, ready to run. Threads exist only while run() does.
 class Flow {
  public:
-  /// See flow_from, which puts flows together. Throws Error for numbers that can't be.
+  /// Flows are put together by flow_from(). Throws Error for impossible numbers of workers, capacities or batches.
   Flow(FlowSource source, std::vector<FlowStage> stages);
 
-  /// Returns when the last item has gone through. The sink's work is done by the calling thread. Throws what a source,
-  /// step or sink threw first, as Error (or UsageError, engine::OutOfMemory) with the name of the step and of the item
-  /// before its message; Interrupted when a stop was requested (base/stop.h). Then all workers end after the items that
-  /// they have in hand, and what waits in queues is dropped. What the sink got before is the beginning of the whole
-  /// where order is kept.
+  /// Runs until the last item has gone through; the sink's work is done on the calling thread. Throws the first
+  /// exception of a source, step or sink as Error (or UsageError, engine::OutOfMemory), with the names of the step and
+  /// the item before its message, and Interrupted when a stop was requested (base/stop.h). In both cases workers finish
+  /// the items they hold, and items in queues are dropped. With keep_order, what the sink got until then is a prefix of
+  /// the complete output.
   void run(const FlowOptions& options = {});
 
-  /// Of the last run, also of one that threw.
+  /// The report of the last run(), even of one that threw.
   const FlowReport& report() const { return report_; }
 
  private:
@@ -128,19 +129,19 @@ decltype(auto) call_work(Work& work, Item item, int worker) {
   }
 }
 
-/// The only item of a handful, as the type that the step before made.
+/// The only element of `items`, which holds a value of type Item.
 template <class Item>
 Item only_item(std::vector<FlowItem>& items) {
   return std::move(*static_cast<Item*>(items.front().value.get()));
 }
 
-/// A flow that is being put together, up to a point where items of type Item come out. All workers of a step call the
-/// same work at the same time, which therefore has to be safe to be called so; what it captures has to be copyable.
-/// `kBatched`: items are collected here, so a step has to come before they can be collected again.
+/// A builder of flows, whose steps so far yield items of type Item. All workers of a step call the same work object
+/// concurrently, so it has to be thread-safe, and what it captures has to be copyable. `kBatched`: items were just
+/// collected into batches, so a step has to come before the next batch().
 template <class Item, bool kBatched = false>
 class FlowOf {
  public:
-  /// What the next step's work is called with, made of the items that it takes from the queue.
+  /// Makes the argument of the next step's work from the items taken from the queue.
   using Unpack = std::function<Item(std::vector<FlowItem>&)>;
 
   FlowOf(FlowSource source, std::vector<FlowStage> stages, std::size_t batch, Unpack unpack)
@@ -171,7 +172,8 @@ class FlowOf {
         });
   }
 
-  /// The next step takes `items` of them at once; fewer only at the end. It fails for all of them or for none.
+  /// Makes the next step take `items` items at once; fewer only at the end. A failure of that step concerns the whole
+  /// batch.
   FlowOf<std::vector<Item>, true> batch(std::size_t items) && requires(!kBatched) {
     const auto collect = [](std::vector<FlowItem>& taken) {
       std::vector<Item> batch;
@@ -181,7 +183,7 @@ class FlowOf {
     return {std::move(source_), std::move(stages_), items, collect};
   }
 
-  /// The end: `work` is called with each item by the thread that runs the flow.
+  /// Ends the flow with a sink: the thread that calls run() calls `work` with each item.
   template <class Work>
   Flow into(FlowStep step, Work work) && {
     auto last = std::move(*this).template then<std::monostate>(
@@ -208,8 +210,8 @@ class FlowOf {
   Unpack unpack_;
 };
 
-/// Begins a flow. A thread of the flow's own calls `next` until it returns nothing. `name_of`: what messages and the
-/// report call an item, such as its file; without it they number the items.
+/// Begins a flow with a source, whose own thread calls `next` until it returns nothing. `name_of` gives the name of an
+/// item for messages and the report, such as its file; without it items are numbered.
 template <class Item>
 FlowOf<Item> flow_from(FlowStep step, std::function<std::optional<Item>()> next,
                        std::function<std::string(const Item&)> name_of = {}) {

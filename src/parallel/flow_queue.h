@@ -20,44 +20,44 @@ struct FlowOrigin {
   std::string name;
 };
 
-/// A value under way, and what it was made from: one item of the source, or several where a batch became one value.
+/// A value on its way through the flow, and the source items it was made from: several where a batch became one value.
 struct FlowItem {
   std::shared_ptr<void> value;  // of the type that the next step takes
   std::vector<std::shared_ptr<const FlowOrigin>> origins;
 };
 
-/// Hands items from the workers of one step to those of the next. Each piece of work has a place: the number that the
-/// producing step's queue gave it. Items leave in the order of their places, whichever worker was faster, so the queue
-/// is also the window in which a flow's order is restored: a worker that is `capacity` places ahead of the slowest one
-/// waits. The worker at the next place never waits for another one, so the queue can't lock up.
+/// Hands items from the workers of one step to the workers of the next. Each piece of work has a place: its number in
+/// the order in which the producing step took its input. Items leave the queue in the order of places, whichever worker
+/// was faster, so a worker that is `capacity` places ahead of the slowest one has to wait. The worker whose place is
+/// next never waits for another one, so the queue can't deadlock.
 class FlowQueue {
  public:
   /// Without `keep_order` items leave in the order in which they came.
   FlowQueue(std::size_t capacity, bool keep_order);
 
-  /// What the work at `place` came to: no item, one, or several. Each place is put once, and none is left out. Waits
-  /// for room; the queue never holds more than its capacity, except by what one piece of work makes several items of.
-  /// False: the flow was cancelled, and the items are gone.
+  /// Adds the results of the work at `place`: none, one or several items. Every place has to be put exactly once, or
+  /// the queue would wait for it for ever. Waits for room; the queue exceeds its capacity only when one piece of work
+  /// yields several items. False: the flow was cancelled and the items are dropped.
   bool put(std::int64_t place, std::vector<FlowItem> items);
-  /// Nothing will be put any more.
+  /// Says that no more items will come.
   void close();
 
-  /// Items that are handed out together, and their place for the queue after the next step.
+  /// Items that a worker takes together, and the place of its results in the following queue.
   struct Handful {
     std::int64_t place = 0;
     std::vector<FlowItem> items;
   };
-  /// Waits until there are `most` items, and takes them; fewer only at the end, and absent when there are none left or
-  /// the flow was cancelled. `most` is at most the capacity.
+  /// Waits for `most` items and takes them; fewer only once the queue is closed. Absent when none are left or the flow
+  /// was cancelled. `most` must not exceed the capacity.
   std::optional<Handful> take(std::size_t most);
-  /// Waits, `longest_s` at most, for what take() would wait for. True: take() would return at once.
+  /// Waits up to `longest_s` seconds until take() would return at once; false if it still wouldn't.
   bool wait_to_take(std::size_t most, double longest_s);
 
-  /// Everybody who waits returns, and nothing can be put or taken any more.
+  /// Makes all waiting calls return; from then on nothing can be put or taken.
   void cancel();
 
   std::size_t capacity() const { return capacity_; }
-  /// Items that were here on average over the time from construction until now.
+  /// Mean number of items in the queue since its construction.
   double mean_depth() const;
   std::size_t max_depth() const;
 
@@ -72,9 +72,9 @@ class FlowQueue {
   mutable std::mutex mutex_;
   std::condition_variable room_, filled_;
   std::deque<FlowItem> ready_;                           // in the order in which they leave
-  std::map<std::int64_t, std::vector<FlowItem>> early_;  // by place: those that wait for a slower worker
-  std::int64_t next_place_ = 0;                          // of which the items are not here yet
-  std::int64_t taken_ = 0;                               // handfuls
+  std::map<std::int64_t, std::vector<FlowItem>> early_;  // by place: items that wait for a slower worker's
+  std::int64_t next_place_ = 0;                          // the lowest place that was not put yet
+  std::int64_t taken_ = 0;                               // number of handfuls taken
   bool closed_ = false, cancelled_ = false;
   // The depth, and its integral over time up to the last change.
   std::size_t depth_ = 0, max_depth_ = 0;

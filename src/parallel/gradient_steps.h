@@ -1,13 +1,13 @@
-// Steps in which each replica computes the gradients of its own share of the batch, at once or in micro-batches, before
-// the weights are changed. By itself this is a lone replica's way; those that train with others derive from it and say
-// what becomes of the gradients.
+// Training steps in which each replica computes the gradients of its own share of the batch, at once or in
+// micro-batches, and then updates the weights. The base class serves a lone replica; derived classes add what replicas
+// that train together do with the gradients.
 #pragma once
 
 #include "parallel/step_protocol.h"
 
 namespace evener::parallel {
 
-/// The trainer's gradients. Throws Error where it gives none away.
+/// The interface through which the trainer exposes its gradients. Throws Error if the trainer has none.
 engine::ExchangesGradients& exchange_of(const StepContext& context);
 
 class GradientSteps : public StepProtocol {
@@ -18,24 +18,26 @@ class GradientSteps : public StepProtocol {
 
  protected:
   const StepContext& context() const { return context_; }
-  /// Adds the gradients of the share to the trainer's, which are clear, and returns its sums.
+  /// Adds `weight` times the gradients of the share's samples to the trainer's gradients, which were cleared before,
+  /// and returns the sums of losses and the like.
   virtual engine::Sums add_gradients(const StepShare& share, double weight);
-  /// To be called before the gradients become final.
+  /// Has to be called before the last micro-batch, whose backward pass makes the gradients final.
   void final_part_begins() { set_last_part(true); }
-  /// The channel on which all ranks, of whatever stage, add up what the step came to.
+  /// The channel on which the ranks of all stages add up losses and times of a step.
   virtual comm::Communicator& all_ranks() const { return *context_.channels.sums; }
-  /// Makes gradient_ready() called, and the throttle kept to while gradients are computed. Throws Error where the
-  /// trainer tells nobody of its gradients.
+  /// From now on the trainer's callback calls gradient_ready(), and slows an emulated slower device down during the
+  /// backward pass too. Throws Error if the trainer doesn't expose its gradients.
   void watch_gradients();
 
-  /// Gradients of a new batch are about to be computed.
+  /// Called before the gradients of a batch are computed.
   virtual void begin_gradients() {}
-  /// The gradient of this parameter is final.
+  /// Called when the gradient of `parameter` is final, as the backward pass reaches it.
   virtual void gradient_ready(std::size_t /*parameter*/) {}
-  /// All gradients of this replica are final. When this returns, they are those that the update takes.
+  /// Called when all gradients of this replica are final. Must leave in the trainer the gradients that update()
+  /// applies.
   virtual void finish_gradients() {}
-  /// The optimiser's step. The losses of all members were finite, from which it is known that all have their
-  /// gradients.
+  /// The optimiser's step. Called only if the losses of all members were finite; since the losses were added up over
+  /// all members, every member has its gradients by then.
   virtual void update(double learning_rate) { context_.trainer.apply(learning_rate); }
 
  private:
@@ -44,8 +46,8 @@ class GradientSteps : public StepProtocol {
   void sum_losses(const engine::Sums& own, StepResult& result) const;
 
   const StepContext context_;
-  bool computing_ = false;  // a step's gradients; others are computed to measure a speed
-  bool last_part_ = false;  // of the share: gradients become final
+  bool computing_ = false;  // a step is under way: gradients computed to measure a speed are not exchanged
+  bool last_part_ = false;  // the last micro-batch is computed, which makes gradients final
 };
 
 }  // namespace evener::parallel

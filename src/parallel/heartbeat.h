@@ -1,4 +1,4 @@
-// A process's signs of life, and its own judgement whether it still does anything. Inside parallel/ only.
+// A process's signs of life, and its own check that it doesn't hang. Inside parallel/ only.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@ namespace evener::parallel {
 
 class Heartbeat {
  public:
-  /// From now on calls `beat` four times a second in a thread of its own, since a rank may compute for minutes. Where
-  /// the other threads of the process have used no processor for `hangs_after` it calls `on_hang` there, which ends the
-  /// process. A thread that waits for other ranks looks around now and then, and so uses the processor too.
+  /// Calls `beat` four times a second on a thread of its own, since the process's other threads may compute for
+  /// minutes. Once these have used no CPU time for `hangs_after`, calls `on_hang`, which has to end the process.
+  /// Threads that wait for other ranks poll now and then, so they use some CPU time and aren't taken for hung.
   Heartbeat(std::function<void()> beat, std::chrono::milliseconds hangs_after, std::function<void()> on_hang);
 
  private:

@@ -16,18 +16,19 @@ class HostLost : public Error {
 
 struct HostLaunch {
   std::vector<std::string> hosts;
-  bool slurm = false;              // they are those of the Slurm allocation we are in
-  std::string program;             // its path, the same on all hosts
-  std::vector<std::string> words;  // its command line without its name
+  bool slurm = false;              // `hosts` are those of the Slurm allocation that this process is in
+  std::string program;             // path of the program, the same on all hosts
+  std::vector<std::string> words;  // its arguments, without the program's name
 };
 
-/// The command line that starts it: mpirun's (which takes Slurm's own way into the nodes of an allocation), or srun's
-/// in an allocation where there is no mpirun. Throws Error when there is neither.
+/// The command line that starts the processes: mpirun's, which reaches the nodes of an allocation through Slurm, or
+/// srun's in an allocation without mpirun. Throws Error when there is neither.
 std::vector<std::string> starter_words(const HostLaunch& launch);
 
-/// stdout of host 0's process is ours, messages of all go to our stderr. A stop request is passed on. Throws HostLost,
-/// or what the first process that failed said (Error, UsageError or Interrupted by its exit code). Nothing is left
-/// running here; hosts that can't be reached end by themselves.
+/// Starts the processes and waits for them. Host 0's stdout becomes ours, and all hosts' messages go to our stderr. A
+/// stop request is passed on. Throws HostLost, or the message of the first process that failed, as Error, UsageError or
+/// Interrupted according to its exit code. Leaves nothing running on this host; processes on hosts that can't be
+/// reached end by themselves.
 void run_on_hosts(const HostLaunch& launch);
 
 }  // namespace evener::parallel

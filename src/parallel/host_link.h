@@ -1,5 +1,5 @@
-// A host's leading rank among the other hosts' leading ranks: it connects, finds out that all are at the same work, and
-// watches.
+// Connects the leading rank of each host with those of the other hosts, checks that all hosts do the same work, and
+// watches for lost hosts.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ struct Fact {
 };
 
 struct HostsOptions {
-  int host = 0;  // that this process leads
+  int host = 0;  // this process's host
   int hosts = 1;
   std::vector<Fact> facts;
 };
 
-/// What `facts` of the hosts differ in, as one message; "" if in nothing.
+/// One message about the facts in which hosts differ; "" if they agree. names[h] and facts[h] belong to host h.
 std::string difference_of(const std::vector<std::string>& names, const std::vector<std::vector<Fact>>& facts);
 
 class HostLink {
@@ -33,15 +33,15 @@ class HostLink {
   HostLink(const HostLink&) = delete;
   HostLink& operator=(const HostLink&) = delete;
 
-  /// From now on a lost host makes every exchange between hosts throw, and `on_lost` is told why.
+  /// From now on the loss of a host makes every exchange between hosts throw, and calls `on_lost` with the reason.
   void watch(std::function<void(const std::string& what)> on_lost);
-  /// The hosts' end of a channel, for this rank alone; may be asked for once.
+  /// This rank's end of channel `index` between the hosts. Each index may be asked for once.
   std::unique_ptr<comm::Communicator> channel(int index);
-  /// Every host's message, by host: all call it at the same place with their own.
+  /// A collective: each host gives its own message and gets those of all hosts, by host.
   std::vector<std::string> gather(const std::string& own);
-  /// By host.
+  /// The hosts' names, by host.
   const std::vector<std::string>& names() const { return names_; }
-  /// When all is done: waits for the other hosts.
+  /// Waits for the other hosts at the end of the run, so that a host that ends first isn't taken for lost.
   void close() { group_->close(); }
 
  private:

@@ -1,4 +1,4 @@
-// What the starter of a run on several hosts (mpirun, srun) says about its end, in one sentence.
+// Sums up in one sentence how a run on several hosts ended, from the messages of its starter (mpirun or srun).
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ class HostReport {
  public:
   explicit HostReport(int hosts) : hosts_(hosts) {}
 
-  /// A line of the starter's stderr, in which those of all hosts' processes are. True if it is for people; the others
-  /// are kept.
+  /// Takes a line of the starter's stderr, which also carries the stderr of all hosts' processes. True: the line should
+  /// be shown to the user now. False: it is kept for text().
   bool take(const std::string& line);
 
-  /// Something has ended badly.
+  /// Whether anything has failed so far.
   bool failed() const { return failed_; }
   /// A host doesn't answer, so the starter waits for it in vain.
   bool no_answer() const { return error_.find("no sign of life") != std::string::npos; }
@@ -29,9 +29,9 @@ class HostReport {
   int hosts_;
   bool failed_ = false, in_block_ = false, finding_is_loss_ = false;
   std::string error_;                 // the first message of a host's process
-  std::string finding_;               // what was understood of the starter's words
-  std::vector<std::string> block_;    // lines between two of dashes
-  std::vector<std::string> unknown_;  // what was not understood
+  std::string finding_;               // the failure that the starter's messages told of
+  std::vector<std::string> block_;    // lines of mpirun's message between two rows of dashes
+  std::vector<std::string> unknown_;  // lines that were not recognised
 };
 
 }  // namespace evener::parallel

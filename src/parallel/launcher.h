@@ -23,25 +23,26 @@ namespace evener::parallel {
 struct RankContext {
   int rank = 0;  // over all hosts
   int ranks = 1;
-  comm::SharedGroup* group = nullptr;  // of this host's ranks; none: it is alone on its host
+  comm::SharedGroup* group = nullptr;  // of this host's ranks; null: the rank is alone on its host
   bool own_process = false;            // no other rank is in its process
   int local_rank = 0;                  // in `group`
   int host = 0, hosts = 1;
-  HostLink* link = nullptr;  // of ranks that speak with those of other hosts
-  int stages = 1;            // of each replica: ranks r * stages to r * stages + stages - 1 are those of replica r
+  HostLink* link = nullptr;  // for ranks that talk to other hosts; else null
+  int stages = 1;            // of each replica; replica r consists of ranks r * stages to r * stages + stages - 1
 
-  /// Whether this rank speaks for its host.
+  /// Whether this rank communicates with other hosts on behalf of its host.
   bool leads_host() const { return link != nullptr && local_rank == 0; }
-  /// May be called once.
+  /// Makes the rank's channels. May be called once.
   Channels channels() const;
-  /// Says that this rank failed, and why: nobody waits for it any longer, its own threads in channels neither.
+  /// Tells the group that this rank failed and why. All calls on channels that still wait, also this rank's own
+  /// threads, throw instead of waiting for ever.
   void tell_failure(const std::string& why) const;
-  /// Whether it was the first to say so.
+  /// Whether this rank was the first of the group to call tell_failure().
   bool failed_first() const;
 };
 
-/// What `work` returns. If it throws, this rank's failure is told before whatever `work` needs ends: channels that
-/// still wait for others could not be closed otherwise.
+/// Calls `work` and returns its result. If `work` throws, tells the failure before the caller's objects are destroyed:
+/// channels that still wait for other ranks could not be closed otherwise.
 template <class Work>
 auto telling_failure(const RankContext& context, const Work& work) {
   try {
@@ -52,8 +53,8 @@ auto telling_failure(const RankContext& context, const Work& work) {
   }
 }
 
-/// What a rank does. Its result is handed to whoever launched it, in another process perhaps, so it is a message
-/// (base/message.h), or empty where the rank has nothing to tell.
+/// The work of a rank. Its result goes to the launching process, which may be another one, and therefore is a message
+/// (base/message.h), or empty if the rank has nothing to tell.
 using RankBody = std::function<std::string(const RankContext&)>;
 
 /// A rank was lost: killed, frozen, out of memory. The run may go on from its last checkpoint.
@@ -66,30 +67,32 @@ class RankLost : public Error {
   int rank_;
 };
 
-/// What the end of a run says that lost a rank. Who started it on several hosts knows the loss by it.
+/// Ends of the error message of a run that lost a rank. HostReport recognises the loss by them in the messages of other
+/// hosts.
 inline constexpr const char* kResumeAdvice = ". The same command with --resume goes on from the last checkpoint";
 inline constexpr const char* kNothingSaved = ". Nothing was saved yet: the same command with --overwrite begins again";
 
 struct LaunchOptions {
-  bool always_group = false;  // make a group also for one rank, so that collectives are really run
-  /// A process of its own also for a plan of one, of which nothing stays here; unless forks are forbidden
-  /// (base/forked.h).
+  bool always_group = false;  // make a group even for one rank, so that collectives really run
+  /// Fork even for a plan of one rank, so that all memory of the work is freed with the child. Has no effect where
+  /// forks are forbidden (base/forked.h).
   bool always_fork = false;
-  std::size_t shared_bytes = 0;  // that the replicas' engines want to have in common (Engine::shared_bytes)
-  /// The children's process numbers by rank, once they run; not called where the ranks are threads of this process.
+  std::size_t shared_bytes = 0;  // size of the memory that replicas share (Engine::shared_bytes)
+  /// Called with the children's process ids, in the order of the plan's processes, once they run. Not called if ranks
+  /// are threads of this process.
   std::function<void(const std::vector<pid_t>&)> on_started = {};
-  /// A child has ended, by itself or not: its process number and the largest size that it had in memory.
+  /// Called when a child has ended in whatever way, with its process id and peak resident size.
   std::function<void(pid_t, std::uint64_t peak_rss_bytes)> on_ended = {};
-  HostsOptions hosts = {};  // of which this is one; the plan's replicas are those of all
-  /// A rank's process that has used no processor for so long hangs. One that computes, reads or waits for other ranks
-  /// uses some, however long its step.
+  HostsOptions hosts = {};  // this host among the run's hosts; the plan has the replicas of all hosts
+  /// A rank's process that has used no CPU time for this long counts as hung. A process that computes, reads or waits
+  /// for other ranks always uses some, however long its step takes.
   std::chrono::milliseconds hangs_after = std::chrono::minutes(2);
 };
 
-/// Runs `body` for every rank that `plan` has on this host, and returns their results. One process in the plan is this
-/// process: nothing is forked (unless the options say so). Children inherit all memory as it stands, so what they share
-/// is loaded before. A stop request (base/stop.h) reaches the children as one SIGTERM. Throws RankLost, or what the
-/// first failing rank threw.
+/// Runs `body` for every rank that `plan` has on this host, and returns their results by local rank. If the plan has
+/// one process, that is this process: nothing is forked unless the options ask for it. Forked children inherit this
+/// process's memory, so load what they share before calling. A stop request (base/stop.h) reaches the children as a
+/// single SIGTERM. Throws RankLost, or what the first failing rank threw.
 std::vector<std::string> run_ranks(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options);
 
 }  // namespace evener::parallel

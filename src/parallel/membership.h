@@ -1,4 +1,5 @@
-// Whether each replica helps more than it costs, found out by trying.
+// Finds out by trials which replicas make training faster, since a slow one may cost more in waiting than it
+// contributes.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +8,29 @@
 
 namespace evener::parallel {
 
-/// Compares the speed of steps with a replica and without it, one replica at a time. One that brings nothing stays out
-/// and is tried again after pauses that double, and that are so long that its trials take a hundredth of the time. Rank
-/// 0, which leads, always stays.
+/// Compares the speed of steps with and without one replica at a time. A replica that doesn't help stays out and is
+/// tried again later. The pauses between trials double, and are long enough for failed trials to cost about one percent
+/// of the time. Rank 0 leads and always stays.
 class Membership {
  public:
-  /// `speeds`: a first guess for each replica. One that promises next to nothing stays out at first.
+  /// `speeds`: a first guess for each replica. A replica of less than 2 % of the fastest one's speed stays out at
+  /// first.
   explicit Membership(const std::vector<double>& speeds);
 
   const std::vector<bool>& active() const { return active_; }
 
-  /// After a step on `samples` in `seconds` (of the whole step, waiting included). `speeds`: of each replica.
+  /// Takes in a step on `samples` samples that lasted `seconds`, waiting included. `speeds`: the replicas' present
+  /// speeds in samples per second.
   void observe(std::int64_t samples, double seconds, const std::vector<double>& speeds);
 
-  /// Why active() is what it is, for the record: "replica 1 left: ...". Empty as long as all take part.
+  /// The last decision with its reason, for the record: "replica 1 left, ...". Empty before the first trial.
   const std::string& reason() const { return reason_; }
 
  private:
   enum class State { kWatch, kTrialWithout, kTrialWith };
   struct Trials {
-    std::int64_t next = 0;  // not before this step
-    std::int64_t pause;     // steps, the next time
+    std::int64_t next = 0;  // the earliest step of its next trial
+    std::int64_t pause;     // steps to wait after that trial, at least
   };
 
   void watch(const std::vector<double>& speeds);
@@ -41,13 +44,13 @@ class Membership {
   std::vector<bool> active_;
   std::vector<Trials> trials_;
   State state_ = State::kWatch;
-  int settling_;            // steps that are not counted yet
+  int settling_;            // steps still to be ignored
   int hopeless_steps_ = 0;  // in a row
-  int tried_ = 0;           // the replica that a trial is about
+  int tried_ = 0;           // the replica on trial
   std::int64_t steps_ = 0;
   double rate_with_ = 0, rate_without_ = 0;  // samples/s
-  double lost_steps_ = 0;                    // that would have fitted into the time that the trial took longer
-  std::vector<double> rates_;                // samples/s of the steps of this state
+  double lost_steps_ = 0;                    // steps that the trial has cost by being slower
+  std::vector<double> rates_;                // samples/s of the steps counted in this state
   std::string reason_;
 };
 

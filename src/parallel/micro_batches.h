@@ -1,4 +1,4 @@
-// How a batch is cut into the parts that a run computes one after the other, for less memory.
+// Divides a batch into micro-batches, which are computed one after the other to need less memory.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace evener::parallel {
 
-/// The sizes of the micro-batches of a batch of `samples`, where a whole batch of `batch` samples is cut into
-/// `accumulate` parts. They differ by one sample at most, and those of a short batch are fewer instead of smaller. No
-/// micro-batch is a single sample, which batch-norm can't always take, unless a whole batch has such micro-batches or
-/// `samples` is 1.
+/// The sizes of the micro-batches of a batch of `samples`, if a whole batch of `batch` samples has `accumulate`
+/// micro-batches. Sizes differ by one at most. A short batch (the last of an epoch) has fewer micro-batches, not
+/// smaller ones. No micro-batch is a single sample, for which batch-norm may have no variance, unless `samples` is 1 or
+/// a whole batch has such micro-batches too.
 std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, std::int64_t accumulate);
 
 }  // namespace evener::parallel

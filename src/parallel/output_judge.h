@@ -1,5 +1,5 @@
-// What can be said of a network's outputs on the images of an evaluation, beyond sums over samples: a detector's
-// precision depends on all images together.
+// Evaluates a network's outputs where sums over samples are not enough: a detector's average precision depends on all
+// images together.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace evener::parallel {
 
-/// Each replica has one, for the samples that it evaluates; what they came to is put together by who asked for them.
+/// Each replica has a judge of its own for the samples that it evaluates. Whoever asked for the evaluation merges the
+/// verdicts.
 class OutputJudge {
  public:
   virtual ~OutputJudge() = default;
-  /// Another evaluation begins.
+  /// Starts a new evaluation and forgets the last one.
   virtual void begin() = 0;
   /// `outputs`: (count, shape) float32 each, in the order of Network::outputs().
   virtual void add(const data::Batch& batch, const std::vector<HostTensor>& outputs) = 0;
-  /// What came of it since begin(), as a message (base/message.h).
+  /// The result over all batches added since begin(), as a message (base/message.h).
   virtual std::string verdict() const = 0;
 };
 

@@ -21,28 +21,30 @@
 namespace evener::parallel {
 
 struct StageOptions {
-  int micro_batches = 1;   // of a whole batch's share
-  std::int64_t share = 1;  // samples of a whole batch that each replica gets, at most
+  int micro_batches = 1;   // in the replica's share of a whole batch
+  std::int64_t share = 1;  // samples of a whole batch that a replica gets at most
   PipelineSchedule schedule = PipelineSchedule::k1F1B;
-  bool own_process = false;                  // so that its memory on a CPU can be told
-  std::vector<std::int64_t> received, sent;  // numbers per sample of each value that comes and goes
+  bool own_process = false;                  // then its memory on a CPU can be measured
+  std::vector<std::int64_t> received, sent;  // values per sample of each tensor received, and sent
 };
 
-/// What a stage did in the whole steps that it trained, without the first one, which makes what later ones reuse.
+/// What a stage did in training steps on whole batches, without the first such step, which prepares memory and
+/// primitives for the others.
 struct StageWork {
-  /// In seconds since an arbitrary moment that all ranks of a host have in common.
+  /// Times are in seconds since an arbitrary moment, the same for all ranks of a host.
   struct Task {
     PassKind kind = PassKind::kForward;
     std::int64_t micro_batch = 0;
     double from_s = 0, to_s = 0;
   };
   std::int64_t steps = 0, micro_batches = 0;  // micro-batches of all those steps
-  // Of all steps; the rest of step_s it waited, or exchanged. weights_s: as StageTimes has it.
+  // Sums over all steps. The part of step_s that is in none of the others went into waiting and exchanging. weights_s:
+  // see StageTimes.
   double step_s = 0, forward_s = 0, backward_s = 0, weights_s = 0;
-  std::int64_t most_kept = 0;                 // micro-batches that were forward and had a pass to come
-  std::int64_t sent_bytes = 0;                // in those steps, forward and backward
-  std::optional<std::int64_t> memory_bytes;   // that its tensors took at most; absent: a CPU's that others' lie in too
-  std::vector<std::vector<Task>> last_steps;  // of the last of them, the oldest first
+  std::int64_t most_kept = 0;                 // the most micro-batches kept at once for a later pass
+  std::int64_t sent_bytes = 0;                // forward and backward, in all those steps
+  std::optional<std::int64_t> memory_bytes;   // peak of its tensors; absent: other stages share the CPU process
+  std::vector<std::vector<Task>> last_steps;  // the tasks of the last steps, the oldest step first
 };
 
 template <typename Visitor>
@@ -72,28 +74,30 @@ void describe(Visitor& visitor, Of<StageWork> auto& work) {
   visitor.value("last_steps", work.last_steps);
 }
 
-/// What the steps of a run's pipelines came to, per step, and what the simulation makes of the same tasks' mean times.
+/// Mean figures of a step over all pipelines of a run, beside those of a simulated step whose tasks take the measured
+/// mean times.
 struct PipelineFigures {
   std::int64_t micro_batches = 0;
   double step_s = 0, simulated_step_s = 0;
-  double bubble = 0, simulated_bubble = 0;  // the share of the stages' time that they didn't compute
+  double bubble = 0, simulated_bubble = 0;  // share of the stages' time without computing
   std::vector<StageTimes> stages;           // of one micro-batch, means over the replicas
 };
 
-/// `work`: of all ranks. Nothing where no whole step followed the first one.
+/// `work`: of all ranks, by rank. Absent if no step on a whole batch followed the first one.
 std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::span<const StageWork> work, int stages);
 
 class Pipeline {
  public:
-  /// The stage before is the rank before, and the one after the next rank. Takes the links out of `channels`. All else
-  /// outlives it.
+  /// The neighbouring stages are on the previous and the next rank. Moves the links out of `channels`. `trainer` and
+  /// `throttle` must outlive the pipeline.
   Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, StageOptions options, Channels& channels,
            Throttle& throttle);
 
-  /// Adds the gradients of this replica's share of a batch, `weight` times those of each sample. `before_last` is
-  /// called before the backward pass that makes gradients final. The sums are the last stage's; others have none.
+  /// Passes this replica's share of a batch through the stage, forward and backward, and adds `weight` times each
+  /// sample's gradient to the trainer's gradients. Calls `before_last` before the last task, which makes the gradients
+  /// final. Returns the sums of losses on the last stage; on the others they are empty.
   engine::Sums train(const data::Batch& share, double weight, const std::function<void()>& before_last);
-  /// To be called when all ranks have done the step.
+  /// Call this after train(), when all ranks have done the step, to count it in work().
   void end_step();
   engine::Sums evaluate(const data::Batch& share, std::vector<std::int32_t>* predicted);
 
@@ -101,7 +105,7 @@ class Pipeline {
   const StageWork& work() const { return work_; }
 
  private:
-  /// The micro-batches of a share, as views on its samples.
+  /// Micro-batches as views of the share's samples.
   std::vector<data::Batch> micro_batches_of(const data::Batch& share) const;
   std::vector<engine::StageValues> take(StageReceiver* from);
   void send(StageSender* to, std::vector<engine::StageValues> values);
@@ -112,13 +116,13 @@ class Pipeline {
   const engine::StageOfNetwork place_;
   const StageOptions options_;
   Throttle& throttle_;
-  // Values from the stage before and to the one after, and their gradients; null where there is none.
+  // Activations from the previous stage and to the next one, and their gradients; null where there is no neighbour.
   std::unique_ptr<StageReceiver> values_in_, gradients_in_;
   std::unique_ptr<StageSender> values_out_, gradients_out_;
-  bool warm_ = false;  // a whole step was done
+  bool warm_ = false;  // a step on a whole batch has been done
   double step_began_s_ = 0;
-  StageWork work_, step_;               // step_: of the step that is being done
-  std::vector<StageWork::Task> tasks_;  // of that
+  StageWork work_, step_;               // step_: of the present step
+  std::vector<StageWork::Task> tasks_;  // of the present step
 };
 
 }  // namespace evener::parallel

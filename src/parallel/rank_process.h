@@ -1,4 +1,4 @@
-// Ranks as forked processes, and what becomes of a rank. Inside parallel/ only.
+// Ranks as forked processes, and the outcomes of ranks. Inside parallel/ only.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct RankOutcome {
   enum class Kind : std::int32_t { kDone, kError, kUsageError, kInterrupted, kLost };
   int rank = 0;  // on its host
   Kind kind = Kind::kDone;
-  bool first = true;  // a failure that no other rank's failure caused
-  std::string text;   // the result, or what went wrong
+  bool first = true;  // false: the rank failed because another rank had failed
+  std::string text;   // the result, or the error message
 };
 
 template <typename Visitor>
@@ -27,10 +27,11 @@ void describe(Visitor& visitor, Of<RankOutcome> auto& outcome) {
   visitor.value("text", outcome.text);
 }
 
-/// Runs `body` and catches what it throws; a failure aborts the group, so that nobody waits for this rank.
+/// Runs `body` and turns an exception into an outcome. A failure also aborts the group, so that no other rank waits for
+/// this one.
 RankOutcome outcome_of(const RankContext& context, const RankBody& body);
 
-/// The results by rank; throws what the first failing rank threw.
+/// The results by local rank. If any rank failed, throws the first failure instead.
 std::vector<std::string> results_of(const std::vector<RankOutcome>& outcomes);
 
 /// Forks one process for each list of contexts, and watches them until all have ended. Throws RankLost.

@@ -1,4 +1,4 @@
-// One replica of the network being trained: its trainer, its share of the data, its ends of the group's channels.
+// One replica of the network being trained: its trainer, its loaders and its ends of the group's channels.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ namespace evener::parallel {
 
 struct ReplicaOptions {
   engine::TrainerOptions trainer;  // sum_over_replicas is filled in
-  double speed_factor = 1;         // emulated, "@0.25"
+  double speed_factor = 1;         // below 1: emulates a slower device ("@0.25")
   bool local_batch_norm = false;   // statistics of the replica's own samples instead of the whole batch's
-  bool always_exchange = false;    // gradients, also in a group of one
-  bool devices_exchange = false;   // gradients, losses and statistics, without their hosts (parallel/device_sums.h)
+  bool always_exchange = false;    // all-reduce gradients even in a group of one
+  bool devices_exchange = false;   // devices do the all-reduce, without the CPU (parallel/device_sums.h)
   comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;
   std::int64_t batch = 1;  // of all replicas together
-  int accumulate = 1;      // micro-batches that a whole batch is computed in, one after the other
+  int accumulate = 1;      // micro-batches of a whole batch
   data::LoaderOptions loader;
   std::vector<std::uint32_t> train_samples;
   std::vector<std::vector<std::uint32_t>> evaluation_parts;
-  StageOptions stage;                  // where trainer.stage is a part of the network
-  std::size_t confusion_classes = 0;   // classes to count confusions of; 0 = not counted
-  std::shared_ptr<OutputJudge> judge;  // of this replica's outputs in evaluations; null = sums are enough
+  StageOptions stage;                  // used only if the network is divided into stages
+  std::size_t confusion_classes = 0;   // classes of the confusion matrix; 0 = none is counted
+  std::shared_ptr<OutputJudge> judge;  // of the outputs in evaluations; null = sums are enough
   std::function<void(std::int64_t epoch, std::int64_t step)> on_progress;  // may be empty
 };
 
@@ -50,32 +50,33 @@ struct EvaluationResult {
 /// One rank's part of a replica: all of it, or one of its stages.
 class Replica {
  public:
-  /// `network`: the rank's stage, where the replica has several. Makes the trainer, on the calling thread, which drives
-  /// it from then on.
+  /// `network`: the rank's stage of the network, or the whole network if there is one stage. Makes the trainer on the
+  /// calling thread, which must make all later calls too.
   Replica(engine::Engine& engine, const network::Network& network, std::shared_ptr<const data::Dataset> dataset,
           ReplicaOptions options, Channels channels);
 
-  /// Samples per second on a few training images, measured side by side with the others. Changes buffers: load a state
-  /// afterwards.
+  /// Measures this replica's samples per second on a few training images while the other replicas measure theirs.
+  /// Changes batch-norm's running statistics, so a state has to be loaded afterwards.
   double probe();
 
-  /// Does what commands say until kFinish. For every rank but 0.
+  /// Obeys rank 0's commands until kFinish. For every rank but 0.
   void serve();
-  /// Rank 0: sends `command` to all and does it too.
+  /// For rank 0: broadcasts `command` and obeys it too.
   void lead(const Command& command);
 
-  /// The sizes of the micro-batches that a training batch of `samples` is computed in.
+  /// The sizes of the micro-batches of a training batch of `samples` samples.
   std::vector<std::int64_t> micro_batches_of(std::int64_t samples) const;
 
-  /// After kReport: of each rank, with the notes of this one.
+  /// After kReport: the reports of all ranks, by rank; notes only of this rank.
   const std::vector<engine::DeviceReport>& reports() const { return reports_; }
 
-  /// After kReport: of each rank; empty where replicas are not divided into stages.
+  /// After kReport: the work of each rank's stage; empty where replicas are not divided into stages.
   const std::vector<StageWork>& stage_work() const { return stage_work_; }
 
-  /// Rank 0, after kGatherState: what was gathered.
+  /// For rank 0, after kGatherState: the state gathered from all stages.
   TensorMap take_gathered() { return std::move(gathered_); }
-  /// Rank 0, before kLoadState: the weights that all stages take theirs from. Outlives that.
+  /// For rank 0, before kLoadState: sets the state of the whole network that all stages load. `state` must outlive that
+  /// command.
   void give_state(const TensorMap& state) { given_ = &state; }
 
   const StepResult& last_step() const { return step_; }
@@ -89,9 +90,10 @@ class Replica {
   bool exchanges_on_devices() const { return device_sums_ != nullptr; }
 
  private:
-  /// This replica's number.
+  /// The number of the replica that this rank belongs to.
   int replica() const { return rank() / stages(); }
-  /// The channel of ranks that have the same weights, and the first of these.
+  /// The channel of all ranks that hold the same weights (the same stage of each replica), and the first of these
+  /// ranks.
   comm::Communicator& peers() { return stages() == 1 ? *channels_.control : *channels_.sums; }
   int first_peer() const { return options_.trainer.stage.number; }
   void gather_state(bool of_optimizer);
@@ -129,20 +131,19 @@ class Replica {
   std::vector<int> members_;             // ranks that train
   bool synchronised_ = false;            // batch-norm
   bool all_shared_ = false;              // no parameter or buffer is this replica's own
-  std::vector<std::string> statistics_;  // names of the running statistics, where each replica has its own
+  std::vector<std::string> statistics_;  // names of running statistics, if each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;
-  data::Loader* serving_ = nullptr;               // the one that divided batches are for
-  std::deque<StepShare> divided_;                 // of batches divided and not yet taken, still without their samples
-  std::shared_ptr<GroupDeviceSums> device_sums_;  // of replicas whose devices exchange; the trainer has it too
+  data::Loader* serving_ = nullptr;               // the loader of the present epoch or evaluation
+  std::deque<StepShare> divided_;                 // shares of the next batches, still without their samples
+  std::shared_ptr<GroupDeviceSums> device_sums_;  // null unless devices exchange; shared with the trainer
   std::unique_ptr<engine::Trainer> trainer_;
   engine::Capabilities capabilities_;       // of the trainer
   std::unique_ptr<Pipeline> pipeline_;      // of a replica with several stages
-  std::unique_ptr<StepProtocol> protocol_;  // how this replica does a step
+  std::unique_ptr<StepProtocol> protocol_;  // the way in which this replica does a step
   std::int64_t trained_ = 0;                // samples since the statistics were averaged
   StepResult step_;
   EvaluationResult evaluation_;
-  std::vector<std::int32_t> labels_, predicted_;  // of samples that the confusions don't count yet; predicted_ may have
-                                                  // fewer so far
+  std::vector<std::int32_t> labels_, predicted_;  // not in the confusion matrix yet; predicted_ may lag
   std::vector<engine::DeviceReport> reports_;
   std::vector<StageWork> stage_work_;
   TensorMap gathered_;

@@ -1,4 +1,4 @@
-// Who gets how many samples of each batch: by fixed weights, or by the speed that each replica shows.
+// Decides how many samples of each batch each replica gets: by fixed weights, or by measured speeds.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace evener::parallel {
 
-/// Divides `samples` among replicas of these speeds (samples per second, or any weights; 0 = gets none) so that the
-/// slowest finishes as early as whole samples allow.
+/// Divides `samples` among replicas in proportion to `speeds` (samples per second, or any weights; 0 = gets none),
+/// rounded so that the last replica finishes as early as possible.
 std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> speeds);
 
-/// Speeds as they are observed, and the division of batches that follows from them. A replica's time varies from step
-/// to step, and all wait for the last; so a division is judged by what its steps last on average, in which a small
-/// share that is a sample too large counts for more than one that is too small.
+/// Tracks the replicas' speeds and divides batches by them. A replica's time varies from step to step, and all replicas
+/// wait for the slowest. A division is therefore judged by the mean over the slowest replica's time, expected_s(), and
+/// not by the mean times alone.
 class Shares {
  public:
-  /// Fixed weights: observations change nothing. Whoever would get fewer than `least` samples of a batch, or of a
-  /// micro-batch, gets none of it.
+  /// Shares by fixed weights, which observe() doesn't change. A replica that would get fewer than `least` samples of a
+  /// batch or micro-batch gets none of it.
   static Shares fixed(std::vector<double> weights, std::int64_t least = 1);
   /// `speeds`: a first guess, samples per second.
   static Shares measured(std::vector<double> speeds, std::int64_t least = 1);
@@ -27,21 +27,21 @@ class Shares {
   bool is_measured() const { return measured_; }
   const std::vector<double>& speeds() const { return speeds_; }
 
-  /// A division stays as it is until the time that better ones would have saved comes to what a change costs: the
-  /// first step of a new size makes primitives and memory that later ones reuse. `active[r]` = false: replica r gets
-  /// nothing.
+  /// Divides a batch of `samples`; active[r] = false: replica r gets nothing. Keeps the last division until the time
+  /// that better ones would have saved exceeds the cost of a change: the first step with a new share is slower, as it
+  /// prepares primitives and memory.
   std::vector<std::int64_t> divide_batch(std::int64_t samples, const std::vector<bool>& active);
 
-  /// The same for a batch that is made of micro-batches of these sizes: who gets how many of each. All together each
-  /// replica gets what divide_batch() gives it of the whole batch, as nearly as its least allows.
+  /// The same for a batch of micro-batches of these sizes; the result has the counts of each replica for each
+  /// micro-batch. Their sums over the micro-batches are those of divide_batch(), as nearly as `least` allows.
   std::vector<std::vector<std::int64_t>> divide_micro_batches(std::span<const std::int64_t> sizes,
                                                               const std::vector<bool>& active);
 
-  /// After a step: replica r computed counts[r] samples in seconds[r]. The first step of a size tells what a change
-  /// costs, and not how fast the replica is.
+  /// Takes in a step in which replica r computed counts[r] samples in seconds[r]. A replica's first step with a new
+  /// count measures the cost of a change rather than its speed.
   void observe(std::span<const std::int64_t> counts, std::span<const double> seconds);
 
-  /// How long a step of this division lasts on average, until the slowest has done its samples.
+  /// The expected time of a step with this division, until the slowest replica is done.
   double expected_s(std::span<const std::int64_t> counts) const;
 
  private:
@@ -51,14 +51,14 @@ class Shares {
   /// How batches of one size are divided.
   struct Division {
     std::vector<std::int64_t> counts;
-    double passed_up_s = 0;  // what better divisions would have saved, had they been taken
+    double passed_up_s = 0;  // time that better divisions would have saved so far
   };
 
-  /// What a replica did.
+  /// What was observed of a replica.
   struct Past {
-    bool observed = false;                   // its speed is no mere guess any more
+    bool observed = false;                   // its speed was measured, no mere guess
     double variance = 0;                     // of its time, as a share of the expected one
-    std::map<std::int64_t, double> first_s;  // by size: what the first step took; 0 once compared with another
+    std::map<std::int64_t, double> first_s;  // by count: time of the first step; 0 once compared with a later one
   };
 
   void fold_small(std::vector<std::int64_t>& counts) const;
@@ -66,10 +66,10 @@ class Shares {
   std::vector<double> speeds_;
   bool measured_;
   std::int64_t least_;
-  std::map<std::int64_t, Division> last_;  // by the samples of a batch: the last of an epoch may have fewer
+  std::map<std::int64_t, Division> last_;  // by batch size: an epoch's last batch may be smaller
   std::vector<Past> pasts_;                // of each replica
-  double change_s_ = 0;                    // how much longer first steps of new sizes take
-  std::optional<double> last_change_s_;    // that of the last ones
+  double change_s_ = 0;                    // how much longer a first step with a new count takes
+  std::optional<double> last_change_s_;    // the same, as last measured
 };
 
 }  // namespace evener::parallel

@@ -1,5 +1,5 @@
-// Calls on a trained network whose layers are divided over devices. Threads of each stage compute its stretch of the
-// layers and hand on what the next one reads, while calls before and after it are at other stages.
+// Inference with a network whose layers are divided over devices. The threads of each stage compute its layers and hand
+// the results to the next stage, so several calls are under way at once, each at another stage.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ namespace evener::parallel {
 class StageLine {
  public:
   struct Stage {
-    std::vector<std::unique_ptr<engine::Runner>> runners;  // alike; a thread drives each
-    std::vector<std::string> sent;  // the outputs that the next stage takes, in its order; of the last stage none
+    std::vector<std::unique_ptr<engine::Runner>> runners;  // alike; each has a thread of its own
+    std::vector<std::string> sent;  // outputs that the next stage reads, in its order; empty for the last stage
   };
 
-  /// What the runners of a stage did.
+  /// What a stage's runners did since construction.
   struct Work {
     std::size_t runners = 0;
     std::int64_t calls = 0;
-    double busy_s = 0;  // of all runners together
+    double busy_s = 0;  // summed over the runners
   };
 
   explicit StageLine(std::vector<Stage> stages);
-  /// Lets calls that are under way come to their end.
+  /// Waits for calls that are under way.
   ~StageLine();
   StageLine(const StageLine&) = delete;
   StageLine& operator=(const StageLine&) = delete;
 
-  /// Since construction, by stage.
+  /// By stage.
   std::vector<Work> work() const;
 
-  /// As many runners of the whole network, which keep the line: each has one call under way at a time, so that there
-  /// are never more of them in the line, and what waits before a slow stage is bounded.
+  /// Makes `count` runners of the whole network, which share ownership of the line. Each has one call under way at a
+  /// time, so `count` bounds the calls that wait before a slow stage.
   static std::vector<std::unique_ptr<engine::Runner>> lanes(const std::shared_ptr<StageLine>& line, int count);
 
  private:

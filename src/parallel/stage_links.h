@@ -1,4 +1,4 @@
-// How values go from a stage of a pipeline to its neighbours, and come from them, while it computes.
+// Transfers between neighbouring stages of a pipeline, in the background while the stages compute.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace evener::parallel {
 
-/// Values on their way to another rank, in the order in which they were given.
+/// Sends values to another rank, in the order of send() calls.
 class StageSender {
  public:
-  /// `communicator` is used by nobody else.
+  /// Nobody else may use the same channel.
   StageSender(std::unique_ptr<comm::Communicator> communicator, int to);
 
-  /// Returns at once; the values stay as they are until they have arrived. Throws what sending earlier ones threw.
+  /// Returns at once; the values' memory must stay unchanged until finish(). Throws if an earlier send failed.
   void send(std::vector<engine::StageValues> values);
-  /// Waits until all have arrived.
+  /// Waits until all values have been sent.
   void finish();
 
  private:
@@ -30,15 +30,14 @@ class StageSender {
   comm::CommunicationThread thread_;  // last: its tasks use the rest
 };
 
-/// Values from another rank, in the order in which it sends them. One message is fetched ahead of the one that is
-/// asked for.
+/// Receives values from another rank, in the order in which it sends them. One message is received ahead of take().
 class StageReceiver {
  public:
   StageReceiver(std::unique_ptr<comm::Communicator> communicator, int from);
 
-  /// A message will come with so many numbers in each of its tensors.
+  /// Announces a message; sizes[i]: the number of values in its i-th tensor.
   void expect(std::vector<std::size_t> sizes);
-  /// The next message. Waits for it.
+  /// Waits for the next message and returns it.
   std::vector<engine::StageValues> take();
 
  private:
@@ -50,7 +49,7 @@ class StageReceiver {
 
   std::unique_ptr<comm::Communicator> communicator_;
   const int from_;
-  std::deque<std::vector<std::size_t>> expected_;  // and not fetched yet
+  std::deque<std::vector<std::size_t>> expected_;  // not yet being received
   std::deque<Message> coming_;
   comm::CommunicationThread thread_;  // last: its tasks use the rest
 };

@@ -1,4 +1,4 @@
-// The ways in which a replica does a step; choose_protocol() takes one of them.
+// The kinds of training steps, of which choose_protocol() takes one.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace evener::parallel {
 
-/// A replica that trains by itself leaves each step to its trainer as a whole, which may be ahead of its results.
+/// For a lone replica: the trainer does each step as a whole, and may run ahead of the results that it reports.
 class StepsAlone : public StepProtocol {
  public:
   explicit StepsAlone(StepContext context) : context_(std::move(context)) {}
@@ -22,7 +22,7 @@ class StepsAlone : public StepProtocol {
   const StepContext context_;
 };
 
-/// Replicas whose trainers compute each step together, on arrays that all of them see.
+/// For replicas whose trainers compute each step together, on arrays in shared memory.
 class JointSteps : public StepProtocol {
  public:
   explicit JointSteps(StepContext context) : context_(std::move(context)) {}
@@ -35,8 +35,8 @@ class JointSteps : public StepProtocol {
   const StepContext context_;
 };
 
-/// Replicas whose devices exchange gradients and losses themselves leave each step to their trainers as a whole, which
-/// may be ahead of their results.
+/// For replicas whose devices exchange gradients and losses themselves: the trainers do each step as a whole, and may
+/// run ahead of the results that they report.
 class DeviceSteps : public StepProtocol {
  public:
   explicit DeviceSteps(StepContext context) : context_(std::move(context)) {}
@@ -49,8 +49,8 @@ class DeviceSteps : public StepProtocol {
   const StepContext context_;
 };
 
-/// Replicas whose values and gradients lie in memory that all of them see: each updates its part of the parameters with
-/// the sum of all members' gradients, and nothing is exchanged.
+/// For replicas whose parameters and gradients lie in shared memory: each replica updates its part of the parameters
+/// with the sum of all members' gradients, so nothing has to be sent.
 class SharedArraySteps : public GradientSteps {
  public:
   using GradientSteps::GradientSteps;
@@ -59,8 +59,8 @@ class SharedArraySteps : public GradientSteps {
   void update(double learning_rate) override;
 };
 
-/// Replicas that add up their gradients, in buckets and while later ones are still computed, and then each do the whole
-/// update. A lone one has nobody to add up with.
+/// For replicas that all-reduce their gradients in buckets, while others are still being computed, and then each do the
+/// whole update. A lone replica skips the all-reduce.
 class ExchangedGradientSteps : public GradientSteps {
  public:
   explicit ExchangedGradientSteps(StepContext context);
@@ -71,11 +71,11 @@ class ExchangedGradientSteps : public GradientSteps {
   void finish_gradients() override;
 
  private:
-  std::optional<Exchange> exchange_;  // nothing: of a lone replica
+  std::optional<Exchange> exchange_;  // absent for a lone replica
 };
 
-/// Replicas that are divided into stages: the gradients of a batch come out of a pipeline, and those of each stage are
-/// added up with the same stage of the other replicas, if there are others.
+/// For replicas that are divided into stages: a pipeline computes the gradients of a batch, and each stage adds its
+/// gradients up with the same stage of the other replicas, if any.
 class PipelinedSteps : public ExchangedGradientSteps {
  public:
   PipelinedSteps(StepContext context, Pipeline& pipeline);

@@ -1,5 +1,5 @@
-// How a replica does a step of the training, alone or with the others. There are several ways, one class each; which
-// one a run takes is decided once, when the replica is made, by what its trainer offers and what the run asks for.
+// The interface of training steps. There are several implementations (parallel/step_kinds.h); a replica chooses one
+// when it is made, by what its trainer offers and what the run asks for.
 #pragma once
 
 #include <cstddef>
@@ -20,62 +20,62 @@ namespace evener::parallel {
 
 class Pipeline;
 
-/// What a training step came to, the same on every rank that trained. A device that is driven ahead of its results
-/// reports those of earlier steps.
+/// The result of a training step, the same on every rank that trained. A device that runs ahead of its results reports
+/// those of earlier steps here.
 struct StepResult {
-  engine::Sums sums;            // of the whole batches of `steps` steps
-  std::vector<double> seconds;  // each replica's own time: reading, forward, backward; without waiting for others
-  bool applied = false;         // false: the loss after those was not finite, so the weights were left as they were
-  std::int64_t steps = 1;       // that became known
-  std::int64_t images = 0;      // of the batch that was just given to the replicas
-  std::optional<std::uint32_t> culprit = {};  // where it wasn't applied: a sample that has such a loss, if known
+  engine::Sums sums;            // over the whole batches of the `steps` steps reported
+  std::vector<double> seconds;  // of each replica: reading, forward and backward, without waiting for others
+  bool applied = false;         // false: the next step's loss was not finite, and the weights were left unchanged
+  std::int64_t steps = 1;       // steps whose results became known
+  std::int64_t images = 0;      // images of the batch just given to the replicas
+  std::optional<std::uint32_t> culprit = {};  // with `applied` false: a sample whose loss isn't finite
 
-  /// Takes over what a trainer reports of whole steps.
+  /// Fills sums, steps, applied and culprit from a trainer's report.
   void take(engine::StepReport report);
 };
 
 /// A replica's share of a batch.
 struct StepShare {
   const data::Batch* batch = nullptr;
-  std::int64_t begin = 0, whole = 0;  // where it begins in the batch, and how many samples that has
-  std::vector<std::int64_t> parts;    // samples that are of each micro-batch, in their order; these may be none
+  std::int64_t begin = 0, whole = 0;  // its beginning in the batch, and the batch's samples
+  std::vector<std::int64_t> parts;    // its samples of each micro-batch, in order; may be 0
 };
 
-/// What a replica lends to its protocol; all of it outlives that.
+/// What a replica's protocol works with; the references must outlive the protocol.
 struct StepContext {
   engine::Trainer& trainer;
   engine::Capabilities capabilities;  // of the trainer
   Channels& channels;
   Throttle& throttle;
   const std::vector<int>& members;      // ranks that train, ascending
-  engine::Sums nothing = {};            // the sums of no samples, under the criterion's names
+  engine::Sums nothing = {};            // sums over no samples, with the criterion's names
   std::vector<std::size_t> sizes = {};  // values of each trained parameter
-  std::size_t replicas = 1;             // each of as many ranks as it has stages
+  std::size_t replicas = 1;             // each has a rank for each of its stages
   Pipeline* pipeline = nullptr;         // of a replica with several stages
   comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;
-  int accumulate = 1;            // micro-batches that a whole batch is computed in
-  bool synchronised = false;     // batch-norm: also empty parts take part in its sums
-  bool always_exchange = false;  // gradients, also in a group of one
-  bool emulates_speed = false;   // the throttle is that of a slower device
+  int accumulate = 1;            // micro-batches of a whole batch
+  bool synchronised = false;     // batch-norm sums over replicas: even one with no samples takes part
+  bool always_exchange = false;  // all-reduce gradients even in a group of one
+  bool emulates_speed = false;   // the throttle emulates a slower device
 };
 
-/// What the mean of a batch's losses is over: its samples, or the matched anchors of a detector, which members of the
-/// group add up here.
+/// The number that a batch's loss is the mean over: its samples or, for a detector, its matched anchors. In the latter
+/// case a collective of the members.
 std::int64_t loss_count(const StepContext& context, const StepShare& share);
-/// Of each sample's gradient: 1 over that.
+/// The weight of each sample's gradient: 1 / loss_count().
 double gradient_weight(const StepContext& context, const StepShare& share);
 
 class StepProtocol {
  public:
   virtual ~StepProtocol() = default;
-  /// One step. Every member of the group calls it with its share of the same batch.
+  /// Does one step. A collective: every member calls it with its share of the same batch.
   virtual void step(const StepShare& share, double learning_rate, StepResult& result) = 0;
-  /// Waits for the results of steps that are not known yet. Every member of the group calls it.
+  /// Waits for the results of steps that have not been reported yet. A collective of the members.
   virtual void settle(StepResult& result) = 0;
 };
 
-/// The way that the context allows and asks for. Throws Error where the replicas would have to exchange gradients and
-/// the trainer gives none away.
+/// Makes the protocol that suits the context. Throws Error if the replicas have to exchange gradients and the trainer
+/// doesn't expose them.
 std::unique_ptr<StepProtocol> choose_protocol(StepContext context);
 
 }  // namespace evener::parallel

@@ -5,27 +5,27 @@
 
 namespace evener::parallel {
 
-/// Stretches the time of work by sleeping. `factor` in (0, 1]; 1 never sleeps.
+/// Makes work take 1 / `factor` times as long, by sleeping. `factor` in (0, 1]; 1 never sleeps.
 class Throttle {
  public:
   explicit Throttle(double factor) : factor_(factor) {}
 
   void begin();
-  /// Sleeps until the work since begin() has taken as long as on the slower device. Called now and then during the
-  /// work, so that what others see of it (gradients becoming ready) comes as late as from the slower device. Sleeps
-  /// that would be too short are made up for later, also after the next begin().
+  /// Sleeps until the work since begin() has taken as long as on the slower device. Call this during the work too, so
+  /// that its intermediate results (gradients that become ready) come as late as from the slower device. Very short
+  /// sleeps are put off and added to later ones, also after the next begin().
   void catch_up();
-  /// Time since begin() that was not work but waiting for others.
+  /// Leaves `seconds` of the time since begin() out, which were spent waiting for others.
   void exclude(double seconds) { excluded_s_ += seconds; }
-  /// Time of the slower device since begin(): work and sleep, without what was excluded.
+  /// The slower device's time since begin(): work and sleep, without excluded time.
   double seconds() const { return clock_.seconds() - excluded_s_; }
 
  private:
   const double factor_;
   Stopwatch clock_;
   double excluded_s_ = 0, slept_s_ = 0;
-  double missing_s_ = 0;  // sleep that was too short to be worth it, or less than nothing after one that was too long
-  double carried_s_ = 0;  // what was missing at begin()
+  double missing_s_ = 0;  // sleep that is still owed; negative after a sleep that was too long
+  double carried_s_ = 0;  // missing_s_ at begin()
 };
 
 }  // namespace evener::parallel

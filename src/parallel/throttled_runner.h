@@ -11,7 +11,7 @@
 
 namespace evener::parallel {
 
-/// Each call takes 1 / `factor` times as long, by sleeping. For one call under way at a time.
+/// Makes each call take 1 / `factor` times as long, by sleeping. Only one call may be under way at a time.
 class ThrottledRunner : public engine::Runner {
  public:
   ThrottledRunner(std::unique_ptr<engine::Runner> runner, double factor)

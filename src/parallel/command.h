@@ -13,7 +13,7 @@ struct Command {
     kDivide,         // no action besides the division that `divides` announces
     kTrain,          // one step on the next batch, with `learning_rate`
     kSettle,         // wait for the results of steps that a device has not reported yet
-    kEvaluate,       // the next batch
+    kEvaluate,       // evaluate the next batch
     kSumEvaluation,  // add up losses, confusions and verdicts since kStartPart over all ranks
     kShareState,     // rank 0 broadcasts its parameters and buffers; with `with_optimizer` also the optimiser's state
     kSwapAverage,    // swap the weights with their running average

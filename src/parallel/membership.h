@@ -13,8 +13,8 @@ namespace evener::parallel {
 /// of the time. Rank 0 leads and always stays.
 class Membership {
  public:
-  /// `speeds`: a first guess for each replica. A replica of less than 2 % of the fastest one's speed stays out at
-  /// first.
+  /// `speeds`: a first guess for each replica. A replica that reaches at most 2 % of the fastest one's speed stays out
+  /// at first.
   explicit Membership(const std::vector<double>& speeds);
 
   const std::vector<bool>& active() const { return active_; }

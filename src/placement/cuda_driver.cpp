@@ -147,7 +147,7 @@ std::string problem_of(const CudaDriver::Properties& gpu, int cuda_version) {
   return "";
 }
 
-// Why there is no GPU to be had, from what the kernel and the driver library say.
+// Why no GPU can be used, according to the kernel and the driver library.
 void explain_absence(AcceleratorList& list, bool library, const std::string& init_error, const fs::path& root) {
   const auto names = kernel_gpus(root);
   if (names.empty() && !library) {
@@ -170,7 +170,7 @@ void explain_absence(AcceleratorList& list, bool library, const std::string& ini
 }  // namespace
 
 std::unique_ptr<CudaDriver> open_cuda_driver() {
-  // The second name is where Windows puts it for WSL2.
+  // The second name is the library's place under WSL2.
   for (const char* name : {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}) {
     void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) continue;

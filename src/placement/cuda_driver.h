@@ -10,7 +10,7 @@
 
 namespace evener::placement {
 
-/// The few calls that discovery needs; tests give their own.
+/// The driver calls that discovery needs, as an interface so that tests can replace the driver.
 class CudaDriver {
  public:
   virtual ~CudaDriver() = default;
@@ -31,8 +31,8 @@ class CudaDriver {
 /// Opens libcuda.so.1; nullptr where there is none.
 std::unique_ptr<CudaDriver> open_cuda_driver();
 
-/// The GPUs that `driver` (may be nullptr) and /proc/driver/nvidia under `root` know, each with what stands against
-/// its use: CUDA 13 builds need compute capability 7.5 and a driver of 580 or newer.
+/// The GPUs known to `driver` (may be nullptr) and to /proc/driver/nvidia under `root`. Accelerator::problem says why a
+/// GPU can't be used: builds for CUDA 13 need compute capability 7.5 and driver 580 or newer.
 AcceleratorList find_cuda_gpus(CudaDriver* driver, const std::filesystem::path& root = "/");
 
 }  // namespace evener::placement

@@ -82,10 +82,10 @@ Machine cpu_only() {
   return machine;
 }
 
-// In another process: one that has called cuInit, or a driver behind OpenCL, can't have children that use these, and
-// replicas are children. `what`: "CUDA driver".
+// Asks a process of its own: after cuInit, or a call of a driver behind OpenCL, a process's forked children can't use
+// that driver any more, and replicas are such children. `what`: "CUDA driver".
 AcceleratorList asked_of(const char* drivers, const char* what, const char* remedy) {
-  constexpr double kLongest_s = 60;  // drivers that have to start the GPU first take seconds
+  constexpr double kLongest_s = 60;  // a driver that has to wake the GPU takes seconds
   try {
     const std::string message = ask_program({kAcceleratorsQuestion, drivers}, kLongest_s);
     return unpack_message<AcceleratorList>(message, std::string("the answer of the ") + what);

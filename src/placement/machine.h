@@ -1,5 +1,5 @@
-// What a machine has to compute with: its CPU, GPUs and other accelerators, found without any vendor library at
-// build time. Whatever is missing is missing with a reason.
+// The CPU, GPUs and other accelerators of a machine, found without any vendor library at build time. For whatever is
+// missing there is a reason.
 #pragma once
 
 #include <filesystem>
@@ -32,21 +32,24 @@ struct AcceleratorList {
 struct Machine {
   std::string host;
   CpuTopology cpu;
-  int cores = 1;  // that may compute: usable_cores()
+  int cores = 1;  // usable by this process: usable_cores()
   MemoryLimits memory;
   AcceleratorList cuda, opencl, intel, npu;
 
-  /// The list of a kind other than kCpu.
+  /// The list for a device kind other than kCpu.
   const AcceleratorList& accelerators(DeviceKind kind) const;
 };
 
-/// This machine with everything in it, looked at once. Takes up to a second where there is a GPU driver.
+/// This machine with all its devices. Looks once and keeps the result; the first call takes up to a second where there
+/// is a GPU driver.
 const Machine& machine();
-/// This machine with only the kinds of devices that `placement` uses; the others' reason says that nobody looked.
-/// What a job wants: a CPU placement costs no time for GPUs.
+/// This machine with only the kinds of devices that `placement` uses, so that a job on the CPU spends no time on
+/// looking for GPUs. The lists of the other kinds say in `reason` that nobody looked.
 Machine machine_for(const Placement& placement);
 
-/// For ask_program(): with "cuda" or "opencl", the message of what their drivers find in the process that is asked.
+/// A question for ask_program(): the asked process answers with accelerators_message("cuda") or ("opencl"), the devices
+/// that this driver finds there. A process of its own is asked because a driver that was used can't be used in forked
+/// children any more.
 inline constexpr const char* kAcceleratorsQuestion = "accelerators";
 std::string accelerators_message(const std::string& drivers);
 

@@ -6,7 +6,7 @@
 namespace evener::placement {
 
 /// All devices of all platforms, numbered in the order in which the loader lists them. Loads every vendor's OpenCL
-/// driver, so it is only asked for when someone wants to know.
+/// driver, so call it only when the answer is needed.
 AcceleratorList find_opencl_devices();
 
 }  // namespace evener::placement

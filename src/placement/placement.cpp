@@ -52,7 +52,7 @@ class Parser {
     throw placement_error(text_, column, "is not understood", reason);
   }
 
-  // After a complete stage something came that can't follow it.
+  // The error for characters after a complete stage that can't follow it.
   [[noreturn]] void fail_at_separator() const {
     switch (text_[at_]) {
       case ',':
@@ -224,7 +224,7 @@ UsageError placement_error(const std::string& text, std::size_t column, const st
   std::string shown = text;
   std::replace_if(
       shown.begin(), shown.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
-  const std::string pointer(column, ' ');  // what was understood before the column is ASCII, so bytes are places
+  const std::string pointer(column, ' ');  // the text before the column is ASCII, so bytes are columns
   return UsageError("placement '" + shown + "' " + summary + ": " + reason + "\n  " + shown + "\n  " + pointer + "^");
 }
 

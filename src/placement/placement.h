@@ -1,7 +1,7 @@
 // The grammar of --on: which devices compute, as how many replicas, in which pipeline stages.
 //   placement := "auto" | replica ("+" replica)*     replica := [N "x"] stage (".." stage)*
 //   stage := device ["/t" THREADS] ["@" F]           device := cpu | cuda[:K] | cuda:all | opencl[:K] | intel[:K] | npu
-// What the text means on a given machine is plan.h's work.
+// make_plan() (placement/plan.h) resolves a placement on a given machine.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ namespace evener::placement {
 
 struct Stage {
   DeviceKind kind = DeviceKind::kCpu;
-  std::optional<int> index;      // of "cuda:1"; not given = 0, or counted up over the replicas of "N x"
+  std::optional<int> index;      // of "cuda:1"; absent = 0, or counted up over the replicas of "N x"
   bool all = false;              // cuda:all
   std::optional<int> threads;    // of "/t8"
   std::optional<double> factor;  // of "@0.5": emulates a device of that fraction of its speed
-  std::size_t column = 0;        // where it stands in the text, from 0
+  std::size_t column = 0;        // its place in the text, from 0
 };
 
-/// "N x" a chain of stages.
+/// `count` replicas, each of which is this chain of stages.
 struct ReplicaGroup {
   int count = 1;
   std::vector<Stage> stages;
@@ -36,12 +36,12 @@ struct Placement {
   std::vector<ReplicaGroup> replicas;
 };
 
-/// Limits that catch slips of the finger; no machine comes near them.
+/// Limits that catch typing errors; no machine comes near them.
 constexpr int kMostReplicas = 1024;
 constexpr int kMostThreads = 4096;
 constexpr int kMostDevices = 1024;
 
-/// Throws UsageError that shows the text and points at the character that is wrong.
+/// Parses the argument of --on. Throws a UsageError that shows the text and points at the wrong character.
 Placement parse(const std::string& text);
 
 /// The text in its shortest form: "1xcuda+cpu/t02" becomes "cuda+cpu/t2".

@@ -71,8 +71,8 @@ class PlanBuilder {
     }
   }
 
-  // CPU replicas that share CPUs wait for each other's turns several times in a step: four processes on two CPUs
-  // trained a perceptron at 0.4 of the speed of two.
+  // CPU replicas that share CPUs wait for each other to be scheduled several times in a step: four processes on two
+  // CPUs trained a perceptron at 0.4 times the speed of two processes.
   int useful_copies(const ReplicaGroup& group) {
     if (group.count == 1 || options_.oversubscribe || (options_.shares && !options_.shares->weights.empty())) {
       return group.count;
@@ -131,7 +131,7 @@ class PlanBuilder {
     return all;
   }
 
-  // Replicas add up the gradients of the same layers.
+  // All replicas must have equally many stages, because each stage adds up gradients with the same stage of the others.
   void refuse_unequal_stages() const {
     for (const ReplicaGroup& group : placement_.replicas) {
       if (group.stages.size() == placement_.replicas.front().stages.size()) continue;
@@ -151,7 +151,7 @@ class PlanBuilder {
   }
 
   void divide_threads() {
-    std::vector<PlanStage*> open;  // CPU stages whose threads are still to be found
+    std::vector<PlanStage*> open;  // CPU stages that have no number of threads yet
     int given = 0;
     for (const auto& [stage, planned] : stages()) {
       if (planned->device.kind != DeviceKind::kCpu)
@@ -178,9 +178,10 @@ class PlanBuilder {
     plan_.warnings.push_back(text);
   }
 
-  // Pins stages that could get in each other's way: each to cores of its own, one thread per core; second hardware
-  // threads only when the cores run out. A single stage on a part of the cores is left to the system, so that two
-  // programs on one machine don't meet on core 0; so is everything under a CPU quota, which is not about cores.
+  // Pins stages that could get in each other's way, each to cores of its own: one thread per core, and second hardware
+  // threads only when the cores run out. A single stage that uses part of the cores isn't pinned, or two programs on
+  // one machine would both choose core 0. Nothing is pinned under a CPU quota either, which limits time rather than
+  // cores.
   void assign_cpus() {
     const auto& cores = machine_.cpu.cores;
     std::vector<int> slots;
@@ -196,7 +197,7 @@ class PlanBuilder {
     const bool alone = sources_.size() == 1 && wanted < cores.size();
     if (wanted > slots.size() || by_quota || alone) return;
     auto next = slots.begin();
-    for (const bool cpu_stages : {true, false}) {  // those that drive a GPU take the last cores
+    for (const bool cpu_stages : {true, false}) {  // stages that drive a GPU get the last cores
       for (const auto& [stage, planned] : stages()) {
         if ((planned->device.kind == DeviceKind::kCpu) != cpu_stages) continue;
         planned->cpus.assign(next, next + planned->threads);
@@ -223,7 +224,7 @@ class PlanBuilder {
       throw UsageError("--shares measured is for replicas of one stage; give those of '" + placement_.text +
                        "' equal shares, or weights such as 2:1");
     }
-    if (replicas.size() == 1 && shares.weights.empty()) shares = {};  // it gets everything
+    if (replicas.size() == 1 && shares.weights.empty()) shares = {};  // the only replica gets every sample
     if (shares.measured) return;
     if (shares.weights.empty()) shares.weights.assign(replicas.size(), 1);
     if (shares.weights.size() != replicas.size()) {
@@ -272,7 +273,7 @@ class PlanBuilder {
   const PlanOptions& options_;
   Plan plan_;
   std::vector<const Stage*> sources_;  // of all stages of plan_, in order
-  int driven_devices_ = 0;             // devices other than the CPU, each with a thread that drives it
+  int driven_devices_ = 0;             // devices other than the CPU, each driven by one thread
   int computing_threads_ = 0;
 };
 
@@ -320,7 +321,8 @@ Plan on_hosts(Plan plan, int hosts) {
     }
   }
   if (stage_count(plan) == 1 || hosts == 1 || plan.processes.size() == 1) return plan;
-  // Each stage adds its gradients up with those of the other hosts, and one process of a host speaks with the others.
+  // Each stage adds its gradients up with the same stage on other hosts, and only one process of a host talks to the
+  // other hosts: so all stages have to be threads of that process.
   PlanProcess all;
   for (const PlanProcess& process : plan.processes) {
     all.ranks.insert(all.ranks.end(), process.ranks.begin(), process.ranks.end());

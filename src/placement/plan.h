@@ -27,26 +27,26 @@ ShareRule parse_share_rule(const std::string& text);
 struct PlanOptions {
   std::string precision = "fp32";
   ReplicasAs replicas = ReplicasAs::kAuto;
-  std::optional<ShareRule> shares = {};  // not given: equal if all replicas are alike, else measured
-  bool oversubscribe = false;            // all of the CPU replicas of "16x", also more than the CPUs
+  std::optional<ShareRule> shares = {};  // absent: equal if all replicas are alike, else measured
+  bool oversubscribe = false;            // make all CPU replicas of "16x", even on fewer CPUs
 };
 
 struct PlanStage {
   Device device;
   std::string device_name;  // "AMD EPYC 9B14", "NVIDIA H200"
-  int threads = 1;          // that compute; a GPU has one that drives it
+  int threads = 1;          // computing threads; 1 for a GPU, to drive it
   std::vector<int> cpus;    // logical CPUs the threads are pinned to; empty = not pinned
   double factor = 1;        // < 1: emulates a device of that fraction of its speed
   std::string uuid = {};    // of a GPU that has one
 };
 
 struct PlanReplica {
-  int rank = 0;                   // its number among the replicas, and its rank where each has one stage
+  int rank = 0;                   // number of the replica; with one stage each also its rank
   std::vector<PlanStage> stages;  // never empty; all replicas have equally many
-  std::optional<double> share;    // of each batch; not given = measured at the start
+  std::optional<double> share;    // part of each batch; absent = measured at the start
 };
 
-/// One process that would be started, and the ranks in it (as threads if there are several).
+/// A process of the plan and its ranks, which are threads if there are several.
 struct PlanProcess {
   std::vector<int> ranks;
 };
@@ -57,50 +57,53 @@ struct Plan {
   std::vector<PlanProcess> processes;
   std::string precision = "fp32";
   int cores = 1;                       // that this machine offers
-  std::vector<std::string> fallbacks;  // what is done otherwise than asked for
-  std::vector<std::string> warnings;   // what will cost time or change results
-  std::vector<std::string> notes;      // what is worth knowing
+  std::vector<std::string> fallbacks;  // how the plan differs from what was asked for
+  std::vector<std::string> warnings;   // choices that cost time or change results
+  std::vector<std::string> notes;      // anything else worth knowing
 };
 
-/// Stages that each replica has, and ranks: one for each stage of each replica, those of a replica one after the other.
+/// The number of stages of each replica, and the number of ranks. Each stage of each replica is a rank; a replica's
+/// ranks are consecutive.
 int stage_count(const Plan& plan);
 int rank_count(const Plan& plan);
-/// What a rank computes on.
+/// The device, threads and CPUs of a rank.
 const PlanStage& stage_of(const Plan& plan, int rank);
-/// "rank 3", or of several stages "rank 3, stage 1 of replica 1".
+/// "rank 3", or with several stages "rank 3, stage 1 of replica 1".
 std::string rank_text(const Plan& plan, int rank);
 
-/// What the user is warned of: the fallbacks, then the warnings.
+/// All that the user is warned of: the fallbacks, then the warnings.
 std::vector<std::string> all_warnings(const Plan& plan);
 
-/// Resolves `placement` on `machine`. CPU stages without /t share what is left of the cores after one for each GPU
-/// in use and the threads of stages with /t, evenly, the first ones taking the remainder; each gets at least one. Of
-/// "16xcpu/t1" no more replicas are made than have CPUs of their own, unless options say so or give each its share.
-/// Throws UsageError pointing at the stage: a device that isn't there or can't be used, two replicas on one GPU.
+/// Resolves `placement` on `machine`. CPU stages without /t divide the remaining cores evenly, after one core for each
+/// GPU in use and one for each thread of stages with /t; the first stages get the remainder, and each gets at least one
+/// core. "16xcpu/t1" makes no more replicas than there are CPUs for, unless `oversubscribe` is set or shares are given
+/// for each replica. Throws a UsageError that points at the stage if a device doesn't exist or can't be used, or if two
+/// replicas use one GPU.
 Plan make_plan(const Placement& placement, const Machine& machine, const PlanOptions& options = {});
 
-/// `plan` on each of so many hosts: replica r of host h becomes replica h * (replicas of one) + r, with its part of the
-/// host's share. The processes stay those of one host; stages become threads of one.
+/// Repeats `plan` on each of `hosts` hosts. Replica r of host h becomes replica h * R + r, where R is the number of
+/// replicas per host, with 1 / `hosts` of its share. `processes` stays that of one host; with several stages, all ranks
+/// of a host become threads of one process.
 Plan on_hosts(Plan plan, int hosts);
-/// Whether any stage is on something else than the CPU.
+/// Whether any stage is on a device other than the CPU.
 bool uses_accelerator(const PlanReplica& replica);
-/// The same of any replica.
+/// Whether any replica uses one.
 bool uses_accelerator(const Plan& plan);
-/// Whether it has replicas on other hosts: its processes are those of this one.
+/// Whether the plan has replicas on other hosts, so that `processes` has fewer ranks than the plan.
 bool has_other_hosts(const Plan& plan);
 
-/// `plan` without the replica of `rank`, one of several: the others keep their devices and threads, take over its share
-/// in proportion to theirs, and are numbered anew.
+/// `plan` without the replica of `rank`; there must be others. They keep their devices and threads, take over its share
+/// in proportion to their own, and are renumbered.
 Plan without_replica(Plan plan, int rank);
 
-/// Why training can't run this plan with what exists now; "" = it can.
+/// Why this version can't train on the plan; "" = it can.
 std::string why_not_runnable(const Plan& plan);
 
-/// The plan as lines of text, each ended by '\n'.
+/// The plan for --dry-run, as lines that each end with '\n'.
 std::string plan_text(const Plan& plan);
 
-/// Threads that compute on the CPU, of all hosts of the plan, but no more than this one has cores; of a plan without a
-/// CPU stage as many as those.
+/// The number of CPU threads of the plan on all its hosts, at most the number of this machine's cores. Without a CPU
+/// stage, the number of cores.
 int cpu_threads(const Plan& plan);
 
 /// "0-3,8" for {0, 1, 2, 3, 8}.

@@ -1,4 +1,4 @@
-// What people read of a plan: the text of --dry-run, and why it can't be run yet.
+// The texts about a plan for the user: the output of --dry-run, and the reason why a plan can't be run.
 #include <algorithm>
 #include <array>
 #include <cstdio>

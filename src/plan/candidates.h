@@ -10,29 +10,29 @@
 
 namespace evener::plan {
 
-/// What is worth trying on `machine`: the CPU with 1, 2, 4, ... threads, with the
-/// cores of the fastest kind and with all cores; replicas that fill the
-/// cores; two stages that do, and replicas of these; and where there are GPUs, one, all, and one with the CPU.
+/// The placements worth trying on `machine`: the CPU with 1, 2, 4, ... threads, with the cores of the fastest kind and
+/// with all cores; 2, 4, ... replicas that together use all cores; pipelines of two stages that use all cores, also
+/// replicated; and with GPUs, one, all, and one together with the CPU.
 std::vector<std::string> usual_placements(const placement::Machine& machine);
 
-/// "cpu/t1,2xcpu/t1" apart; "auto" stands for the usual ones. Each placement once. Throws UsageError for what is not
-/// a placement.
+/// Splits a list such as "cpu/t1,2xcpu/t1" into placements, each once; "auto" stands for usual_placements(). Throws
+/// UsageError if a part is not a placement.
 std::vector<std::string> placements_of(const std::string& list, const placement::Machine& machine);
 
 struct Candidate {
   std::string text;
-  std::optional<placement::Plan> plan;  // absent: the machine can't do it
-  std::string refusal;                  // why; one line
-  bool asked = true;                    // by name; else it is one of the usual ones
+  std::optional<placement::Plan> plan;  // absent: impossible on this machine
+  std::string refusal;                  // why it is impossible, in one line
+  bool asked = true;                    // the user named it; false: from usual_placements()
 };
 
-/// Resolves a placement; what the machine can't do becomes a refusal.
+/// Resolves a placement. If it is impossible on `machine`, the candidate has a refusal instead of a plan.
 Candidate resolve(const std::string& text, const placement::Machine& machine, const placement::PlanOptions& options);
 
-/// The devices that replicas compute on, each kind once: replicas alike in device, threads and emulated speed are one.
-/// The key is a placement of its own ("cpu/t2@0.5").
+/// A key of the replica's kind, which is itself a placement ("cpu/t2@0.5"). Replicas with the same device, threads and
+/// emulated speed have the same kind, so one of them has to be measured.
 std::string kind_of(const placement::PlanReplica& replica);
-/// A plan of nothing but one replica of that kind.
+/// `plan` reduced to one replica, which gets the whole batch.
 placement::Plan plan_alone(const placement::Plan& plan, const placement::PlanReplica& replica);
 
 }  // namespace evener::plan

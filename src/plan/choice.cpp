@@ -11,11 +11,11 @@
 namespace evener::plan {
 namespace {
 
-/// Speeds nearer than this count as equal however sure they are: the next run's differ by as much.
+/// Speeds that differ by less count as equal however precise they are, because the next run may differ by as much.
 constexpr double kSame = 0.02;
-/// The simplest is taken only among those that lose less than this.
+/// A simpler placement is preferred only if it is slower by less than this share.
 constexpr double kNearly = 0.05;
-/// Where no noise is known: what predictions and single rounds were found to be off by.
+/// The noise assumed where it is unknown: typical errors of predictions and of single rounds.
 constexpr double kUnknownNoise = 0.15;
 
 std::size_t threads_of(const Row& row) {
@@ -31,7 +31,7 @@ bool simpler(const Row& a, const Row& b) {
          std::tuple(b.plan.processes.size(), b.plan.replicas.size(), threads_of(b));
 }
 
-/// By how much two that are equally fast may look different, as a share.
+/// The share by which two equally fast placements may seem to differ.
 double noise_between(const Row& a, const Row& b) {
   return std::hypot(a.noise.value_or(kUnknownNoise), b.noise.value_or(kUnknownNoise));
 }
@@ -58,7 +58,7 @@ bool faster_than_noise(const Row& row, const Row& other) {
   return loss_against(other, row) > std::max(noise_between(other, row), kSame);
 }
 
-/// Where the fastest row has stages and one without may be as fast: the choice without any stages.
+/// If the fastest row has stages and a row without may be as fast, the choice among all rows without stages.
 static std::optional<RowChoice> choice_without_stages(const std::vector<Row>& rows) {
   if (!is_staged(rows[0])) return {};
   std::vector<Row> others;
@@ -81,7 +81,7 @@ RowChoice choose(const std::vector<Row>& rows) {
   if (auto choice = choice_without_stages(rows)) return *choice;
   const Row& fastest = rows[0];
   std::size_t best = 0, usable = 0;
-  const Row* rival = nullptr;  // the fastest of the others that the noise lets be as fast as the first
+  const Row* rival = nullptr;  // the fastest row that may be as fast as rows[0] within the noise
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].refusal.empty()) continue;
     ++usable;

@@ -10,7 +10,7 @@
 namespace evener::plan {
 namespace {
 
-/// Where the time of a pipeline goes.
+/// What slows a pipeline down, for a note.
 std::string why_slower(const Row::Pipeline& pipeline) {
   std::string text = pipeline.micro_batches == 1
                          ? "a batch passes in one piece, so that one stage computes at a time"
@@ -53,7 +53,7 @@ Row::Pipeline pipeline_of(const task::StageForecast& forecast, double predicted_
 }
 
 std::optional<double> cost_of_parts(const Row& row, const task::StageForecast& forecast, double alone_s) {
-  double parts_s = 0;  // that all replicas' stages compute for a batch
+  double parts_s = 0;  // computing time of all stages of all replicas for a batch
   const std::string kind = kind_of({0, {row.plan.replicas[0].stages[0]}, {}});
   for (std::size_t r = 0; r < row.plan.replicas.size(); ++r) {
     for (const auto& stage : row.plan.replicas[r].stages) {

@@ -1,4 +1,4 @@
-// What planners know and say of replicas that are divided into stages. Inside plan/ only.
+// Predictions and notes about placements whose replicas are divided into stages. Inside plan/ only.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,19 @@ namespace evener::plan {
 
 bool is_staged(const Row& row);
 
-/// A step of `replica` whose share is so many images, through the simulated times of all of its micro-batches and of
-/// half of them.
+/// The step model of `replica` with a share of `images`: the line through the simulated times of a step with all
+/// micro-batches and with half of them.
 StepModel step_of_stages(const task::StageForecast& forecast, std::size_t replica, double images);
 
-/// What the simulation says of a placement whose predicted speed is this.
+/// Row::pipeline from the simulated step; cost_of_parts stays absent.
 Row::Pipeline pipeline_of(const task::StageForecast& forecast, double predicted_images_per_s);
 
-/// See Row::Pipeline. `alone_s`: what the whole batch takes on one stage's device. Absent where stages differ.
+/// See Row::Pipeline::cost_of_parts. `alone_s`: the seconds of a whole batch on one stage's device. Absent if the
+/// stages' devices or threads differ.
 std::optional<double> cost_of_parts(const Row& row, const task::StageForecast& forecast, double alone_s);
 
-/// Of each pipeline that can be used, what it came to beside the fastest placement without stages, and why.
+/// A sentence for each usable pipeline: its speed against the fastest placement without stages, and the reason. `rows`
+/// are sorted, the fastest first.
 std::vector<std::string> pipeline_notes(const std::vector<Row>& rows);
 
 }  // namespace evener::plan

@@ -15,14 +15,15 @@
 namespace evener::plan {
 namespace {
 
-/// Of the time: a first round for all; the rest goes to a second round for those that may be the best.
+/// The share of the time for a first round of all candidates; the rest is for a second round of those that may be the
+/// best.
 constexpr double kFirstShare = 0.6;
-/// Slower than this share of the best is out of the question, whatever the noise.
+/// A placement below this share of the best one's speed can't be the best, whatever the noise.
 constexpr double kContender = 0.75;
-/// A trial's least: starting, warming up and some steps of the whole batch.
+/// The shortest useful trial: start and warm-up, and this many steps on the whole batch.
 constexpr double kStart_s = 0.3;
 constexpr double kSteps = 6;
-/// Others may have this share of the machine without a word; validity rules have the same limit for runs.
+/// Other programs may use this share of the CPUs without a note; the validity rules have the same limit.
 constexpr double kQuiet = 0.05;
 
 class Planner {
@@ -46,7 +47,7 @@ class Planner {
 
  private:
   static bool is_group(const Row& row) { return row.plan.replicas.size() > 1; }
-  /// Of several ranks, so that their step can be predicted from what each does alone.
+  /// Whether the placement has several ranks, so that its step can be predicted from single ones.
   static bool is_compound(const Row& row) { return is_group(row) || is_staged(row); }
   double left_s() const { return begin_s_ + seconds_ - probe_.now_s(); }
 
@@ -72,7 +73,7 @@ class Planner {
     }
   }
 
-  /// One more trial of `plan`.
+  /// Tries `plan` once more.
   void add_round(const placement::Plan& plan, double seconds) {
     tell_(plan.text);
     Rounds& rounds = rounds_[plan.text];
@@ -90,7 +91,7 @@ class Planner {
     return found != rounds_.end() && !found->second.trials.empty();
   }
 
-  /// Every kind of replica alone; that is the whole trial of candidates with one replica.
+  /// Measures each kind of replica alone. For a candidate with one replica, this is already its first round.
   void time_replicas() {
     std::map<std::string, placement::Plan> kinds;
     std::vector<std::string> order;
@@ -101,7 +102,7 @@ class Planner {
       if (is_staged(row)) continue;
       for (const auto& replica : row.plan.replicas) {
         const std::string kind = kind_of(replica);
-        // A candidate's own plan may be pinned, and that is how it would run.
+        // Prefer a candidate's own plan to plan_alone(): its threads may be pinned, as they would be in the run.
         const bool own = !is_group(row);
         if (kinds.count(kind) == 0) order.push_back(kind);
         if (kinds.count(kind) == 0 || own) kinds[kind] = own ? row.plan : plan_alone(row.plan, replica);
@@ -137,10 +138,10 @@ class Planner {
   }
 
   double loader_speedup(const Row& row) const { return work_.loader_speedup ? work_.loader_speedup(row.plan) : 1; }
-  /// Of each replica.
+  /// For each replica.
   double loader_images_per_s(const Row& row) const { return result_.loader_images_per_s * loader_speedup(row); }
 
-  /// The model of a row from its replicas alone; nothing where one of these could not be measured.
+  /// The model of a row's group, from its replicas alone; absent if one of them could not be measured.
   std::optional<Group> group_of(const Row& row) const {
     Group group;
     for (std::size_t r = 0; r < row.plan.replicas.size(); ++r) {
@@ -158,20 +159,21 @@ class Planner {
     }
     group.images_per_s_limit = loader_images_per_s(row);
     group.exchange_s = [this](int ranks) {
-      const auto found = exchanges_.lower_bound(ranks);  // fewer than all: the nearest that was measured
+      const auto found = exchanges_.lower_bound(ranks);  // if this number wasn't measured: the next larger one
       const ExchangeModel& model = found == exchanges_.end() ? exchanges_.rbegin()->second : found->second;
       return model.seconds(work_.gradient_bytes) + work_.small_exchanges * model.latency_s;
     };
     return group;
   }
 
-  /// Seconds of a step on the whole batch, as far as is known without trying.
+  /// The predicted seconds of a step on the whole batch; 0 if unknown.
   double predicted_s(const Row& row) const {
     const auto group = group_of(row);
     return group ? step_of_run(*group, work_.batch).seconds : 0;
   }
 
-  /// Stages that nobody asked for are tried only where the simulation lets them be among the fastest.
+  /// Whether a row is worth a trial: stages that the user didn't name are tried only if the prediction puts them among
+  /// the fastest.
   bool may_pay(const Row& row) const {
     if (row.asked || !is_staged(row)) return true;
     return std::ranges::none_of(result_.rows, [&](const Row& other) {
@@ -190,14 +192,14 @@ class Planner {
     }
     std::ranges::sort(groups, {}, [this](const Row* row) { return predicted_s(*row); });
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // it stays a prediction
+      if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // the row keeps its prediction
       const double first_s = left_s() - (1 - kFirstShare) * seconds_;
       add_round(groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
     }
   }
 
-  /// Those that may be the best, once more: the machine isn't equally busy all the time. Or for the first time with a
-  /// whole batch.
+  /// Tries those that may be the best once more, because the machine's load changes with time. For some this is the
+  /// first trial with a whole batch.
   void time_the_best_again() {
     std::vector<Row*> contenders;
     double fastest = 0;
@@ -216,7 +218,7 @@ class Planner {
     }
   }
 
-  /// The row's figures from what is known by now.
+  /// Fills in the row's figures from all trials so far.
   void fill(Row& row) {
     if (!row.refusal.empty()) return;
     const auto group = is_compound(row) ? group_of(row) : std::nullopt;
@@ -273,7 +275,7 @@ class Planner {
     if (watts) row.joules_per_image = *watts * last.seconds / last.images;
   }
 
-  /// `members`: each alone.
+  /// `members`: the step models of the single ranks.
   void fill_ceiling(Row& row, const std::vector<StepModel>& members, double step_s) const {
     std::vector<double> rates;
     for (const StepModel& member : members) rates.push_back(work_.batch / member.seconds(work_.batch));
@@ -281,7 +283,8 @@ class Planner {
     row.reached = work_.batch / step_s / *std::ranges::max_element(rates);
   }
 
-  /// What the simulation says; and beside the stages' devices alone, where these were tried.
+  /// Fills in the figures of the simulated step and, if the stages' devices were measured alone, the comparison with
+  /// them.
   void fill_pipeline(Row& row, const Group& group) const {
     const task::StageForecast& forecast = forecasts_.at(row.plan.text);
     row.pipeline = pipeline_of(forecast, work_.batch / step_of_run(group, work_.batch).seconds);
@@ -340,7 +343,7 @@ class Planner {
   const std::function<void(const std::string&)>& tell_;
   const double begin_s_, seconds_;
   Comparison result_;
-  std::map<std::string, Rounds> rounds_;                  // by the plan's text; replicas alone by their kind
+  std::map<std::string, Rounds> rounds_;                  // by the plan's text, or a single replica's kind
   std::map<int, ExchangeModel> exchanges_;                // by ranks
   std::map<std::string, task::StageForecast> forecasts_;  // by the plan's text
 };

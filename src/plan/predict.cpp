@@ -9,7 +9,7 @@ namespace {
 
 using Taking = std::vector<bool>;
 
-/// How many images the replicas have done after `seconds`, each for itself.
+/// The number of images that all replicas together have done after `seconds`.
 double done_after(const Group& group, const Taking& taking, double seconds) {
   double images = 0;
   for (std::size_t r = 0; r < taking.size(); ++r) {
@@ -20,7 +20,7 @@ double done_after(const Group& group, const Taking& taking, double seconds) {
   return images;
 }
 
-/// Shares that end at the same time: the time at which the batch is done, by halving.
+/// Finds by bisection the time at which the replicas, if all stop at once, have done the batch; shares follow from it.
 GroupStep divided_by_speed(const Group& group, const Taking& taking, double batch) {
   double low = 0, high = 1e-6;
   while (done_after(group, taking, high) < batch) high *= 2;

@@ -24,7 +24,7 @@ constexpr std::size_t kFewestBlocks = 3;
 constexpr double kLoader_s = 0.15;
 constexpr double kExchange_s = 0.15;
 constexpr std::size_t kSmallValues = 512;
-/// Larger vectors travel in pieces, so their time per byte is that of this one.
+/// Larger vectors are sent in pieces, so their time per byte is the same as at this size.
 constexpr std::size_t kMostValues = std::size_t{16} << 20;
 
 std::size_t trained_values(const network::Network& network) {

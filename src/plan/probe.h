@@ -1,4 +1,4 @@
-// What a planner measures on the machine. An interface, so that a planner can be tested on made-up machines.
+// The measurements that a planner needs, as an interface so that a planner can be tested on made-up machines.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace evener::plan {
 
 struct Trial {
-  std::vector<Timing> timings;  // ascending: the median step of each size
-  std::vector<double> blocks;   // seconds of a step of the largest size, of consecutive blocks of steps
+  std::vector<Timing> timings;  // median step time for each batch size, ascending
+  std::vector<double> blocks;   // step time of the largest size in consecutive blocks of steps
   std::optional<double> evaluate_images_per_s;
-  std::optional<double> watts;  // of the machine's packages, on average over the trial; absent: see energy_refusal()
+  std::optional<double> watts;  // mean power of the trial; absent: see energy_refusal()
 };
 
 class Probe {
@@ -27,25 +27,25 @@ class Probe {
   virtual double now_s() const = 0;
   /// Why this plan can't train; "" = it can.
   virtual std::string refusal(const placement::Plan& plan) = 0;
-  /// Trains for about `seconds`. Throws Error when it fails.
+  /// Trains on `plan` for about `seconds`. Throws Error if training fails.
   virtual Trial trial(const placement::Plan& plan, double seconds) = 0;
-  /// What the stages of a plan with several would take. Throws Error where layers can't be timed.
+  /// Predicts the times and the memory of the stages of `plan`, which has several. Throws Error if layers can't be
+  /// timed.
   virtual task::StageForecast forecast(const placement::Plan& plan) = 0;
-  /// All-reduce among the plan's ranks.
+  /// Measures the all-reduce between the plan's ranks.
   virtual ExchangeModel exchange(const placement::Plan& plan) = 0;
   virtual double loader_images_per_s() = 0;
-  /// The share of the machine's CPU time that others have had since the first measurement; absent where nobody can
-  /// tell.
+  /// The share of the machine's CPU time that other programs have used since the probe was made; absent if unknown.
   virtual std::optional<double> others_share() = 0;
-  /// Why no energy is known; "" = it is.
+  /// Why energy can't be measured; "" = it can.
   virtual std::string energy_refusal() = 0;
 };
 
-/// Measures for a run that is ready but for its plan. `trials` must outlive it.
+/// A probe that measures on this machine. `trials` must outlive it.
 std::unique_ptr<Probe> make_probe(const task::Trials& trials);
 
-/// Seconds of a step in each of consecutive blocks of steps that are long enough for what comes in bursts to spread
-/// over all of them; of few steps, they themselves.
+/// Mean step times of consecutive blocks of steps. A block lasts at least 0.05 s, so that short disturbances are
+/// averaged out. Returns `seconds` unchanged if there would be fewer than three blocks.
 std::vector<double> step_blocks(const std::vector<double>& seconds);
 
 }  // namespace evener::plan

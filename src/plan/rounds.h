@@ -1,4 +1,4 @@
-// The rounds in which one plan was tried, and what they come to together. Inside plan/ only.
+// All trials of one plan and the figures over them. Inside plan/ only.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,15 @@ namespace evener::plan {
 
 struct Rounds {
   std::vector<Trial> trials;
-  std::string failure;  // why a trial could not be ended
+  std::string failure;  // why a trial failed; "" = none did
 
-  /// The trial with the largest batch. There has to be one.
+  /// The trial with the largest batch. `trials` must not be empty.
   const Trial& widest() const;
-  /// Through the mean times of each size that the widest trial had, over all trials that had it too.
+  /// The step model fitted to the mean times, over all trials, of the batch sizes that widest() has.
   StepModel step() const;
-  /// Half of the 95 % interval of the largest size's step over all trials, or of what trials differ by if that is more,
-  /// as a share of the step. Absent where there are too few blocks of steps for an interval.
+  /// The uncertainty of the step time at the largest size, as a share of it: half of the 95 % interval over all trials'
+  /// blocks, or half of the difference between trials if that is more. Absent if there are too few blocks for an
+  /// interval.
   std::optional<double> noise() const;
 };
 

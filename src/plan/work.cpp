@@ -18,7 +18,7 @@ Work work_of(const task::Trials& trials) {
   constexpr int kCommandAndLoss = 2;
   work.small_exchanges = kCommandAndLoss;
   for (const auto& layer : setup.network.layers()) {
-    // Forward exchanges the statistics, backward their gradients, in each micro-batch.
+    // In each micro-batch the forward pass all-reduces statistics, and the backward pass their gradients.
     const auto* norm = std::get_if<network::BatchNorm>(&layer.op);
     if (!options.local_batch_norm && norm != nullptr && !norm->frozen) {
       work.small_exchanges += 2 * options.accumulate;

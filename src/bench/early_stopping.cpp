@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kConfidence = 0.99;
 
-/// Whether so many queries vouch for the percentile with 99 % confidence.
+/// Whether these queries show with 99 % confidence that a share of `percentile` is in time.
 bool enough(std::int64_t in_time, std::int64_t late, double percentile) {
   return in_time > 0 &&
          incomplete_beta(percentile, static_cast<double>(in_time), static_cast<double>(late + 1)) <= 1 - kConfidence;

@@ -1,5 +1,5 @@
-// How few queries are enough to vouch for a percentile of latency: the early stopping of MLPerf's LoadGen, with its
-// confidence of 99 %. A query is late if it takes longer than the percentile that is vouched for.
+// The early stopping of MLPerf's LoadGen: how many queries it takes to state a percentile of latency with 99 %
+// confidence. A query is late if its latency exceeds the stated value. Below, `percentile` is a share such as 0.99.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace evener::bench {
 
-/// The fewest queries in time that make up for `late` late ones: the smallest h with I(percentile; h, late + 1) <=
-/// 0.01.
+/// The fewest queries in time that allow `late` late ones: the smallest h with I(percentile; h, late + 1) <= 0.01,
+/// where I is the regularised incomplete beta function.
 std::int64_t fewest_in_time(std::int64_t late, double percentile);
 
-/// The fewest queries that give an estimate of the percentile: 64 for 0.90, 662 for 0.99.
+/// The fewest queries for which early_stopping_estimate() gives a value: 64 for 0.90, 662 for 0.99.
 std::int64_t smallest_total(double percentile);
 
-/// How many of `queries` may be late so that, with 99 % confidence, a share of `percentile` is in time; absent where so
-/// few queries would not do even if all of them were in time.
+/// How many of `queries` may be late if a share of `percentile` is to be in time with 99 % confidence. Absent if there
+/// are too few queries even if none is late.
 std::optional<std::int64_t> allowed_late(std::int64_t queries, double percentile);
 
-/// A latency that, with 99 % confidence, the percentile does not exceed: with as many late queries allowed as possible,
-/// the slowest but for those that it discards (one fewer than are allowed). Absent below smallest_total().
+/// An upper bound of the percentile of latency with 99 % confidence. It is the largest latency that is left after
+/// discarding the slowest queries, one fewer than allowed_late(). Absent for fewer queries than smallest_total().
 struct PercentileEstimate {
   double latency_s = 0;
   std::int64_t discarded = 0;
@@ -28,8 +28,8 @@ struct PercentileEstimate {
 std::optional<PercentileEstimate> early_stopping_estimate(std::span<const double> sorted_latencies_s,
                                                           double percentile);
 
-/// The latency at place floor(n * percentile) of n sorted ones, counted from 0, as LoadGen tells percentiles. There is
-/// at least one.
+/// The percentile as LoadGen defines it: of n sorted latencies the one at index floor(n * percentile). There must be at
+/// least one latency.
 double plain_percentile(std::span<const double> sorted_latencies_s, double percentile);
 
 }  // namespace evener::bench

@@ -1,4 +1,4 @@
-// Lanes answer at the same time. Threads do it in real time; a simulation can do it in a time of its own.
+// Lanes answer queries concurrently. ThreadLanes do so in real time; a simulation in tests can use a time of its own.
 #pragma once
 
 #include <condition_variable>
@@ -15,12 +15,12 @@ class Lanes {
  public:
   virtual ~Lanes() = default;
   virtual int count() const = 0;
-  /// Lets all lanes do what `scheduler` says until it ends each of them. Its time is 0 at the start. Throws what the
-  /// system threw first.
+  /// Lets all lanes do what `scheduler` says until it has ended each of them. The scheduler's time starts at 0. Throws
+  /// the system's first exception.
   virtual void run(QueryScheduler& scheduler) = 0;
 };
 
-/// A thread per lane that lives as long as this does; the first lane is the thread that calls run().
+/// Lanes as threads, which live as long as the object; lane 0 is the thread that calls run().
 class ThreadLanes final : public Lanes {
  public:
   ThreadLanes(System& system, int lanes);
@@ -40,11 +40,11 @@ class ThreadLanes final : public Lanes {
   std::condition_variable started_, changed_, finished_;
   QueryScheduler* scheduler_ = nullptr;
   double begin_s_ = 0;
-  std::int64_t round_ = 0;  // runs that were started
-  int busy_ = 0;            // threads in the present one
+  std::int64_t round_ = 0;  // number of runs started
+  int busy_ = 0;            // threads still busy in the present run
   bool over_ = false;
   std::exception_ptr failure_;
-  std::vector<char> begun_;  // lanes whose begin_lane() was called
+  std::vector<char> begun_;  // by lane: whether begin_lane() was called
   std::vector<std::jthread> threads_;
 };
 

@@ -1,5 +1,5 @@
-// Who says which lane does what next: a scenario's rules as plain bookkeeping, without threads and without a clock of
-// its own. Whoever runs lanes (bench/lanes.h) tells it the time. Inside bench/ and its tests only.
+// Decides what each lane does next: a scenario's rules as plain bookkeeping, without threads and clocks, so that tests
+// can simulate it. The runner of the lanes (bench/lanes.h) passes the time in. Inside bench/ and its tests only.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace evener::bench {
 
-/// What a lane answers at once: a query, a part of one, or several queries that follow each other.
+/// What a lane answers in one call of System::answer(): a query, a part of a query, or several consecutive queries.
 struct IssuedQuery {
   Query query;
   std::int64_t number = 0;  // of the (first) query, from 0
@@ -20,10 +20,10 @@ struct NextStep {
   enum class Kind : std::uint8_t { kAnswer, kWait, kEnd };
   Kind kind = Kind::kEnd;
   IssuedQuery issued = {};                                   // kAnswer
-  double until_s = std::numeric_limits<double>::infinity();  // kWait: or until another lane is done
+  double until_s = std::numeric_limits<double>::infinity();  // kWait: wait until then, or until any lane is done
 };
 
-/// When an issued query was answered, in seconds since the run's start.
+/// When a lane began and ended an IssuedQuery, in seconds since the run's start.
 struct Answered {
   double begin_s = 0, end_s = 0;
   LatencyParts parts = {};
@@ -32,7 +32,7 @@ struct Answered {
 class QueryScheduler {
  public:
   virtual ~QueryScheduler() = default;
-  /// What `lane`, which is idle, does at `now_s`. Called by one lane at a time, like done().
+  /// What the idle `lane` does next, at the time `now_s`. Calls of next() and done() are serialised over all lanes.
   virtual NextStep next(int lane, double now_s) = 0;
   virtual void done(int lane, const IssuedQuery& issued, const Answered& answered) = 0;
 };

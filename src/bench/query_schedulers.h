@@ -13,17 +13,17 @@
 
 namespace evener::bench {
 
-/// How long a run goes on: until both minimums are reached, or one of the maximums.
+/// The length of a run, which ends when both minimums are reached, or one of the maximums.
 struct Extent {
   double min_s = 0;
   std::optional<double> max_s = {};
-  std::int64_t min_queries = 1, max_queries = 1;  // offline: samples, and batches
+  std::int64_t min_queries = 1, max_queries = 1;  // offline: samples, resp. batches
 };
 
-/// Told how far a run has come, by one lane after another, a few times a second.
+/// Called a few times a second with the progress of a run. Calls come from different lanes' threads, but never at once.
 using Progress = std::function<void(double seconds, std::int64_t queries)>;
 
-/// What schedulers that keep a log of their queries have in common.
+/// The base of the schedulers that log their queries.
 class LoggingScheduler : public QueryScheduler {
  public:
   LoggingScheduler(SampleDraw& draw, const Extent& extent, Progress progress)
@@ -31,8 +31,8 @@ class LoggingScheduler : public QueryScheduler {
   RunLog& log() { return log_; }
 
  protected:
-  /// Whether nothing new is to be asked at `now_s`, after `count` queries (offline: samples), for which the log will
-  /// have `logged` entries.
+  /// Whether no new query may be issued at `now_s`, after `count` queries (offline: samples), for which the log will
+  /// have `logged` entries. Sets the log's `complete` and `full`.
   bool is_over(double now_s, std::int64_t count, std::int64_t logged);
   void add(const AnsweredQuery& query);
 
@@ -45,8 +45,8 @@ class LoggingScheduler : public QueryScheduler {
   double told_s_ = 0;
 };
 
-/// Single-stream and multi-stream: a query as soon as the one before is answered. Its samples are divided evenly over
-/// the lanes, into parts of `largest_batch` at most.
+/// Single-stream and multi-stream: the next query is issued as soon as the last one is answered. The samples of a query
+/// are divided evenly over the lanes, into parts of at most `largest_batch`.
 class StreamScheduler final : public LoggingScheduler {
  public:
   StreamScheduler(SampleDraw& draw, const Extent& extent, Progress progress, std::int64_t samples, int lanes,
@@ -59,17 +59,17 @@ class StreamScheduler final : public LoggingScheduler {
 
   const std::int64_t samples_, samples_each_;
   std::int64_t asked_ = 0;
-  std::vector<IssuedQuery> unissued_;  // of the present query, the last one first
+  std::vector<IssuedQuery> unissued_;  // parts of the present query, in reverse order
   std::int64_t in_hand_ = 0;           // parts that lanes are answering
   double asked_s_ = 0;
-  AnsweredQuery answer_;  // of its parts the slowest so far
+  AnsweredQuery answer_;  // of the present query, by its slowest part so far
 };
 
-/// Server: queries of one sample arrive at random, `rate` per second on average, however many wait already. A lane that
-/// is free takes those that wait, `largest_batch` at most.
+/// Server: queries of one sample arrive as a Poisson process of `rate` per second, however many wait already. A free
+/// lane takes the waiting queries, at most `largest_batch` at once.
 class ServerScheduler final : public LoggingScheduler {
  public:
-  /// `allowed_late`: the run ends when more queries took longer than `limit_s`.
+  /// `allowed_late`: the run ends early once more queries than this took longer than `limit_s`; absent: never.
   ServerScheduler(SampleDraw& draw, const Extent& extent, Progress progress, std::int64_t largest_batch, double rate,
                   double limit_s, std::optional<std::int64_t> allowed_late, std::uint64_t schedule_seed);
   NextStep next(int lane, double now_s) override;
@@ -87,11 +87,11 @@ class ServerScheduler final : public LoggingScheduler {
   Random schedule_;
   double next_arrival_s_ = 0;
   std::vector<double> arrived_s_;  // of all queries, in order
-  std::size_t taken_ = 0;          // of them, by lanes
+  std::size_t taken_ = 0;          // of those, already issued
   bool closed_ = false;            // no more arrive
 };
 
-/// Offline: all samples at once, issued in batches to whoever is free.
+/// Offline: all samples are asked for at once and issued in batches to free lanes.
 class OfflineScheduler final : public LoggingScheduler {
  public:
   OfflineScheduler(SampleDraw& draw, const Extent& extent, Progress progress, std::int64_t batch)
@@ -104,7 +104,7 @@ class OfflineScheduler final : public LoggingScheduler {
   std::int64_t issued_ = 0;  // samples
 };
 
-/// Each lane answers queries of these sizes, one after the other.
+/// Warm-up: each lane answers queries of all `sizes`, one after the other.
 class WarmUpScheduler final : public QueryScheduler {
  public:
   WarmUpScheduler(SampleDraw& draw, std::vector<std::int64_t> sizes, int lanes)
@@ -112,13 +112,13 @@ class WarmUpScheduler final : public QueryScheduler {
   NextStep next(int lane, double now_s) override;
   void done(int lane, const IssuedQuery& issued, const Answered& answered) override;
 
-  /// How long the last query of the first lane took; absent without one.
+  /// Seconds that lane 0's last query took; absent before its first.
   std::optional<double> last_s() const { return last_s_; }
 
  private:
   SampleDraw& draw_;
   const std::vector<std::int64_t> sizes_;
-  std::vector<std::size_t> next_;  // of each lane, in sizes_
+  std::vector<std::size_t> next_;  // by lane: index in sizes_
   std::optional<double> last_s_;
 };
 

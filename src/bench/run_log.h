@@ -1,4 +1,4 @@
-// What a run of queries came to: every query with its latency and the parts of it.
+// The log of a run of queries: each query with its latency and the parts of the latency.
 #pragma once
 
 #include <array>
@@ -15,33 +15,33 @@ namespace evener::bench {
 inline constexpr std::array kPartNames{"queue", "preprocess", "copy", "compute", "postprocess"};
 constexpr std::size_t kParts = kPartNames.size();
 
-/// Kept for each of millions of queries, therefore small.
+/// One entry of the log. Kept small, as a run may have millions of queries.
 struct AnsweredQuery {
-  double scheduled_s = 0;               // when it was asked, in seconds since the run's start
-  double latency_s = 0;                 // until all of its answers were there
-  std::array<float, kParts> parts_s{};  // not a number: the system doesn't tell
+  double scheduled_s = 0;               // when it was issued or arrived, in seconds since the run's start
+  double latency_s = 0;                 // until its last answer
+  std::array<float, kParts> parts_s{};  // NaN: the system doesn't report this part
   std::int32_t samples = 0;
-  std::int32_t lane = 0;  // that answered it, or the last part of it
+  std::int32_t lane = 0;  // that answered it, or its slowest part
 };
 
-/// The parts of a query that waited `waited_s` for a lane.
+/// The parts of a query's latency: those `told` by the system, with `waited_s`, its wait for a lane, added to "queue".
 std::array<float, kParts> parts_of(double waited_s, const LatencyParts& told);
 
 struct RunLog {
-  std::vector<AnsweredQuery> queries;  // in the order in which they were answered; offline: each batch of the one query
+  std::vector<AnsweredQuery> queries;  // in the order of their answers; offline: each batch of the single query
   std::int64_t samples = 0;
   double seconds = 0;     // until the last answer
-  std::int64_t late = 0;  // queries that took longer than the latency limit; server only
-  bool complete = false;  // it had the least duration and number of queries
-  bool stopped = false;   // a stop was requested before
-  bool hopeless = false;  // it ended early, as more queries were late than may be
-  bool full = false;      // it ended as no more queries are kept
+  std::int64_t late = 0;  // server: queries that took longer than the latency limit
+  bool complete = false;  // the minimum duration and number of queries were reached
+  bool stopped = false;   // a stop request ended it
+  bool hopeless = false;  // it ended early because too many queries were late
+  bool full = false;      // it ended because the log may have no more queries
 
   /// Shortest first.
   std::vector<double> sorted_latencies_s() const;
-  /// The mean of each part over the queries for which it is known.
+  /// The mean of each part over the queries that report it; absent if none does.
   std::array<std::optional<double>, kParts> mean_parts_s() const;
-  /// Queries, or samples, answered in each tenth of the run, per second.
+  /// Queries (or samples) answered per second, in each tenth of the run.
   std::vector<double> rates_of_tenths(bool of_samples) const;
 };
 

@@ -7,8 +7,8 @@
 namespace evener::bench {
 namespace {
 
-/// Samples that a lane may be given at once; each is answered before the clock starts. Batches of a server have any
-/// size up to the largest: the powers of two stand for them.
+/// The batch sizes to warm up with, because the first call of a size is slow. A server's batches have any size up to
+/// the largest; the powers of two stand for them.
 std::vector<std::int64_t> warm_up_sizes(const ScenarioOptions& options, int lanes) {
   std::vector<std::int64_t> sizes;
   switch (options.scenario) {

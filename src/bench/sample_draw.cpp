@@ -7,7 +7,7 @@
 namespace evener::bench {
 namespace {
 
-/// A stream of its own for each of these, so that equal seeds don't tie them together.
+/// A random stream for each purpose, so that equal seeds for two purposes don't give related choices.
 Random stream(std::uint64_t seed, const char* what, std::int64_t number) {
   return Random(seed, Purpose::kOrder, hash_text(what), static_cast<std::uint64_t>(number));
 }

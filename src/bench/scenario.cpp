@@ -82,7 +82,7 @@ void check_options(const ScenarioOptions& options) {
   require(options.lanes > 0, "the number of lanes", options.lanes, "1 or more");
   require(options.largest_batch > 0, "the largest batch", count(options.largest_batch), "1 or more");
   require(options.samples_per_query > 0, "the samples per query", count(options.samples_per_query), "1 or more");
-  // Closer to 1 an estimate takes more queries than a run may have.
+  // For a percentile closer to 1, early stopping would need more queries than a run may have.
   require(options.percentile > 0 && options.percentile <= 0.9999, "the percentile", options.percentile,
           "a share of more than 0 and at most 0.9999, such as 0.99");
   require(is_positive(options.latency_limit_s), "the latency limit in seconds", options.latency_limit_s, "more than 0");

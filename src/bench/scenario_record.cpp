@@ -20,7 +20,7 @@ using record::MetricRole;
 using record::Record;
 
 constexpr std::array kShownPercentiles{0.5, 0.9, 0.99, 0.999};
-/// A tenth of a run with fewer queries says nothing of its percentile.
+/// With fewer queries in a tenth of the run, its percentile means nothing.
 constexpr std::size_t kFewestOfTenth = 10;
 
 /// "p50", "p99.9".
@@ -54,7 +54,7 @@ std::vector<double> percentiles_of_tenths(const RunLog& log, double percentile) 
   return percentiles;
 }
 
-/// The figure of single-stream and multi-stream.
+/// The main figure of single-stream and multi-stream.
 Metric estimate_metric(const ScenarioResult& result) {
   const double percentile = result.options.percentile;
   Metric metric{.name = "latency_" + percentile_name(percentile) + "_estimate_s",
@@ -74,7 +74,7 @@ Metric estimate_metric(const ScenarioResult& result) {
   return metric;
 }
 
-/// The figure of server.
+/// The main figure of server.
 Metric highest_rate_metric(const ScenarioResult& result) {
   return {.name = "queries_per_s",
           .unit = "queries/s",
@@ -95,7 +95,7 @@ Metric arrival_metric(const ScenarioResult& result) {
           .reason = result.arrival_rate ? "" : "fewer than two queries arrived"};
 }
 
-/// What came out of the system, per second.
+/// Answered queries or samples per second.
 Metric throughput_metric(const ScenarioResult& result, const char* name, const char* unit, bool of_samples) {
   const RunLog& log = result.log;
   const auto count = static_cast<double>(of_samples ? log.samples : static_cast<std::int64_t>(log.queries.size()));
@@ -193,7 +193,7 @@ void fill_record(const ScenarioResult& result, Record& record) {
     add_metric(record, highest_rate_metric(result));
     add_metric(record, arrival_metric(result));
   }
-  // With a sample per query it would be the rate of queries once more.
+  // With one sample per query this would repeat the rate of queries.
   const bool of_its_own = options.scenario == Scenario::kMultiStream || options.scenario == Scenario::kOffline;
   if (!of_its_own) samples.title.clear();
   add_metric(record, std::move(samples));

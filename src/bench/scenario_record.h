@@ -1,4 +1,4 @@
-// A scenario's result as figures of a record, and as a file of all latencies.
+// Writes a scenario's result into a record, and all latencies into a file.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,16 @@
 
 namespace evener::bench {
 
-/// Where a run's folder has the latencies of all queries.
+/// The file of a run's folder with the latencies of all queries.
 inline constexpr const char* kLatencies = "latencies.csv";
 
-/// Adds to `record` the scenario, its seeds, its figures and notes, and what its rules say of its validity; an
-/// interrupted one is marked so. The figure of the scenario is the run's main speed, unless the record has
-/// images_per_s.
+/// Adds to `record` the scenario, its seeds, figures and notes, and its validity by the scenario's rules. An
+/// interrupted scenario gets the status kInterrupted. The scenario's figure becomes the run's main speed, unless the
+/// record has images_per_s.
 void fill_record(const ScenarioResult& result, record::Record& record);
 
-/// Writes a line for each query (offline: batch) in the order of the answers: when it was asked, how long it took, and
-/// the parts of that, empty where they aren't known.
+/// Writes a CSV row for each query (offline: batch), in the order of the answers: when it was issued, its latency, and
+/// the parts of the latency, which are empty if unknown.
 void write_latencies(const std::filesystem::path& path, const ScenarioResult& result);
 
 }  // namespace evener::bench

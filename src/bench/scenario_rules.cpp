@@ -1,4 +1,4 @@
-// VALID or INVALID by the rules of a scenario, each broken one with what to do about it.
+// Judges a result VALID or INVALID by the rules of its scenario, with advice for each broken rule.
 #include <fmt/format.h>
 
 #include "base/names.h"
@@ -19,7 +19,7 @@ void judge_count(const ScenarioResult& result, Reasons& reasons) {
   const bool offline = options.scenario == Scenario::kOffline;
   const std::int64_t seen = offline ? result.log.samples : static_cast<std::int64_t>(result.log.queries.size());
   const std::int64_t fewest = fewest_queries(options);
-  // A run at too high a rate ends early, and has a rule of its own.
+  // A run that ended early because its rate was too high breaks a rule of its own, below.
   if (seen >= fewest || result.log.hopeless) return;
   std::string what = fmt::format("{} {} (at least {}", seen, offline ? "samples" : "queries", fewest);
   what += offline ? ")" : fmt::format(", to vouch for {} of all latencies)", percent(options.percentile));

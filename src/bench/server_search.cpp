@@ -1,4 +1,4 @@
-// The server scenario: which rate of queries a system keeps up with, so that few of them are late.
+// The server scenario: searches the highest rate of queries that a system answers with few late ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,18 +11,18 @@
 namespace evener::bench {
 namespace {
 
-/// Bisection finds the rate to about 3 % of what the system does at most.
+/// Bisection narrows the rate down to about 3 %.
 constexpr int kMostTrials = 6;
 constexpr double kFineEnough = 0.03;
-/// Tried queries: with fewer, a percentile of 0.99 is the slowest one.
+/// The fewest queries of a trial: with half as many, the percentile 0.99 would be the slowest query.
 constexpr std::int64_t kTrialQueries = 200;
-/// A whole run sees rarer latencies than a trial did; if the rate of the trial does not hold, it goes down by 5 %, then
-/// by 10 % more, and so on.
+/// A whole run sees rarer, longer latencies than a short trial. If the trial's rate fails in it, the rate is reduced by
+/// 5 %, then by another 10 %, and so on.
 constexpr double kStepDown = 0.95;
 constexpr int kMostRuns = 8;
-/// A slow system is tried for so many times the usual length at most.
+/// A trial on a slow system may last this many times the usual length.
 constexpr double kLongestTrial = 10;
-/// What a clock tells apart: nothing is quicker.
+/// The clock's resolution, against a division by 0.
 constexpr double kResolution_s = 1e-9;
 
 class Search {
@@ -30,7 +30,7 @@ class Search {
   Search(const Session& session, ScenarioResult& result)
       : session_(session), options_(session.options), result_(result) {}
 
-  /// A whole run. True: the limit held, with the confidence of early stopping.
+  /// Makes a whole run. True: the latency limit was kept, with the confidence of early stopping.
   bool run_at(double rate) {
     session_.begin_part(fmt::format("measuring {:.4g} queries/s", rate));
     const Extent extent = session_.whole_extent();
@@ -43,7 +43,7 @@ class Search {
     return trial.held;
   }
 
-  /// The highest rate below `most` that a short trial held at; 0 if none did.
+  /// The highest rate below `most` that kept the limit in a short trial; 0 if none did.
   double find_below(double most) {
     double holds = 0, fails = most;
     for (int n = 0; n < kMostTrials && fails - holds > kFineEnough * fails && !stop_requested(); ++n) {
@@ -53,7 +53,7 @@ class Search {
     return holds;
   }
 
-  /// Queries per second with all lanes busy all the time; 0 if nothing was answered.
+  /// The system's throughput in queries per second, with all lanes busy; 0 if nothing was answered.
   double capacity() {
     session_.begin_part("measuring what the system does at most");
     const std::int64_t batches = 3 * session_.lanes.count();
@@ -105,7 +105,7 @@ class Search {
   ScenarioResult& result_;
 };
 
-/// The run that counts, put aside while another one is made.
+/// Saves the reported run while others are made, so that it can be put back.
 class KeptRun {
  public:
   explicit KeptRun(ScenarioResult& result)
@@ -123,19 +123,19 @@ class KeptRun {
   std::optional<double> arrival_rate_;
 };
 
-/// Goes down from `rate` until a whole run holds, by larger and larger steps.
+/// Reduces the rate in growing steps until a whole run keeps the limit.
 void step_down(double rate, Search& search, ScenarioResult& result) {
-  double failed = 0;  // the lowest that did; 0: none
+  double failed = 0;  // the lowest rate that failed; 0: none
   for (int n = 1; n <= kMostRuns && !stop_requested(); ++n) {
     if (search.run_at(rate)) {
       result.highest_rate = rate;
       break;
     }
-    if (!result.log.hopeless) return;  // too few queries: a lower rate would give fewer still
+    if (!result.log.hopeless) return;  // it failed for too few queries, and a lower rate would give fewer still
     failed = rate;
     rate *= std::pow(kStepDown, n);
   }
-  // After a large step the rate may lie well below what would hold.
+  // After a large step the rate may be well below the highest possible: try the middle.
   if (!result.highest_rate || failed * kStepDown <= *result.highest_rate || stop_requested()) return;
   const double middle = (*result.highest_rate + failed) / 2;
   KeptRun held(result);
@@ -146,18 +146,18 @@ void step_down(double rate, Search& search, ScenarioResult& result) {
   }
 }
 
-/// Searches the highest rate below `most` that holds in a whole run.
+/// Searches the highest rate below `most` that keeps the limit in a whole run.
 void search_below(double most, Search& search, ScenarioResult& result) {
   const double rate = search.find_below(most);
   if (rate > 0) {
     step_down(rate, search, result);
   } else if (!stop_requested()) {
-    // Even the slowest that was tried didn't hold: a run at it shows how far it is from that.
+    // Even the lowest rate failed in its trial: a whole run at a low rate shows how far the system is from the limit.
     search.run_at(most / std::exp2(kMostTrials));
   }
 }
 
-/// What would have held in place of the rate that was asked for, whose run stays the one that counts.
+/// After the given rate failed, searches one that keeps the limit. The run at the given rate stays the reported one.
 void search_what_would_hold(Search& search, ScenarioResult& result) {
   KeptRun asked(result);
   search_below(std::min(*result.options.target_rate, search.capacity()), search, result);

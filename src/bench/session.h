@@ -1,4 +1,4 @@
-// What the runs of a scenario have in common while it is measured. Inside bench/ only.
+// What all runs of one measurement share. Inside bench/ only.
 #pragma once
 
 #include "bench/query_schedulers.h"
@@ -24,10 +24,11 @@ struct Session {
   }
 };
 
-/// The server scenario (server_search.cpp): at the rate that was asked for, or at the highest that keeps the limit.
+/// Measures the server scenario (server_search.cpp), at the given rate or at the highest rate that keeps the latency
+/// limit.
 void measure_server(const Session& session, ScenarioResult& result);
 
-/// Whether the result keeps the rules of its scenario (scenario_rules.cpp).
+/// Judges the result by the rules of its scenario (scenario_rules.cpp).
 record::Validity judge_scenario(const ScenarioResult& result);
 
 }  // namespace evener::bench

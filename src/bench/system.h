@@ -1,5 +1,5 @@
-// What a scenario measures: anything that answers queries about samples. The scenario knows samples by their numbers
-// alone, and the system knows nothing of scenarios.
+// The interface of what a scenario measures: anything that answers queries about samples. A scenario refers to samples
+// by their numbers only, and a system knows nothing of scenarios.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,31 @@
 
 namespace evener::bench {
 
-/// Samples to answer together.
+/// Samples to be answered together.
 struct Query {
   std::vector<std::int64_t> samples;
-  std::vector<std::size_t> logged;  // places in `samples` whose answers are to be kept, so that they can be checked
+  std::vector<std::size_t> logged;  // indices in `samples` whose answers are to be kept, to check accuracy later
 };
 
-/// What the time of an answer went into, as far as the system knows; one part follows the other.
+/// The consecutive parts of the time of an answer. Parts that the system doesn't know are absent.
 struct LatencyParts {
-  std::optional<double> queue_s;       // waiting inside the system; waiting for a lane is measured for it
-  std::optional<double> preprocess_s;  // making inputs of what a sample is kept as
+  std::optional<double> queue_s;       // waiting inside the system; the wait for a lane is added by the scenario
+  std::optional<double> preprocess_s;  // making inputs from stored samples
   std::optional<double> copy_s;        // to the device and back
   std::optional<double> compute_s;
-  std::optional<double> postprocess_s;  // making answers of outputs
+  std::optional<double> postprocess_s;  // making answers from outputs
 };
 
 class System {
  public:
   virtual ~System() = default;
 
-  /// Queries will ask for these samples and no others: the time to bring them to memory, which is not measured.
+  /// Called before any query with all samples that queries will ask for. Loading them into memory here is not measured.
   virtual void load(std::span<const std::int64_t> /*samples*/) {}
-  /// Called in the thread of each lane, before its first query: the time to pin it, and to open what it computes on.
+  /// Called on each lane's thread before its first query, to pin the thread and open the device. Not measured.
   virtual void begin_lane(int /*lane*/) {}
-  /// Answers, and returns when all answers are there. Lanes answer at the same time, each one query after the other.
-  /// What it throws ends the scenario, and is thrown by run_scenario().
+  /// Answers the query and returns when all answers are there. Called concurrently by different lanes, but by each lane
+  /// for one query at a time. An exception ends the scenario and is rethrown by run_scenario().
   virtual LatencyParts answer(int lane, const Query& query) = 0;
 };
 

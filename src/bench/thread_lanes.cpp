@@ -12,7 +12,7 @@
 namespace evener::bench {
 namespace {
 
-/// A lane that waits looks so often whether it is to stop.
+/// A waiting lane wakes at least this often, to notice a stop request.
 constexpr double kLongestWait_s = 0.05;
 
 }  // namespace
@@ -104,7 +104,7 @@ void ThreadLanes::answer_all(int lane) {
     scheduler_->done(lane, step.issued, answered);
     changed_.notify_all();
   }
-  changed_.notify_all();  // who waits for this lane's next answer waits in vain
+  changed_.notify_all();  // wakes lanes that wait for an answer of this one, which won't come
 }
 
 }  // namespace evener::bench

@@ -24,7 +24,7 @@ double number_of(const std::string& digits) {
   return value;
 }
 
-/// The digits after the point.
+/// The number of decimals.
 int decimals_of(const std::string& number) {
   const std::size_t point = number.find('.');
   return point == std::string::npos ? 0 : static_cast<int>(number.size() - point - 1);
@@ -84,7 +84,7 @@ bool is_excluded(const std::map<std::string, std::string>& values, const std::ve
   });
 }
 
-/// The values of each name, and that each name stands on one axis that has some.
+/// The values of each name. Throws UsageError if a name is on two axes, or an axis has no values.
 std::map<std::string, std::vector<std::string>> checked_values(const std::vector<record::SweepAxis>& axes) {
   std::map<std::string, std::vector<std::string>> values;
   for (const record::SweepAxis& axis : axes) {

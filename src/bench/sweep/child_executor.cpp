@@ -27,7 +27,7 @@ using record::RunEnd;
 constexpr int kDoneButInvalid = 3;  // the program's exit code
 constexpr const char* kOurMessage = "evener: ";
 
-/// The speed that runs are compared by, or else the total time.
+/// The main speed of the run, or else its total time.
 std::optional<double> figure_of(const record::Record& record) {
   const auto metrics = record::metrics_of(record);
   const record::Metric* speed = record::main_speed(metrics);
@@ -47,7 +47,7 @@ ExecutedRun failed(RunEnd end, std::string reason, double seconds) {
   return {.end = end, .reason = std::move(reason), .seconds = seconds, .figure = {}};
 }
 
-/// Of a finished process, its record.
+/// The result of a process that ended well, from its record.
 ExecutedRun read_result(const fs::path& folder, double seconds) {
   try {
     return from_record(record::read_record(folder), seconds);
@@ -129,7 +129,7 @@ ChildExecutor::ChildExecutor(const ChildExecutorOptions& options) : options_(opt
 
 ExecutedRun ChildExecutor::execute(const record::SweepCell& cell, const fs::path& folder) {
   std::error_code error;
-  fs::remove_all(folder, error);  // of a run that was cut short
+  fs::remove_all(folder, error);  // remains of an interrupted run
   require_writable_directory(folder.parent_path());
   cool_down_.wait();
   const std::string no_start = shell_error("--prepare", options_.prepare);

@@ -1,4 +1,5 @@
-// Runs of a sweep as child processes of this program: memory peaks, kills and the want of memory belong to one cell.
+// Makes the runs of a sweep in child processes, so that a memory peak, a kill or a lack of memory concerns a single
+// run.
 #pragma once
 
 #include <filesystem>
@@ -14,19 +15,19 @@ struct ChildExecutorOptions {
   std::string prepare, cleanup;  // shell commands before and after each run; "" = none
   std::string cool_down;         // see CoolDown
   std::optional<double> run_limit_s;
-  std::filesystem::path program = {};  // that makes the runs; empty: this one
+  std::filesystem::path program = {};  // the program to run; empty: this program
 };
 
-/// Runs shell commands, to which $EVENER is this program, up to the first that fails; says what went wrong of what
-/// `option` asked for, "" for nothing.
+/// Runs a shell command line, with this program's path in $EVENER, which ends at its first failing command. Returns an
+/// error message that names `option`, or "" on success.
 std::string shell_error(const char* option, const std::string& command);
 
 class ChildExecutor final : public Executor {
  public:
-  /// Throws as CoolDown does.
+  /// Throws UsageError for an invalid `cool_down`.
   explicit ChildExecutor(const ChildExecutorOptions& options);
 
-  /// What the run says on stderr goes to `folder`.log.
+  /// The run's stderr goes to the file `folder`.log.
   ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) override;
   std::optional<ExecutedRun> left_in(const std::filesystem::path& folder) override;
 

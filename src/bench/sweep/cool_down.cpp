@@ -21,10 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLook_s = 1;  // how long the load is looked at
+constexpr double kLook_s = 1;  // duration of a measurement of the load
 constexpr double kLongestWait_s = 120;
 constexpr double kLongestFixed_s = 24 * 3600;
-constexpr double kMoreLoad = 0.05;  // share of the processors
+constexpr double kMoreLoad = 0.05;  // share of the CPUs that load may exceed its start by
 constexpr double kWarmer_celsius = 3;
 
 void sleep_s(double seconds) {

@@ -1,4 +1,4 @@
-// Waits between runs until the machine is as it was at the start.
+// Waits between runs until the machine is as idle and as cool as at the start.
 #pragma once
 
 #include <filesystem>
@@ -8,21 +8,22 @@
 
 namespace evener::bench {
 
-/// What a cool-down asks of the machine, and what it waits with.
+/// The machine's clock and sensors, as functions that tests can replace.
 struct CoolDownMachine {
   std::function<double()> now_s;
   std::function<void(double)> sleep_s;  // returns early after a stop request
-  std::function<double()> others_load;  // share of the processors that others use; takes a second
+  std::function<double()> others_load;  // other programs' share of the CPUs; takes a second to measure
   std::function<std::optional<double>()> warmest_celsius;
 };
-/// The machine whose /proc and /sys stand in `root`.
+/// The functions for this machine; /proc and /sys are looked for below `root`.
 CoolDownMachine machine_to_cool(const std::filesystem::path& root = "/");
 
-/// "30": so many seconds. "load": until others use no more of the processors than at the start and, where sensors tell,
-/// none is more than 3 degrees warmer; at most two minutes. "": not at all.
+/// A cool-down by its text. "30": waits 30 seconds. "load": waits until other programs use hardly more of the CPUs than
+/// at the start and the warmest sensor, if there is one, is at most 3 degrees warmer than then; at most two minutes.
+/// "": doesn't wait.
 class CoolDown {
  public:
-  /// Throws UsageError for another text. Looks at the machine for a second where it has to.
+  /// Throws UsageError for any other text. For "load", measures the machine for a second.
   explicit CoolDown(const std::string& text, CoolDownMachine machine = machine_to_cool());
 
   /// Returns early after a stop request.
@@ -34,11 +35,11 @@ class CoolDown {
   CoolDownMachine machine_;
   double seconds_ = 0;
   bool by_load_ = false;
-  double load_at_start_ = 0;                // share of the processors that others use
+  double load_at_start_ = 0;                // other programs' share of the CPUs
   std::optional<double> celsius_at_start_;  // of the warmest sensor
 };
 
-/// Of the warmest sensor of the kernel's thermal zones; absent where there are none (in virtual machines).
+/// The temperature of the warmest thermal zone; absent if there are none, as in virtual machines.
 std::optional<double> warmest_celsius(const std::filesystem::path& root = "/");
 
 }  // namespace evener::bench

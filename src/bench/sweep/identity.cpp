@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 const char library_symbol = 0;  // its address tells which file this code was loaded from
 
-/// The program and the libraries of ours beside it, sorted.
+/// The program, its library and its modules, the modules sorted.
 std::vector<fs::path> program_files() {
   std::vector<fs::path> files = {program_file()};
   std::error_code error;
@@ -50,7 +50,7 @@ std::string looks_of_program() {
   return looks;
 }
 
-/// Files that commands write beside what a run is, and that don't change what the run's network answers.
+/// Whether a file of a run's folder affects results. Other files, which commands such as report add to it, don't count.
 bool is_of_run(const fs::path& file) {
   return file.extension() == ".safetensors" || file.extension() == ".onnx" || file.filename() == "record.json";
 }
@@ -70,7 +70,7 @@ std::string looks_of_folder(const fs::path& folder) {
   return fmt::format("{}\n", fmt::join(looks, "\n"));
 }
 
-/// What a word of a command line may name: itself, or the value of "--option=value".
+/// The path that a word of a command line may name: the word itself, or the value of "--option=value".
 std::string named_by(const std::string& word) {
   if (!word.starts_with("--")) return word;
   const std::size_t equals = word.find('=');

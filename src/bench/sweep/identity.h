@@ -1,5 +1,4 @@
-// What a result belongs to besides its options: which program, which data, which machine. Where one of them has
-// changed, results are not mixed.
+// Identifies the program, the data and the machine of a result, so that results of different ones are not mixed.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +7,10 @@
 
 namespace evener::bench {
 
-/// Of this program's files as they are on the disk now: the program, its library and its modules.
+/// A hash of the contents of this program's files on disk: the program, its library and its modules.
 std::string program_identity();
 
-/// Whether the files of the program look as they did when this was made: their sizes and times. Cheap.
+/// Notices that the program's files have changed since construction, by their sizes and times, which is cheap.
 class ProgramWatch {
  public:
   ProgramWatch();
@@ -21,14 +20,14 @@ class ProgramWatch {
   std::string seen_;
 };
 
-/// Processor, cores, memory and system of this machine.
+/// CPU, cores, memory and kernel of this machine, as text.
 std::string machine_identity();
 
-/// Of the files and folders that words of a command line name ("--data=photos/", "a.jpg"): their names, sizes and
-/// times; of a run's folder only its networks and its record. "" where they name none.
+/// A hash of the names, sizes and times of all files and folders that `words` of a command line name ("--data=photos/",
+/// "a.jpg"). For the folder of a run only its networks and its record count. "" if nothing is named.
 std::string data_identity(const std::vector<std::string>& words);
 
-/// A short name for a text, the same each time: 16 hexadecimal digits.
+/// A hash of `text` as 16 hexadecimal digits, the same on every machine.
 std::string short_hash(const std::string& text);
 
 }  // namespace evener::bench

@@ -27,7 +27,7 @@ void take(SweepRun& run, const ExecutedRun& executed) {
   run.figure = executed.figure;
 }
 
-/// Runs that had begun, and of which the journal knows no end, may have come to it all the same.
+/// Takes in runs that have no end in the journal, as the sweep was killed, but that finished nevertheless.
 void take_left_runs(Schedule& schedule, record::JournalWriter& journal, Executor& executor, const fs::path& folder) {
   const std::vector<SweepRun> runs = schedule.runs();
   for (SweepRun run : runs) {

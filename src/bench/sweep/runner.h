@@ -1,4 +1,4 @@
-// Runs a sweep to its end, or until it is stopped: the order and the state are the schedule's, the runs an executor's.
+// Runs a sweep to its end or until it is stopped: a Schedule decides which run is next, an Executor makes it.
 #pragma once
 
 #include <filesystem>
@@ -13,23 +13,24 @@ namespace evener::bench {
 
 struct ExecutedRun {
   record::RunEnd end = record::RunEnd::kDone;
-  std::string reason;            // why it is not done
-  double seconds = 0;            // of the process
+  std::string reason;            // why `end` is not kDone
+  double seconds = 0;            // duration of the process
   std::optional<double> figure;  // its speed; absent without one
 };
 
-/// Makes one run; a process, or a simulation.
+/// Makes single runs: in processes, or simulated in tests.
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// `folder`: where it leaves its record; not there yet, or what a run left that was cut short. Throws Interrupted
-  /// after a stop request, and then the run doesn't count.
+  /// Makes a run that leaves its record in `folder`, which doesn't exist yet or has the remains of an interrupted run.
+  /// Throws Interrupted after a stop request; the run then doesn't count.
   virtual ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) = 0;
-  /// A run that had begun when the sweep was killed: what it left, if it had come to its end; absent otherwise.
+  /// The result of a run that was under way when the sweep was killed, if the run itself finished; else absent.
   virtual std::optional<ExecutedRun> left_in(const std::filesystem::path& folder) = 0;
 };
 
-/// Who shows a sweep while it goes on. `number` counts from 1, `all` are the runs that are known to be there.
+/// Shows the progress of a sweep. `number` counts runs from 1; `all` is the number of runs known so far, which a
+/// stopping rule may increase. `left_s`: see expected_seconds().
 class SweepObserver {
  public:
   virtual ~SweepObserver() = default;
@@ -40,21 +41,22 @@ class SweepObserver {
 
 struct SweepOptions {
   bool again_failed = false;
-  /// Asked before each run; throws where the sweep must not go on: the program or the data has changed.
+  /// Called before each run. Throws to end the sweep, because the program or the data have changed.
   std::function<void(const record::SweepCell&)> before_run = {};
 };
 
 struct SweepOutcome {
-  std::size_t made = 0;  // runs of this session
-  std::string stopped;   // why it stopped before all was done; "" = all is done
+  std::size_t made = 0;  // runs made by this call
+  std::string stopped;   // why it stopped early; "" = all runs are done
 };
 
-/// Seconds that runs will take, by what runs of the same cell took, or else what was predicted of it, or else what runs
-/// of any cell took; absent where none has ended and nothing was predicted.
+/// The expected time of the remaining runs. Each is taken to last as long as the cell's other runs (their median), else
+/// as predicted, else as long as the runs of all cells. Absent if there is nothing to go by.
 std::optional<double> expected_seconds(const record::SweepRecord& sweep, const Schedule& schedule);
 
-/// `folder` holds sweep.json, and is locked. Every run that ended is in the journal, on the disk, before the next one
-/// begins. Throws what the executor and `before_run` throw, and OutputError where the journal can't be written.
+/// Runs the sweep in `folder`, which holds sweep.json and which the caller has locked. Each run's end is on disk in the
+/// journal before the next run begins, so a killed sweep loses one run at most. Throws what the executor and
+/// `before_run` throw, and OutputError if the journal can't be written.
 SweepOutcome run_sweep(const record::SweepRecord& sweep, const std::filesystem::path& folder, Executor& executor,
                        SweepObserver& observer, const SweepOptions& options = {});
 

@@ -72,7 +72,7 @@ std::size_t Schedule::wanted(const std::string& part, std::size_t cell) const {
 
 bool Schedule::wants_more(const std::string& part, std::size_t cell) const {
   const std::string& key = sweep_.cells[cell].key;
-  // What failed once would fail again; it is told, and repeated when somebody asks for it.
+  // A cell that failed once would fail again, so its runs are repeated only when the user asks for it.
   return !has_failed(key) && ended_runs(part, key) < wanted(part, cell);
 }
 
@@ -87,7 +87,7 @@ const SweepBlock* Schedule::last_block(const std::string& part) const {
 std::optional<SweepRun> Schedule::next_of(const SweepBlock& block) const {
   for (const std::string& key : block.cells) {
     const auto cell = std::ranges::find(sweep_.cells, key, &record::SweepCell::key);
-    if (cell == sweep_.cells.end()) continue;  // the sweep has it no more
+    if (cell == sweep_.cells.end()) continue;  // the cell was removed from the sweep
     const bool ran = std::ranges::any_of(journal_.runs, [&](const SweepRun& run) {
       return run.part == block.part && run.block == block.block && run.cell == key && has_ended(run);
     });
@@ -136,7 +136,8 @@ void Schedule::ended(const SweepRun& run) {
 void Schedule::again(const std::string& cell) {
   std::erase_if(journal_.runs,
                 [&](const SweepRun& run) { return run.cell == cell && run.end != record::RunEnd::kDone; });
-  // A run that comes later was not made side by side with those of its block.
+  // A repeated run gets a new block: it isn't made side by side with the runs of its old one, and must not be paired
+  // with them.
   for (SweepBlock& block : journal_.blocks) std::erase(block.cells, cell);
 }
 

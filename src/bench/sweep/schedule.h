@@ -1,5 +1,5 @@
-// Which run comes next. Nothing here runs anything: the state is what the journal says, so that a sweep that was killed
-// goes on as if it hadn't been.
+// Decides which run of a sweep comes next, from the journal alone, so that a sweep that was killed goes on where it
+// stopped. Makes no runs itself.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,31 @@
 
 namespace evener::bench {
 
-/// The order of a block's cells: a permutation of 0 .. cells-1, the same for the same seed, part and block. The second
-/// block turns the first one's round: a machine that drifts would otherwise favour the same cell in all of a few
-/// blocks.
+/// The order of a block's cells: a permutation of 0 .. cells-1 that depends on seed, part and block only. Block 2
+/// reverses block 1: if there are few blocks, a machine that slows down could otherwise disfavour the same cell in
+/// each.
 std::vector<std::size_t> block_order(std::size_t cells, std::uint64_t seed, const std::string& part, int block);
 
 class Schedule {
  public:
   Schedule(const record::SweepRecord& sweep, record::SweepJournal journal);
 
-  /// The next run, in a block that is under way or that it begins; absent where all is done. Its folder is set.
+  /// The next run, with its folder, in the present block or in a new one. Absent if all is done.
   std::optional<record::SweepRun> next();
-  /// The block that next() has begun, to be written down before the run; absent where it went on with one.
+  /// The block that the last next() began, which has to be in the journal before the run; absent if it continued a
+  /// block.
   std::optional<record::SweepBlock> begun_block();
-  /// The run has ended.
+  /// Takes in the end of a run.
   void ended(const record::SweepRun& run);
-  /// Forgets runs of a cell that are not good, so that they come again.
+  /// Forgets the cell's runs that didn't end with kDone, so that they are made again.
   void again(const std::string& cell);
 
-  /// Cells with runs that are not good.
+  /// The cells with ended runs that are not kDone.
   std::vector<std::string> bad_cells() const;
-  /// Runs that are still to come, as far as is known; each with the cell's index. With a stopping rule there may be
-  /// more.
+  /// The cell indices of the runs still to be made, one entry for each run. A stopping rule may add more later.
   std::vector<std::size_t> runs_left() const;
   const std::vector<record::SweepRun>& runs() const { return journal_.runs; }
-  /// Runs that ended, of this series and its cells.
+  /// The number of ended runs of this series' cells.
   std::size_t done() const;
 
  private:

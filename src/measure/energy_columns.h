@@ -1,4 +1,4 @@
-// The columns of samples.csv that tell power and how devices are doing.
+// The columns of samples.csv for energy, power and the state of devices.
 #pragma once
 
 #include <string>
@@ -8,24 +8,27 @@
 
 namespace evener::measure {
 
-/// Of all added channels together, since the run's start.
+/// The column of the joules since the run's start, summed over the channels that add up.
 inline constexpr const char* kJoulesColumn = "energy_joules";
-/// How the name of a phase's column begins: the share of the time since the last sample, as far as marks have ended.
+/// The beginning of a phase column's name. The column has the phase's percentage of the time since the last sample,
+/// counting marks that ended in it.
 inline constexpr const char* kPhaseBeginning = "phase_";
-/// How the name of a channel's column ends.
+/// The end of the name of a channel's power column.
 inline constexpr const char* kWattsEnding = "_watts";
 
 class EnergyColumns {
  public:
-  /// A column for each channel, some for each device, and one for each phase where these are known.
+  /// Makes a column for each channel, several for each device and, with `with_phases`, one for each phase.
   EnergyColumns(const EnergyMeter& meter, bool with_phases);
 
-  /// Writes those columns alone that a file has already, of a run that goes on; `header`: its first line.
+  /// For a resumed run: from now on gives exactly the columns that the existing file has. `header`: the file's first
+  /// line.
   void go_on_with(const std::string& header);
 
-  /// ",energy_joules,package-0_watts", or nothing.
+  /// The end of the header line: ",energy_joules,package-0_watts", or "" without columns.
   std::string titles() const;
-  /// ",120.5,65.0": as the last poll() saw it. `phases`: those that ended within the last `seconds`; null = not known.
+  /// The end of a row, ",120.5,65.0", as of the meter's last poll(). `phases`: the marks that ended within the last
+  /// `seconds`; null = unknown.
   std::string cells(const EnergyMeter& meter, const PhaseTotals* phases, double seconds) const;
 
  private:

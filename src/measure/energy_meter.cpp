@@ -16,11 +16,11 @@ using record::DeviceEnergy;
 using record::EnergyClass;
 
 constexpr double kShortestWindow_s = 1;
-/// Powers are summed over gaps up to this long, or this many of the sensor's own steps.
+/// Power is integrated over gaps between readings of up to this many seconds, or this many of the sensor's own steps.
 constexpr double kLongestPowerGap_s = 5, kLongestPowerGapSteps = 5;
-/// As much of a window may be without a known power.
+/// The share of a window that may lack a known power.
 constexpr double kMostUnseenShare = 0.01;
-/// Less than so many steps of a counter are few.
+/// A change of fewer steps of a counter is too coarse to be trusted.
 constexpr double kFewestSteps = 10;
 
 }  // namespace
@@ -29,11 +29,11 @@ double EnergyMeter::Meter::joules() const {
   return channel->joules_per_count > 0 ? static_cast<double>(counts) * channel->joules_per_count : summed_j;
 }
 
-/// By how much the counter grows at a time, as its sensor says, or as was seen: a meter whose display has three digits
-/// of a kilowatt-hour stands still most of the time, and then moves by as much as it can't tell apart.
+/// The counter's resolution, given by its sensor or inferred from readings: a meter that shows three decimals of a
+/// kilowatt-hour stays the same most of the time and then jumps by one unit of the last digit.
 double EnergyMeter::Meter::step_j() const {
   if (channel->step_j > 0) return channel->step_j;
-  constexpr std::int64_t kFewestMoves = 3;  // of fewer one can't tell what they have in common
+  constexpr std::int64_t kFewestMoves = 3;  // with fewer, a common divisor means nothing
   const double of_digits_j = static_cast<double>(divisor) * channel->joules_per_count;
   if (stood_still) return std::max(of_digits_j, largest_move_j);
   return moves < kFewestMoves ? 0 : of_digits_j;
@@ -58,8 +58,9 @@ EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sens
   if (std::ranges::none_of(meters_, &Meter::added)) refusal_ = sensors_refusal(sensors_);
 }
 
-/// Each thing once, and what is measured before what was stated: a meter of the whole machine where nothing measures
-/// its processors, or where a stated power would have to stand in for a part that this meter sees; else the parts.
+/// Chooses the channels that add up, so that nothing counts twice and measurements precede stated powers. Takes a meter
+/// of the whole machine if no sensor measures its CPUs, or if a stated power would replace a part that the meter
+/// measures; else the parts.
 void EnergyMeter::choose_added() {
   const auto of = [&](Covers covers, EnergyClass kind) {
     std::vector<Meter*> found;
@@ -122,7 +123,7 @@ void EnergyMeter::take_count(Meter& meter, std::uint64_t count, double at_s) {
   if (gap_s <= meter.longest_gap_s()) meter.largest_move_j = std::max(meter.largest_move_j, meter.step_watts_j);
 }
 
-/// The straight line between two powers. Where the gap is too long it is nobody's.
+/// Integrates power linearly between two readings. Over a gap that is too long nothing is added.
 void EnergyMeter::take_watts(Meter& meter, double watts, double at_s) {
   if (meter.last_watts && at_s <= meter.last_s) return;  // nothing new
   if (meter.last_watts) {
@@ -163,7 +164,7 @@ void EnergyMeter::take(Meter& meter, const Reading& reading, double asked_s, dou
   ++meter.readings;
   if (first || at_s <= before_s) return;
   meter.step_watts_s = at_s - before_s;
-  // A look that comes soon after the last one sees whole steps of the counter: no peak.
+  // Shortly after another reading, a single step of the counter would look like a peak of power.
   if (reading.count && meter.step_watts_s >= kFewestSteps * meter.channel->step_s) {
     meter.peak_watts = std::max(meter.peak_watts, meter.step_watts_j / meter.step_watts_s);
   }
@@ -242,9 +243,8 @@ void EnergyMeter::look_at_devices() {
   }
 }
 
-/// What is missing at both ends, between a poll() and the reading that came of it or before it (below zero where that
-/// was later than the last poll() or earlier than the first): the nearest power holds for a meter that tells power, the
-/// mean for one that counts.
+/// Extrapolates to both ends of the window: a reading may be older than the poll() that got it. Uses the nearest power
+/// for a meter of power and the mean power for a counter. Negative where readings reach beyond the window.
 EnergyMeter::Held EnergyMeter::held(const Meter& meter) const {
   if (meter.readings == 0 || !first_s_ || !last_s_) return {};
   const double begin_s = meter.first_s - *first_s_, end_s = *last_s_ - meter.last_s;
@@ -254,7 +254,7 @@ EnergyMeter::Held EnergyMeter::held(const Meter& meter) const {
   return {begin_j + end_j, std::abs(begin_j) + std::abs(end_j)};
 }
 
-/// Why a counter's joules say too little, where its sensor doesn't say what it counts in; empty = they are fine.
+/// For counters of unknown resolution: why they are too coarse for the joules counted; empty = they are fine.
 std::string EnergyMeter::coarseness(const Meter& meter) const {
   const Channel& channel = *meter.channel;
   if (channel.joules_per_count == 0 || channel.step_j > 0 || channel.kind != EnergyClass::kMeasured) return "";

@@ -1,5 +1,5 @@
-// Follows the sensors of a run: reads them, adds up what counters and powers say, and keeps the classes of joules
-// apart. It holds sums alone, however long a run is.
+// Reads the energy sensors during a run, sums energy counters and integrates powers, and keeps measured and estimated
+// joules apart. It keeps only sums, so its memory doesn't grow with the run.
 #pragma once
 
 #include <filesystem>
@@ -15,17 +15,17 @@
 
 namespace evener::measure {
 
-/// The power of each channel while nothing ran.
+/// The power of each channel before the run, while nothing was computed.
 struct IdlePower {
   struct Of {
     std::string sensor, channel;
     double watts = 0;
   };
   std::vector<Of> channels;
-  std::optional<double> watts = {};               // of the channels that add up
-  std::optional<record::Interval> interval = {};  // of 95 %, of `watts`
+  std::optional<double> watts = {};               // sum over the channels that add up
+  std::optional<record::Interval> interval = {};  // 95 % interval of `watts`
   double seconds = 0;
-  std::string reason = {};  // why there is none
+  std::string reason = {};  // why `watts` is absent
 };
 
 class EnergyMeter {
@@ -34,31 +34,31 @@ class EnergyMeter {
 
   explicit EnergyMeter(Sensors sensors, Clock clock = boot_now_s);
 
-  /// Why no energy can be known, with what to do about it; empty = it can.
+  /// Why no energy can be measured, with advice; empty = it can.
   const std::string& refusal() const { return refusal_; }
 
-  /// Reads all sensors and adds what was used since the last call; the first call sets the zero. A counter must be read
-  /// more often than it goes round (at 200 W about every 5 minutes); where it can't be known how often it did, its
-  /// energy is absent. `wait_s`: see EnergySensor::read(). `cpu_share`: of the busy CPU time since the last call, this
-  /// program's.
+  /// Reads all sensors and adds the energy used since the last call; the first call starts at 0. Must be called more
+  /// often than a counter wraps around (at 200 W about every 5 minutes); if it may have wrapped more than once, that
+  /// channel's energy is absent. `wait_s`: see EnergySensor::read(). `cpu_share`: this program's share of the busy CPU
+  /// time since the last call. `phases`: totals of the run so far; null: energy isn't divided among phases.
   void poll(double wait_s = 0, std::optional<double> cpu_share = {}, const PhaseTotals* phases = nullptr);
 
-  /// Between the beginnings of the first and the last poll().
+  /// Seconds from the first poll() to the last.
   double seconds() const;
-  /// What was used in that time, over `window_s`. Windows under one second are refused.
+  /// The energy used in that time, for a run of `window_s` seconds. Absent, with a reason, below one second.
   record::Energy energy(double window_s, const IdlePower& idle = {}) const;
 
-  /// A channel as the last poll() saw it.
+  /// A channel's state as of the last poll().
   struct Now {
     std::string sensor, channel;
     bool added = false;
     double joules = 0;                 // since the first poll()
-    std::optional<double> watts = {};  // since the one before
+    std::optional<double> watts = {};  // since the poll() before
   };
   std::vector<Now> now() const;
-  /// Of all channels that add up; absent where one of them can't be followed.
+  /// Joules of all channels that add up; absent if one of them can't be followed.
   std::optional<double> joules_so_far() const;
-  /// As the last poll() saw them.
+  /// The devices' states as of the last poll().
   const std::vector<DeviceState>& states() const { return states_; }
 
  private:
@@ -68,21 +68,21 @@ class EnergyMeter {
     bool added = false;
     std::optional<std::uint64_t> last_count = {};
     std::optional<double> last_watts = {};
-    double last_s = 0;                          // when either was so
-    double first_s = 0, first_watts = 0;        // of the first reading
-    double moved_s = 0;                         // when the counter was last seen to have moved
-    std::uint64_t divisor = 0;                  // that all its counts have in common
-    double largest_move_j = 0;                  // between two readings that came soon after each other
-    std::int64_t moves = 0;                     // readings at which it had moved
-    bool stood_still = false;                   // for longer than it takes to change
-    std::uint64_t counts = 0;                   // added up
-    double summed_j = 0;                        // of powers
-    double unseen_s = 0;                        // for which no power is known
-    double step_watts_j = 0, step_watts_s = 0;  // what came with the last poll()
+    double last_s = 0;                          // time of either
+    double first_s = 0, first_watts = 0;        // time and power of the first reading
+    double moved_s = 0;                         // time at which the counter last changed
+    std::uint64_t divisor = 0;                  // greatest common divisor of its counts
+    double largest_move_j = 0;                  // largest change between readings close in time
+    std::int64_t moves = 0;                     // readings at which it had changed
+    bool stood_still = false;                   // once stayed the same for longer than step_s
+    std::uint64_t counts = 0;                   // summed changes
+    double summed_j = 0;                        // integral of power
+    double unseen_s = 0;                        // time without a known power
+    double step_watts_j = 0, step_watts_s = 0;  // of the last poll()
     double peak_watts = 0;
     std::int64_t readings = 0;
-    std::string problem = {};  // why it could not be followed
-    std::string error = {};    // why it had no value at some time
+    std::string problem = {};  // why it can't be used at all
+    std::string error = {};    // why its last missing value was missing
 
     double joules() const;
     double step_j() const;
@@ -115,8 +115,8 @@ class EnergyMeter {
   bool phases_known_ = false;
 };
 
-/// The power that the meter sees within `seconds` of rest, with a look every `step_s`; a stop request ends it. `sleep`:
-/// waits so long.
+/// Measures idle power for `seconds`, polling `meter` every `step_s`. A stop request ends it early. `sleep`: waits for
+/// the given seconds.
 IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const std::function<void(double)>& sleep);
 
 }  // namespace evener::measure

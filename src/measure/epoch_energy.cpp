@@ -11,13 +11,13 @@
 namespace evener::measure {
 namespace {
 
-/// What had been used at each of some moments, as a line passes through the samples.
+/// A moment and the joules used until then, interpolated between samples.
 struct Moment {
   double time_s = 0;
   std::optional<double> joules = {};
 };
 
-/// Those of the last session, by whose clock they are.
+/// The epochs of the present session, whose times are by its clock.
 std::span<record::EpochRecord> own_epochs(record::Record& record) {
   std::span<record::EpochRecord> all(record.training.epochs);
   if (record.sessions.empty()) return all;
@@ -58,7 +58,7 @@ void fill_epoch_energy(record::Record& record, const std::filesystem::path& samp
     if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
     const Moment &from = moments[n], &to = moments[n + 1];
     n += 2;
-    // What was held until a late answer came may be more than that told.
+    // While a meter's answer is late, energy is extrapolated, so the sum may fall when the answer comes.
     if (from.joules && to.joules && *to.joules >= *from.joules) epoch.joules = *to.joules - *from.joules;
   }
 }

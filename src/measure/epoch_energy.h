@@ -1,4 +1,4 @@
-// The energy of each epoch, from the samples of the run.
+// Computes the energy of each epoch from the run's samples.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace evener::measure {
 
-/// Fills the joules of the epochs of this session, which say when they began and ended. `samples_at_s`: the time in
-/// samples.csv of the session's start. Between two samples the power is taken as even. Epochs that the samples don't
-/// hold stay without.
+/// Fills in the joules of this session's epochs, by interpolating the energy column linearly at the times at which
+/// epochs began and ended. `samples_at_s`: the session's start on the time axis of samples.csv. Epochs outside of the
+/// samples get no joules.
 void fill_epoch_energy(record::Record& record, const std::filesystem::path& samples, double samples_at_s);
 
 }  // namespace evener::measure

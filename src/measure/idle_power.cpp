@@ -1,4 +1,4 @@
-// What a machine draws while nothing runs on it.
+// Measures the machine's power while nothing runs.
 #include <algorithm>
 #include <cmath>
 
@@ -15,14 +15,14 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
     idle.reason = meter.refusal();
     return idle;
   }
-  constexpr double kEndsWait_s = 2;  // for a value that has to come from elsewhere
+  constexpr double kEndsWait_s = 2;  // wait for a meter's answer at both ends
   meter.poll(kEndsWait_s);
   const auto looks = static_cast<std::size_t>(std::max(1.0, seconds / step_s));
   struct End {
     double joules = 0, seconds = 0;
   };
   const auto end = [&] { return End{meter.joules_so_far().value_or(0), meter.seconds()}; };
-  std::vector<End> ends = {end()};  // of the parts
+  std::vector<End> ends = {end()};  // at the ends of the parts
   std::size_t done = 0;
   for (std::size_t part = 0; part < kParts && !stop_requested(); ++part) {
     for (; done < (part + 1) * looks / kParts; ++done) {
@@ -42,7 +42,8 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
   }
   idle.watts = *energy.joules / idle.seconds;
   if (looks < kParts || ends.size() != kParts + 1) return idle;
-  // Parts of some looks each: neighbouring looks are alike, neighbouring parts hardly.
+  // The interval is from ten parts of several readings each: neighbouring readings are correlated, neighbouring parts
+  // hardly.
   double mean = 0, squares = 0;
   std::vector<double> watts;
   for (std::size_t part = 0; part < kParts; ++part) {

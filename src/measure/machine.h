@@ -1,4 +1,5 @@
-// What the machine is, for a record: processor, memory, system, and what was going on at the start. No host name.
+// Describes the machine for a record: CPU, memory, operating system, and the load at the start. No host name, for
+// privacy.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,7 @@
 
 namespace evener::measure {
 
-/// Reads it from the kernel's files below `root` (tests give a made-up tree) and from base/cpu.h.
+/// Reads the description from the kernel's files below `root` (tests give a made-up tree) and from base/cpu.h.
 record::MachineRecord read_machine(const std::filesystem::path& root = "/");
 
 /// {"evener": `version`, "compiler": "g++ 12.2.0", "build": "optimised" | "not optimised"}; engines add theirs.

@@ -12,8 +12,8 @@ namespace evener::measure {
 
 namespace {
 
-/// One of ten CPUs. From a twentieth on (validity.h) times are INVALID in the record; that little isn't worth a line to
-/// every user.
+/// One of ten CPUs. From 5 % on, the validity rules (record/validity.h) call times INVALID in the record, but so little
+/// isn't worth a message to every user.
 constexpr double kMuch = 0.1;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How much of the machine others had while something was measured.
+// Measures how much of the CPUs other programs use during a measurement.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,14 @@
 
 namespace evener::measure {
 
-/// Counts from its construction on.
+/// Measures from its construction on.
 class OthersLoad {
  public:
   explicit OthersLoad(std::filesystem::path root = "/");
   ~OthersLoad();
 
-  /// The share (0 to 1) of the time of all CPUs that went to processes other than this one and its children that have
-  /// ended, or to other guests of a virtual machine's host. Absent where /proc doesn't tell or too little time has
-  /// passed.
+  /// The share (0 to 1) of all CPUs' time that was used by processes other than this one and its children, or stolen by
+  /// other virtual machines on the host. Absent if /proc can't be read or too little time has passed.
   std::optional<double> share() const;
 
  private:
@@ -25,7 +24,7 @@ class OthersLoad {
   std::unique_ptr<Start> start_;
 };
 
-/// What users are told once a run beside others is over; "" where these had so little that it hardly shows.
+/// The warning for a user whose run shared the machine; "" if `share` is too small to matter.
 std::string others_text(double share);
 
 }  // namespace evener::measure

@@ -17,14 +17,14 @@
 namespace evener::measure {
 namespace {
 
-constexpr int kSums = 12;  // independent ones: more than a multiply-add takes cycles, times those that run at once
+constexpr int kSums = 12;  // independent sums: more than latency * multiply-adds per cycle
 constexpr std::int64_t kRounds = 400'000;
 constexpr int kTries = 8;
-// Of each thread: more than its share of the caches, and the least that is taken in a small container.
+// Bytes per thread: more than its share of the caches, and the minimum in a small container.
 constexpr std::uint64_t kMemory_bytes = std::uint64_t{128} << 20, kLeast_bytes = std::uint64_t{1} << 20;
 
-// Loops over an array of sums would keep them in memory. The empty statement hides each value from the compiler, which
-// would else do all rounds at once.
+// Separate variables, because an array of sums would stay in memory. The empty asm statement hides each value from the
+// compiler, which would otherwise fold all rounds into one.
 #define EVENER_DECLARE(i) auto sum##i = zero;
 #define EVENER_OPERATE(i)   \
   sum##i = operate(sum##i); \
@@ -78,8 +78,8 @@ Operation fma_operation() {
   return {"SSE2 without FMA", multiply_add_sse, 8};
 }
 
-/// Work of all threads together per second, from when all have begun to when the last has ended; the best of several.
-/// Before that each thread prepares itself.
+/// Work per second of all threads together, from the common start to the end of the last; the best of several tries.
+/// Each thread prepares its data before the start.
 double rate(int threads, double work_of_each, const std::function<void(int thread)>& prepare,
             const std::function<void(int thread)>& work) {
   std::barrier meeting(threads);
@@ -114,7 +114,7 @@ double memory_gb_per_s(int threads) {
   // Pages lie on the node of the thread that touches them first.
   const auto fill = [&](int thread) { memory[static_cast<std::size_t>(thread)].assign(count, 1); };
   const auto read = [&](int thread) {
-    // Several sums: one alone would wait for its own additions.
+    // Several sums, because a single one would wait for its own additions.
     std::uint64_t sums[8] = {};
     const std::uint64_t* words = memory[static_cast<std::size_t>(thread)].data();
     for (std::size_t i = 0; i < count; i += 8) {

@@ -1,5 +1,5 @@
-// Divides energy among phases: what was used between two looks goes to the phases that ended between them, by their
-// time.
+// Divides energy among phases: the energy between two readings goes to the phases that ended between them, in
+// proportion to their time.
 #pragma once
 
 #include <deque>
@@ -12,12 +12,12 @@ namespace evener::measure {
 
 class PhaseEnergyDivider {
  public:
-  /// `joules` were used in the last `seconds`, and the phases so far are `totals`. A phase that took longer than that
-  /// also gets what was used before, as far back as it reaches.
+  /// Takes in that `joules` were used in the last `seconds`. `totals`: phases of the run so far. A phase that lasted
+  /// longer than `seconds` also gets earlier energy that no phase has claimed, as far back as it reaches.
   void add(double joules, double seconds, const PhaseTotals& totals);
 
-  /// Of each phase that there was; "other" is the rest. `step_s`: of the counters; phases whose marks last less than
-  /// ten steps on average are flagged.
+  /// The energy of each phase that occurred, and of "other", the rest. `step_s`: the interval at which counters change.
+  /// Phases whose marks last less than ten such steps on average are flagged as inaccurate.
   std::vector<record::PhaseEnergy> phases(double step_s) const;
 
  private:
@@ -26,7 +26,7 @@ class PhaseEnergyDivider {
   };
   Piece take(double seconds);
 
-  std::deque<Piece> unclaimed_;  // in the order of time; the oldest ones become one
+  std::deque<Piece> unclaimed_;  // in order of time; the oldest are merged
   PhaseTotals last_;
   std::array<double, kPhaseCount> joules_{};
 };

@@ -21,7 +21,7 @@ std::map<std::string, double> seconds_by_name(const std::array<PhaseTotals::Sum,
   return seconds;
 }
 
-/// Only the owner writes, so a plain load and store is enough; atomic because snapshot() reads meanwhile.
+/// Adds without a locked instruction, as only the owning thread writes; atomic because snapshot() reads meanwhile.
 void add(std::atomic<std::int64_t>& sum, std::int64_t value) {
   sum.store(sum.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-// Adds up what the phase marks of base/phase.h say: exclusive time on the critical thread, hidden time elsewhere.
-// Each thread adds to numbers of its own, without locks; optionally the marks are kept as a Chrome trace.
+// Sums the phase marks of base/phase.h: exclusive time on the critical thread, hidden time on other threads. Each
+// thread has sums of its own and adds to them without locks. Optionally keeps the marks for a Chrome trace.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct PhaseTotals {
   std::array<Sum, kPhaseCount> critical;  // on the rank's own thread: these add up to at most its total time
   std::array<Sum, kPhaseCount> hidden;    // on all other threads together: may exceed the wall clock
 
-  /// What was added since `earlier`, e.g. during an epoch.
+  /// The difference to `earlier`, e.g. for the phases of an epoch.
   PhaseTotals since(const PhaseTotals& earlier) const;
   /// Seconds by phase name, phases without marks left out.
   std::map<std::string, double> critical_s() const;
@@ -42,11 +42,11 @@ class PhaseRecorder : public PhaseListener {
   void on_phase(Phase phase, bool critical, std::int64_t begin_ns, std::int64_t end_ns,
                 std::int64_t exclusive_ns) override;
 
-  /// Any thread, at any time.
+  /// The totals so far. May be called on any thread at any time.
   PhaseTotals snapshot() const;
 
-  /// The kept marks as Chrome's trace event format (chrome://tracing, ui.perfetto.dev), written atomically. Times count
-  /// from the recorder's construction. Throws Error if it can't be written.
+  /// Writes the kept marks atomically in Chrome's trace event format (chrome://tracing, ui.perfetto.dev). Times count
+  /// from the recorder's construction. Throws Error if the file can't be written.
   void write_trace(const std::filesystem::path& path) const;
   std::int64_t trace_dropped() const { return trace_dropped_.load(std::memory_order_relaxed); }
 
@@ -55,7 +55,7 @@ class PhaseRecorder : public PhaseListener {
   ThreadSums& this_thread_sums();
   void keep_for_trace(ThreadSums& sums, Phase phase, bool critical, std::int64_t begin_ns, std::int64_t end_ns);
 
-  const std::uint64_t id_;  // never used again, so that a thread notices a new recorder at an old address
+  const std::uint64_t id_;  // unique, so that a thread notices a new recorder at an old address
   const std::int64_t begin_ns_;
   const std::size_t trace_capacity_;
   std::atomic<std::int64_t> trace_kept_ = 0;
@@ -64,8 +64,9 @@ class PhaseRecorder : public PhaseListener {
   std::vector<std::unique_ptr<ThreadSums>> threads_;
 };
 
-/// Listens from construction to destruction: to the calling thread and those that do its work, and to threads of
-/// libraries, which do nobody's; of several jobs in a process those are heard by the one that began last.
+/// Connects `listener` for its lifetime to the phase marks of the calling thread and of the threads that work for it.
+/// Also to threads of libraries, which belong to no job: if a process has several jobs, the one that began last hears
+/// these.
 class PhaseListening {
  public:
   explicit PhaseListening(PhaseListener& listener) : scope_({this_work().stop, &listener}) {

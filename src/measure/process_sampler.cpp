@@ -25,11 +25,11 @@
 namespace evener::measure {
 namespace {
 
-constexpr double kWaitBetween_s = 0.03;    // for a meter's answer that is on its way
-constexpr double kWaitForMeters_s = 2;     // at both ends of the run, for values that come from elsewhere
+constexpr double kWaitBetween_s = 0.03;    // wait for a meter's answer in a sample
+constexpr double kWaitForMeters_s = 2;     // the same at both ends of the run
 constexpr double kPssShareOfTime = 0.001;  // smaps_rollup walks the page tables: keep it below this share
 
-/// Smallest, mean and largest of what came in.
+/// Minimum, mean and maximum of the added values.
 class RunningSpread {
  public:
   void add(double value) {
@@ -65,7 +65,7 @@ struct DeviceSums {
   }
 };
 
-/// Each reason of a list such as "power cap, heat" once.
+/// Adds the reasons of a list such as "power cap, heat", each once.
 void add_reasons(std::string& all, const std::string& more) {
   constexpr std::string_view kComma = ", ";
   for (std::size_t begin = 0; begin < more.size();) {
@@ -97,9 +97,9 @@ void add_state(std::vector<DeviceSums>& devices, const DeviceState& state) {
   add_reasons(found->use.throttle_reasons, state.throttle_reasons);
 }
 
-/// Held while the thread takes a sample. fork() waits for it: a child has only the thread that forked, so a lock that
-/// another one held at that moment (of an allocator, of a stream) would stay held in it for ever. glibc takes care of
-/// its own; the sanitizers' allocators don't.
+/// Locked while the thread takes a sample, and by fork(), which so waits for the sample's end. A forked child has only
+/// the forking thread, so a lock that the sampler held at that moment (of an allocator, of a stream) would stay locked
+/// in the child for ever. glibc handles its own locks; the sanitizers' allocators don't.
 std::mutex sample_and_fork;
 
 void keep_samples_out_of_forks() {
@@ -140,14 +140,14 @@ struct ProcessSampler::State {
   SamplerOptions options;
   EnergyMeter meter;
   std::optional<EnergyColumns> energy_columns;
-  Counters energy_last;  // when the meter was read last
+  Counters energy_last;  // at the last reading of the meter
   std::vector<DeviceSums> devices;
-  PhaseTotals phases, phases_ended;  // so far, and of them since the sample before
-  double since_last_s = 0;           // the sample before
+  PhaseTotals phases, phases_ended;  // so far, and since the last sample
+  double since_last_s = 0;           // seconds since the last sample
   double sampled_s = 0;
   std::vector<int> children;
-  Counters first;  // at the start
-  Counters last;   // at the beginning of the sample being taken
+  Counters first;  // at the run's start
+  Counters last;   // start of the window for usage
   Counters newest;
   std::optional<std::uint64_t> throttle_before;
   double pss_due_s = 0;
@@ -160,7 +160,7 @@ struct ProcessSampler::State {
   bool stopping = false;
   bool finished = false;
   pthread_t thread{};
-  std::atomic<bool> begun = false;  // the thread's own work
+  std::atomic<bool> begun = false;  // the thread has reached its own code
 };
 
 void ProcessSampler::State::open_csv() {
@@ -200,7 +200,8 @@ void ProcessSampler::State::poll_energy(double wait_s) {
   for (const DeviceState& state : meter.states()) add_state(devices, state);
 }
 
-/// All that run: one whose time were told only at its end would have computed all of it in the last interval.
+/// The running children. A child that was counted only at its end would seem to have used all its CPU time in the last
+/// interval.
 std::vector<int> ProcessSampler::State::counted_children() const {
   std::vector<int> all = live_children();
   for (const int child : children) {
@@ -212,7 +213,8 @@ std::vector<int> ProcessSampler::State::counted_children() const {
 void ProcessSampler::State::sample(double wait_s) {
   const std::optional<std::uint64_t> ticks_before = newest.process_ticks;
   newest = read_counters(options.root, counted_children());
-  // Of a child that was waited for while counters were read neither the kernel's sum nor its own file told.
+  // A child that was reaped while the counters were read may be missing from both its own file and the sum over ended
+  // children: the sum must not fall.
   if (newest.process_ticks && ticks_before) newest.process_ticks = std::max(*newest.process_ticks, *ticks_before);
   const double time_s = newest.time_s - first.time_s;
   since_last_s = time_s - std::exchange(sampled_s, time_s);
@@ -231,7 +233,7 @@ void ProcessSampler::State::sample(double wait_s) {
     summary.swap_bytes_max = std::max(summary.swap_bytes_max.value_or(0), *memory.swap_bytes);
   }
   if (memory.peak_rss_bytes) {
-    // The kernel keeps both counters roughly: its peak can lie some pages below a size that was seen.
+    // Both of the kernel's counters are approximate: the peak may be some pages below a size that a sample saw.
     summary.peak_rss_bytes = std::max({summary.peak_rss_bytes.value_or(0), *memory.peak_rss_bytes,
                                        children.empty() ? memory.rss_bytes.value_or(0) : 0});
   }
@@ -253,7 +255,7 @@ void ProcessSampler::State::write_row(double time_s, const Usage& usage, const M
     csv << "," << (core < usage.core_percent.size() ? fmt::format("{:.1f}", usage.core_percent[core]) : "");
   }
   csv << energy_columns->cells(meter, options.phases ? &phases_ended : nullptr, since_last_s) << "\n"
-      << std::flush;  // at once: a killed run keeps its samples
+      << std::flush;  // so that a killed run keeps its samples
   if (!csv)
     summary.error = fmt::format("{} could not be written any more: {}", options.csv.string(), std::strerror(errno));
 }
@@ -268,7 +270,7 @@ void ProcessSampler::State::loop() {
       const std::lock_guard no_fork(sample_and_fork);
       sample(kWaitBetween_s);
     }
-    // After a pause (a suspended laptop) go on from now, without catching up.
+    // After a pause (a suspended laptop), continue without making up for missed samples.
     due = std::max(due + interval, std::chrono::steady_clock::now() + interval / 2);
   }
 }
@@ -279,7 +281,7 @@ void ProcessSampler::State::finish() {
   summary.seconds = newest.time_s - first.time_s;
   summary.process_percent = process_percent.get();
   summary.others_percent = others_percent.get();
-  // Means from the totals: a mean of samples would weigh a short last one like the others.
+  // Means over the whole run: a mean of samples would give a short last interval the weight of the others.
   if (summary.process_percent && whole.process_percent) summary.process_percent->mean = *whole.process_percent;
   if (summary.others_percent && whole.others_percent) summary.others_percent->mean = *whole.others_percent;
   summary.process_cpu_s = whole.process_cpu_s;
@@ -303,16 +305,17 @@ ProcessSampler::ProcessSampler(SamplerOptions options) {
   check(options);
   state_ = std::make_unique<State>(std::move(options));
   state_->open_csv();
-  // A process that does several runs one after the other (the demo): each has a peak of its own. Only advice.
+  // Resets the kernel's peak of memory, for processes that make several runs one after the other. A failure doesn't
+  // matter.
   if (state_->options.root == "/") std::ofstream("/proc/self/clear_refs") << "5";
   state_->sample(kWaitForMeters_s);
   keep_samples_out_of_forks();
   start();
 }
 
-/// With a smaller stack than other threads have. A forked child keeps the stacks of threads that only its parent has
-/// for threads of its own; one of the usual size would be taken again, under the same thread number, which the thread
-/// sanitizer refuses. This one is also as much memory as the work needs.
+/// Starts the thread with a smaller stack than usual. A forked child reuses the stacks of its parent's threads for
+/// threads of its own; one of the usual size would be reused under the same thread id, which the thread sanitizer
+/// rejects.
 void ProcessSampler::start() {
   constexpr std::size_t kStackBytes = 1 << 20;
   pthread_attr_t attributes;
@@ -329,7 +332,7 @@ void ProcessSampler::start() {
   pthread_attr_destroy(&attributes);
   if (error != 0)
     throw std::system_error(error, std::generic_category(), "the thread that samples CPU and memory can't be started");
-  // Until then the sanitizers may hold locks of theirs for the new thread, which would stay held in a forked child.
+  // Until then the sanitizers may hold locks for the new thread, which would stay locked in a forked child.
   state_->begun.wait(false);
 }
 

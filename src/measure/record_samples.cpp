@@ -14,10 +14,11 @@
 namespace evener::measure {
 namespace {
 
-/// What only the sampler knows.
+/// Keys whose values only the sampler knows.
 constexpr const char* kSampled[] = {"cpu.seconds", "cpu.percent", "memory.peak_rss_bytes", "memory.pss_bytes"};
 
-/// The machine's number of what CUDA calls cuda:`index`: CUDA_VISIBLE_DEVICES may show some cards only.
+/// The machine's number of the card that CUDA calls cuda:`index`; they differ if CUDA_VISIBLE_DEVICES shows only some
+/// cards.
 int card_of(int index) {
   const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
   if (shown == nullptr) return index;
@@ -33,14 +34,15 @@ int card_of(int index) {
   return index;
 }
 
-/// Whether any of the sensors' devices is the card of this UUID. Where none is, numbers have to do: the card tells no
-/// UUID, or the run computes on a part of it (MIG), which has its own.
+/// Whether one of the sensors' devices has this UUID. If none has, cards are matched by number: the card reports no
+/// UUID, or the run computes on a part of it (MIG) that has a UUID of its own.
 template <typename Devices>
 bool is_among(const Devices& devices, const std::string& uuid) {
   return !uuid.empty() && std::ranges::any_of(devices, [&](const auto& device) { return device.uuid == uuid; });
 }
 
-/// The sensors' cards in the record's: by their UUID, or "gpu 0" is the first one of the machine.
+/// Fills in the figures of the record's GPUs from the sensors' devices, matched by UUID or else by number ("gpu 0" is
+/// the machine's first).
 void take_gpus(record::Record& record, const SamplerSummary& summary) {
   record.missing.erase("gpus");
   if (record.gpus.empty()) record.missing["gpus"] = "no GPU was used";
@@ -69,7 +71,7 @@ void take_gpus(record::Record& record, const SamplerSummary& summary) {
   }
 }
 
-/// In their order, each once.
+/// The names of the replicas' hosts in order, each once.
 std::vector<std::string> hosts_of(const record::Record& record) {
   std::vector<std::string> hosts;
   for (const record::ReplicaRecord& replica : record.placement.replicas) {
@@ -87,7 +89,7 @@ void take_hosts(record::Record& record) {
   record::add_hosts(record.energy, hosts, energies);
 }
 
-/// Whether the run computed on what a sensor calls "gpu 0", or by its UUID.
+/// Whether the run computed on this card of a sensor.
 bool computed_on(const record::Record& record, const record::DeviceEnergy& card) {
   for (const record::ReplicaRecord& replica : record.placement.replicas) {
     if (!card.host.empty() && !replica.host.empty() && card.host != replica.host) continue;
@@ -102,7 +104,8 @@ bool computed_on(const record::Record& record, const record::DeviceEnergy& card)
   return false;
 }
 
-/// What a program does while a GPU computes is one thing, and what the GPU computes another: phases are the program's.
+/// Whether a stage is on a GPU. A GPU computes asynchronously, so the program's phases don't say what its energy went
+/// into.
 bool computes_ahead(const record::Record& record) {
   return std::ranges::any_of(record.placement.replicas, [](const record::ReplicaRecord& replica) {
     return std::ranges::any_of(
@@ -110,7 +113,7 @@ bool computes_ahead(const record::Record& record) {
   });
 }
 
-/// Which devices the run left idle: cards that its placement doesn't name, where it names the machine's own.
+/// Marks the devices that the run didn't use (cards that are not in its placement), and sums the energy of the others.
 void mark_used(record::Record& record) {
   record::Energy& energy = record.energy;
   std::optional<double> joules;

@@ -1,4 +1,4 @@
-// What the sampler saw of a run, as its record tells it.
+// Puts the sampler's summary into a run's record.
 #pragma once
 
 #include "measure/process_sampler.h"
@@ -6,9 +6,9 @@
 
 namespace evener::measure {
 
-/// Takes what the sampler saw into memory, cpu, energy and missing.
+/// Fills `record`'s memory, cpu, gpus, energy and missing from `summary`.
 void take_samples(record::Record& record, const SamplerSummary& summary);
-/// Says why a record that is written before the run's end has nothing of that.
+/// For a record that is written before the run's end: fills `missing` with the reason why these figures are absent.
 void leave_samples_out(record::Record& record);
 
 }  // namespace evener::measure

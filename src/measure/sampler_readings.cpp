@@ -35,8 +35,8 @@ MemoryReading read_process_memory(const fs::path& folder, bool with_pss) {
 }  // namespace
 
 Counters read_counters(const fs::path& root, const std::vector<int>& children) {
-  // Where others compute as well, a thread may have to wait between looking at the clock and reading; what was computed
-  // meanwhile would seem to have been computed at once.
+  // On a busy machine this thread may be preempted between reading the clock and the counters, which would inflate the
+  // usage. So read again until both come close together.
   constexpr double kAtOnce_s = 0.002;
   constexpr int kMostTries = 5;
   Counters counters;
@@ -85,12 +85,13 @@ Usage usage_between(const Counters& from, const Counters& to) {
   if (from.all && to.all) {
     usage.steal_percent = percent(grown(from.all->steal, to.all->steal));
     if (usage.process_percent) {
-      // The two counters are not read at one instant, so the difference can fall below zero by a tick or two.
+      // The two counters are not read at the same instant, so the difference may be negative by a tick or two.
       usage.others_percent = std::max(0.0, percent(grown(from.all->busy, to.all->busy)) - *usage.process_percent);
     }
   }
   for (std::size_t core = 0; core < std::min(from.cores.size(), to.cores.size()); ++core) {
-    // Of the ticks that the kernel counted for this CPU: it doesn't count on idle CPUs at exact times.
+    // As a share of the ticks counted for this CPU rather than of the time, because the kernel doesn't count idle CPUs'
+    // ticks on time.
     const std::uint64_t busy = grown(from.cores[core].busy, to.cores[core].busy);
     const std::uint64_t rest =
         grown(from.cores[core].idle, to.cores[core].idle) + grown(from.cores[core].steal, to.cores[core].steal);

@@ -70,7 +70,7 @@ class Command final : public Poller {
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    // A group of its own: Ctrl-C is for the run, and all that the command starts ends with it.
+    // A process group of its own: Ctrl-C doesn't reach it, and a kill ends all that the command has started.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     const char* const words[] = {"sh", "-c", command_.c_str(), nullptr};
     const int error = posix_spawn(&pid_, "/bin/sh", &files, &attributes, const_cast<char* const*>(words), environ);
@@ -87,7 +87,7 @@ class Command final : public Poller {
     return true;
   }
 
-  /// It has closed its output, and most often ends right after that.
+  /// Called when the command has closed its output, and so will most likely end soon.
   std::optional<Answer> finish(double until_s) {
     Answer answer;
     int status = 0;

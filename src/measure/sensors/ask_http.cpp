@@ -1,4 +1,4 @@
-// Meters that answer over HTTP(S): one GET for each look, on a thread that waits for the answer.
+// Asks meters over HTTP(S): one GET per question, on a thread that waits for the answer.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -86,7 +86,7 @@ class HttpGet final : public Poller {
   const double limit_s_;
   std::string host_;
   std::atomic<bool> is_over_ = false;
-  std::future<Answer> answer_;  // waits, when it is destroyed, for what is asked
+  std::future<Answer> answer_;  // its destructor waits for a pending question
 };
 
 }  // namespace

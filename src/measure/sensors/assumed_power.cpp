@@ -13,7 +13,7 @@ namespace evener::measure {
 namespace {
 
 constexpr double kCountsPerJoule = 1e6;
-constexpr double kTick_s = 0.01;  // of the kernel's times
+constexpr double kTick_s = 0.01;  // resolution of the kernel's CPU times
 constexpr double kMostStatedWatts = 1e6;
 
 double stated_watts(const std::string& word) {
@@ -82,7 +82,7 @@ std::vector<Reading> AssumedCpu::read(double /*wait_s*/) {
     const CpuTicks before = last_.value_or(all);
     const double busy = static_cast<double>(all.busy) - static_cast<double>(before.busy);
     const double rest = static_cast<double>(all.idle + all.steal) - static_cast<double>(before.idle + before.steal);
-    // Within a tick nothing is counted: that time waits for the next look.
+    // Within a tick the kernel's counters don't change, so this interval is left to the next reading.
     if (busy + rest <= 0 && last_)
       return {{.count = static_cast<std::uint64_t>(std::llround(joules_ * kCountsPerJoule))}};
     busy_share = busy + rest > 0 ? std::clamp(busy / (busy + rest), 0.0, 1.0) : 0;

@@ -1,4 +1,4 @@
-// Powers that a user states, for machines without sensors: what comes of them is an estimate and called one.
+// Powers that the user states for a machine without sensors. The resulting energy is an estimate and is called one.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace evener::measure {
 
-/// Watts. A processor draws `idle` and, in proportion to its use, up to `cpu`; without `idle` it draws `cpu` all the
-/// time. A GPU draws `gpu` where the run computes on it, and `gpu_idle` where not.
+/// Stated powers in watts. The CPU draws `idle` plus a part that grows with its usage, up to `cpu`; without `idle` it
+/// always draws `cpu`. A GPU draws `gpu` if the run computes on it, else `gpu_idle`.
 struct AssumedPower {
   std::optional<double> cpu = {}, idle = {}, gpu = {}, gpu_idle = {};
 
@@ -22,10 +22,10 @@ struct AssumedPower {
 /// Reads "cpu=65W,idle=20W,gpu=150W,gpu-idle=25W" (the W may be left out). Throws UsageError.
 AssumedPower parse_assumed_power(const std::string& text);
 
-/// The processor's part of that: looks at `root`/proc/stat.
+/// The sensor for the CPU's stated power; reads the usage from `root`/proc/stat.
 class AssumedCpu final : public EnergySensor {
  public:
-  /// `now_s`: the clock that the power is summed over.
+  /// `now_s`: the clock that power is integrated over.
   AssumedCpu(const AssumedPower& power, const std::filesystem::path& root, std::function<double()> now_s);
 
   std::string name() const override { return "--assume-power"; }
@@ -39,7 +39,7 @@ class AssumedCpu final : public EnergySensor {
   double last_s_ = 0, joules_ = 0;
 };
 
-/// The graphics cards' part: so many of them are computed on, and so many are idle.
+/// The sensor for the GPUs' stated powers: `used` GPUs that the run computes on, and `idle` others.
 class AssumedGpus final : public EnergySensor {
  public:
   AssumedGpus(const AssumedPower& power, int used, int idle);

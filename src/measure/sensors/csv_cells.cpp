@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::size_t kGroup = 3;  // digits between thousands marks
 
-/// Whether `digits` are thousands: one to three digits, then groups of three behind each mark.
+/// Whether `digits` are grouped in thousands: one to three digits, then groups of three after each mark.
 bool are_thousands(std::string_view digits, char mark) {
   std::size_t first = digits.find(mark);
   if (first == std::string_view::npos || first < 1 || first > kGroup) return false;
@@ -35,7 +35,7 @@ std::string without(std::string_view text, char mark) {
   return rest;
 }
 
-/// Blanks, also those that don't break a line, and apostrophes, each as one blank.
+/// Replaces blanks, no-break spaces and apostrophes by one blank each.
 std::string with_plain_blanks(std::string text) {
   for (const std::string_view wide : {"\u00A0", "\u202F", "\u2009", "'", "\u2019"}) {
     for (std::size_t at = text.find(wide); at != std::string::npos; at = text.find(wide)) {
@@ -51,7 +51,7 @@ double plain_number(const std::string& text, const std::string& cell) {
   return *number;
 }
 
-/// Of a cell that has one kind of mark, `mark`, and a `decimal` that the column may use.
+/// Parses a cell that has only one kind of mark, `mark`; `decimal`: the decimal mark of the column, if known.
 double number_of_one_mark(const std::string& text, const std::string& cell, char mark, DecimalMark& column) {
   const DecimalMark own = mark == ',' ? DecimalMark::kComma : DecimalMark::kPoint;
   const bool is_single = text.find(mark) == text.rfind(mark);
@@ -116,7 +116,7 @@ double csv_number(const std::string& cell, DecimalMark& mark) {
     if (text.find_first_of("eE") != std::string::npos) return plain_number(text, cell);
     return number_of_one_mark(text, cell, comma == std::string::npos ? '.' : ',', mark);
   }
-  // Both: the last one is the decimal mark, and stands once.
+  // With both marks the last one is the decimal mark and must occur once.
   const char decimal = comma > point ? ',' : '.', thousands = comma > point ? '.' : ',';
   const std::size_t last = std::max(comma, point);
   const std::string_view whole = std::string_view(text).substr(0, last);
@@ -149,7 +149,7 @@ std::optional<double> csv_time(const std::string& cell) {
   for (const char* date : {"%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y"}) {
     parts = {};
     rest = strptime(cell.c_str(), date, &parts);
-    constexpr int kFirstYear = 70;  // of those since 1900; the year 26 is 2026 to some, and 1926 to others
+    constexpr int kFirstYear = 70;  // years since 1900; two-digit years are ambiguous
     if (rest != nullptr && parts.tm_year >= kFirstYear) break;
     rest = nullptr;
   }

@@ -1,4 +1,4 @@
-// Cells of the CSV files that loggers write, in whatever way their countries and spreadsheets write numbers and times.
+// Parses cells of the CSV files that loggers write, whose number and time formats depend on country and spreadsheet.
 // Inside sensors/ only.
 #pragma once
 
@@ -9,25 +9,25 @@
 
 namespace evener::measure {
 
-/// What stands between the cells of a line: a tab or a semicolon where there is one outside of quotes, otherwise a
-/// comma.
+/// The separator of a line's cells: a tab or a semicolon if there is one outside of quotes, else a comma.
 char csv_separator(std::string_view line);
-/// The cells of a line, without blanks around them.
+/// The cells of a line, with blanks around them removed.
 std::vector<std::string> trimmed_cells(std::string_view line, char separator);
 
-/// How a column of numbers is written, as far as its rows have shown it.
+/// The decimal mark of a column, as far as its rows have shown it.
 enum class DecimalMark { kUnknown, kPoint, kComma };
 
-/// A number with a decimal point or comma, with or without thousands set apart by the other one, blanks or apostrophes.
-/// One that could be two numbers ("1,234") is read as the column's earlier rows are written, and `mark` learns from one
-/// that couldn't. Throws Error with the reason alone.
+/// Parses a number with a decimal point or comma; thousands may be separated by the other mark, blanks or apostrophes.
+/// An ambiguous number ("1,234") is read with `mark`, the decimal mark of the column's earlier rows; an unambiguous one
+/// sets `mark`. Throws Error with the reason alone.
 double csv_number(const std::string& cell, DecimalMark& mark);
 
-/// The cell without a unit behind its number, which is told; "" = it has none.
+/// Removes a unit after the number from `cell` and returns it; "" = there is none.
 std::string take_unit_off(std::string& cell);
 
-/// Seconds since 1970, or milliseconds (for numbers so large), "2026-11-24T22:12:22.5Z", "2026/11/24 22:12:22", or
-/// "24.11.2026 22:12:22"; zones only move the offset, which is measured. Absent: none of these.
+/// Parses a time to seconds since 1970: a number of seconds or (if that large) milliseconds, "2026-11-24T22:12:22.5Z",
+/// "2026/11/24 22:12:22" or "24.11.2026 22:12:22". Time zones don't matter, as the meter measures the offset of its
+/// clock. Absent if it is none of these.
 std::optional<double> csv_time(const std::string& cell);
 
 }  // namespace evener::measure

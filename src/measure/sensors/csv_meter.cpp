@@ -31,11 +31,11 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// The end of a file that may be very long.
+/// The last lines of a file that may be very long.
 struct LastLines {
-  std::vector<std::string> lines;  // whole ones
-  std::size_t before = 0;          // lines before them
-  std::uintmax_t bytes = 0;        // of all whole lines
+  std::vector<std::string> lines;  // complete ones
+  std::size_t before = 0;          // number of lines before them
+  std::uintmax_t bytes = 0;        // size of all complete lines
 };
 
 LastLines last_lines(const std::string& path) {
@@ -51,7 +51,7 @@ LastLines last_lines(const std::string& path) {
     found.bytes += cut + 1;
     text.erase(0, cut + 1);
   }
-  const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is none
+  const std::size_t whole = text.rfind('\n') + 1;  // 0 without a complete line
   found.lines = lines_of(std::string_view(text).substr(0, whole));
   found.bytes += whole;
   return found;
@@ -99,21 +99,21 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
                        .step_s = 1});
 }
 
-/// Why the newest row that is there, or the first one that comes, can't be read; "" = it can, or none came.
+/// Checks that the newest row, or the first one that comes within 5 s, can be read; "" = it can, or no row came.
 std::string CsvMeter::error_at_the_start() {
   constexpr double kLongest_s = 5;
   const double until_s = now_s_() + kLongest_s;
   while (true) {
     const double before_s = now_s_();
     const LastLines last = last_lines(spec_.source);
-    offset_ = last.bytes;  // what stands there already was before the run
+    offset_ = last.bytes;  // skip rows from before the run
     rows_ = last.before + last.lines.size();
     if (rows_ > 1) {
-      for (std::size_t i = last.before == 0 ? 1 : 0; i < last.lines.size(); ++i) row_of(last.lines[i]);  // learns
+      for (std::size_t i = last.before == 0 ? 1 : 0; i < last.lines.size(); ++i) row_of(last.lines[i]);  // sets mark_
       return last.lines.empty() ? "" : row_of(last.lines.back()).error;
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(kLookEvery_s));
-    const bool stands_still = now_s_() == before_s;  // a clock of a test
+    const bool stands_still = now_s_() == before_s;  // a test's clock, which never advances
     if (stands_still || now_s_() >= until_s) return "";
   }
 }
@@ -152,7 +152,7 @@ CsvMeter::Row CsvMeter::row_of(const std::string& line) {
   return row;
 }
 
-/// The rows since the last look; the newest one becomes the reading, those before it stand in front of it.
+/// Reads the rows added since the last call: the newest becomes the reading, the others go into `earlier`.
 bool CsvMeter::take_rows(Reading& reading) {
   std::ifstream file(spec_.source, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(offset_));

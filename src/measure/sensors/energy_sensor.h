@@ -1,6 +1,6 @@
-// What tells energy or power: one interface for counters of the kernel, libraries of drivers, meters of users, and
-// powers that a user states. A sensor has channels, each of which covers something; who adds them up is
-// measure/energy_meter.h.
+// The interface of everything that reports energy or power: kernel counters, drivers' libraries, users' meters, and
+// powers that a user states. A sensor has channels, each for one part of the machine; measure/energy_meter.h adds them
+// up.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,35 @@
 
 namespace evener::measure {
 
-/// One thing that a sensor sees. It tells either a counter of energy (joules_per_count > 0) or power.
+/// One quantity that a sensor reports: either a counter of energy (joules_per_count > 0) or power.
 struct Channel {
   std::string name;  // "package-0", "gpu 0", "wall"
   record::Covers covers = record::Covers::kPackage;
   record::EnergyClass kind = record::EnergyClass::kMeasured;
-  double joules_per_count = 0;  // of its counter; 0: it tells power
-  std::uint64_t range = 0;      // of its counter, after which it starts again from 0; 0 = it never does
-  double step_j = 0;            // by which the counter grows at least; 0 = not known
-  double step_s = 0;            // how often it changes
-  double most_watts = 1000;     // that what it covers could draw: longer without a look than range / that is too long
-  std::string note = {};        // what a reader has to know: "average over 1 s"
-  std::string uuid = {};        // of a card that tells it
+  double joules_per_count = 0;  // unit of its counter; 0: it reports power
+  std::uint64_t range = 0;      // the counter wraps to 0 after this; 0 = never
+  double step_j = 0;            // smallest increment of the counter; 0 = unknown
+  double step_s = 0;            // interval at which its value changes
+  double most_watts = 1000;     // upper bound of its power, to detect missed wraps
+  std::string note = {};        // for the reader: "average over 1 s"
+  std::string uuid = {};        // of a card that reports one
 };
 
-/// What a channel says now: a counter, or watts, or why neither.
+/// A channel's present value: a counter, or watts, or the reason for neither.
 struct Reading {
   std::optional<std::uint64_t> count = {};
   std::optional<double> watts = {};
-  std::optional<double> at_s = {};  // when that was so, by now_s(); absent: now
-  /// Powers that were known since the last reading, before `watts`.
+  std::optional<double> at_s = {};  // time of the value by now_s(); absent: now
+  /// Powers since the last reading that precede `watts`.
   struct Power {
     double at_s = 0, watts = 0;
   };
   std::vector<Power> earlier = {};
-  std::string problem = {};  // why there is no value any more
-  std::string error = {};    // why there is none this time; empty too where none is due yet
+  std::string problem = {};  // why there will be no more values
+  std::string error = {};    // why there is no value this time; "" also if none is due yet
 };
 
-/// How a device is doing, beside its power.
+/// A device's state apart from its power.
 struct DeviceState {
   std::string name;  // "gpu 0"
   std::optional<double> utilisation_percent = {};
@@ -49,7 +49,7 @@ struct DeviceState {
   std::optional<double> clock_mhz = {}, temperature_c = {};
   std::optional<bool> throttled = {};
   std::string throttle_reasons = {};  // "power cap, heat"
-  std::string uuid = {};              // of a card that tells it
+  std::string uuid = {};              // of a card that reports one
 };
 
 class EnergySensor {
@@ -58,17 +58,17 @@ class EnergySensor {
 
   /// "powercap", "perf", "nvml".
   virtual std::string name() const = 0;
-  /// Why it can't be read; empty = it can.
+  /// Why the sensor can't be read; empty = it can.
   const std::string& refusal() const { return refusal_; }
-  /// What would make it readable; empty where nothing would.
+  /// What would make it readable; empty if nothing would.
   const std::string& remedy() const { return remedy_; }
-  /// None where it can't be read.
+  /// Empty if it can't be read.
   const std::vector<Channel>& channels() const { return channels_; }
 
-  /// A reading of each channel, in their order. `wait_s`: how long it may wait for a value that has to come from
-  /// elsewhere; without, such a value arrives with one of the next calls. Never throws.
+  /// Reads each channel, in the order of channels(). `wait_s`: how long to wait for a value that comes over a network
+  /// or from a command; a value that takes longer arrives with a later call. Never throws.
   virtual std::vector<Reading> read(double wait_s) = 0;
-  /// Of devices that say more than their power.
+  /// The states of devices that report more than power.
   virtual std::vector<DeviceState> states() { return {}; }
 
  protected:

@@ -56,7 +56,7 @@ AmdEnergy::AmdEnergy(const fs::path& root) {
       channels_.push_back({.name = fmt::format("package-{}", channels_.size()),
                            .covers = record::Covers::kPackage,
                            .joules_per_count = kMicro,
-                           .range = 0,  // the driver adds the counter's turns up
+                           .range = 0,  // the driver handles the counter's wraps
                            .step_j = 15.3e-6,
                            .step_s = 0.001,
                            .note = "without DRAM, which AMD's counters don't have"});
@@ -134,7 +134,7 @@ std::vector<Reading> Hwmon::read(double /*wait_s*/) {
 Battery::Battery(const fs::path& root) {
   for (const fs::path& folder : sorted_folders(root / "sys/class/power_supply")) {
     if (read_first_line(folder / "type") != "Battery") continue;
-    if (read_first_line(folder / "scope") == "Device") continue;  // a mouse's
+    if (read_first_line(folder / "scope") == "Device") continue;  // the battery of a mouse, say
     if (!is_there(folder / "power_now") && !is_there(folder / "current_now")) continue;
     folders_.push_back(folder);
   }

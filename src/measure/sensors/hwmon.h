@@ -1,4 +1,4 @@
-// Sensors of /sys/class/hwmon: AMD's energy counters of processors, graphics cards of AMD and Intel, ACPI power meters.
+// Sensors of /sys/class/hwmon: AMD's energy counters of CPUs, GPUs of AMD and Intel, ACPI power meters; also batteries.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace evener::measure {
 
-/// amd_energy: the sockets; its cores are parts of them, and it has no DRAM.
+/// The driver amd_energy. Reads the sockets only, since cores are parts of them; DRAM isn't covered.
 class AmdEnergy final : public EnergySensor {
  public:
   explicit AmdEnergy(const std::filesystem::path& root);
@@ -19,7 +19,7 @@ class AmdEnergy final : public EnergySensor {
   std::vector<std::filesystem::path> counters_;
 };
 
-/// Other devices with energy counters (i915, xe) or power (amdgpu; power_meter, which covers the machine).
+/// Other drivers with energy counters (i915, xe) or power (amdgpu; power_meter, which covers the whole machine).
 class Hwmon final : public EnergySensor {
  public:
   explicit Hwmon(const std::filesystem::path& root);
@@ -31,7 +31,7 @@ class Hwmon final : public EnergySensor {
   std::vector<std::filesystem::path> values_;
 };
 
-/// Batteries of notebooks: what the machine draws, but only while they discharge.
+/// A notebook's batteries: the machine's power, known only while they discharge.
 class Battery final : public EnergySensor {
  public:
   explicit Battery(const std::filesystem::path& root);

@@ -34,7 +34,7 @@ std::string reasons_text(unsigned long long bits) {
 struct NvmlSensor::Library {
   nvml::Functions call;
   bool begun = false;
-  std::string missing;  // a function that it doesn't have, without which nothing goes
+  std::string missing;  // a required function that the library lacks
 
   explicit Library(void* opened) {
     const auto find = [&](auto& function, const char* name, bool needed) {
@@ -63,7 +63,7 @@ struct NvmlSensor::Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// The value that `function` gives, if the library has it and it succeeds.
+  /// The value from `function`, if the library has it and the call succeeds.
   template <typename Value, typename Function, typename... Arguments>
   std::optional<Value> ask(Function function, Arguments... arguments) const {
     Value value{};
@@ -74,7 +74,7 @@ struct NvmlSensor::Library {
 
 struct NvmlSensor::Card {
   nvml::Device device = nullptr;
-  bool counts = false;  // it has a counter of energy
+  bool counts = false;  // has an energy counter
 };
 
 NvmlSensor::NvmlSensor(std::filesystem::path library) {

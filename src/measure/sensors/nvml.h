@@ -1,4 +1,4 @@
-// NVIDIA's cards through the driver's library.
+// NVIDIA GPUs through the driver's library NVML.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@ namespace evener::measure {
 
 class NvmlSensor final : public EnergySensor {
  public:
-  /// `library`: empty = what the environment's EVENER_NVML names, or else the driver's libnvidia-ml.so.1.
+  /// `library`: path of the library; empty = $EVENER_NVML, or else the driver's libnvidia-ml.so.1.
   explicit NvmlSensor(std::filesystem::path library);
   ~NvmlSensor() override;
 
   std::string name() const override { return "nvml"; }
-  /// The card's own counter of energy where it has one (Volta and newer), else its power.
+  /// Reads the card's energy counter if it has one (Volta and newer), else its power.
   std::vector<Reading> read(double wait_s) override;
   std::vector<DeviceState> states() override;
 

@@ -1,5 +1,5 @@
-// The few functions of NVML that are used, as the driver's library exports them: it is opened when it is needed, and
-// its header is not.
+// The NVML functions in use, declared by hand: the driver's library is opened at run time, and its header isn't needed
+// to build.
 #pragma once
 
 namespace evener::measure::nvml {
@@ -17,7 +17,7 @@ struct Memory {
   unsigned long long total, free, used;  // bytes
 };
 
-/// Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean that the card is slower than it could be.
+/// Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean that the card is slowed down.
 constexpr unsigned long long kPowerCap = 0x4, kHardwareSlowdown = 0x8, kSoftwareHeat = 0x20, kHardwareHeat = 0x40,
                              kPowerBrake = 0x80;
 

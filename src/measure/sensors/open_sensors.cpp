@@ -29,7 +29,7 @@ Sensors open_sensors(const EnergyOptions& options, const std::filesystem::path& 
   if (!has_packages(sensors)) sensors.push_back(std::make_unique<PerfPower>(root));
   if (!has_packages(sensors)) sensors.push_back(std::make_unique<AmdEnergy>(root));
   sensors.push_back(std::make_unique<NvmlSensor>(options.nvml));
-  // Of the whole machine: what the user has comes first.
+  // Sensors of the whole machine, of which the first is used: the user's own meters precede built-in ones.
   for (std::size_t n = 0; n < options.meters.size(); ++n) {
     sensors.push_back(open_meter(options.meters[n], now_s, n == 0 ? "meter" : fmt::format("meter {}", n + 1)));
   }

@@ -1,4 +1,4 @@
-// The sensors that a machine has, and what a user adds to them.
+// Opens the machine's energy sensors and those that the user adds.
 #pragma once
 
 #include <filesystem>
@@ -14,18 +14,18 @@ namespace evener::measure {
 struct EnergyOptions {
   AssumedPower assumed = {};
   std::vector<std::string> meters = {};  // of --meter; see parse_meter()
-  int gpus_used = 0, gpus_idle = 0;      // that `assumed` stands for
-  double idle_s = 0;                     // how long to measure before the run
+  int gpus_used = 0, gpus_idle = 0;      // numbers of GPUs for `assumed`
+  double idle_s = 0;                     // seconds of idle power to measure before the run
   std::filesystem::path nvml = {};       // the library; empty: that of the driver
 };
 
-/// All sensors that were looked for, those that can't be read included, each with why. Sensors that would count the
-/// packages again are not looked for. `root`: where dev/, proc/ and sys/ are. Throws Error for a meter that the user
-/// named and that doesn't answer.
+/// Opens all sensors. Those that can't be read are in the result too, with the reason. Stops looking for CPU packages
+/// once a sensor has them, so that they don't count twice. `root`: the folder of dev/, proc/ and sys/. Throws Error if
+/// a meter that the user named doesn't answer.
 Sensors open_sensors(const EnergyOptions& options, const std::filesystem::path& root,
                      const std::function<double()>& now_s);
 
-/// A sensor for people.
+/// A description of a sensor for the user.
 struct SensorState {
   std::string name;
   bool usable = false;
@@ -34,8 +34,8 @@ struct SensorState {
 };
 std::vector<SensorState> sensor_states(const Sensors& sensors);
 
-/// Why none of them can be read. A right that is missing can be given; of other sensors the first one's refusal says
-/// enough.
+/// Why none of the sensors can be read: the first one that only lacks a permission, which the user can grant, else the
+/// first refusal.
 std::string sensors_refusal(const Sensors& sensors);
 
 }  // namespace evener::measure

@@ -21,8 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMeterLimit_s = 5;
-constexpr double kHttpEvery_s = 0.45;  // with samples each 0.5 s: as often as these
-constexpr double kCommandEvery_s = 2;  // starting one costs more
+constexpr double kHttpEvery_s = 0.45;  // about as often as samples are taken, every 0.5 s
+constexpr double kCommandEvery_s = 2;  // less often, as starting a command costs more
 constexpr double kCountsPerMeterJoule = 1e3;
 
 constexpr std::array<MeterUnit, 6> kMeterUnits{{{"W", false, 1},
@@ -80,7 +80,7 @@ double json_value(const json& whole, const std::string& path) {
 
 constexpr const char* kDigits = "0123456789";
 
-/// With decimal point or comma, marks between thousands and an exponent, but without a comma or point behind it.
+/// The number at `begin`, with decimal mark, thousands marks and exponent, but without a comma or point after it.
 std::string number_at(const std::string& text, std::size_t begin) {
   std::size_t end = std::min(text.find_first_not_of("0123456789.,", begin + 1), text.size());
   if (end < text.size() && (text[end] == 'e' || text[end] == 'E')) {
@@ -92,7 +92,7 @@ std::string number_at(const std::string& text, std::size_t begin) {
   return text.substr(begin, end - begin);
 }
 
-/// The letters there, behind blanks.
+/// The word at `begin`, after blanks.
 std::string word_at(const std::string& text, std::size_t begin) {
   begin = std::min(text.find_first_not_of(' ', begin), text.size());
   std::size_t end = begin;
@@ -168,10 +168,10 @@ AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, do
   refuse(reading.error, "look at the meter's address, and at where its value stands");
 }
 
-/// Where the meter's clock is, for whoever compares its own log with ours.
+/// Notes the offset of the meter's clock, for users who compare the meter's own log with ours.
 void AskedMeter::note_clock(const Answer& answer) {
   if (!answer.their_clock_s) return;
-  constexpr double kHalfSecond = 0.5;  // the header has whole seconds
+  constexpr double kHalfSecond = 0.5;  // HTTP's Date header has whole seconds
   const double ours_s = static_cast<double>(time(nullptr)) + kHalfSecond;
   clock_sum_s_ += *answer.their_clock_s + kHalfSecond - ours_s;
   ++clock_samples_;
@@ -186,7 +186,7 @@ Reading AskedMeter::reading_of(const Answer& answer) {
   try {
     std::string unit;
     const double number = value_in(answer.text, spec_.path, &unit);
-    const MeterUnit* const told = find_meter_unit(unit);  // null for other words, which aren't about the number
+    const MeterUnit* const told = find_meter_unit(unit);  // null: the word isn't a unit
     if (told != nullptr && told->is_energy != spec_.is_energy) {
       return {.error = fmt::format("its value is in {}, not in {}", told->name, spec_.unit)};
     }
@@ -202,7 +202,7 @@ Reading AskedMeter::reading_of(const Answer& answer) {
 
 std::vector<Reading> AskedMeter::read(double wait_s) {
   if (channels_.empty()) return {};
-  // At the ends of a run a fresh value is worth waiting for.
+  // A long wait_s means an end of the run, where a fresh value is needed.
   constexpr double kEndsWait_s = 1;
   if (wait_s < kEndsWait_s && boot_now_s() < asked_again_s_) return {Reading{}};
   const Answer answer = poller_->poll(wait_s);

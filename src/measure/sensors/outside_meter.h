@@ -1,4 +1,4 @@
-// What a user has: a meter at the socket that answers over HTTP, a command that reads one, or a file that a logger
+// The user's own meters: one at the socket that answers over HTTP, a command that reads one, or a file that a logger
 // writes.
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace evener::measure {
 
-/// SOURCE[#PATH][=UNIT] of --meter.
+/// The parsed argument of --meter, SOURCE[#PATH][=UNIT].
 struct MeterSpec {
   enum class From { kHttp, kCommand, kCsv };
   From from = From::kHttp;
-  std::string source;  // the address, the command, the file
-  std::string path;    // of the value: "apower", "StatusSNS.ENERGY.Power"; a column's title; a text before the number
-  bool is_energy = false;  // a counter of energy, or power
-  double factor = 1;       // of the value to joules or watts
+  std::string source;  // address, command or file
+  std::string path;  // place of the value: a JSON path ("StatusSNS.ENERGY.Power"), a column's title, or text before it
+  bool is_energy = false;  // true: a counter of energy; false: power
+  double factor = 1;       // from the value to joules or watts
   std::string unit = "W";
 };
 
@@ -29,22 +29,22 @@ struct MeterUnit {
   bool is_energy;
   double factor;  // to watts or joules
 };
-/// nullptr where there is no such unit.
+/// The unit called `name`, or nullptr.
 const MeterUnit* find_meter_unit(const std::string& name);
 
 /// Reads "http://10.0.0.5/rpc/Switch.GetStatus?id=0#aenergy.total=Wh", "run:COMMAND#=W", "csv:FILE#watts". Units: W
 /// (the default), mW, kW, Wh, kWh, J. Throws UsageError.
 MeterSpec parse_meter(const std::string& text);
 
-/// The number that `path` names in an answer: in JSON the value there ("a.b.0.c"), in another text the first number, or
-/// the first one after `path`, which may have a decimal comma. `unit`, if not null, gets the word behind that one.
-/// Throws Error that says what there is instead.
+/// The number in a meter's answer. In JSON it is the value at `path` ("a.b.0.c"); in other text the first number after
+/// `path`, or the first of all if `path` is empty, and it may have a decimal comma. `unit`, if not null, gets the word
+/// after a number in such text. Throws an Error that shows the answer.
 double value_in(const std::string& answer, const std::string& path, std::string* unit = nullptr);
 
-/// A meter whose answers are asked for one after the other.
+/// A meter that is asked for one value at a time.
 class AskedMeter final : public EnergySensor {
  public:
-  /// It is asked again when `every_s` has passed.
+  /// Asks again when `every_s` seconds have passed since the last answer.
   AskedMeter(std::string name, std::string channel, MeterSpec spec, double every_s, std::unique_ptr<Poller> poller);
 
   std::string name() const override { return name_; }
@@ -63,7 +63,7 @@ class AskedMeter final : public EnergySensor {
   int clock_samples_ = 0;
 };
 
-/// A file of rows with time stamps that grows while the run goes on.
+/// A growing file of rows with time stamps.
 class CsvMeter final : public EnergySensor {
  public:
   CsvMeter(std::string channel, MeterSpec spec, std::function<double()> now_s);
@@ -74,8 +74,8 @@ class CsvMeter final : public EnergySensor {
  private:
   struct Row {
     double time_s = 0;
-    std::optional<double> value = {};  // watts or joules; absent: the line is empty
-    std::string error = {};            // why it can't be read
+    std::optional<double> value = {};  // watts or joules; absent: an empty line
+    std::string error = {};            // why the row can't be read
   };
   std::string error_at_the_start();
   Row row_of(const std::string& line);
@@ -86,16 +86,17 @@ class CsvMeter final : public EnergySensor {
   char separator_ = ',';
   DecimalMark mark_ = DecimalMark::kUnknown;
   std::size_t columns_ = 0, time_column_ = 0, value_column_ = 0;
-  std::uintmax_t offset_ = 0;          // in the file, behind the last whole row
-  std::size_t rows_ = 0;               // until there, as an editor counts lines
-  std::optional<double> least_lag_s_;  // our clock less the file's, when a row was found: as little as it ever was
+  std::uintmax_t offset_ = 0;          // in the file, after the last complete row
+  std::size_t rows_ = 0;               // lines until there
+  std::optional<double> least_lag_s_;  // our clock minus the file's at finding a row; the least so far
 };
 
-/// Opens the meter, whose channel is called so. Throws UsageError and Error: what a user asks for by name has to work.
+/// Opens the meter of a --meter argument; `channel` is its channel's name. Throws UsageError for a bad argument, and
+/// Error if the meter doesn't work.
 std::unique_ptr<EnergySensor> open_meter(const std::string& text, const std::function<double()>& now_s,
                                          const std::string& channel = "meter");
 
-/// A server's own meter through ipmitool (`root`/dev/ipmi0).
+/// The server's built-in meter, read with ipmitool (`root`/dev/ipmi0).
 std::unique_ptr<EnergySensor> open_ipmi(const std::string& root);
 
 }  // namespace evener::measure

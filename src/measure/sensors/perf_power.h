@@ -1,4 +1,4 @@
-// The same counters through perf_event_open: for where powercap can't be read but perf may.
+// The RAPL counters through perf_event_open, for machines where powercap can't be read but perf is allowed.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,9 @@
 
 namespace evener::measure {
 
-/// Opens a counter of a PMU on one CPU and returns its descriptor, from which 8 bytes at a time are read; below zero:
-/// the negated errno.
+/// Opens a PMU's counter on one CPU and returns a descriptor that gives 8 bytes per read, or the negated errno.
 using PerfOpener = std::function<int(std::uint32_t type, std::uint64_t config, int cpu)>;
-/// perf_event_open for all processes of that CPU.
+/// Calls perf_event_open for all processes on `cpu`.
 int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu);
 
 class PerfPower final : public EnergySensor {

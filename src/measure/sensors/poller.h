@@ -1,5 +1,4 @@
-// Answers that come from elsewhere and take their time: whoever asks looks again later and never waits longer than he
-// says.
+// Asynchronous questions to slow sources: the caller polls for the answer and never waits longer than it says.
 #pragma once
 
 #include <memory>
@@ -10,23 +9,23 @@
 namespace evener::measure {
 
 struct Answer {
-  std::string text;                          // what came; empty: nothing yet, or error
-  std::string error;                         // why nothing came
-  double at_s = 0;                           // in the middle between asking and the answer, by the clock that was given
-  std::optional<double> their_clock_s = {};  // what they say the time is, seconds since 1970
+  std::string text;                          // the answer; empty: nothing yet, or an error
+  std::string error;                         // why there is no answer
+  double at_s = 0;                           // midpoint of question and answer, by boot_now_s()
+  std::optional<double> their_clock_s = {};  // the source's own time, seconds since 1970
 };
 
 class Poller {
  public:
   virtual ~Poller() = default;
-  /// Asks if nothing is asked, and gives the answer once it is there. `wait_s`: how long it may wait for that.
+  /// Asks unless a question is pending, and returns the answer once it is there. `wait_s`: how long to wait for it.
   virtual Answer poll(double wait_s) = 0;
 };
 
-/// A command, run by the shell; its answer is what it writes on stdout. After `limit_s` it is killed.
+/// Asks by running a shell command, whose stdout is the answer. It is killed after `limit_s` seconds.
 std::unique_ptr<Poller> ask_command(std::string command, double limit_s);
-/// GET of an http:// or https:// address, past any proxy. Throws UsageError for another one, and Error where the module
-/// that asks isn't there.
+/// Asks with GET from an http:// or https:// address, without a proxy; `limit_s`: time limit in seconds. Throws
+/// UsageError for another address, and Error if the module for HTTP isn't installed.
 std::unique_ptr<Poller> ask_http(const std::string& url, double limit_s);
 
 }  // namespace evener::measure

@@ -1,4 +1,4 @@
-// The kernel's powercap counters (RAPL): packages, their DRAM, and psys.
+// The kernel's powercap counters (RAPL): CPU packages, their DRAM, and psys (the whole machine).
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace evener::measure {
 
-/// Each package once: core and uncore are parts of a package and left out, intel-rapl-mmio repeats intel-rapl. psys
-/// covers the machine.
+/// Reads each package once. Leaves out core and uncore, which are parts of a package, and intel-rapl-mmio, which
+/// repeats intel-rapl.
 class Powercap final : public EnergySensor {
  public:
   /// Looks below `root`/sys/class/powercap.

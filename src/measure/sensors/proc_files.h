@@ -9,14 +9,15 @@
 
 namespace evener::measure {
 
-/// The file's text (at most 4 MB), or nothing if it can't be read. Kernel files have size 0, so this reads to the end.
+/// The file's text (at most 4 MB); absent if it can't be read. Reads to the end, since the kernel's files claim a size
+/// of 0.
 std::optional<std::string> read_small_file(const std::filesystem::path& path);
 /// Its first line, without the newline.
 std::optional<std::string> read_first_line(const std::filesystem::path& path);
 /// A file that holds one whole number.
 std::optional<std::uint64_t> read_count(const std::filesystem::path& path);
 
-/// The number after "Key:" in files like /proc/meminfo; "kB" is turned into bytes.
+/// The number after "Key:" in files like /proc/meminfo, converted from kB to bytes.
 std::optional<std::uint64_t> field_bytes(const std::string& text, std::string_view key);
 /// The text after "key<separator>", trimmed, of the first line that starts with `key`.
 std::optional<std::string> field_text(const std::string& text, std::string_view key, char separator);
@@ -27,10 +28,11 @@ struct CpuTicks {
   std::uint64_t steal = 0;  // the host ran something else
   std::uint64_t idle = 0;   // idle and iowait
 };
-/// First entry: all CPUs; then one per online CPU. Empty if `text` isn't /proc/stat.
+/// Parses /proc/stat: the first entry is for all CPUs together, then one per online CPU. Empty if `text` isn't
+/// /proc/stat.
 std::vector<CpuTicks> parse_stat(const std::string& text);
 
-/// User + system ticks of /proc/PID/stat, those of its children that have ended included; the command's name may hold
+/// Parses /proc/PID/stat: user + system ticks of the process and of its ended children. The command's name may contain
 /// spaces and parentheses.
 std::optional<std::uint64_t> parse_process_ticks(const std::string& text);
 

@@ -1,4 +1,4 @@
-// What a job tells, from the thread that it works on to the thread that waits for it.
+// Passes a job's events from its thread to the observer, on the thread that waits for the job.
 #pragma once
 
 #include <sys/types.h>
@@ -22,16 +22,16 @@ class EventPost {
   /// `observer` and `users_stop` may be null.
   EventPost(Observer* observer, const StopFlag* users_stop);
 
-  /// From any thread of the process; waits where the observer is far behind. A child that was forked has nobody to
-  /// tell.
+  /// Queues an event; may be called on any thread. Blocks while the observer is far behind. Does nothing in a forked
+  /// child.
   void send(Event event);
-  /// The observer hears what was sent, and is asked whether to stop; on its own thread. Once it has thrown it hears
-  /// nothing more.
+  /// Passes the queued events to the observer and asks it whether to stop. Call this on the observer's thread. After an
+  /// exception of the observer the job is asked to stop, and later events are dropped.
   void deliver() noexcept;
   /// Throws what the observer threw.
   void rethrow() const;
 
-  /// For the job: that somebody wants it to end.
+  /// The job's stop flag.
   const StopFlag& stop() const { return stop_; }
 
  private:
@@ -45,8 +45,8 @@ class EventPost {
   std::exception_ptr thrown_;
 };
 
-/// Does `work` on the thread, while the calling one delivers. What the observer threw is thrown rather than what `work`
-/// threw: it is why that ended.
+/// Does `work` on `thread` while the calling thread delivers events. If both threw, rethrows the observer's exception,
+/// since that is why the work ended.
 void work_observed(WorkThread& thread, EventPost& post, const std::function<void()>& work);
 
 }  // namespace evener::library

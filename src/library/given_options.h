@@ -1,4 +1,4 @@
-// From options by name to those of a job.
+// Options by name, as other programs give them, for a job's options.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace evener::library {
 
-/// The options that another program can give: without those about a terminal, a command line and other hosts.
+/// The options that make sense in a library call: without those about terminals, command lines and other hosts.
 job::OptionSet givable(job::OptionSet options);
 
-/// Throws UsageError for an unknown name with the nearest, and for words that are no value.
+/// Sets the given options. Throws UsageError for an unknown name, suggesting the most similar one, and for text that is
+/// no valid value.
 void give(const job::OptionSet& options, const Options& given);
 
-/// Throws UsageError for wrong values, for values that don't go together, and where a required one is missing.
+/// Throws UsageError for wrong values, for options that exclude each other, and for missing required ones.
 void check(const job::OptionSet& options);
 
 std::vector<OptionDescription> described(const job::OptionSet& options);

@@ -34,7 +34,7 @@ using library::EventPost;
 
 constexpr double kBetweenSteps_s = 0.1;
 
-/// Sends what a job tells its observer.
+/// Forwards a job's events to the library's observer.
 class Sender : public job::TrainWatcher {
  public:
   explicit Sender(EventPost& post) : post_(post) {}
@@ -81,11 +81,11 @@ class Sender : public job::TrainWatcher {
   double last_step_s_ = -1e9;
 };
 
-/// Does `work` on a thread of its own, which the job may pin, while this one tells the observer.
+/// Does `work` on a thread of its own, which the job may pin, while this thread delivers events to the observer.
 Result run_job(Observer* observer, const StopFlag* stop, const std::function<Result(Sender&, const StopFlag&)>& work) {
   forbid_forks();  // the calling program's threads aren't ours
   EventPost post(observer, stop);
-  post.deliver();  // a stop that was asked for before
+  post.deliver();  // notices a stop request from before the start
   Result result;
   library::WorkThread thread;
   library::work_observed(thread, post, [&] {
@@ -103,14 +103,14 @@ void require_predictions(std::size_t answered) {
   if (answered == 0) throw Error("none of the images could be read");
 }
 
-/// What most jobs do with what they are given.
+/// Sets, completes and checks the options of a job, as most jobs do.
 void take(const job::OptionSet& all, const Options& given) {
   const job::OptionSet options = library::givable(all);
   library::give(options, given);
   library::check(options);
 }
 
-/// Answers are told to those who ask for a format.
+/// Predictions are returned only if the caller asks for a format.
 void tell_nothing_by_default(job::InferCommandFlags& flags) {
   flags.predictions.format.preset("none");
 }
@@ -118,7 +118,7 @@ void tell_nothing_by_default(job::DetectFlags& flags) {
   flags.output.format.preset("none");
 }
 
-/// Of a command with groups of options, or with one group alone.
+/// The options of a command that has several groups of options, or only one.
 template <class Flags>
 job::OptionSet options_in(Flags& flags) {
   if constexpr (std::is_base_of_v<job::OptionGroup, Flags>) {
@@ -128,13 +128,14 @@ job::OptionSet options_in(Flags& flags) {
   }
 }
 
-/// Replicas are threads: a process that others' libraries have made threads in can't have children that compute.
+/// Makes replicas threads: the calling program may have threads of its own, so forked children could inherit locks that
+/// are held for ever.
 void choose_threads(job::TrainFlags& flags) {
   auto& replicas = flags.placement.replicas;
   replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
 }
 
-/// Of a training that has ended: whatever failed was thrown.
+/// The result of a training that ended well; failures were thrown.
 Result::Status status_of(record::Status status) {
   if (status == record::Status::kInterrupted) return Result::Status::kInterrupted;
   if (status == record::Status::kDiverged) return Result::Status::kDiverged;

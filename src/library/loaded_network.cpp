@@ -22,7 +22,7 @@
 namespace evener {
 namespace {
 
-/// Puts answers where they belong.
+/// Copies predictions into the caller's arrays.
 class Collector : public task::InferObserver {
  public:
   explicit Collector(Outputs& outputs) : outputs_(outputs) {}
@@ -61,7 +61,7 @@ class LoadedNetwork::Implementation {
     });
   }
   ~Implementation() {
-    // Runners end where they were made.
+    // Runners have to be destroyed on the thread that made them.
     thread_.call([this] {
       whole_.reset();
       divided_.reset();
@@ -82,7 +82,7 @@ class LoadedNetwork::Implementation {
   Outputs run(const SampleSpan& samples, Observer* observer) { return run(*library::value_samples(samples), observer); }
 
  private:
-  /// A network compiled for samples of one shape and kind, with the shapes of its outputs for a batch.
+  /// A network compiled for samples of one shape and type, with the shapes of its outputs for a batch.
   struct Compiled {
     Compiled(const task::InferenceModel& network, const data::Samples& samples, task::InferOptions options)
         : shape(samples.shape()),
@@ -126,7 +126,7 @@ class LoadedNetwork::Implementation {
     if (!result.skipped.empty()) throw Error(result.skipped.front().reason);
   }
 
-  /// Without starting threads, which takes longer than a small network.
+  /// Computes on the calling thread, since starting threads would take longer than a small network.
   void answer_in_one_call(Compiled& compiled, const data::Samples& samples, Outputs& outputs) {
     std::vector<task::SampleValues> values;
     std::vector<const task::SampleValues*> pointers;
@@ -140,8 +140,8 @@ class LoadedNetwork::Implementation {
     }
   }
 
-  /// All threads share what is one call of the network; several calls are computed side by side, as `evener infer`
-  /// does.
+  /// A single call of the network uses all threads; several calls run side by side, each with fewer threads, as in
+  /// `evener infer`.
   Compiled& compiled_for(const data::Samples& samples) {
     const bool may_divide = !flags_.placement.streams->has_value() && is_one_cpu();
     Compiled& whole = compiled(whole_, samples, may_divide ? 1 : *flags_.placement.streams);
@@ -149,14 +149,14 @@ class LoadedNetwork::Implementation {
     return compiled(divided_, samples, std::nullopt);
   }
 
-  /// With threads to divide.
+  /// Whether the placement is one CPU stage with several threads, which several calls can divide.
   bool is_one_cpu() const {
     if (plan_.replicas.size() > 1 || plan_.replicas.front().stages.size() > 1) return false;
     const placement::PlanStage& stage = plan_.replicas.front().stages.front();
     return stage.device.kind == DeviceKind::kCpu && stage.threads > 1;
   }
 
-  /// Compiles anew where samples have another shape or kind than before.
+  /// Compiles the network anew if the samples' shape or type has changed.
   Compiled& compiled(std::optional<Compiled>& kept, const data::Samples& samples, std::optional<int> streams) {
     if (kept && kept->shape == samples.shape() && kept->is_bytes == samples.is_bytes()) return *kept;
     kept.reset();
@@ -185,7 +185,7 @@ class LoadedNetwork::Implementation {
     return shapes;
   }
 
-  static constexpr std::uint64_t kSeed = 1;  // of random weights, as the command has it
+  static constexpr std::uint64_t kSeed = 1;  // of random weights, the command's default
   static constexpr std::uint8_t kNoPixel = 0;
 
   library::LoadFlags flags_;
@@ -193,10 +193,10 @@ class LoadedNetwork::Implementation {
   Precision precision_ = Precision::kFp32;
   std::optional<task::InferenceModel> network_;
   std::vector<std::string> notes_;
-  std::optional<data::Preprocessing> steps_;  // where it takes pictures
-  std::optional<Compiled> whole_, divided_;   // a stream, or as many as the options say; a stream for each thread
-  std::mutex mutex_;                          // one run at a time
-  library::WorkThread thread_;                // last: it uses the others
+  std::optional<data::Preprocessing> steps_;  // absent: the network doesn't take pictures
+  std::optional<Compiled> whole_, divided_;  // whole_: one call at a time or the options' streams; divided_: many small
+  std::mutex mutex_;                         // allows one run at a time
+  library::WorkThread thread_;               // last: it uses the other members
 };
 
 LoadedNetwork::LoadedNetwork(const std::string& model, const Options& options)

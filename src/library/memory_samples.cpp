@@ -13,10 +13,10 @@
 namespace evener::library {
 namespace {
 
-/// Of a side, and of all values of one sample: no product of extents overflows below.
+/// Limits of one extent and of all values together, so that no product of extents overflows.
 constexpr std::int64_t kLargestExtent = std::int64_t{1} << 24, kMostValues = std::int64_t{1} << 40;
 
-/// Throws Error for extents that can't be. There may be no samples at all, but none without values.
+/// Throws Error for extents that are too large or 0. Only the first, the number of samples, may be 0.
 void require_extents(const std::vector<std::int64_t>& shape) {
   std::int64_t values = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {

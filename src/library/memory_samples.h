@@ -1,4 +1,4 @@
-// Images in somebody else's memory, as samples for a network.
+// Images in the caller's memory as samples for a network.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace evener::library {
 
-/// Pictures, each brought to the shape of `steps`, as files are. They are read when they are asked for. Throws Error
-/// for pictures that can't be.
+/// Pictures, which are preprocessed by `steps` like image files. They aren't copied, so they must stay valid while the
+/// samples are in use. Throws Error for an impossible shape, wrong channels or a null pointer.
 std::unique_ptr<data::Samples> picture_span_samples(const PictureSpan& pictures, const data::Preprocessing& steps);
 
-/// Values as they are. Throws Error for a shape that can't be.
+/// Values that are passed to the network unchanged; not copied either. Throws Error for an impossible shape, and unless
+/// exactly one of the two pointers is set.
 std::unique_ptr<data::Samples> value_samples(const SampleSpan& samples);
 
 }  // namespace evener::library

@@ -1,4 +1,5 @@
-// A thread that does what its owner waits for: what work changes of its thread (CPUs, number of threads) stays there.
+// A thread that does work while its owner waits, because work may change properties of its thread (pinning, number of
+// threads) that must not affect the caller's.
 #pragma once
 
 #include <condition_variable>
@@ -16,8 +17,8 @@ class WorkThread {
   WorkThread(const WorkThread&) = delete;
   WorkThread& operator=(const WorkThread&) = delete;
 
-  /// Does `work` there, and throws what it throws. `meanwhile`, which throws nothing, is called here some fifty times a
-  /// second, and once when the work is over; empty: nothing is done here. One call at a time.
+  /// Does `work` on the thread and rethrows its exception. Meanwhile calls `meanwhile`, which must not throw, on the
+  /// calling thread about fifty times a second and once at the end, unless it is empty. Only one call at a time.
   void call(const std::function<void()>& work, const std::function<void()>& meanwhile = {});
 
  private:
@@ -25,10 +26,10 @@ class WorkThread {
 
   std::mutex mutex_;
   std::condition_variable has_work_, is_done_;
-  const std::function<void()>* work_ = nullptr;  // null: there is none
+  const std::function<void()>* work_ = nullptr;  // null: no work
   std::exception_ptr failure_;
   bool ends_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace evener::library

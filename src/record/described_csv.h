@@ -1,4 +1,4 @@
-// A table of structs of numbers that describe() shows (base/described.h), as CSV: a row for each.
+// Writes a list of structs that have describe() (base/described.h) as CSV, a row for each.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@
 
 namespace evener::record {
 
-/// The cells of one row: a column's name and its text, empty where that is not known.
+/// A visitor for describe() that collects the cells of one row: a column's name and its text, empty if unknown.
 class CsvRow : public PlainVisitor<CsvRow> {
  public:
   struct Column {
     std::string name, cell;
-    bool if_known = false;  // the table has it only where some row has a cell
+    bool if_known = false;  // shown only if some row has a value
   };
 
   template <typename T>
   void value(const char* key, const T& member) {
     columns_.push_back({key, cell_of(member)});
   }
-  /// A map of numbers has a column for each of its names, wherever any row has that.
+  /// A map of numbers: each name that any row has becomes a column.
   void value(const char* /*key*/, const std::map<std::string, double>& members) {
     map_at_ = columns_.size();
     for (const auto& [name, number] : members) named_[name] = cell_of(number);
@@ -37,7 +37,7 @@ class CsvRow : public PlainVisitor<CsvRow> {
   template <typename Members>
   void outside_tables(Members /*members*/) {}
 
-  /// Puts the cells of the map's names among the others.
+  /// Inserts the map's columns, one for each of `names`, at the map's place.
   void spread(const std::set<std::string>& names) {
     std::vector<Column> spread;
     for (const std::string& name : names) spread.push_back({name, named_[name]});
@@ -48,7 +48,7 @@ class CsvRow : public PlainVisitor<CsvRow> {
   const std::vector<Column>& columns() const { return columns_; }
 
  private:
-  /// As many digits as tell it from every other number.
+  /// The shortest text that reads back as the same number.
   static std::string cell_of(double number);
   static std::string cell_of(int number) { return std::to_string(number); }
   template <typename T>
@@ -57,14 +57,14 @@ class CsvRow : public PlainVisitor<CsvRow> {
   }
 
   std::vector<Column> columns_;
-  std::map<std::string, std::string> named_;  // of the map
-  std::size_t map_at_ = 0;                    // the column that it stands before
+  std::map<std::string, std::string> named_;  // cells of the map, by name
+  std::size_t map_at_ = 0;                    // index of the column that follows the map
 };
 
-/// The heading and the rows, each with its end of line.
+/// The header and the rows, each ended by '\n'.
 template <typename T>
 std::string described_csv(const std::vector<T>& structs) {
-  std::vector<CsvRow> rows(structs.size() + 1);  // the last one is that of no struct, for the heading
+  std::vector<CsvRow> rows(structs.size() + 1);  // the last is of a default struct, for the header
   for (std::size_t i = 0; i < structs.size(); ++i) describe(rows[i], structs[i]);
   const T nothing{};
   describe(rows.back(), nothing);

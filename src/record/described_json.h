@@ -1,5 +1,5 @@
-// JSON of any struct that describe() shows (base/described.h): described_json() and read_described(). They are
-// templates whose code each user compiles: a file that writes or reads a large struct should be the only one that does.
+// Converts any struct that has describe() (base/described.h) to JSON and back: described_json() and read_described().
+// Each file that uses these templates compiles their code anew, so for a large struct only one file should.
 #pragma once
 
 #include <cmath>
@@ -18,19 +18,19 @@
 
 namespace evener::record {
 
-/// The words that a file has for the values of an enum: words_of(Enum), declared in its namespace, returns them.
+/// The words that stand for an enum's values in files. An overload words_of(Enum) in the enum's namespace returns them.
 template <typename Enum>
 struct Words {
   const char* (*name)(Enum);
-  std::vector<Enum> all;  // that may stand in a file
+  std::vector<Enum> all;  // that files may contain
 };
 template <typename T>
 concept HasWords = requires(T value) {
   words_of(value).name(value);
 };
 
-/// Writes the members that describe() shows into an object. What is absent, or is a number that JSON can't hold (the
-/// loss of a training that diverged), becomes null.
+/// A visitor for describe() that writes a struct's members into a JSON object. Absent values become null, and so do
+/// numbers that JSON can't hold (the loss of a training that diverged).
 class JsonWriter {
   using Json = nlohmann::ordered_json;
 
@@ -49,7 +49,7 @@ class JsonWriter {
   void share(const char* key, const std::optional<double>& member) { value(key, member); }
   void square(const char* key, const std::vector<std::vector<std::int64_t>>& rows) { json_[key] = rows; }
   void schema(const char* key, const char* schema) { json_[key] = schema; }
-  /// Objects by name, which each of them knows itself.
+  /// An object whose keys are the `name` members of the map's values.
   template <typename T>
   void by_name(const char* key, const std::map<std::string, T>& members) {
     value(key, members);
@@ -138,8 +138,9 @@ class JsonWriter {
   Json json_ = Json::object();
 };
 
-/// Reads them from an object, which may come from another version or another hand: types and ranges are checked, and
-/// what is missing or null keeps its default. Throws Error naming file and key.
+/// A visitor for describe() that reads a struct's members from a JSON object. Since files may come from other versions
+/// or other people, types and ranges are checked; missing and null members keep their defaults. Throws Error naming
+/// file and key.
 class JsonFields {
  public:
   explicit JsonFields(JsonReader json) : json_(std::move(json)) {}
@@ -175,7 +176,7 @@ class JsonFields {
       json_.read(key, members);
     }
   }
-  /// Objects by name, which each of them knows itself.
+  /// An object whose keys are the `name` members of the map's values.
   template <typename T>
   void by_name(const char* key, std::map<std::string, T>& members) {
     const JsonReader table = json_.object(key);
@@ -276,7 +277,7 @@ class JsonFields {
     }
     json_.fail(key, "expected " + expected);
   }
-  /// What JSON's library knows how to read.
+  /// Reads a type that the JSON library can convert.
   template <typename T>
   void convert(const char* key, T& member) {
     const nlohmann::json* found = json_.find(key);
@@ -291,7 +292,7 @@ class JsonFields {
   JsonReader json_;
 };
 
-/// `value` as an object of JSON.
+/// `value` as a JSON object.
 template <typename T>
 nlohmann::ordered_json described_json(const T& value) {
   JsonWriter writer;
@@ -299,7 +300,7 @@ nlohmann::ordered_json described_json(const T& value) {
   return writer.take();
 }
 
-/// Reads it into `value`; `source` names the file in errors.
+/// Reads `json` into `value`; `source` names the file in errors.
 template <typename T>
 void read_described(const nlohmann::json& json, const std::string& source, T& value) {
   JsonFields fields(JsonReader(json, source));

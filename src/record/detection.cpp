@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostCurveBytes = 256 << 20;
 constexpr const char* kShares = "expected numbers from 0 to 1, as many as of recall";
 constexpr const char* kBoxes = "expected a number of boxes";
 
-/// A file of another's may say anything: no sum of what is shown may leave its type.
+/// A limit for counts in a foreign file, so that no sum of them overflows.
 bool is_number_of_boxes(std::int64_t count) {
   return count >= 0 && count <= 1'000'000'000'000;
 }

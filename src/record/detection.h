@@ -1,5 +1,5 @@
-// How well a detector found the boxes that are known, as the folder of `evener detect` keeps it for the page:
-// detection.json.
+// The file detection.json in the folder of `evener detect`: how well a detector found the true boxes. The HTML page
+// shows it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct DetectedClass {
   std::vector<double> recall, precision, score;    // the curve at an intersection over union of 0.5
 };
 
-/// An image on which boxes were missed, or wrong ones found.
+/// An image with missed or wrong boxes.
 struct MissedImage {
   std::string file;
   std::int64_t missed = 0, wrong = 0;
@@ -28,7 +28,7 @@ struct MissedImage {
 };
 
 struct DetectionFigures {
-  double confidence = 0;  // of the boxes that counts, misses and pictures are about
+  double confidence = 0;  // threshold of boxes in confusion and misses
   std::vector<DetectedClass> classes;
   std::vector<std::vector<std::int64_t>> confusion;  // [true class][found class], the background last
   std::vector<MissedImage> misses;                   // the worst first
@@ -36,7 +36,7 @@ struct DetectionFigures {
 
 /// Throws Error where it can't be written.
 void write_detection(const std::filesystem::path& path, DetectionFigures figures);
-/// Throws Error naming the file and what is wrong with it: it may come from elsewhere.
+/// Reads and checks the file, which other people may have written. Throws Error naming it and what is wrong.
 DetectionFigures read_detection(const std::filesystem::path& path);
 
 }  // namespace evener::record

@@ -1,4 +1,4 @@
-// The keys of a run's energy in record.json, and in what hosts tell each other (base/described.h).
+// describe() for the energy structs: their keys in record.json and in messages between hosts.
 #pragma once
 
 #include "base/described.h"
@@ -49,7 +49,7 @@ void describe(Fields& fields, Of<IdleEnergy> auto& idle) {
   fields.value("seconds", idle.seconds);
 }
 
-/// In files their names are keys of an object.
+/// For messages; in record.json the names are the keys of an object.
 template <typename Fields>
 void describe(Fields& fields, Of<Energy::Domain> auto& domain) {
   fields.value("name", domain.name);

@@ -47,7 +47,7 @@ void add_hosts(Energy& energy, const std::vector<std::string>& names, const std:
     if (energy.process_reason.empty() && !energy.process_joules) {
       energy.process_reason = "what this program used of another host's processors is not known";
     }
-    // The other hosts' idle power is theirs, and was not measured.
+    // The other hosts' idle power was not measured.
     energy.net_joules.reset();
     energy.net_interval.reset();
   }

@@ -1,4 +1,5 @@
-// The energy of a run's other hosts, each of which reads its own sensors and tells the first one at the end.
+// The energy of a run on several hosts: each host reads its own sensors and sends the result to the first host at the
+// end.
 #pragma once
 
 #include <string>
@@ -8,12 +9,12 @@
 
 namespace evener::record {
 
-/// What a host tells of its energy, as text, and back. Throws Error for a text that isn't that.
+/// A host's energy as a message, and back. Throws Error for a text that isn't such a message.
 std::string energy_message(const Energy& energy);
 Energy energy_of_message(const std::string& message);
 
-/// Adds what other hosts told to that of the first one; `names` and `energies` are of all hosts, of which the first
-/// one's is not looked at. Where a host's energy isn't known the sum isn't either, but the devices of the others stay.
+/// Adds the other hosts' energies to `energy`, the first host's. `names` and `energies` are by host; energies[0] is
+/// ignored. If one host's energy is unknown, so is the sum, but all known devices are listed.
 void add_hosts(Energy& energy, const std::vector<std::string>& names, const std::vector<Energy>& energies);
 
 }  // namespace evener::record

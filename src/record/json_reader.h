@@ -15,19 +15,20 @@ namespace evener::record {
 
 class JsonReader {
  public:
-  /// `json` must outlive the reader. `path`: where it stands in the file ("" = top). Null reads as an empty object.
+  /// Reads from `json`, which must outlive the reader; null counts as an empty object. `path`: its place in the file
+  /// ("" = top), for errors.
   JsonReader(const nlohmann::json& json, std::string source, std::string path = "");
 
   /// The object under `key`; an empty one if it is missing or null.
   JsonReader object(const char* key) const;
   /// Calls `element` with a reader for each object of the array under `key`.
   void each(const char* key, const std::function<void(const JsonReader&)>& element) const;
-  /// The names of the values that are not null.
+  /// The keys whose values are not null.
   std::vector<std::string> keys() const;
   /// The value itself, or nullptr if it is missing or null.
   const nlohmann::json* find(const char* key) const;
 
-  /// Leave the target as it is where the key is missing or null.
+  /// These leave `target` unchanged if the key is missing or null.
   void read(const char* key, std::string& target) const;
   void read(const char* key, double& target) const;
   void read(const char* key, std::int64_t& target) const;
@@ -87,11 +88,11 @@ void JsonReader::read(const char* key, std::map<std::string, T>& target) const {
   }
 }
 
-/// The options of a JSON object as Record::config holds them: name -> value as JSON.
+/// A JSON object's members as Record::config has them: name -> value as JSON text.
 std::map<std::string, std::string> config_from_json(const nlohmann::json& object);
 
-/// Its text, in lines with so many spaces an inner level, or in one line. Names of files may not be UTF-8: what can't
-/// be told is shown as a replacement character rather than failing at the very end.
+/// JSON text, with `indent` spaces per level, or on one line if negative. Bytes that aren't UTF-8, as names of files
+/// may have, become replacement characters: an exception here would lose the record at the end of a run.
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 }  // namespace evener::record

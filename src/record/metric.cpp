@@ -38,7 +38,7 @@ Metric cost(const char* name, const char* unit, const char* title, std::string l
           .reason = std::move(reason)};
 }
 
-/// Of all images that were trained on, or answered.
+/// Joules per image, over all images that were trained on or answered.
 Metric images_per_joule(const Record& record) {
   std::int64_t images = 0;
   for (const SessionRecord& session : record.sessions) images += session.images;
@@ -57,7 +57,7 @@ std::string energy_label(const Energy& energy) {
   return energy.joules ? fmt::format("energy ({})", energy_class_name(energy.kind)) : "energy";
 }
 
-/// What every run has, whatever its task.
+/// The metrics of every run, whatever its task.
 std::vector<Metric> costs(const Record& record) {
   const Energy& energy = record.energy;
   const auto missing = record.missing.find("memory.peak_rss_bytes");
@@ -84,7 +84,7 @@ std::vector<Metric> costs(const Record& record) {
   };
 }
 
-/// The figures that have keys of their own; those of the task stand between the speed and the costs.
+/// The metrics with keys of their own in record.json; the task's own come between the speed and the costs.
 std::vector<Metric> own_metrics(const Record& record, std::vector<Metric> others) {
   std::vector<Metric> metrics;
   const Throughput& rate = record.images_per_s;
@@ -98,7 +98,7 @@ std::vector<Metric> own_metrics(const Record& record, std::vector<Metric> others
   return metrics;
 }
 
-/// Rates, in which higher is better, of either direction's samples.
+/// The samples as rates, for which higher is better: inverted if lower is better.
 std::vector<double> rates_of(const Metric& metric) {
   std::vector<double> rates = metric.samples;
   if (metric.better == Better::kLower) {

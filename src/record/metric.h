@@ -1,5 +1,5 @@
-// A figure that a run gives: its name, unit and direction stand with it, so that tables, reports and comparisons need
-// to know no task.
+// Metrics: figures of a run that carry their name, unit and direction, so that tables, reports and comparisons work for
+// every task.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,31 @@ enum class Better { kHigher, kLower };
 /// "higher", "lower".
 const char* better_name(Better better);
 
-/// What a figure speaks of. Of the speeds of a run, the first is the one that runs are compared by.
+/// What a figure is about. Runs are compared by their first speed.
 enum class MetricRole { kSpeed, kQuality, kCost };
 /// "speed", "quality", "cost".
 const char* role_name(MetricRole role);
 
 struct Metric {
-  std::string name;   // unique in a record, with its unit: "images_per_s"; the column of the CSV file
+  std::string name;   // unique in a record and includes the unit: "images_per_s"; its column in CSV files
   std::string unit;   // "images/s", "s", "bytes", "J"; "share" is 0..1 and shown as percent; "" is a plain number
-  std::string title;  // heads its column in a table: "s/epoch"; empty = the figure stands in no table but the CSV file
-  std::string label;  // names it in a sentence: "test accuracy"
+  std::string title;  // its column's heading in tables: "s/epoch"; empty = shown in CSV files only
+  std::string label;  // its name in sentences: "test accuracy"
   Better better = Better::kHigher;
   MetricRole role = MetricRole::kCost;
   std::optional<double> value = {};
-  std::vector<double> samples = {};       // of parts of the run, which `value` sums up; empty = it was measured once
-  std::optional<Interval> interval = {};  // of 95 %, of `value`; absent for too few samples
+  std::vector<double> samples = {};       // of parts of the run; `value` is usually their median; empty = measured once
+  std::optional<Interval> interval = {};  // 95 % interval of `value`; absent for too few samples
   std::string over = {};                  // what the samples are: "blocks of 12 steps after the first epoch"
-  std::optional<std::int64_t> of_images = {};  // of a share: of how many images
-  std::string stands_in_for = {};              // another figure's name: this one is told only where that one is absent
+  std::optional<std::int64_t> of_images = {};  // for a share: of how many images
+  std::string stands_in_for = {};              // another figure's name: this one is shown only if that one is absent
   std::string reason = {};                     // why `value` is absent; else empty
 };
 
 struct Record;
 
-/// All figures of a record: those that have keys of their own in record.json, and those of its `metrics`. Figures that
-/// the task could have had are there without a value.
+/// All figures of a record: those with keys of their own in record.json, and those of its `metrics`. Figures that the
+/// task can have but this run lacks are included without a value.
 std::vector<Metric> metrics_of(const Record& record);
 
 /// The first speed among `metrics`; nullptr if they have none.
@@ -48,20 +48,21 @@ const Metric* main_speed(const std::vector<Metric>& metrics);
 /// The metric of that name; nullptr if there is none.
 const Metric* find_metric(const std::vector<Metric>& metrics, const std::string& name);
 
-/// Gives a record a figure that has no key of its own: it then stands in record.json, tables, the CSV file, the page
-/// and the conclusion. Throws Error if its name is taken.
+/// Adds a figure without a key of its own to a record. It then appears in record.json, tables, CSV files, the page and
+/// the conclusion. Throws Error if its name is taken.
 void add_metric(Record& record, Metric metric);
 
-/// What a figure is the middle of: "the median of 24 blocks of 12 steps after the first epoch", or "a single sample".
+/// Describes a median: "the median of 24 blocks of 12 steps after the first epoch", or "a single sample".
 std::string median_text(std::size_t samples, const std::string& over);
-/// "the median of 24 blocks of 12 steps after the first epoch; 95 %: 1.2 k to 1.3 k", or the range of fewer samples;
-/// what is known of a figure's spread, "" for what has no samples.
+/// Describes a figure's spread: "the median of 24 blocks of 12 steps after the first epoch; 95 %: 1.2 k to 1.3 k", or
+/// the range if there are too few samples for an interval. "" without samples.
 std::string spread_text(const Metric& metric);
 
-/// How much better `candidate` is than `baseline`: as a ratio above 1 whatever the direction.
-/// Comparison::ratio and its interval; undecided where there are too few samples.
+/// Compares two figures by their samples. Comparison::ratio is above 1 if `candidate` is better, whatever the
+/// direction. Undecided for too few samples.
 Comparison compare_speeds(const Metric& baseline, const Metric& candidate);
-/// value / baseline's value, turned round where lower is better; absent where a value is missing or not positive.
+/// candidate's value / baseline's value, inverted if lower is better, so that above 1 is better. Absent if a value is
+/// missing or not positive.
 std::optional<double> speed_ratio(const Metric& baseline, const Metric& candidate);
 
 }  // namespace evener::record

@@ -27,7 +27,7 @@ void describe(Fields& fields, Of<PredictedImage> auto& prediction) {
   fields.value("sure_mistake", prediction.is_sure_mistake);
   fields.value("sure_right", prediction.is_sure_right);
   fields.required("true_class", prediction.truth);
-  // Both become parts of a page.
+  // Both strings become parts of an HTML page, so they must be plain base64.
   fields.check("png", !prediction.png_base64.empty() && from_base64(prediction.png_base64),
                "expected an image in base64");
   fields.check("map", from_base64(prediction.map_base64).has_value(), "expected an image in base64");

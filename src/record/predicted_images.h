@@ -1,4 +1,5 @@
-// Some images that a network answered, as the folder of `evener infer` keeps them for the page: answers.json.
+// The file answers.json in the folder of `evener infer`: some images with the network's predictions. The HTML page
+// shows them.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +12,19 @@ namespace evener::record {
 inline constexpr const char* kPredictedImages = "answers.json";
 
 struct PredictedImage {
-  std::string file, found;       // the class that was found
-  double score = 0;              // of it
-  bool is_probability = true;    // the score; or a logit
-  std::string truth;             // its own class; empty = not known
-  std::string png_base64;        // a small picture of it
-  std::string map_base64 = {};   // the same with where the network looked over it; empty = not known
-  bool is_sure_mistake = false;  // one of the surest wrong predictions, rather than one in so many of all
-  bool is_sure_right = false;    // one of the surest right predictions
+  std::string file, found;       // file name, and predicted class
+  double score = 0;              // of the predicted class
+  bool is_probability = true;    // `score` is a probability; false: a logit
+  std::string truth;             // true class; empty = unknown
+  std::string png_base64;        // thumbnail
+  std::string map_base64 = {};   // thumbnail with a heat map of the pixels that mattered; empty = unknown
+  bool is_sure_mistake = false;  // chosen as one of the surest wrong predictions
+  bool is_sure_right = false;    // chosen as one of the surest right predictions
 };
 
 /// Throws Error where it can't be written.
 void write_predicted_images(const std::filesystem::path& path, const std::vector<PredictedImage>& predictions);
-/// Throws Error naming the file and what is wrong with it: it may come from elsewhere.
+/// Reads and checks the file, which other people may have written. Throws Error naming it and what is wrong.
 std::vector<PredictedImage> read_predicted_images(const std::filesystem::path& path);
 
 }  // namespace evener::record

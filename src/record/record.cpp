@@ -51,7 +51,7 @@ std::string epochs_csv(const Record& record) {
 }
 
 void write_record(const std::filesystem::path& dir, const Record& record) {
-  // Names of files may not be UTF-8: shown with a replacement character rather than failing at the very end.
+  // Names of files may not be UTF-8: a replacement character is better than an exception that loses the record.
   write_file_atomically(dir / "record.json",
                         to_json(record).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (record.kind == kTrainingKind.name) write_file_atomically(dir / "epochs.csv", epochs_csv(record));

@@ -1,4 +1,5 @@
-// The keys of record.json and of the other files that tell of a run, each in one place (base/described.h).
+// describe() for the structs of a record: the keys of record.json and of other files about runs, each in one place
+// (base/described.h).
 #pragma once
 
 #include "base/described.h"
@@ -125,7 +126,7 @@ void describe(Fields& fields, Of<Times> auto& times) {
   fields.not_negative("first_step", times.first_step);
 }
 
-/// Also an epoch of a checkpoint, and a row of epochs.csv.
+/// Also used for the epochs in a checkpoint and the rows of epochs.csv.
 template <typename Fields>
 void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.value("epoch", epoch.epoch);
@@ -213,7 +214,7 @@ void describe(Fields& fields, Of<LayerRecord> auto& layer) {
   fields.not_negative("roofline", layer.roofline);
 }
 
-/// Its name is the key that it stands under.
+/// The metric's name isn't a member here: it is the key of the object.
 template <typename Fields>
 void describe(Fields& fields, Of<Metric> auto& metric) {
   fields.value("value", metric.value);

@@ -8,7 +8,7 @@
 namespace evener::record {
 namespace {
 
-/// A file that gives two figures one name would show one of them under the other's heading.
+/// Refuses a file in which two figures have the same name: one would be shown under the other's heading.
 void require_own_names(const Record& record, const JsonReader& json) {
   Record without = record;
   without.metrics.clear();

@@ -12,8 +12,8 @@ namespace evener::record {
 
 /// Keys in the order of record_fields.h.
 nlohmann::ordered_json to_json(const Record& record);
-/// Keys may be missing or unknown; a value of the wrong type, a wrong schema, or a number that can't be (negative
-/// counts, an accuracy of 7) throws Error naming `source` and the key.
+/// Reads a record; keys may be missing or unknown. Throws Error naming `source` and the key for a wrong type, a wrong
+/// schema or an impossible number (negative counts, an accuracy of 7).
 Record from_json(const nlohmann::json& json, const std::string& source);
 
 }  // namespace evener::record

@@ -11,7 +11,7 @@ const RecordKind kOtherKind{.name = "",
                             .amount = [](const Record&) { return std::string(); },
                             .metrics = [](const Record&) { return std::vector<Metric>(); }};
 
-/// What was asked for, of runs in a scenario; a single query is one of many images.
+/// The unit of work in a scenario; a single query may ask for many images.
 std::string images_text(const Record& record) {
   const ScenarioRecord& scenario = record.scenario;
   if (scenario.queries > 1) return std::to_string(scenario.queries) + " queries";

@@ -14,15 +14,15 @@ namespace {
 
 constexpr double kTwoSided95 = 0.975;
 constexpr std::size_t kMostRuns = 10'000;  // nobody repeats a run as often
-constexpr double kMissed = 0.2;            // as often as this a difference may be missed
+constexpr double kMissed = 0.2;            // probability of missing the difference (1 - power)
 
 struct MeanAndSpread {
   double mean = 0;
-  double deviation = 0;  // of one value
-  double degrees = 0;    // of freedom, of the deviation
+  double deviation = 0;  // standard deviation of a single value
+  double degrees = 0;    // degrees of freedom of the deviation
 };
 
-/// The mean of all, the deviation of the first `first_stage` (0: of all) about their own mean.
+/// The mean of all values, and the deviation of the first `first_stage` (0: of all) about their own mean.
 MeanAndSpread mean_and_spread(std::span<const double> values, std::size_t first_stage) {
   const auto mean_of = [](std::span<const double> some) {
     return std::accumulate(some.begin(), some.end(), 0.0) / static_cast<double>(some.size());
@@ -51,7 +51,7 @@ bool all_positive(std::span<const BlockValue> runs) {
   return std::ranges::all_of(runs, [](const BlockValue& run) { return run.value > 0 && std::isfinite(run.value); });
 }
 
-/// log(candidate / baseline) of the blocks that both have, in the order of the baseline.
+/// log(candidate / baseline) of each common block, in the order of the baseline.
 std::vector<double> log_ratios(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate) {
   std::vector<double> ratios;
   for (const BlockValue& base : baseline) {
@@ -61,7 +61,7 @@ std::vector<double> log_ratios(std::span<const BlockValue> baseline, std::span<c
   return ratios;
 }
 
-/// Fills in what follows from a difference of logarithms and its standard error.
+/// Computes ratio, interval and p from a mean difference of logarithms and its standard error.
 void conclude(RunComparison& comparison, double difference, double error, double degrees) {
   const double off = student_quantile(kTwoSided95, degrees) * error;
   comparison.ratio = std::exp(difference);
@@ -123,7 +123,7 @@ RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const
 std::optional<std::size_t> runs_to_decide(const RunComparison& seen, double claims, std::size_t at_once) {
   if (!seen.deviation || !seen.ratio || *seen.ratio == 1) return std::nullopt;
   const double difference = std::abs(std::log(*seen.ratio));
-  // Bonferroni's bounds: of the level, which Holm's correction is at most as strict as, and of missing one of several.
+  // Bonferroni's bounds, of the level (Holm's correction is no stricter) and of missing one of several differences.
   const double level = 1 - kClaimLevel / 2 / claims, power = 1 - kMissed / static_cast<double>(at_once);
   const auto show = [&](std::size_t runs) {
     const double degrees = static_cast<double>(runs) - 1;
@@ -146,7 +146,7 @@ std::vector<std::optional<double>> corrected_for_number(std::span<const std::opt
   }
   std::ranges::stable_sort(order, {}, [&](std::size_t n) { return *p[n]; });
   std::vector<std::optional<double>> corrected(p.begin(), p.end());
-  double least = 0;  // a claim is as doubtful as those before it
+  double least = 0;  // corrected values never decrease
   for (std::size_t place = 0; place < order.size(); ++place) {
     least = std::max(least, std::min(1.0, *p[order[place]] * static_cast<double>(order.size() - place)));
     corrected[order[place]] = least;

@@ -1,13 +1,13 @@
-// What runs of the same work, repeated, say of it and of other work. Of the runs of one way only their mean and range
-// are told: what disturbs a machine lasts longer than a run, so that a few of them don't show how far their mean is
-// off. Two ways are compared by ratios, by Student's t of logarithms, because noise multiplies times.
-// tests/record/coverage_test.cpp shows what their intervals cover.
+// Statistics of repeated runs. For the runs of one configuration only mean and range are given: disturbances of a
+// machine last longer than a run, so a few runs don't show how far off their mean is. Two configurations are compared
+// by ratios, with Student's t on logarithms, because noise multiplies times. tests/record/coverage_test.cpp shows the
+// coverage of the intervals.
 //
-// Runs stand in blocks: those of one block were made side by side, so that what drifts meanwhile leaves their ratio
-// alone. Of runs that were not made so nothing is claimed. A rule that makes more runs of noisy work lets the data
-// decide how many there are; where it looks at the spread of the first `first_stage` runs alone, an interval that takes
-// the spread from these and the mean from all of them still covers 95 % (Stein, A two-sample test for a linear
-// hypothesis whose power is independent of the variance, 1945).
+// Runs are grouped in blocks: the runs of a block were made close in time, so a slow drift of the machine hardly
+// affects their ratio. Without common blocks nothing is claimed. A stopping rule that makes more runs of noisy work
+// lets the data decide the number of runs, which could bias an interval. If the rule looks only at the spread of the
+// first `first_stage` runs, an interval with the spread of these and the mean of all runs still covers 95 % (Stein, A
+// two-sample test for a linear hypothesis whose power is independent of the variance, 1945).
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@
 
 namespace evener::record {
 
-/// Fewer runs give a range, and no winner.
+/// With fewer runs there is only a range, and no comparison.
 constexpr std::size_t kFewestRuns = 3;
 
-/// A figure of one run.
+/// The figure of one run, and the run's block.
 struct BlockValue {
   int block = 0;
   double value = 0;
@@ -31,37 +31,38 @@ struct BlockValue {
 
 struct MeanOfRuns {
   std::size_t runs = 0;
-  std::optional<double> mean;     // geometric where all values are above 0, else arithmetic; absent for none
+  std::optional<double> mean;     // geometric if all values are above 0, else arithmetic; absent without runs
   std::optional<Interval> range;  // from the smallest to the largest
 };
 MeanOfRuns mean_of_runs(std::span<const BlockValue> values);
 
-/// How many runs it takes until the mean would be known to +-`width` (0.02 = 2 %) with 95 % if runs were independent,
-/// by the spread of the first `first_stage` runs, of which there are as many or more. At least first_stage.
+/// The number of runs for which the 95 % interval of the mean would be +-`width` (0.02 = 2 %) if runs were independent,
+/// from the spread of the first `first_stage` runs. There must be that many values. Returns at least first_stage.
 std::size_t runs_for_width(std::span<const BlockValue> values, std::size_t first_stage, double width);
 
-/// How `candidate` stands to `baseline` by a figure.
+/// A comparison of two configurations by a figure.
 struct RunComparison {
-  std::optional<double> ratio;       // candidate / baseline, of their means over the runs that were compared
-  std::optional<Interval> interval;  // of 95 %
-  std::optional<double> p;           // how likely chance alone makes such a difference; absent without an interval
-  std::optional<double> deviation;   // of the logarithm of the ratio in one block
-  std::size_t pairs = 0;             // blocks that both have
-  std::string reason;                // why there is no interval; else empty
+  std::optional<double> ratio;       // mean of candidate / mean of baseline, over the compared runs
+  std::optional<Interval> interval;  // 95 % interval of the ratio
+  std::optional<double> p;           // p-value of the difference; absent without an interval
+  std::optional<double> deviation;   // standard deviation of a block's log ratio
+  std::size_t pairs = 0;             // number of common blocks
+  std::string reason;                // why `interval` is absent; else empty
 };
-/// By the ratios within the blocks that both have; without kFewestRuns of these only the ratio of all runs' means is
-/// told. The larger ratio need not be the better one. `first_stage`: 0 = the number of runs was fixed beforehand.
+/// Compares by the ratios within common blocks; with fewer than kFewestRuns of these, gives only the ratio of the means
+/// of all runs. A ratio above 1 isn't necessarily better: that depends on the figure. `first_stage`: 0 = the number of
+/// runs was fixed in advance.
 RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate,
                            std::size_t first_stage = 0);
 
-/// How many runs of each would show the difference that was seen, in 4 of 5 cases or more, where it is one of `claims`
-/// that are corrected for their number, and `at_once` such differences have to be shown together. Absent where there is
-/// none to show, or nobody would repeat the runs as often.
+/// The number of runs of each configuration with which the observed difference would become significant with a power of
+/// 80 %. `claims`: number of claims that are corrected for; `at_once`: number of such differences that all have to be
+/// shown. Absent if there is no difference, or if the number is impractically large.
 std::optional<std::size_t> runs_to_decide(const RunComparison& seen, double claims, std::size_t at_once = 1);
 
-/// The p-values of several claims as they are when it has to be unlikely (5 %) that even one claim is false (Holm, A
-/// simple sequentially rejective multiple test procedure, 1979): a claim holds where its value is below 0.05. Absent
-/// ones are no claims and stay absent.
+/// The p-values of several claims, corrected by Holm's method so that with 95 % no claim is false (Holm, A simple
+/// sequentially rejective multiple test procedure, 1979): a claim holds if its corrected value is below 0.05. Absent
+/// values are no claims and stay absent.
 std::vector<std::optional<double>> corrected_for_number(std::span<const std::optional<double>> p);
 constexpr double kClaimLevel = 0.05;
 

@@ -37,8 +37,7 @@ std::optional<SerialAndParallel> least_squares(std::span<const ScalingPoint> poi
   return SerialAndParallel{(u1 * vv - v1 * uv) / determinant, (v1 * uu - u1 * uv) / determinant};
 }
 
-/// The serial share as it comes out, which noise may bring below 0 or above 1: a mean of such is not pushed to one
-/// side.
+/// The serial share unclamped: noise may bring it below 0 or above 1, and clamping would bias a mean of such values.
 std::optional<double> free_serial_share(std::span<const ScalingPoint> points) {
   const auto found = least_squares(points);
   return found ? std::optional(found->serial / (found->serial + found->parallel)) : std::nullopt;
@@ -63,7 +62,7 @@ double gustafson(double serial_share, int workers) {
 
 namespace {
 
-/// By Student's t over the blocks' values.
+/// The mean with an interval by Student's t over blocks.
 BlockMean block_mean(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
   BlockMean result{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .interval = {}};
@@ -75,7 +74,7 @@ BlockMean block_mean(const std::vector<double>& values) {
   return result;
 }
 
-/// A mean and its interval where each becomes another figure, which rises or falls with it all the way.
+/// Transforms a mean and its interval by a monotonic function.
 template <typename Figure>
 BlockMean as_figure(const BlockMean& of, Figure figure) {
   BlockMean result{figure(of.mean), std::nullopt};
@@ -85,8 +84,8 @@ BlockMean as_figure(const BlockMean& of, Figure figure) {
   return result;
 }
 
-/// How many times as fast the other is, by the ratio in each block that both have: a mean of logarithms, since noise
-/// multiplies times and no speed is below 0. Absent without such a block.
+/// The speedup against the other, from the ratios in common blocks; a mean of logarithms, since noise multiplies times.
+/// Absent without a common block.
 std::optional<BlockMean> speedup_over_blocks(const WorkersRuns& base, const WorkersRuns& other) {
   std::vector<double> logarithms;
   for (const BlockValue& run : base.seconds) {
@@ -98,7 +97,7 @@ std::optional<BlockMean> speedup_over_blocks(const WorkersRuns& base, const Work
   return as_figure(block_mean(logarithms), [](double logarithm) { return std::exp(logarithm); });
 }
 
-/// The interval of the serial share by a fit for each block that all numbers of workers have.
+/// The interval of the serial share over fits for single blocks that have all numbers of workers.
 std::optional<Interval> share_over_blocks(const std::vector<WorkersRuns>& runs) {
   std::vector<double> shares;
   for (const BlockValue& first : runs.front().seconds) {

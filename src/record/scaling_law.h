@@ -1,4 +1,4 @@
-// How times fall with the number of workers: Amdahl's law, fitted to measurements.
+// Scaling with the number of workers: Amdahl's law fitted to measurements, and related figures.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace evener::record {
 
-/// The same work, done by so many workers.
+/// The time that `workers` workers take for the same work.
 struct ScalingPoint {
   int workers = 1;
   double seconds = 0;
 };
 
-/// T(n) = T(1) (s + (1 - s) / n): a share s of the work is done by one at a time, however many there are (Amdahl,
-/// Validity of the single processor approach to achieving large scale computing capabilities, 1967).
+/// T(n) = T(1) (s + (1 - s) / n): the share s of the work is serial, the rest is divided by n workers (Amdahl, Validity
+/// of the single processor approach to achieving large scale computing capabilities, 1967).
 struct AmdahlFit {
   double one_worker_s = 0;
   double serial_share = 0;  // from 0 to 1
@@ -26,24 +26,24 @@ struct AmdahlFit {
   double speedup(int workers) const;
 };
 
-/// Least squares of the relative errors. Absent where there are fewer than two numbers of workers.
+/// Fits by least squares of relative errors. Absent for fewer than two different numbers of workers.
 std::optional<AmdahlFit> fit_amdahl(std::span<const ScalingPoint> points);
 
-/// The share of serial work that alone would explain a speedup by so many workers, at least 2 (Karp and Flatt,
-/// Measuring parallel processor performance, 1990). Grows with their number where working together costs time.
+/// The Karp-Flatt metric: the serial share that would explain `speedup` with `workers` workers, at least 2 (Karp and
+/// Flatt, Measuring parallel processor performance, 1990). If it grows with their number, working together costs time.
 double karp_flatt(double speedup, int workers);
 
-/// How many times as much work so many workers would do in the time of one, if the parallel part of the work grows with
-/// their number and `serial_share` of that time stays serial (Gustafson, Reevaluating Amdahl's law, 1988).
+/// Gustafson's scaled speedup: how many times as much work `workers` workers do in the same time, if the parallel part
+/// grows with their number and `serial_share` of the time is serial (Gustafson, Reevaluating Amdahl's law, 1988).
 double gustafson(double serial_share, int workers);
 
-/// The seconds that so many workers took for the same work, of repeated runs in blocks (record/repeats.h).
+/// The times of repeated runs with `workers` workers, in blocks (record/repeats.h).
 struct WorkersRuns {
   int workers = 1;
   std::vector<BlockValue> seconds;
 };
 
-/// A mean over blocks; the interval of 95 % is absent for fewer than three.
+/// A mean over blocks with its 95 % interval, which is absent for fewer than three blocks.
 struct BlockMean {
   double mean = 0;
   std::optional<Interval> interval;
@@ -51,17 +51,18 @@ struct BlockMean {
 
 struct WorkersScaling {
   int workers = 1;
-  std::optional<BlockMean> speedup, efficiency;  // against the fewest workers, per worker more; absent for those
-  std::optional<BlockMean> karp_flatt;           // against one worker; absent where none has been alone
+  std::optional<BlockMean> speedup,
+      efficiency;                       // against the fewest workers; absent for those
+  std::optional<BlockMean> karp_flatt;  // absent without runs of one worker
 };
 
 struct Scaling {
-  std::vector<WorkersScaling> workers;     // rising
-  std::optional<AmdahlFit> fit;            // of all runs
-  std::optional<Interval> share_interval;  // of 95 %, of its serial share: over the blocks, as they drift together
+  std::vector<WorkersScaling> workers;     // in ascending order
+  std::optional<AmdahlFit> fit;            // over all runs
+  std::optional<Interval> share_interval;  // 95 % interval of the serial share, from a fit for each block
 };
 
-/// Of runs by different numbers of workers, each number once.
+/// Computes all figures; each number of workers occurs once in `runs`.
 Scaling scaling_of(std::vector<WorkersRuns> runs);
 
 }  // namespace evener::record

@@ -11,7 +11,7 @@
 namespace evener::record {
 namespace {
 
-/// Why something of the earlier sessions is not known.
+/// The reason why a value of earlier sessions is unknown.
 std::string why_unknown(const Record& earlier) {
   for (std::size_t n = 0; n < earlier.sessions.size(); ++n) {
     const SessionRecord& session = earlier.sessions[n];
@@ -21,7 +21,7 @@ std::string why_unknown(const Record& earlier) {
   return "the sessions before did not record it";
 }
 
-/// `sum` grows by `before`. Where that isn't known the sum isn't either, and the record says why under `path`.
+/// Adds `before` to `sum`. If `before` is unknown, so is the sum, and the record gets the reason under `path`.
 template <typename T>
 void add(Record& record, const char* path, std::optional<T>& sum, const std::optional<T>& before,
          const Record& earlier) {
@@ -37,7 +37,7 @@ void add_all(std::map<std::string, double>& sums, const std::map<std::string, do
   for (const auto& [name, seconds] : before) sums[name] += seconds;
 }
 
-/// The lines of `before` in front, and of the others those that are new.
+/// The lines of `before`, followed by the others that are new.
 void put_in_front(std::vector<std::string>& lines, const std::vector<std::string>& before) {
   std::vector<std::string> all = before;
   for (std::string& line : lines) {
@@ -48,7 +48,7 @@ void put_in_front(std::vector<std::string>& lines, const std::vector<std::string
 
 void add_times(Record& record, const Record& earlier) {
   Times before = earlier.times;
-  // What a session that ended before its first step had spent on that one is not known, and no part of any sum.
+  // A session that ended before its first step has no known training time; it counts in no sum.
   const bool no_step = !earlier.sessions.empty() && std::ranges::all_of(earlier.sessions, [](const auto& session) {
     return !session.started.empty() && session.images == 0 &&
            (session.status == Status::kInterrupted || session.status == Status::kKilled);
@@ -71,7 +71,7 @@ void add_times(Record& record, const Record& earlier) {
   add_all(record.hidden_s, earlier.hidden_s);
 }
 
-/// The earlier sessions' epochs before the first that this one did; a checkpoint knows of them too, but not their
+/// Takes over the earlier sessions' epochs that precede this session's first. The checkpoint has them too, but without
 /// phases.
 void add_epochs(TrainingRecord& training, const TrainingRecord& before) {
   std::vector<EpochRecord> all;
@@ -96,12 +96,12 @@ void add_epochs(TrainingRecord& training, const TrainingRecord& before) {
   training.epochs = std::move(all);
 }
 
-/// "2xcpu/t1 with 1 replica": another one was lost.
+/// "2xcpu/t1 with 1 replica", if the other one was lost.
 std::string place_of(const SessionRecord& session) {
   return fmt::format("{} with {} replica{}", session.placement, session.replicas, session.replicas == 1 ? "" : "s");
 }
 
-/// In what two sessions differ that makes their speeds two figures; "" where they are alike.
+/// The difference between two sessions that makes their speeds incomparable; "" = none.
 std::string difference(const SessionRecord& a, const SessionRecord& b) {
   const auto differ = [](const char* what, const std::string& one, const std::string& other) {
     return one == other ? "" : fmt::format("{} ({}, {})", what, one, other);
@@ -117,8 +117,8 @@ std::int64_t images_of(const std::vector<SessionRecord>& sessions) {
   return images;
 }
 
-/// Each session leaves its own warm-up out, so that samples of sessions that measured the same way are of one kind.
-/// Otherwise the speed is that of who trained on more images.
+/// Joins the speeds' samples of sessions that measured in the same way; each session has left its own warm-up out.
+/// Otherwise takes the speed of the session that trained on more images.
 void add_speed(Throughput& speed, const Throughput& before, bool before_did_more) {
   if (before.samples.empty()) return;
   if (speed.samples.empty() || (speed.over != before.over && before_did_more)) {
@@ -131,7 +131,7 @@ void add_speed(Throughput& speed, const Throughput& before, bool before_did_more
   speed.interval = median_interval(speed.samples);
 }
 
-/// What each replica did, where it stayed the same one.
+/// Adds up each replica's work, if the replicas are the same.
 void add_replicas(Record& record, const Record& earlier) {
   auto& replicas = record.placement.replicas;
   const auto& before = earlier.placement.replicas;
@@ -154,7 +154,7 @@ void add_replicas(Record& record, const Record& earlier) {
   }
 }
 
-/// Means weighed by `seconds` and `before_s`, the time that each was taken over.
+/// Merges two spreads; the means are weighted with `seconds` and `before_s`, their durations.
 std::optional<Spread> together(const std::optional<Spread>& spread, double seconds, const std::optional<Spread>& before,
                                double before_s) {
   if (!spread || !before) return spread ? spread : before;
@@ -169,7 +169,7 @@ std::optional<double> mean_together(const std::optional<double>& mean, double se
   return (*mean * seconds + *before * before_s) / std::max(seconds + before_s, 1e-9);
 }
 
-/// The larger one; absent, with the reason, where the earlier one isn't known.
+/// The larger value; absent, with the reason, if the earlier one is unknown.
 void take_larger(Record& record, const char* path, std::optional<std::uint64_t>& most,
                  const std::optional<std::uint64_t>& before, const Record& earlier) {
   if (most && before) most = std::max(*most, *before);
@@ -207,7 +207,7 @@ void add_devices(Energy& energy, const Energy& before) {
   }
 }
 
-/// A phase that only one of the sessions had counts, too: phases add up to the whole.
+/// Adds up phases, also those of one session only, so that they still sum up to the total.
 void add_phases(Energy& energy, const Energy& before) {
   if (energy.phases.empty()) return;
   if (before.phases.empty()) {
@@ -308,7 +308,7 @@ void add_earlier_samples(Record& record, const Record& earlier) {
   if (memory.swap_bytes_max && before.swap_bytes_max) {
     memory.swap_bytes_max = std::max(*memory.swap_bytes_max, *before.swap_bytes_max);
   }
-  if (memory.ranks.size() == before.ranks.size()) {  // otherwise the ranks are other ones
+  if (memory.ranks.size() == before.ranks.size()) {  // else they are different ranks
     for (std::size_t r = 0; r < memory.ranks.size(); ++r) {
       auto& peak = memory.ranks[r].peak_rss_bytes;
       if (peak && before.ranks[r].peak_rss_bytes) peak = std::max(*peak, *before.ranks[r].peak_rss_bytes);
@@ -326,10 +326,10 @@ Record earlier_sessions(const std::filesystem::path& dir) {
   try {
     record = read_record(dir);
   } catch (const Error&) {
-    record = {};  // sessions of which nothing is known but that they were there
+    record = {};  // nothing is known of the earlier sessions
   }
   if (record.status == Status::kRunning || record.started.empty()) record.status = Status::kKilled;
-  if (record.sessions.empty()) {  // as records were before they had them
+  if (record.sessions.empty()) {  // a record of an older version without sessions
     record.sessions.push_back({.started = record.started,
                                .command = record.command,
                                .placement = record.placement.text,

@@ -8,7 +8,7 @@ namespace evener::record {
 
 namespace {
 
-/// The share at which a beta distribution has `below` of its probability below it.
+/// The quantile of a beta distribution: the share with the probability `below` below it.
 double beta_quantile(double below, double a, double b) {
   double low = 0, high = 1;
   for (int halving = 0; halving < 50; ++halving) {
@@ -30,7 +30,7 @@ Interval share_interval(double share, std::int64_t count) {
 
 std::string share_interval_text(double share, std::int64_t count) {
   const Interval interval = share_interval(share, count);
-  // Of many images an end may lie so near 0 or 100 % that a whole number would say that nothing is uncertain.
+  // With many images an end may be so close to 0 or 100 % that a whole number would hide the uncertainty.
   const auto text = [](double end) {
     const double percent = 100 * end;
     const bool is_near_end = (percent >= 0.05 && percent < 1) || (percent > 99 && percent <= 99.95);

@@ -1,4 +1,4 @@
-// How uncertain a share of so many is.
+// The uncertainty of a share, such as an accuracy, by the number of images.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,15 @@
 
 namespace evener::record {
 
-/// 95 % interval of the share of which `share` was seen among `count`: the exact one, which holds in 95 % or more
-/// whatever the share is (Clopper and Pearson, The use of confidence or fiducial limits, 1934); [0, 1] for a count of
-/// 0.
+/// The exact 95 % interval of a share that was observed as `share` among `count`. It covers at least 95 % whatever the
+/// true share is (Clopper and Pearson, The use of confidence or fiducial limits, 1934). [0, 1] for a count of 0.
 Interval share_interval(double share, std::int64_t count);
 
-/// "40 to 100 %", of that interval.
+/// The same interval as text: "40 to 100 %".
 std::string share_interval_text(double share, std::int64_t count);
 
-/// How likely at least `correct` of `count` answers are right where each is with probability `share`: an exact binomial
-/// test's p-value.
+/// The p-value of an exact binomial test: the probability that at least `correct` of `count` answers are right by
+/// chance, if each is with probability `share`.
 double chance_of_at_least(std::int64_t correct, std::int64_t count, double share);
 
 }  // namespace evener::record

@@ -13,15 +13,15 @@ namespace {
 
 constexpr double kNormal95 = 1.959964;
 
-/// How alike neighbouring samples are: the autocorrelation of their ranks at a lag of one, less the bias that a short
-/// series has. Within [0, 0.99].
+/// The correlation of neighbouring samples: the autocorrelation of their ranks at lag one, corrected for the negative
+/// bias of short series. Within [0, 0.99].
 double likeness_of_neighbours(std::span<const double> samples) {
   const std::size_t count = samples.size();
   const double n = static_cast<double>(count);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return samples[i]; });
-  std::vector<double> ranks(count);  // about their mean; equal samples share a rank
+  std::vector<double> ranks(count);  // minus the mean rank; equal samples share a rank
   for (std::size_t first = 0, end = 0; first < count; first = end) {
     while (end < count && samples[order[end]] == samples[order[first]]) ++end;
     for (std::size_t i = first; i < end; ++i) {
@@ -35,18 +35,19 @@ double likeness_of_neighbours(std::span<const double> samples) {
   }
   if (square == 0) return 0;  // all are equal
   const double found = product / square;
-  // The bias is (1 + 4 r) / n (Kendall); most of the standard error more, because r is the larger risk.
+  // The bias is -(1 + 4 r) / n (Kendall). Adds most of the standard error too, because an r that is too small is the
+  // greater risk.
   const double corrected = found + (1 + 4 * std::max(found, 0.0)) / n + 0.6 / std::sqrt(n);
   return std::clamp(corrected, 0.0, 0.99);
 }
 
-/// Which sample from either end the interval ends at (1 = the outermost): as many independent samples as there are lie
-/// below the median with a binomial distribution; likeness widens it.
+/// The interval's ends as places from both ends of the sorted samples (1 = the outermost). The number of independent
+/// samples below the median is binomial; correlation makes the interval wider.
 std::size_t place_of_end(std::size_t count, double likeness) {
   const double n = static_cast<double>(count);
   const double spread = std::sqrt(n * (1 + likeness) / (1 - likeness)) / 2;  // of the number below the median
   const double wide = n / 2 + 0.5 - kNormal95 * spread;
-  std::size_t exact = 0;  // of the sign test
+  std::size_t exact = 0;  // the place by the sign test
   double below = 0, probability = std::pow(0.5, n);
   for (std::size_t k = 0; k < count; ++k) {
     below += probability;
@@ -54,7 +55,7 @@ std::size_t place_of_end(std::size_t count, double likeness) {
     exact = k + 1;
     probability *= (n - static_cast<double>(k)) / static_cast<double>(k + 1);
   }
-  if (exact == 0) exact = static_cast<std::size_t>(std::max(1.0, wide));  // thousands of samples: 0.5^n is 0
+  if (exact == 0) exact = static_cast<std::size_t>(std::max(1.0, wide));  // for thousands of samples 0.5^n is 0
   return wide < 1 ? 1 : std::min(static_cast<std::size_t>(wide), exact);
 }
 
@@ -90,8 +91,8 @@ Comparison compare_rates(std::span<const double> baseline, std::span<const doubl
                                     candidate.size(), kFewestSamples);
     return comparison;
   }
-  // The distances of both intervals' ends from their medians add up as errors do: by their squares, in logarithms
-  // (Zou and Donner, Construction of confidence limits about effect measures, 2008).
+  // Combines the two intervals: distances of the ends from the medians add up in squares, in logarithms (Zou and
+  // Donner, Construction of confidence limits about effect measures, 2008).
   const double down = std::hypot(std::log(*median_of_candidate / other->low), std::log(base->high / *base_median));
   const double up = std::hypot(std::log(other->high / *median_of_candidate), std::log(*base_median / base->low));
   comparison.interval = Interval{ratio * std::exp(-down), ratio * std::exp(up)};

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::uint64_t kSweepLimitBytes = std::uint64_t{256} << 20;
 
-/// What a journal or a page finds by it may not lead out of the sweep's folder.
+/// Refuses paths that lead out of the sweep's folder, as journals and pages use them.
 bool is_name_of_folder(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
 }

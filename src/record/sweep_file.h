@@ -1,5 +1,5 @@
-// The files of a sweep's folder: sweep.json, schema "evener-sweep-1", which says what was asked for, and journal.jsonl,
-// a line for each thing that happened, which is the state of the sweep. bench/sweep writes them, report/ reads them.
+// The files of a sweep's folder: sweep.json, schema "evener-sweep-1", the definition of the sweep, and journal.jsonl,
+// its state, with a line for each event. bench/sweep writes them, report/ reads them.
 #pragma once
 
 #include <filesystem>
@@ -15,38 +15,39 @@ namespace evener::record {
 constexpr const char* kSweepSchema = "evener-sweep-1";
 inline constexpr const char* kSweepFile = "sweep.json";
 inline constexpr const char* kJournalFile = "journal.jsonl";
-inline constexpr const char* kReferenceFile = "reference.csv";  // figures that were measured elsewhere
+inline constexpr const char* kReferenceFile = "reference.csv";  // figures measured elsewhere
 
-/// An option (or, with a $ before its name, an environment variable) with several values; or several of them that go
-/// together.
+/// An axis of a sweep: an option (or, with a $ before its name, an environment variable) with several values, or
+/// several of these that change together.
 struct SweepAxis {
   std::vector<std::string> names;               // "on"; "$OMP_WAIT_POLICY"
-  std::vector<std::vector<std::string>> steps;  // each with a value for each name
+  std::vector<std::vector<std::string>> steps;  // each has a value for each name
 };
 
-/// Of a cell before it has run, by `evener plan`.
+/// The prediction of `evener plan` for a cell.
 struct CellPrediction {
   double images_per_s = 0, run_s = 0;  // run_s: training and validation
 };
 
 struct SweepCell {
-  std::string key;                                 // of its words, environment and data: the same cell has the same
-  std::string folder;                              // of its runs, in that of the sweep
-  std::map<std::string, std::string> values;       // by the names of all axes
+  std::string key;                                 // hash of its words, environment and data
+  std::string folder;                              // of its runs, relative to the sweep's folder
+  std::map<std::string, std::string> values;       // by names of axes
   std::vector<std::string> words;                  // "train", "resnet34", "--on=cpu/t1", ...; without --out
-  std::map<std::string, std::string> environment;  // that is set for it
-  std::string data;                                // what identifies the files that it reads; "" = none
+  std::map<std::string, std::string> environment;  // variables set for its runs
+  std::string data;                                // data_identity() of the files that it reads; "" = none
   std::optional<CellPrediction> predicted = {};
 };
 
-/// Runs of one program on one machine, which may be compared. A program that was rebuilt begins another series.
+/// A series: runs by the same program on the same machine, which may be compared. A rebuilt program begins a new
+/// series.
 struct SweepSeries {
   int number = 1;
   std::string started;  // UTC
   std::string program, machine;
 };
 
-/// The parts that a sweep consists of, in their order.
+/// The parts of a sweep, in order.
 inline constexpr const char* kWarmupPart = "warm-up";
 inline constexpr const char* kMeasurePart = "measure";
 inline constexpr const char* kEnergyPart = "energy";
@@ -58,30 +59,30 @@ struct SweepRecord {
   std::vector<SweepAxis> axes;
   std::vector<SweepCell> cells;
   int repeats = 5, warmup = 0, energy_repeats = 0;
-  std::optional<double> until_width;  // 0.02: more runs until the mean speed is known to +-2 %; absent: no more
-  int max_runs = 30;                  // of a cell, with until_width
+  std::optional<double> until_width;  // 0.02: repeat until the mean speed is known to +-2 %; absent: fixed repeats
+  int max_runs = 30;                  // limit per cell with until_width
   std::uint64_t order_seed = 1;
   std::string setup, prepare, cleanup, cool_down;  // "" = none
   std::optional<double> run_limit_s, time_limit_s;
   std::vector<SweepSeries> series;
   int series_now = 1;
 
-  /// The runs whose spread says how many there are; 0 where that was fixed. See record/repeats.h.
+  /// The number of first runs whose spread decides the number of runs; 0 if that is fixed. See record/repeats.h.
   std::size_t first_stage() const { return until_width ? static_cast<std::size_t>(repeats) : 0; }
 };
 
-/// Of the record, in a sentence: how many runs of a cell there are, and why.
+/// A sentence for the report: how many runs each cell gets, and why.
 std::string stopping_rule_text(const SweepRecord& sweep);
 
 void write_sweep(const std::filesystem::path& folder, const SweepRecord& sweep);
 /// Throws Error naming the file and the key.
 SweepRecord read_sweep(const std::filesystem::path& folder);
 
-/// How a run ended. kBegun: it didn't, as far as the journal knows.
+/// How a run ended. kBegun: the journal has no end of it.
 enum class RunEnd { kBegun, kDone, kInvalid, kFailed, kKilled, kOutOfMemory, kOutOfTime };
 /// "begun", "done", "invalid", "failed", "killed", "out of memory", "out of time".
 const char* run_end_name(RunEnd end);
-/// Whether it left figures.
+/// Whether a run with this end has figures.
 bool has_figures(RunEnd end);
 
 struct SweepRun {
@@ -89,15 +90,15 @@ struct SweepRun {
   std::string cell;  // its key
   std::string part = kMeasurePart;
   int block = 1;
-  std::string folder;  // in that of the sweep
+  std::string folder;  // relative to the sweep's folder
   std::string began;   // UTC
   RunEnd end = RunEnd::kBegun;
-  std::string reason;             // why it is not done
-  std::optional<double> seconds;  // of the process
-  std::optional<double> figure;   // its speed, which a stopping rule looks at
+  std::string reason;             // why `end` is not kDone
+  std::optional<double> seconds;  // duration of the process
+  std::optional<double> figure;   // its speed, used by the stopping rule
 };
 
-/// A block: the cells that it runs, in their order.
+/// A block: cells that are run once each, in this order.
 struct SweepBlock {
   int series = 1;
   std::string part = kMeasurePart;
@@ -106,16 +107,16 @@ struct SweepBlock {
 };
 
 struct SweepJournal {
-  std::vector<SweepRun> runs;         // in the order in which they began; without those that are to be repeated
-  std::vector<SweepBlock> blocks;     // in their order
-  std::vector<std::string> warnings;  // lines that can't be read
+  std::vector<SweepRun> runs;         // in the order of their starts; without runs to be repeated
+  std::vector<SweepBlock> blocks;     // in order
+  std::vector<std::string> warnings;  // about lines that can't be read
 };
 
-/// A missing file is an empty journal. A last line without its end was being written when the writer was killed: it is
-/// left out. Throws Error if the file can't be read.
+/// Reads the journal; a missing file is an empty journal. Ignores an incomplete last line, left by a killed writer.
+/// Throws Error if the file can't be read.
 SweepJournal read_journal(const std::filesystem::path& folder);
 
-/// Appends lines that are on the disk when a call returns. Throws OutputError.
+/// Appends lines to the journal; each is on disk when the call returns. Throws OutputError.
 class JournalWriter {
  public:
   explicit JournalWriter(const std::filesystem::path& folder);
@@ -123,7 +124,7 @@ class JournalWriter {
   void block(const SweepBlock& block);
   void begin(const SweepRun& run);
   void end(const SweepRun& run);
-  /// The cell's runs of this series that are not good are forgotten: they are made again.
+  /// Declares the cell's runs of this series that are not kDone void, so that they are made again.
   void again(int series, const std::string& cell);
 
  private:

@@ -1,4 +1,4 @@
-// The journal of a sweep: lines of JSON, each of which says one thing.
+// The journal of a sweep: a JSON object per line, for one event each.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 namespace evener::record {
 
-/// Not that it began: that has a line of its own.
+/// The ends of runs only: the beginning is an event of its own.
 static Words<RunEnd> words_of(RunEnd) {
   return {
       run_end_name,
@@ -33,7 +33,7 @@ bool is_same(const SweepRun& a, const SweepRun& b) {
 }
 
 void take_begin(SweepJournal& journal, SweepRun run) {
-  std::erase_if(journal.runs, [&](const SweepRun& known) { return is_same(known, run); });  // it was cut short
+  std::erase_if(journal.runs, [&](const SweepRun& known) { return is_same(known, run); });  // it was interrupted
   journal.runs.push_back(std::move(run));
 }
 
@@ -47,7 +47,7 @@ void take_end(SweepJournal& journal, SweepRun run) {
   }
 }
 
-/// A line of the journal: what happened, and of which run or block.
+/// A line of the journal: the event, and its run or block.
 struct JournalLine {
   std::string event;
   SweepRun run;
@@ -102,7 +102,7 @@ void take_line(SweepJournal& journal, const std::string& text, const std::string
     std::erase_if(journal.runs, [&](const SweepRun& run) {
       return run.series == which.series && run.cell == which.cell && run.end != RunEnd::kDone;
     });
-    // What comes later is not made side by side with the runs of these blocks.
+    // A repeated run isn't close in time to the runs of its old block, so the cell leaves these blocks.
     for (SweepBlock& block : journal.blocks) {
       if (block.series == which.series) std::erase(block.cells, which.cell);
     }
@@ -140,7 +140,7 @@ SweepJournal read_journal(const fs::path& folder) {
 JournalWriter::JournalWriter(const fs::path& folder) : path_(folder / kJournalFile) {
   file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file_.valid()) fail_to_write(path_, errno);
-  // A line that was cut short when its writer was killed gets its end, so that the next one stands alone.
+  // Ends an incomplete last line of a killed writer, so that the next event starts on a new line.
   const off_t size = ::lseek(file_.get(), 0, SEEK_END);
   char last = '\n';
   if (size > 0 && ::pread(file_.get(), &last, 1, size - 1) == 1 && last != '\n') append("");

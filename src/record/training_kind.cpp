@@ -1,4 +1,4 @@
-// How a report speaks of trainings, and the figures of a training.
+// The words and the metrics of trainings, for reports.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace evener::record {
 namespace {
 
-/// Median seconds of training per epoch. The first is left out where there are more: it warms up.
+/// Median training seconds per epoch, without the first (warm-up) if there are more.
 std::optional<double> seconds_per_epoch(const Record& record) {
   std::vector<double> seconds;
   for (const EpochRecord& epoch : record.training.epochs) {
@@ -21,7 +21,7 @@ std::optional<double> seconds_per_epoch(const Record& record) {
   return median(seconds);
 }
 
-/// All images of training over all its seconds, the warm-up included.
+/// All training images over all training seconds, warm-up included.
 std::optional<double> overall_images_per_s(const Record& record) {
   double images = 0, seconds = 0;
   for (const EpochRecord& epoch : record.training.epochs) {
@@ -32,7 +32,7 @@ std::optional<double> overall_images_per_s(const Record& record) {
   return seconds > 0 ? std::optional(images / seconds) : std::nullopt;
 }
 
-/// The record's best accuracy, or the largest of its epochs.
+/// The validation accuracy of the record, or the highest of its epochs.
 std::optional<double> best_val_accuracy(const Record& record) {
   if (record.training.accuracy.val) return record.training.accuracy.val;
   std::optional<double> best;

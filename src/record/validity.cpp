@@ -13,7 +13,7 @@ namespace {
 
 using Reasons = std::vector<ValidityReason>;
 
-/// Percent of all CPUs of the machine, from percent of one.
+/// Converts percent of one CPU to percent of all CPUs together.
 double of_machine(double percent_of_one, const Record& record) {
   return percent_of_one / std::max(1, record.machine.online_cpus);
 }
@@ -90,7 +90,7 @@ void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& 
   }
 }
 
-/// Energy is absent then; that it was to be there, and isn't, is no small thing.
+/// A sensor that was lost makes the energy absent, which the user expected to get: so the run is INVALID.
 void judge_energy(const Record& record, Reasons& reasons) {
   for (const std::string& lost : record.energy.lost) {
     reasons.push_back({"energy", lost,
@@ -100,7 +100,7 @@ void judge_energy(const Record& record, Reasons& reasons) {
 }
 
 void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& reasons) {
-  if (!record.scenario.empty()) return;  // it has rules of its own for how much is enough
+  if (!record.scenario.empty()) return;  // scenarios have their own rules for the amount
   const std::vector<Metric> metrics = metrics_of(record);
   const Metric* speed = main_speed(metrics);
   if (speed == nullptr) return;  // the task measures no speed

@@ -1,4 +1,4 @@
-// A run in a process of its own.
+// Makes a run in a child process.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 
 namespace evener::run {
 
-/// Whose run it is and what it does, for messages: "demo", "resnet34 on cpu/t1".
+/// The owner and the name of a run, for messages: "demo", "resnet34 on cpu/t1".
 struct ChildName {
   std::string owner, name;
 };
 
-/// Runs this program with `words` ("train", "resnet34", ...) in a process of its own and reads the record that it left
-/// in `out`. Throws Interrupted after a stop request, Error when the process failed.
+/// Runs this program with the arguments `words` ("train", "resnet34", ...) in a child process and reads the record that
+/// it leaves in `out`. Throws Interrupted after a stop request, and Error if the process failed.
 record::Record run_as_child(const std::vector<std::string>& words, const std::filesystem::path& out,
                             const ChildName& name);
 

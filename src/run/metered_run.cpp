@@ -24,10 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTraceMarks = 1'000'000;
-/// Writing the record of a run under way may take this share of its time.
+/// The share of a run's time that saving its record meanwhile may take.
 constexpr double kSavingShare = 0.005;
 
-/// The time of the last line of an earlier run's samples.csv, where a resumed run goes on; 0 without one.
+/// The time of the last line of samples.csv, from which a resumed run continues; 0 without the file.
 double last_sample_s(const fs::path& path) {
   std::ifstream file(path);
   double last = 0;
@@ -35,7 +35,7 @@ double last_sample_s(const fs::path& path) {
   return last;
 }
 
-/// `goes_on`: with the samples that are in the folder.
+/// `goes_on`: append to the samples in the folder.
 measure::SamplerOptions sampling_options(const RunOptions& options, const fs::path& folder, bool goes_on) {
   measure::SamplerOptions sampling;
   sampling.interval_ms = options.sample_interval_ms;
@@ -51,8 +51,8 @@ void require_writable_outputs(const RunOptions& options) {
   }
 }
 
-/// Of a training that ended before it told of a step: what it had done of its first one nobody measured. That is no
-/// part of what the sessions before it come to.
+/// For a training that ended before its first step was reported: its training time is unknown, so a first session's is
+/// absent, and a later session adds nothing to the earlier ones'.
 void leave_steps_out(record::Record& record, bool sessions_before) {
   const std::pair<const char*, std::optional<double>*> parts[] = {{"times_s.train", &record.times.train},
                                                                   {"times_s.validate", &record.times.validate},
@@ -70,7 +70,7 @@ std::vector<std::string> command_line() {
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   if (!words.empty()) words.front() = "evener";
-  words.erase(std::ranges::find(words, kHostsStarted), words.end());  // what no user gave
+  words.erase(std::ranges::find(words, kHostsStarted), words.end());  // not given by the user
   return words;
 }
 
@@ -124,7 +124,7 @@ void MeteredRun::start_sampling() {
   sampler_began_s_ = now_s();
 }
 
-/// What the sampler saw until now, with what only the run knows of it.
+/// Stops the sampler and adds its figures to `record`, corrected by what only the run knows.
 void MeteredRun::take_samples(record::Record& record) {
   if (!sampler_) return;
   const bool others_told = !record.host_energies.empty();
@@ -143,15 +143,16 @@ void MeteredRun::take_samples(record::Record& record) {
   const fs::path samples = out_->path() / (earlier_ ? kSamples : kNewSamples);
   std::error_code error;
   const fs::path written = fs::exists(samples, error) ? samples : out_->path() / kSamples;
-  // The session's clock, and that of the samples, which may have begun at another time.
+  // Epochs' times are by the session's clock; convert them to the samples' clock, which may have started at another
+  // time.
   const double session_began_s = now_s() - clock_.seconds();
   measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
 }
 
-/// At the end, when the ranks have ended: the time of children is known to be ours only then. It is not for the record,
-/// which has the samples.
+/// Warns about other programs' load. Called when the ranks have ended, since only then their CPU time is known to be
+/// ours. Not for the record, which has the sampler's figure.
 void MeteredRun::tell_of_others() {
-  constexpr double kWorthTelling_s = 0.5;  // shorter runs are no measurement, and clocks tick a hundred times a second
+  constexpr double kWorthTelling_s = 0.5;  // the kernel counts CPU time in 10 ms, too coarse for shorter runs
   if (!others_ || clock_.seconds() < kWorthTelling_s) return;
   const std::string text = measure::others_text(others_->share().value_or(0));
   if (!text.empty()) observer_.on_note(text);
@@ -216,7 +217,7 @@ void MeteredRun::save_now(record::Record record) {
   since_saved_ = Stopwatch();
 }
 
-/// What save_so_far() has written of this session, in this process or another; nothing if it hasn't yet.
+/// The record that save_so_far() has written in this session, perhaps in another process; absent if none.
 std::optional<record::Record> MeteredRun::saved_so_far() const {
   record::Record saved = record::earlier_sessions(out_->path());
   const std::size_t sessions = (earlier_ ? earlier_->sessions.size() : 0) + 1;
@@ -225,11 +226,11 @@ std::optional<record::Record> MeteredRun::saved_so_far() const {
   return of_this ? std::optional(std::move(saved)) : std::nullopt;
 }
 
-/// The record of all sessions, of which this one ends without a result.
+/// The record of all sessions when this one ends without a result, with `status`.
 record::Record MeteredRun::end_session(record::Status status) {
   std::optional<record::Record> ended = saved_so_far();
   if (ended) {
-    const double seconds = clock_.seconds();  // more went by since then
+    const double seconds = clock_.seconds();  // add the time since it was saved
     std::optional<double>& saved_s = ended->sessions.back().seconds;
     if (ended->times.total) *ended->times.total += seconds - saved_s.value_or(0);
     saved_s = seconds;
@@ -257,7 +258,7 @@ void MeteredRun::start_again() {
 record::Record MeteredRun::measure(const std::function<record::Record()>& work, SampledFrom from) {
   if (from == SampledFrom::kStart) {
     start_sampling();
-    clock_ = Stopwatch();  // to open the sensors is no part of the session
+    clock_ = Stopwatch();  // opening the sensors doesn't count
   }
   record::Record record;
   try {
@@ -281,7 +282,7 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
   }
   if (!begun_) return record;
   tell_of_others();
-  // Ranks that are processes were started by this one; how long that took they don't know.
+  // If ranks are processes, only this process knows how long starting them took.
   const auto own_phases_s = phases_.snapshot().critical_s();
   if (const auto spawn = own_phases_s.find("spawn"); spawn != own_phases_s.end()) {
     record.phases_s["spawn"] = spawn->second;

@@ -1,5 +1,5 @@
-// What every measuring command is made of, around its task: the output folder with its lock, the sampler, the phases,
-// the judgement whether the times are valid, and the record.
+// The frame of every measuring command around its task: the locked output folder, the sampler, the phases, the
+// judgement of validity, and the record.
 #pragma once
 
 #include <filesystem>
@@ -17,20 +17,20 @@
 
 namespace evener::run {
 
-/// Who shows a run while it goes on.
+/// Shows a run's messages to the user.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  /// Something that the user should know. What the record has to tell too goes through MeteredRun::note().
+  /// Shows a message. Notes that belong into the record too go through MeteredRun::note().
   virtual void on_note(const std::string& text) = 0;
-  /// The work has failed or was interrupted; whoever redraws a line ends it.
+  /// The work has failed or was interrupted: a progress line has to be ended now.
   virtual void on_failure() = 0;
 };
 
-/// The command line of this process, without the program's path, as the user gave it.
+/// This process's command line as the user gave it, with "evener" in place of the program's path.
 std::vector<std::string> command_line();
 
-/// What a process that is started on one host of a run gets behind the user's words: this, and the number of hosts.
+/// The internal option of processes started on the hosts of a run; it and the number of hosts follow the user's words.
 inline constexpr const char* kHostsStarted = "--hosts-started";
 
 struct RunOptions {
@@ -38,72 +38,71 @@ struct RunOptions {
   std::string version;  // of the program
   std::vector<std::string> command = command_line();
   std::filesystem::path out = {};          // empty: a new folder; see OutFolderOptions
-  std::string default_name = {};           // of that; empty: no folder, no samples, and the record is not written
+  std::string default_name = {};           // NAME of a new folder; empty: no folder, samples and record file
   bool resume = false, overwrite = false;  // see OutFolderOptions, as the next two
   bool can_resume = false;
   std::vector<std::filesystem::path> reads = {};
   int sample_interval_ms = 500;  // see SamplerOptions
   measure::EnergyOptions energy = {};
-  int hosts = 0;                     // of a run on several, each of which tells its energy
-  std::filesystem::path trace = {};  // of the phases, for Chrome; empty = none
-  std::filesystem::path json = {};   // the caller writes the record there too; empty or "-" = nowhere
+  int hosts = 0;                     // number of hosts of the run
+  std::filesystem::path trace = {};  // file for a Chrome trace of the phases; empty = none
+  std::filesystem::path json = {};   // where the caller writes the record too; empty or "-" = no file
 };
 
-/// From when on a run is sampled: from the start of its work, or from begin(), as what is tried out before is not the
-/// run.
+/// When sampling starts: at the start of the work, or at begin(), for runs that try things out first which shouldn't
+/// count.
 enum class SampledFrom { kStart, kBegin };
 
 class MeteredRun {
  public:
-  /// Makes and locks the folder, and proves that all outputs can be written. Throws as OutFolder does, and Error for an
-  /// output.
+  /// Makes and locks the folder and checks that all outputs can be written, before any work is done. Throws like
+  /// OutFolder, and Error if an output can't be written.
   MeteredRun(RunOptions options, RunObserver& observer);
   ~MeteredRun();
 
-  /// Empty without one.
+  /// The output folder; empty without one.
   std::filesystem::path folder() const { return out_ ? out_->path() : std::filesystem::path(); }
 
-  /// What is known of the run so far; kind, command, start, machine and versions from the beginning.
+  /// The record of the run so far. Kind, command, start, machine and versions are filled in from the beginning.
   record::Record& record() { return record_; }
-  /// Writes a note into the record, and shows it.
+  /// Adds a note to the record and shows it.
   void note(const std::string& text);
 
-  /// The record of the run so far, where this one goes on with it; null for a new run.
+  /// The earlier sessions' record if this run resumes another; null for a new run.
   const record::Record* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
 
-  /// The work begins, and the record says with what: the folder stays from now on, whatever happens.
+  /// Call this once the record describes the work and it really begins: from now on the folder stays, whatever happens.
   void begin();
-  /// The work came to nothing after all: a new folder goes again at the end.
+  /// Undoes begin() for work that turned out void: a new folder is removed at the end.
   void withdraw();
 
   /// Seconds of the session so far.
   double session_s() const { return clock_.seconds(); }
-  /// Phases that have ended in this process.
+  /// The phases so far in this process.
   measure::PhaseTotals phases() const { return phases_.snapshot(); }
-  /// Writes total time and phases into `record`, and the trace where one was asked for. The process that has done the
-  /// work calls this at its end: where ranks are processes, that is not the one that reads the record.
+  /// Fills total time and phases into `record`, and writes the trace if asked for. Has to be called at the end in the
+  /// process that did the work, because phases are recorded there; if ranks are processes, that is rank 0's.
   void take_times(record::Record& record) const;
 
-  /// Writes `record` as that of a run under way, so that it can be followed, and is there if the run is killed: with
-  /// the total time and the phases so far, and with the earlier sessions. Left out where it would take more than half a
-  /// percent of the time. A disk that is full is noted once, and doesn't end the run. Where ranks are processes, the
-  /// leading one calls this.
+  /// Writes `record` with the status kRunning, so that the run can be followed and a killed run leaves a record; adds
+  /// the total time, the phases so far and the earlier sessions. Does nothing if writing would take more than half a
+  /// percent of the run's time. A failure, such as a full disk, is noted once and doesn't end the run. If ranks are
+  /// processes, rank 0 calls this.
   void save_so_far(record::Record record);
-  /// The same however long it takes, for what must not be missing after a kill.
+  /// The same however long it takes, for data that must not be lost in a kill.
   void save_now(record::Record record);
-  /// The ranks were lost and start again: a session ends here, and another one begins.
+  /// Ends the session and begins another one, after a rank was lost and before all ranks start again.
   void start_again();
 
-  /// Does `work` while phases are listened to and samples are taken, for which the calling thread must not be pinned
-  /// yet. It returns the record of what was done, to which the figures of the
-  /// sampler and the validity are added before it is written, and those of the
-  /// earlier sessions. A task that gives `missing` a reason for "validity.valid" is not judged. If `work` returns
-  /// without begin(), or after withdraw(), nothing is written. If it throws before begin(), a new folder goes again. If
-  /// it throws Interrupted after begin(), the record of what is known is written first; after another error it is where
-  /// save_so_far() had written one.
+  /// Does `work`, which returns its record, while recording phases and taking samples. The calling thread must not be
+  /// pinned yet, since the sampler's thread would inherit that. Adds the sampler's figures, the earlier sessions and
+  /// the validity to the record, writes and returns it. A record whose `missing` has "validity.valid" isn't judged.
+  /// Nothing is written if `work` returns without begin() or after withdraw(). If `work` throws before begin(), a new
+  /// folder is removed. If it throws Interrupted after begin(), the record so far is written first; with another
+  /// exception this is done only if save_so_far() had written one.
   record::Record measure(const std::function<record::Record()>& work, SampledFrom from = SampledFrom::kStart);
 
-  /// These child processes count as part of the run, and one of them has ended; see ProcessSampler.
+  /// Count child processes as part of the run, and report a child's end; see ProcessSampler.
   void watch(const std::vector<int>& children);
   void ended(int child, std::uint64_t peak_rss_bytes);
 
@@ -125,7 +124,7 @@ class MeteredRun {
   std::optional<measure::OthersLoad> others_;  // counts from where sampling begins
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;
-  std::optional<measure::ProcessSampler> sampler_;  // asks for the phases until its end
+  std::optional<measure::ProcessSampler> sampler_;  // uses phases_ until its end
   record::Record record_;
   std::optional<record::Record> earlier_;
   Stopwatch since_saved_;
@@ -133,8 +132,8 @@ class MeteredRun {
   bool begun_ = false, save_failed_ = false;
   measure::IdlePower idle_;
   double sampler_began_s_ = 0;
-  double samples_at_s_ = 0;     // of the session's start in samples.csv
-  bool has_processes_ = false;  // the replicas are others than this one
+  double samples_at_s_ = 0;     // the session's start on the time axis of samples.csv
+  bool has_processes_ = false;  // ranks are child processes
 };
 
 }  // namespace evener::run

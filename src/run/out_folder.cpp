@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a run of `train`, `infer`, `detect` or `quantize` writes a file of this name: later commands take weights
-/// and tables for those of the record beside them.
+/// Whether a file of this name is written by `train`, `infer`, `detect` or `quantize`. All of them have to be removed
+/// with a run, or later commands would take old weights and tables for those of the new record.
 bool is_of_run(const std::string& name) {
   constexpr std::array<std::string_view, 14> kFiles = {
       "record.json",    "report.html",  "epochs.csv",    "best.safetensors", "quantized.safetensors",
@@ -33,7 +33,7 @@ void remove_run(const fs::path& folder) {
   }
 }
 
-/// That of `files` which removing the run in `folder` would remove; empty = none.
+/// The first of `files` that would be removed with the run in `folder`; empty = none.
 fs::path removed_with_run(const fs::path& folder, const std::vector<fs::path>& files) {
   for (const fs::path& file : files) {
     std::error_code none;
@@ -45,7 +45,7 @@ fs::path removed_with_run(const fs::path& folder, const std::vector<fs::path>& f
   return {};
 }
 
-/// Locks `folder`, which is there. Throws UsageError if another process holds it.
+/// Locks `folder`, which must exist. Throws UsageError if another process holds the lock.
 FolderLock locked(const fs::path& folder) {
   FolderLock lock(folder);
   if (lock.found() == LockState::kHeld) {
@@ -55,8 +55,8 @@ FolderLock locked(const fs::path& folder) {
   return lock;
 }
 
-/// Makes the folder of a run that was given none. Another run that begins at this moment can't have made the same. If
-/// there can be none, whoever wants to write into it will find out why.
+/// Makes a new folder for a run without --out; two runs that begin at the same moment get different ones. If it can't
+/// be made, require_writable_directory() reports why later.
 fs::path new_folder(const std::string& name) {
   std::string stem = name;
   for (char& c : stem) {
@@ -81,7 +81,7 @@ fs::path new_folder(const std::string& name) {
 OutFolder::OutFolder(const OutFolderOptions& options)
     : path_(options.path.empty() ? new_folder(options.name) : options.path),
       existed_(!options.path.empty() && fs::exists(path_)) {
-  // A folder that is there is locked first: what it holds may change as long as another run writes to it.
+  // Lock an existing folder first, because its contents may change while another run writes to it.
   if (fs::is_directory(path_)) lock_ = locked(path_);
   const bool holds_run = task::has_checkpoint(path_) || fs::exists(path_ / "record.json");
   replaces_ = holds_run && !options.resume;
@@ -100,7 +100,7 @@ OutFolder::OutFolder(const OutFolderOptions& options)
                 " ended before its first checkpoint, which is written after its first epoch; begin again with "
                 "--overwrite instead of --resume");
   }
-  if (options.resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws, and says why
+  if (options.resume && !task::has_checkpoint(path_)) task::load_last(path_);  // throws an error with the reason
   require_writable_directory(path_);
   if (!lock_) lock_ = locked(path_);
   std::error_code none;
@@ -120,7 +120,7 @@ OutFolder::~OutFolder() {
 void OutFolder::begin() {
   began_ = true;
   if (replaces_) remove_run(path_);
-  std::error_code ignored;  // none where a run goes on
+  std::error_code ignored;  // a resumed run has no such file
   fs::rename(path_ / kNewSamples, path_ / kSamples, ignored);
 }
 

@@ -1,4 +1,4 @@
-// A plan as the record tells it.
+// Converts a plan to the record's placement.
 #pragma once
 
 #include "base/precision.h"
@@ -7,14 +7,14 @@
 
 namespace evener::run {
 
-/// Where the replicas of a plan compute, with the shares that they were given.
+/// The devices, threads and CPUs of a plan's replicas, with their given shares.
 record::PlacementRecord placement_record(const placement::Plan& plan);
 
-/// For an engine that takes no more threads than this for a stage, however many it was given.
+/// Corrects the threads of CPU stages for an engine that uses at most `most` threads per stage.
 void limit_threads(record::PlacementRecord& placement, int most);
 
-/// Adds to the record's fallbacks what is computed otherwise than in `precision` on devices of the plan: each sentence
-/// once, and none that the record has already.
+/// Adds fallbacks to the record for devices of the plan that don't compute everything in `precision`. Adds no sentence
+/// twice.
 void add_precision_fallbacks(record::Record& record, const placement::Plan& plan, Precision precision);
 
 }  // namespace evener::run

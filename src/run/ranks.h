@@ -1,4 +1,4 @@
-// A job on all ranks of a plan, which goes on when one of them is lost.
+// Runs a job on all ranks of a plan, and restarts it when a rank is lost.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 namespace evener::run {
 
 struct RankOptions {
-  int restarts = 0;      // how often all ranks start again after one was lost
-  bool elastic = false;  // after that they go on without it
+  int restarts = 0;      // how often all ranks are restarted after a loss
+  bool elastic = false;  // afterwards continue without the lost replica
   parallel::LaunchOptions launch = {};
 };
 
-/// What a job has to say for that: where it computes, how it goes on without a replica that was lost for good, the
-/// bytes that its ranks want to have in common, and how it goes back to its last checkpoint.
+/// A job's functions for run_on_all_ranks(): its plan; leaving out the replica of a lost rank; the size of the ranks'
+/// shared memory; and returning to the last checkpoint.
 struct RankedJob {
   std::function<const placement::Plan&()> plan;
   std::function<void(int rank)> leave_out;
@@ -27,8 +27,8 @@ struct RankedJob {
 };
 
 /// Runs `body` on every rank of the job's plan and returns their results. The run's sampler watches the ranks'
-/// processes, its record tells of losses. A rank that is lost for good leaves the plan. Throws Error when no restart is
-/// left, and what run_ranks() throws.
+/// processes, and its record gets a note about each loss. When no restart is left, continues without the lost replica
+/// if `elastic`, else throws Error. Also throws what run_ranks() throws.
 std::vector<std::string> run_on_all_ranks(MeteredRun& run, const RankedJob& job, const RankOptions& options,
                                           const parallel::RankBody& body);
 

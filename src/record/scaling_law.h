@@ -51,9 +51,8 @@ struct BlockMean {
 
 struct WorkersScaling {
   int workers = 1;
-  std::optional<BlockMean> speedup,
-      efficiency;                       // against the fewest workers; absent for those
-  std::optional<BlockMean> karp_flatt;  // absent without runs of one worker
+  std::optional<BlockMean> speedup, efficiency;  // against the fewest workers; absent for those
+  std::optional<BlockMean> karp_flatt;           // absent without runs of one worker
 };
 
 struct Scaling {

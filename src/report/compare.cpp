@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 
 using record::Verdict;
 
-constexpr int kOtherBlocks = 1'000'000;  // blocks of another sweep are other blocks, whatever their numbers
+constexpr int kOtherBlocks = 1'000'000;  // offset that keeps another sweep's blocks distinct
 
-/// What a side of the comparison names.
+/// One side of the comparison.
 struct Side {
   std::string name;
   fs::path folder;
-  std::map<std::string, std::string> values;  // of axes that it fixes
+  std::map<std::string, std::string> values;  // given values of axes
   std::optional<Sweep> sweep;                 // absent: a single run
 };
 
@@ -52,7 +52,7 @@ Side side_of(const std::string& text) {
   Side side;
   side.name = text;
   std::error_code none;
-  // A folder may have a colon in its name: what is there as a whole is one.
+  // A folder's name may contain colons, so the longest prefix that is a folder counts.
   for (std::size_t colon = text.size();;) {
     if (fs::is_directory(text.substr(0, colon), none)) {
       side.folder = text.substr(0, colon);
@@ -95,7 +95,7 @@ void load_side(Side& side) {
   }
 }
 
-/// The cells that a side names.
+/// The cells that have all given values.
 std::vector<const SweepCellRuns*> cells_of_side(const Side& side) {
   std::vector<const SweepCellRuns*> cells;
   for (const SweepCellRuns& cell : side.sweep->cells) {
@@ -106,7 +106,7 @@ std::vector<const SweepCellRuns*> cells_of_side(const Side& side) {
   return cells;
 }
 
-/// The values of the axes that have several, but for those that either side fixes.
+/// The cell's values on axes with several values that neither side has given: the key by which cells are paired.
 std::string rest_of(const Side& side, const SweepCellRuns& cell, const Side& other) {
   std::string text;
   for (const record::SweepAxis& axis : side.sweep->record.axes) {
@@ -185,7 +185,7 @@ void decide_pairs(ComparisonOfTwo& result) {
   }
 }
 
-/// A run that isn't a sweep's, as one that has a single cell, for a comparison with a sweep's cells.
+/// Wraps a single run as a sweep of one cell, to compare it with a sweep's cells.
 Sweep sweep_of_run(const fs::path& folder) {
   record::SweepRecord record;
   record.repeats = 1;
@@ -206,7 +206,7 @@ std::string unit_text(const SweepFigure& figure) {
 }
 
 std::string decide_words(const ComparedPair& pair) {
-  if (!pair.p) return "";  // more runs that are INVALID, or not made side by side, don't help
+  if (!pair.p) return "";  // more INVALID or unpaired runs wouldn't help
   if (!pair.to_decide) return "; no reasonable number of repeats would show such a difference";
   return fmt::format("; if they differ as much as it seems, about {} of each would show it",
                      counted(*pair.to_decide, "run"));

@@ -1,4 +1,4 @@
-// Two things that were measured, side by side: runs, sweeps, or cells of sweeps.
+// Compares two measured things: runs, sweeps, or cells of sweeps.
 #pragma once
 
 #include <optional>
@@ -11,30 +11,30 @@
 
 namespace evener::report {
 
-/// One comparison: of one pair of cells by the main figure.
+/// A pair of cells, compared by the main figure.
 struct ComparedPair {
-  std::string cell;  // the values that both have; "" where there is one pair
+  std::string cell;  // the axis values common to both; "" for a single pair
   SweepFigure a, b;
-  record::RunComparison comparison;  // of b with a, above 1 where b is better
-  std::optional<double> p;           // corrected for the number of pairs
+  record::RunComparison comparison;  // b against a; above 1 = b is better
+  std::optional<double> p;           // p-value, corrected for the number of pairs
   record::Verdict verdict = record::Verdict::kUndecided;
-  std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
+  std::optional<std::size_t> to_decide;  // if undecided: runs of each needed to show the difference
   std::string reason;                    // why undecided; else empty
 };
 
 struct ComparisonOfTwo {
-  std::string a, b;  // how they are called
+  std::string a, b;  // names of the two
   std::vector<ComparedPair> pairs;
   std::vector<std::string> notes;
-  std::vector<std::string> sentences;  // what is said of single runs, which have no repeats
+  std::vector<std::string> sentences;  // for two single runs, which have no repeats
 };
 
-/// `a` and `b`: "DIR", the folder of a run or of a sweep, or "DIR:AXIS=VALUE,...", cells of a sweep. Cells are paired
-/// by the values of the axes that weren't named. Throws UsageError for what is no such thing, for axes and values that
-/// there are not, and where no cells belong together.
+/// Compares `a` and `b`: each is "DIR", the folder of a run or a sweep, or "DIR:AXIS=VALUE,...", cells of a sweep.
+/// Cells with equal values on all other axes make a pair. Throws UsageError if a folder is neither, for unknown axes
+/// and values, and if there are no pairs.
 ComparisonOfTwo compare_two(const std::string& a, const std::string& b);
 
-/// What follows, in sentences.
+/// The result in sentences.
 std::vector<std::string> comparison_sentences(const ComparisonOfTwo& comparison);
 /// A row for each pair.
 Table comparison_table(const ComparisonOfTwo& comparison);

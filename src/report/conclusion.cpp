@@ -24,7 +24,7 @@ using record::Record;
 using Group = std::vector<const Run*>;
 using Sentences = std::vector<std::string>;
 
-/// Runs of one job, in the order of their first run.
+/// The runs of one job, in the given order.
 std::vector<Group> groups_of(std::span<const Run> runs) {
   std::vector<Group> groups;
   for (const std::vector<std::size_t>& job : jobs_of(runs)) {
@@ -41,7 +41,7 @@ std::string invalid_text(const Record& record) {
   return rules;
 }
 
-/// ", at higher test accuracy (97.2 % against 60.0 %)": one figure of quality of both runs.
+/// ", at higher test accuracy (97.2 % against 60.0 %)": compares one figure of quality.
 std::string quality_clause(const Metric& first, const Metric& second) {
   const std::string texts[] = {figure_text(first, ""), figure_text(second, "")};
   if (first.unit != "share" || first.of_images.value_or(0) == 0 || second.of_images.value_or(0) == 0) {
@@ -59,7 +59,8 @@ std::string quality_clause(const Metric& first, const Metric& second) {
                      texts[1], std::min(*first.of_images, *second.of_images));
 }
 
-/// What the figures of quality say that both runs have; one that stands in for another only where that is missing.
+/// Compares the figures of quality that both runs have. A figure that stands in for another is used only if that one is
+/// missing.
 std::string quality_clauses(const Record& a, const Record& b) {
   const std::vector<Metric> of_a = record::metrics_of(a), of_b = record::metrics_of(b);
   std::string clauses;
@@ -72,8 +73,8 @@ std::string quality_clauses(const Record& a, const Record& b) {
   return clauses;
 }
 
-/// "resnet34 on cpu/t2 trained 1.85x as fast as on cpu/t1 in one run of each (26.9 against 14.5 images/s)": what was
-/// seen, which is no claim of what would be again.
+/// "resnet34 on cpu/t2 trained 1.85x as fast as on cpu/t1 in one run of each (26.9 against 14.5 images/s)": an
+/// observation, which doesn't claim that other runs would show the same.
 std::string speed_clause(const Record& record, const Record& base) {
   const auto& kind = record::kind_of(record);
   const std::vector<Metric> metrics = record::metrics_of(record), base_metrics = record::metrics_of(base);
@@ -166,7 +167,7 @@ Sentences group_sentences(const Group& group) {
   return sentences;
 }
 
-/// "INVALID as measurements: a and b (other load), c (noise)": by name, those with the same reasons together.
+/// "INVALID as measurements: a and b (other load), c (noise)": runs with the same reasons together.
 std::string invalid_sentence(std::span<const Run> runs) {
   std::vector<std::pair<std::string, std::vector<std::string>>> names_of_rules;
   for (const Run& run : runs) {

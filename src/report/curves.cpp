@@ -9,10 +9,10 @@ namespace {
 
 using record::EpochRecord;
 
-/// Of the plot's height: what a marker covers.
+/// A marker's size, as a share of the plot's height.
 constexpr double kMarker = 0.02;
 
-/// Where a value is drawn: losses have a logarithmic axis, on which what is not above 0 has no place.
+/// A value's height in the plot: losses have a logarithmic axis, so only positive ones have a height.
 std::optional<double> height(const std::optional<double>& value, Curve curve) {
   if (!value || !std::isfinite(*value)) return std::nullopt;
   if (curve == Curve::kAccuracy) return value;

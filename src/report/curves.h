@@ -1,4 +1,4 @@
-// Which runs have learnt so much alike that their curves lie on each other. Inside report/ only.
+// Finds runs whose learning curves coincide, so that a plot can draw them as one. Inside report/ only.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ namespace evener::report {
 
 enum class Curve { kAccuracy, kLoss };
 
-/// The runs of a job in groups, both in the order given: those of a group can be drawn as one curve, because they
-/// differ by less than the width of a marker at every epoch, in training and in validation.
+/// Groups the runs of a job; groups and their runs keep the given order. The curves of a group differ by less than a
+/// marker's size at every epoch, in training and in validation.
 std::vector<std::vector<std::size_t>> coinciding(std::span<const Run> runs, const std::vector<std::size_t>& job,
                                                  Curve curve);
 

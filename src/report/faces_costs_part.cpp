@@ -15,9 +15,9 @@ namespace evener::report {
 namespace {
 
 constexpr double kWidth = 520, kLeft = 76, kRight = 505, kTop = 12, kBottom = 190, kHeight = 240;
-constexpr std::size_t kLeastToPlot = 4;  // chunks: fewer are a table
+constexpr std::size_t kLeastToPlot = 4;  // with fewer chunks a table is shown
 
-/// The distance of marks of which about four fit: 1, 2 or 5 times a power of ten.
+/// The distance between about four axis marks: 1, 2 or 5 times a power of ten.
 double step_of_marks(double largest) {
   if (!(largest > 0)) return 1;
   const double step = largest / 4, power = std::pow(10, std::floor(std::log10(step)));
@@ -27,7 +27,7 @@ double step_of_marks(double largest) {
   return 10 * power;
 }
 
-/// A place for data from 0 to some largest values, with axes that say what they are.
+/// A plot area with labelled axes that begin at 0.
 class Plot {
  public:
   using Words = std::function<std::string(double)>;
@@ -37,7 +37,7 @@ class Plot {
         fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight, escape_html(label));
   }
 
-  /// Marks at round values, with lines across, and the axes; before the data, which lies on top.
+  /// Draws axes, marks at round values and grid lines. Call it before drawing the data, which lies on top.
   void axes(const std::string& title_x, const Words& words_x, const Words& words_y) {
     const double step_y = step_of_marks(largest_y_);
     for (double y = step_y; y <= largest_y_; y += step_y) {
@@ -103,14 +103,14 @@ double rate_of(const ChunkOnPage& chunk) {
   return static_cast<double>(chunk.photos) / chunk.seconds;
 }
 
-/// How much of the time the workers' threads were computing.
+/// A sentence on the CPU usage of the workers' threads.
 double cpu_percent_of(const std::vector<ChunkOnPage>& chunks) {
   double cpu_percent = 0, seconds = 0;
   for (const ChunkOnPage& chunk : chunks) cpu_percent += chunk.cpu_percent * chunk.seconds, seconds += chunk.seconds;
   return seconds > 0 ? cpu_percent / seconds : 0;
 }
 
-/// What a few chunks cost: a plot of two bars would tell nothing.
+/// A table for a few chunks, of which a plot would show too little.
 std::string chunks_table(std::vector<ChunkOnPage> chunks) {
   std::ranges::sort(chunks, {}, [](const ChunkOnPage& chunk) { return std::pair(chunk.worker, chunk.begin_s); });
   HtmlTable table{

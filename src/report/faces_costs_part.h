@@ -1,4 +1,4 @@
-// What photos cost, on the page about faces: speed and memory chunk by chunk. Inside report/ only.
+// The part of the page about faces that shows the speed and the memory of each chunk of photos. Inside report/ only.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace evener::report {
 
-/// A heading with plots; "" where nothing was measured.
+/// A heading with plots; "" if nothing was measured.
 std::string faces_costs_part(const FacesPage& page);
 
 }  // namespace evener::report

@@ -28,10 +28,10 @@ constexpr std::string_view kFacesScript =
 #include "report/page/faces.js.inc"
     ;
 
-// 'self' is for pages that a server gives; of a page that is a file 'self' is nothing.
+// 'self' allows images of the same server; for a page opened as a file it allows nothing, hence file:.
 constexpr std::string_view kFacesPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self' file:";
-constexpr double kLargestDistance = 2;  // of unit vectors
+constexpr double kLargestDistance = 2;  // between unit vectors
 constexpr std::size_t kMostPairs = 24;
 
 std::string name_of(const FacesPage& page, int group) {
@@ -39,7 +39,7 @@ std::string name_of(const FacesPage& page, int group) {
   return found == page.names.end() ? fmt::format("Person {}", group + 1) : found->second;
 }
 
-/// A face, which leads to its photo.
+/// A face as a link to its photo.
 std::string image(const FacesPage& page, std::size_t number) {
   const FaceOnPage& face = page.faces[number];
   const std::string words = fmt::format("{} ({:.1f} %)", face.file, 100 * face.probability);
@@ -65,7 +65,7 @@ std::string number_part(std::size_t number, const char* one, const char* many) {
 
 using Members = std::vector<std::size_t>;
 
-/// The persons with their faces, those with the most first.
+/// The persons with their faces, by falling number of faces.
 std::vector<std::pair<int, Members>> persons_of(const FacesPage& page) {
   std::map<int, Members> groups;
   for (std::size_t i = 0; i < page.faces.size(); ++i) {
@@ -73,7 +73,7 @@ std::vector<std::pair<int, Members>> persons_of(const FacesPage& page) {
   }
   std::vector<std::pair<int, Members>> persons(groups.begin(), groups.end());
   std::ranges::stable_sort(persons, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-  // The clearest face stands for the person.
+  // The face with the highest probability represents the person.
   for (auto& [number, members] : persons) {
     std::ranges::stable_sort(members, std::ranges::greater{},
                              [&](std::size_t i) { return std::pair(page.faces[i].clear, page.faces[i].probability); });
@@ -81,8 +81,8 @@ std::vector<std::pair<int, Members>> persons_of(const FacesPage& page) {
   return persons;
 }
 
-/// How persons get names. A page can't write files itself, but it can have one saved, with the names of persons that it
-/// doesn't show too.
+/// The form for naming persons. A page can't write files, but it can offer a file for download; that one also keeps the
+/// names of persons that aren't shown.
 std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, Members>>& persons) {
   std::string others;
   for (const auto& [group, name] : page.names) {
@@ -128,7 +128,7 @@ std::string persons_part(const FacesPage& page, const std::vector<std::pair<int,
   return html + "</div>\n";
 }
 
-/// Faces that belong to nobody: either the clear ones or the others.
+/// Faces without a group: the clear ones, or the others.
 std::string others_part(const FacesPage& page, bool clear, const char* heading, const char* words) {
   Members members;
   for (std::size_t i = 0; i < page.faces.size(); ++i) {
@@ -144,7 +144,7 @@ std::string others_part(const FacesPage& page, bool clear, const char* heading, 
 std::string pairs_part(const FacesPage& page) {
   std::string pairs;
   std::size_t shown = 0;
-  std::set<std::size_t> seen;  // a face stands in one pair, or a person on many photos would take up all the room
+  std::set<std::size_t> seen;  // each face in one pair only, or one person on many photos would fill the list
   for (const PairOnPage& pair : page.pairs) {
     if (shown == kMostPairs) break;
     if (seen.contains(pair.first) || seen.contains(pair.second)) continue;
@@ -170,7 +170,7 @@ std::string histogram_part(const FacesPage& page) {
       fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Histogram of distances\">", kWidth, kHeight);
   for (std::size_t i = 0; i < page.histogram.size(); ++i) {
     if (page.histogram[i] == 0) continue;
-    // A few pairs among very many can still be seen.
+    // A minimum height, so that a few pairs among very many can be seen.
     const double height = std::max(2.0, 170 * static_cast<double>(page.histogram[i]) / static_cast<double>(most));
     const bool near =
         kLargestDistance * static_cast<double>(i + 1) / static_cast<double>(page.histogram.size()) <= page.limit;

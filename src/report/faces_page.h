@@ -1,4 +1,4 @@
-// One HTML page about the faces of a folder: who is on which photos, and how alike the faces are.
+// The HTML page about the faces in a folder: who is on which photos, and how similar the faces are.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ struct FaceOnPage {
   std::string file;   // of the photo
   std::string image;  // bytes of a JPEG file
   double probability = 0;
-  int group = -1;                  // -1: like no other
-  bool clear = true;               // large and sharp enough to be told from others
-  std::string link = {};           // to the photo, from the page
+  int group = -1;                  // person; -1: similar to no other face
+  bool clear = true;               // large and sharp enough to be recognised
+  std::string link = {};           // address of the photo, relative to the page
   std::array<double, 4> box = {};  // x1, y1, x2, y2 in pixels of the photo
 };
 
@@ -28,40 +28,40 @@ struct PairOnPage {
   double distance = 0;
 };
 
-/// How well distances told who is who on pairs of which that is known.
+/// The accuracy of telling persons apart by distance, on pairs with known persons.
 struct JudgementOnPage {
-  std::string words;                             // a sentence
-  std::vector<std::pair<double, double>> curve;  // shares of the different and of the same that are accepted
+  std::string words;                             // sentence for the page
+  std::vector<std::pair<double, double>> curve;  // ROC curve: accepted shares of different and of same pairs
   double equal_error_rate = 0;
 };
 
-/// Photos that one worker did one after the other.
+/// A number of photos that one worker processed one after the other.
 struct ChunkOnPage {
   int worker = 0;
   std::size_t photos = 0;
-  double begin_s = 0, seconds = 0;  // since the run began, and of the chunk
-  double cpu_percent = 0;           // of the worker's thread
-  std::uint64_t rss_bytes = 0;      // of the program, at the end
+  double begin_s = 0, seconds = 0;  // start since the run's beginning, and duration
+  double cpu_percent = 0;           // CPU usage of the worker's thread
+  std::uint64_t rss_bytes = 0;      // resident size of the program at the chunk's end
 };
 
 struct FacesPage {
   std::string title;                   // "photos/"
-  std::vector<std::string> notes;      // sentences that have to be read before the faces are believed
+  std::vector<std::string> notes;      // sentences of caution, shown first
   std::vector<std::string> summary;    // sentences
-  std::size_t photos = 0;              // that were looked at
-  std::size_t all_faces = 0;           // on them; `faces` may be fewer
-  std::vector<FaceOnPage> faces;       // those that are shown
-  std::vector<PairOnPage> pairs;       // near ones, nearest first; of each face the first is shown
-  std::vector<std::size_t> histogram;  // pairs at each distance from 0 to 2, in bins of one width
+  std::size_t photos = 0;              // photos examined
+  std::size_t all_faces = 0;           // faces found; `faces` may have fewer
+  std::vector<FaceOnPage> faces;       // faces shown
+  std::vector<PairOnPage> pairs;       // similar faces, nearest first; each face is shown in one pair
+  std::vector<std::size_t> histogram;  // pairs by distance from 0 to 2, in bins of equal width
   std::optional<JudgementOnPage> judgement;
   std::vector<ChunkOnPage> chunks;        // in any order
-  std::map<int, std::string> names = {};  // of groups, also of some that are not on the page
-  std::string names_file = {};            // where people write them
-  double limit = 1;                       // distance up to which faces are taken for one person
-  bool tells_persons = true;              // false: random weights made the groups
+  std::map<int, std::string> names = {};  // persons' names by group, also of groups that are not shown
+  std::string names_file = {};            // file in which the user writes names
+  double limit = 1;                       // largest distance of faces of one person
+  bool tells_persons = true;              // false: the network has random weights, so groups mean nothing
 };
 
-/// The page, with everything inside but the photos: it shows them where they lie.
+/// The page, with everything inside except the photos, which it links to.
 std::string faces_html(const FacesPage& page);
 
 }  // namespace evener::report

@@ -24,7 +24,7 @@ constexpr std::string_view kFollowingPage =
 #include "report/page/following.html.inc"
     ;
 
-/// Made by reports themselves, or of no interest to them.
+/// Whether a file is written by reports themselves, or not used by them.
 bool is_ignored(const fs::path& file) {
   return file.extension() == ".html" || file.extension() == ".safetensors";
 }
@@ -36,7 +36,7 @@ void add_file(const fs::path& file, std::vector<std::string>& states) {
   if (!gone) states.push_back(fmt::format("{} {} {}", file.string(), bytes, written.time_since_epoch().count()));
 }
 
-/// A folder of runs, or of sweeps, is as their records and journals are.
+/// For a folder of runs or of sweeps, the state is that of their records and journals.
 std::vector<std::string> states_in(const fs::path& folder) {
   std::vector<std::string> states;
   std::error_code unreadable;
@@ -52,7 +52,7 @@ std::vector<std::string> states_in(const fs::path& folder) {
   }
   std::ranges::sort(states);
   states.push_back(
-      std::to_string(static_cast<int>(folder_lock_state(folder))));  // a run that was killed writes nothing
+      std::to_string(static_cast<int>(folder_lock_state(folder))));  // a killed run changes no file, only its lock
   return states;
 }
 

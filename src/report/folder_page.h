@@ -1,4 +1,4 @@
-// The page of a folder as it is now, for whoever follows a run or a sweep while it goes on.
+// The report page of a folder in its present state, to follow a run or a sweep that is under way.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,15 @@
 
 namespace evener::report {
 
-/// The page of these runs, or of one sweep. While there is nothing to be shown yet, a page that says why.
+/// The page of these runs, or of one sweep; while there is nothing to show yet, a page that says why.
 std::string folder_page(const std::vector<std::filesystem::path>& folders);
 
-/// Changes whenever what the page is made of has changed: names, sizes and times of the files, and who writes there.
+/// A text that changes whenever the page's sources change: names, sizes and times of files, and whether a process holds
+/// the folder's lock.
 std::string folder_state(const std::vector<std::filesystem::path>& folders);
 
-/// The page around it: looks at "version" once a second, and shows "page" anew in place of the old one, without a
-/// flicker, where the version is another.
+/// The frame around it: a page that fetches "version" once a second and, when that changes, loads "page" and swaps it
+/// in without flicker.
 std::string following_page(const std::string& title);
 
 }  // namespace evener::report

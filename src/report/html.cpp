@@ -27,7 +27,7 @@ constexpr std::string_view kLatencyPlots =
 
 std::filesystem::path plotly_path() {
   if (const char* given = std::getenv("EVENER_PLOTLY"); given != nullptr && *given != '\0') return given;
-  // As it is installed; otherwise in the folder that the program was built in.
+  // The installed place, or else the place in the build folder.
   std::error_code ignored;
   if (const auto beside = library_folder() / "evener" / "plotly.min.js"; std::filesystem::exists(beside, ignored)) {
     return beside;

@@ -9,14 +9,14 @@
 
 namespace evener::report {
 
-/// Where Plotly's one JavaScript file is: the environment variable EVENER_PLOTLY if set, else the place known when
-/// this was built. Not checked for existence; "" if there is none.
+/// The path of Plotly's JavaScript file: $EVENER_PLOTLY if set, else the place known when this was built; "" if there
+/// is none. Doesn't check that the file exists.
 std::filesystem::path plotly_path();
 
-/// What happened when the page was written.
+/// The result of writing a page.
 struct WrittenPage {
   std::filesystem::path path;
-  std::string hint;  // why there are no plots, and what to do; else empty
+  std::string hint;  // if there are no plots: why, and what to do
 };
 
 /// The page as text. `plotly_js`: the library's source; empty = tables only, with `hint` shown.

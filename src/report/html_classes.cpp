@@ -1,5 +1,4 @@
-// The page's parts on a classifier: how well each class was recognised and what it was taken for, and some of the
-// images that it answered.
+// The page's parts on a classifier: the accuracy of each class, the confusion matrix, and some images with predictions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace {
 
 using record::ConfusionRecord;
 
-/// Wider tables can't be read; then only the most frequent mistake of each class is told.
+/// With more classes the matrix is unreadable; then only the most frequent mistake of each class is shown.
 constexpr std::size_t kWidestMatrix = 20;
 
 std::string class_name(const record::Record& record, std::size_t index) {
@@ -26,7 +25,7 @@ std::int64_t total_of(const std::vector<std::int64_t>& row) {
   return std::accumulate(row.begin(), row.end(), std::int64_t{0});
 }
 
-/// With its 95 % interval.
+/// The accuracy with its 95 % interval.
 HtmlCell accuracy_cell(const std::vector<std::int64_t>& row, std::size_t index) {
   const std::int64_t total = total_of(row);
   if (total == 0) return {"–"};
@@ -99,7 +98,7 @@ Sort sort_of(const record::PredictedImage& prediction) {
   return prediction.is_sure_right ? Sort::kSureRight : Sort::kOneInSoMany;
 }
 
-/// Those of one sort, under a heading; "" where there are none.
+/// The predictions of one sort, under a heading; "" without any.
 std::string gallery(const std::string& heading, const std::string& explanation, const Run& run, Sort sort) {
   std::string figures;
   bool has_maps = false;

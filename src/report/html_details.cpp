@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using record::EpochRecord;
 
 constexpr std::size_t kLongestText = 300;
-/// Shown elsewhere on the page, or too long for a table.
+/// Keys that are shown elsewhere on the page, or whose values are too long for a table.
 constexpr const char* kLeftOut[] = {"epochs", "command", "missing", "validity", "schema", "confusion", "layers"};
 
 std::string scalar_text(const Json& value, bool is_bytes = false) {
@@ -72,7 +72,7 @@ ValueRows value_rows(std::span<const Run> runs) {
       cells[n] = text;
     }
   }
-  // A path that only a later run has goes to the others of its group.
+  // Insert a path that only a later run has beside the others of its group.
   std::stable_sort(rows.order.begin(), rows.order.end(), [&](const std::string& a, const std::string& b) {
     const auto group_of = [](const std::string& path) { return path.substr(0, path.find_first_of(".[")); };
     const auto place_of = [&](const std::string& group) {

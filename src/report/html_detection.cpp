@@ -1,4 +1,4 @@
-// The page's part on a detector: how precisely each class was found, what was taken for what, the worst misses.
+// The page's part on a detector: the average precision of each class, the confusion matrix, the worst misses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace evener::report {
 namespace {
 
-/// Wider tables can't be read.
+/// The most classes of a readable matrix.
 constexpr std::size_t kMostClassesShown = 20;
 
 HtmlTable detected_table(const record::DetectionFigures& figures) {
@@ -30,7 +30,7 @@ HtmlTable detected_table(const record::DetectionFigures& figures) {
   return table;
 }
 
-/// The classes that were there or found, and the background: rows and columns that say something.
+/// The classes with true or found boxes, and the background: the rows and columns that aren't all zero.
 std::vector<std::size_t> told_classes(const record::DetectionFigures& figures) {
   const auto& counts = figures.confusion;
   std::vector<std::size_t> told;

@@ -17,7 +17,7 @@ using record::Metric;
 using record::Record;
 using Job = std::vector<std::size_t>;
 
-/// More runs of a job are shown as a table.
+/// A job with more runs is shown as a table instead of cards.
 constexpr std::size_t kMostCards = 6;
 
 std::string badge(const Record& record) {
@@ -30,7 +30,7 @@ std::string definition(const std::string& term, const std::string& value) {
   return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_html(term), escape_html(value));
 }
 
-/// The figure that runs are compared by, in large letters, with what is known of its spread.
+/// The main speed in large letters, with its spread.
 std::string speed_html(const Metric& speed) {
   std::string number = speed.value ? number_text(*speed.value) : "–", unit = speed.unit;
   if (speed.value && unit == "s") {  // "17.9 ms" is read more easily than "0.0179 s"
@@ -86,7 +86,7 @@ std::string card(std::span<const Run> runs, const Job& job, std::size_t n, const
   return html + "</article>";
 }
 
-/// What all runs of a job share, or what none has, needs no column.
+/// Leaves out columns in which all runs are alike or none has a value.
 bool tells_nothing(const Table& table, std::size_t column) {
   const std::string& title = table.columns[column].title;
   const auto cell = [&](const std::vector<std::string>& row) { return row[column]; };

@@ -1,4 +1,4 @@
-// The page's parts on layers: what each took, and how far each of a quantised network is from the float one.
+// The page's parts on layers: the time of each layer, and the quantisation error of each layer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using record::LayerRecord;
 
-/// The ratio whose bar is full: what 8 bits give at best is some 50 dB.
+/// The ratio with a full bar: 8 bits give at best about 50 dB.
 constexpr double kFullBar_db = 50;
 
 HtmlTable noise_table(const Run& run) {

@@ -31,7 +31,7 @@ std::string title_of(std::span<const Run> runs) {
   return fmt::format("{} runs compared", runs.size());
 }
 
-/// Numbers stay on one line with their units.
+/// Keeps numbers on one line with their units.
 std::string keep_units(std::string text) {
   for (const std::string_view unit : {" %", " images/s"}) {
     for (std::size_t at = text.find(unit); at != std::string::npos; at = text.find(unit, at + 2))
@@ -68,7 +68,7 @@ Facts machine_facts(const record::MachineRecord& machine) {
           {"load at the start", machine.load_1min ? fmt::format("{:.2f} (1 min average)", *machine.load_1min) : ""}};
 }
 
-/// A word of a command line as a shell would take it.
+/// A word of a command line, quoted for a shell.
 std::string quoted_for_shell(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(
                                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -129,7 +129,7 @@ std::string setting_part(std::span<const Run> runs) {
     const record::MachineRecord& machine = run.record.machine;
     Facts facts = machine_facts(machine), told = facts;
     for (const auto& version : run.record.versions) facts.push_back(version), told.push_back(version);
-    // Load at the start differs from run to run on one machine, so it doesn't tell machines apart.
+    // The load at the start differs between runs on the same machine, so it is ignored when comparing machines.
     std::erase_if(told, [](const auto& fact) { return fact.first == "load at the start"; });
     if (std::ranges::find(shown, told) != shown.end()) continue;
     shown.push_back(std::move(told));

@@ -1,4 +1,4 @@
-// Places on the page for the plots of a job, those of latency too; page/plots.js and page/latency.js draw into them.
+// Placeholders for a job's plots and for those of latency; page/plots.js.inc and page/latency.js.inc draw into them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 
 using Job = std::vector<std::size_t>;
 
-/// Fewer points say less than the figures beside the plot.
+/// A plot with fewer points would show less than the figures beside it.
 constexpr std::size_t kFewestEpochs = 3, kFewestSamples = 8;
 
-/// What the runs of a job call the speed that they are compared by: "Training speed"; "" where none has measured it.
+/// The title of the main speed of a job's runs: "Training speed"; "" if no run has it.
 std::string speed_label(std::span<const Run> runs, const Job& job) {
   for (const std::size_t n : job) {
     const std::vector<record::Metric> metrics = record::metrics_of(runs[n].record);
@@ -33,7 +33,7 @@ std::string speed_label(std::span<const Run> runs, const Job& job) {
   return "";
 }
 
-/// "The curves of cpu/t1 and cpu/t2 lie on each other and are drawn as one."; "" where all differ.
+/// "The curves of cpu/t1 and cpu/t2 lie on each other and are drawn as one."; "" if all differ.
 std::string coinciding_text(std::span<const Run> runs, const Job& job, Curve curve) {
   const std::vector<std::string> labels = labels_of(runs);
   std::string text;
@@ -64,7 +64,7 @@ bool has_power(const Samples& samples) {
   });
 }
 
-/// What the curves of power are, and of which class.
+/// The explanation of the power curves, with their energy class.
 std::string power_text(std::span<const Run> runs, const Job& job) {
   std::string text = "A line for each device, at each sample.";
   if (job.size() == 1) text += " Below: the share of each phase in the run's own thread.";
@@ -76,7 +76,7 @@ std::string power_text(std::span<const Run> runs, const Job& job) {
   return text + " Energy: " + listed(sources) + ".";
 }
 
-/// Why some plots are not there; "" where all are.
+/// Why some plots are missing; "" if none is.
 std::string left_out_text(std::size_t epochs, std::size_t samples) {
   std::string text;
   if (epochs > 0 && epochs < kFewestEpochs) {

@@ -1,4 +1,4 @@
-// What each replica of a run did, and each stage of networks whose layers were divided over devices.
+// The page's parts on replicas, and on the stages of networks whose layers were divided over devices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string where_text(const ReplicaRecord& replica) {
 
 HtmlRow replica_row(const Record& record, std::size_t rank) {
   const ReplicaRecord& replica = record.placement.replicas[rank];
-  // The rest of the time of training: exchanging, waiting for the others, and the update.
+  // The rest of the training time: all-reduce, waiting for other replicas, and the update.
   const std::string rest =
       replica.busy_s && record.times.train ? duration_text(std::max(0.0, *record.times.train - *replica.busy_s)) : "–";
   const bool timed = replica.samples && replica.busy_s && *replica.busy_s > 0;
@@ -49,7 +49,7 @@ std::string division_text(const record::DivisionRecord& division) {
   return text;
 }
 
-/// How the shares of a batch came about, where they changed.
+/// A sentence on how the division of batches changed during the run.
 std::string divisions_part(const std::vector<record::DivisionRecord>& divisions) {
   if (divisions.size() < 2) return "";
   return fmt::format("<p>A batch was divided {} at first and {} from step {} on, after {} change{}.</p>",
@@ -61,7 +61,7 @@ std::string card_of(const Run& run, std::size_t n, const std::string& html) {
   return fmt::format("<div class=\"card\"><h3>{}{}</h3>{}</div>", swatch(n), escape_html(run.name), html);
 }
 
-/// A column is left out where nothing stands in it.
+/// A column, which is left out if all its cells are empty.
 struct StageColumn {
   const char* title;
   std::string (*text)(const StageRecord&);  // "" = not known

@@ -17,7 +17,7 @@ std::string heading_html(const HtmlColumn& column, bool sortable) {
                      sortable ? fmt::format("<button type=\"button\" class=\"sort\">{}</button>", title) : title);
 }
 
-/// `column`: null where it has no heading.
+/// `column`: null without headings.
 std::string cell_html(const HtmlCell& cell, const HtmlColumn* column, bool titled) {
   std::string classes = column != nullptr && column->numeric ? "number" : "";
   if (cell.share && cell.style.empty()) classes += classes.empty() ? "bar" : " bar";
@@ -30,7 +30,7 @@ std::string cell_html(const HtmlCell& cell, const HtmlColumn* column, bool title
   return html + (titled ? "><span>" + cell.html + "</span></td>" : ">" + cell.html + "</td>");
 }
 
-/// A text that may be broken before what stands in brackets, and nowhere else.
+/// A text that may be broken only before its part in brackets.
 std::string breakable_html(const std::string& text) {
   const std::size_t bracket = std::min(text.find(" ("), text.find(" ["));
   if (bracket == std::string::npos) return escape_html(text);
@@ -38,7 +38,7 @@ std::string breakable_html(const std::string& text) {
                      escape_html(text.substr(bracket + 1)));
 }
 
-/// The leading number of a text such as "26.9 (26.1 to 27.7)" or "1,234 MB"; "" where there is none.
+/// The leading number of a text such as "26.9 (26.1 to 27.7)" or "1,234 MB"; "" without one.
 std::string leading_number(const std::string& text) {
   std::string digits;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Tables on pages, all of which are rendered here. Inside report/ only. What is called HTML is harmless already.
+// Renders all tables of pages. Members and arguments that are called HTML must be escaped already. Inside report/ only.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace evener::report {
 struct HtmlColumn {
   std::string title;
   bool numeric = false;
-  std::string html = {};  // of the heading, in place of the title
+  std::string html = {};  // heading in place of the title
 };
 
 struct HtmlCell {
   std::string html;
-  std::optional<double> share = {};  // of a bar behind it, from 0 to 1
-  std::string style = {};            // a class beside that of its column
-  std::string sort = {};             // the number that it is sorted by; "" = its text
+  std::optional<double> share = {};  // length of a bar behind the text, from 0 to 1
+  std::string style = {};            // a further CSS class
+  std::string sort = {};             // number for sorting; "" = by its text
 };
 
 struct HtmlRow {
@@ -29,27 +29,28 @@ struct HtmlRow {
   std::string attributes = {};  // such as " class=\"same\""
 };
 
-/// On a narrow screen rows of style "figures" and "everything" become lists: the title stands beside each cell.
+/// A table. On narrow screens rows of the styles "figures" and "everything" become lists with the title beside each
+/// cell.
 struct HtmlTable {
-  std::vector<HtmlColumn> columns = {};  // none: there is no line of headings
+  std::vector<HtmlColumn> columns = {};  // empty: no line of headings
   std::vector<HtmlRow> rows = {};
   std::string style = "figures";  // "": plain
-  bool has_row_headings = false;  // the first cell of each row is one
-  bool is_sortable = false;       // by clicks on headings, with page/sort.js
+  bool has_row_headings = false;  // the first cell of each row is a heading
+  bool is_sortable = false;       // by clicks on headings (page/sort.js.inc)
 
   std::string html() const;
-  /// In a box that scrolls where it is too narrow; `frame`: more classes of it.
+  /// The table in a box that scrolls if it is too narrow; `frame`: further CSS classes of the box.
   std::string scrolled(const std::string& frame = "") const;
 };
 
-/// A table for people, with its notes below, in cards.
+/// A Table with its notes below, as a card.
 std::string table_html(const Table& table, bool sortable);
 
-/// Names and what they are, of text.
+/// Pairs of a name and a text (not HTML).
 using Facts = std::vector<std::pair<std::string, std::string>>;
 std::string facts_html(const Facts& facts);
 
-/// How often each of the classes `told` (a row) was taken for which (a column); `names` are HTML.
+/// A confusion matrix: rows are the true classes `told`, columns the predicted classes; `names` are HTML.
 std::string confusion_html(const std::vector<std::string>& names, const std::vector<std::vector<std::int64_t>>& counts,
                            const std::vector<std::size_t>& told);
 

@@ -1,4 +1,4 @@
-// The page's part on pipelines: when each stage computed which micro-batch, and when it waited. Drawn with no script.
+// The page's part on pipelines: when each stage computed which micro-batch and when it waited, drawn without scripts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 namespace evener::report {
 namespace {
 
-/// Bars that are narrower than this share of the plot have no room for their number.
+/// Narrower bars, as a share of the plot, have no room for their number.
 constexpr double kLabelled = 0.006;
-/// Pixels that the page has for a timeline on a large screen; wider ones are scrolled.
+/// The width in pixels for a timeline on a large screen; wider ones are scrolled.
 constexpr std::size_t kPage = 1100;
-/// Marks on the axis of time.
+/// The approximate number of marks on the time axis.
 constexpr double kMarks = 6;
 
 double end_of(const std::vector<StageTask>& tasks) {
@@ -39,7 +39,7 @@ std::string percent(double share) {
   return fmt::format("{:.3f}%", 100 * share);
 }
 
-/// A bar, and what is told of it.
+/// A bar with its tooltip.
 std::string bar(const StageTask& task, double waited_s, double end_s) {
   const bool of_weights = task.way == "weights";
   const double width = (task.to_s - task.from_s) / end_s;
@@ -52,7 +52,7 @@ std::string bar(const StageTask& task, double waited_s, double end_s) {
       percent(task.from_s / end_s), percent(width), told, task.micro_batch);
 }
 
-/// One, two or five times a power of ten, so that a few marks come out.
+/// The distance of marks: 1, 2 or 5 times a power of ten.
 double mark_distance(double end_s) {
   const double least = end_s / kMarks;
   const double power = std::pow(10, std::floor(std::log10(least)));
@@ -72,7 +72,7 @@ std::string axis(double end_s) {
   return html + "</div>";
 }
 
-/// Where steps begin, of which there are several.
+/// Lines where steps begin, if there are several steps.
 std::string step_lines(const std::vector<StageTask>& tasks, double end_s) {
   std::string html;
   for (int step = 0; step < steps_of(tasks) && steps_of(tasks) > 1; ++step) {
@@ -110,7 +110,7 @@ std::string rows(const std::vector<StageTask>& tasks) {
   return html + "<div class=\"row last\"><div class=\"who\"></div>" + axis(end_s) + "</div>";
 }
 
-/// In pixels: bars that are too narrow to be told apart are scrolled through.
+/// The timeline's width in pixels: wide enough for the narrowest bars, and scrolled if necessary.
 std::size_t least_width(const std::vector<StageTask>& tasks) {
   const auto first = [&](const StageTask& task) {
     return task.replica == tasks.front().replica && task.stage == tasks.front().stage;
@@ -119,7 +119,7 @@ std::size_t least_width(const std::vector<StageTask>& tasks) {
   return std::clamp<std::size_t>(100 + 14 * bars, 560, 2400);
 }
 
-/// The bubble of the whole training beside the simulated one.
+/// A sentence with the bubble of the whole training and the simulated one.
 std::string bubble_text(const record::Record& record) {
   std::string measured, simulated;
   for (const record::Metric& metric : record::metrics_of(record)) {

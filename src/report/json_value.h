@@ -1,4 +1,4 @@
-// Values that may be missing, in JSON. Inside report/ only.
+// Optional values as JSON. Inside report/ only.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace evener::report {
 
-/// null for what is missing; numbers that are not finite are written as null too.
+/// null for an absent value; numbers that aren't finite are written as null too.
 template <typename T>
 nlohmann::ordered_json value_or_null(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);

@@ -22,11 +22,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kLatenciesLimitBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kBins = 60;
-/// The resolution of the clock: what is faster stands in the first bin.
+/// The clock's resolution; shorter latencies go into the first bin.
 constexpr double kShortest_s = 1e-9;
 
-/// Latency over how many queries are not slower: 50 %, 90 %, 99 %, ..., as far as there are queries. `one_in`: the
-/// slower ones are one in so many.
+/// Percentiles of latency: 50 %, 90 %, 99 %, ..., as far as there are enough queries. `one_in`: one in this many
+/// queries is slower.
 Json percentile_curve(const std::vector<double>& sorted_s) {
   Json one_in = Json::array(), latency_s = Json::array();
   const auto count = static_cast<double>(sorted_s.size());
@@ -40,7 +40,7 @@ Json percentile_curve(const std::vector<double>& sorted_s) {
   return {{"one_in", one_in}, {"latency_s", latency_s}};
 }
 
-/// The median, and the percentile that the scenario is about.
+/// The median, and the scenario's percentile.
 Json marks_data(const record::ScenarioRecord& scenario, const std::vector<double>& sorted_s) {
   Json marks = Json::array();
   for (const double share : {0.5, *scenario.percentile}) {
@@ -80,7 +80,7 @@ std::vector<double> read_latencies(const std::filesystem::path& path) {
 
 LatencyHistogram latency_histogram(const std::vector<double>& sorted_s) {
   if (sorted_s.empty()) return {};
-  // A margin of 2 % on both sides, so that equal latencies have a width.
+  // A margin of 2 % on both sides, so that a histogram of equal latencies has a width.
   const double low = std::log(std::max(sorted_s.front(), kShortest_s)) - 0.02;
   const double high = std::log(std::max(sorted_s.back(), kShortest_s)) + 0.02;
   LatencyHistogram histogram{{}, std::vector<double>(kBins)};

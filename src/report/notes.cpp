@@ -26,7 +26,7 @@ std::map<std::string, std::string> missing_reasons(const Record& record) {
   return reasons;
 }
 
-/// One note per (value, reason), with the runs it holds for.
+/// One note per pair of value and reason, with the runs concerned.
 void note_missing(std::span<const Run> runs, std::vector<std::string>& notes) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> found;
   for (const Run& run : runs) {
@@ -40,7 +40,7 @@ void note_missing(std::span<const Run> runs, std::vector<std::string>& notes) {
   }
 }
 
-/// What becomes of "RUN": "was interrupted".
+/// The end of a sentence about a run: "was interrupted".
 std::string end_text(record::Status status) {
   switch (status) {
     case record::Status::kRunning:
@@ -62,7 +62,7 @@ std::string session_text(const record::SessionRecord& session) {
   return text;
 }
 
-/// Who worked on a run that was resumed.
+/// A note about the sessions of a resumed run.
 void note_sessions(const Run& run, std::vector<std::string>& notes) {
   const auto& sessions = run.record.sessions;
   if (sessions.size() < 2) return;

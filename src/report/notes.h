@@ -1,4 +1,4 @@
-// What a reader must know beside the figures: why values are missing, why a run is INVALID. Inside report/ only.
+// Notes that belong to the figures: why values are missing, why a run is INVALID. Inside report/ only.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace evener::report {
 
-/// Plain sentences; a reason that several runs share is told once.
+/// The notes as plain sentences; runs with the same reason share one.
 std::vector<std::string> notes_of(std::span<const Run> runs);
 
 }  // namespace evener::report

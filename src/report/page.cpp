@@ -17,7 +17,7 @@ constexpr std::string_view kReportStyle =
 constexpr std::uint64_t kPlotlyLimitBytes = 64u << 20;
 
 bool looks_like_plotly(std::string_view source) {
-  // "</script" would end the element that holds it.
+  // "</script" inside a script would end its element.
   return source.find("Plotly") != std::string_view::npos && source.find("</script") == std::string_view::npos;
 }
 

@@ -16,7 +16,7 @@ constexpr std::string_view kPicturesScript =
 #include "report/page/pictures.js.inc"
     ;
 
-// 'self' is for pages that a server gives; of a page that is a file 'self' is nothing.
+// 'self' allows images of the same server; for a page opened as a file it allows nothing, hence file:.
 constexpr std::string_view kPicturesPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' file:";
 

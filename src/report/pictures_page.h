@@ -1,4 +1,4 @@
-// One HTML page of pictures on which objects were found, to look through by class and probability.
+// The HTML page of pictures with detected objects, which can be filtered by class and probability.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ struct BoxOnPage {
 };
 
 struct PictureOnPage {
-  std::string file;            // of the photo, as people know it
-  std::string picture, small;  // files with boxes drawn, and a small one without, relative to the page
+  std::string file;            // name of the photo
+  std::string picture, small;  // files relative to the page: with boxes drawn, and a thumbnail without
   std::int64_t width = 0, height = 0;
   std::vector<BoxOnPage> boxes;  // the likeliest first
 };
 
 struct PicturesPage {
-  double least = 0;  // probability of the boxes
+  double least = 0;  // lowest probability of the boxes
   std::vector<ClassOnPage> classes;
   std::vector<PictureOnPage> pictures;
 };
 
-/// The page; it opens without a network, beside the files of its pictures.
+/// The page, which opens offline but needs the files of its pictures beside it.
 std::string pictures_html(const PicturesPage& page);
 
 }  // namespace evener::report

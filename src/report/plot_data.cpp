@@ -1,4 +1,4 @@
-// The JSON that page/plots.js draws: one object per run, lists of numbers with null where a value is missing.
+// The JSON that page/plots.js.inc draws: one object per run, with lists of numbers in which null is a missing value.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -18,9 +18,10 @@ using Json = nlohmann::ordered_json;
 using record::EpochRecord;
 using record::Record;
 
-/// Rows of samples per run that a plot shows; longer runs are averaged down to it.
+/// The most rows of samples per run in a plot; more are averaged.
 constexpr std::size_t kMostSamples = 1500;
-/// Runs whose lengths differ by more than this are drawn as shares first: seconds would hide the short one.
+/// If the durations of runs differ by more than this factor, phases are first shown as shares: in seconds the short run
+/// would be invisible.
 constexpr double kComparableLengths = 4;
 
 struct PhaseColor {
@@ -28,7 +29,7 @@ struct PhaseColor {
   const char* color;
   bool dark_text;
 };
-/// Okabe-Ito for what most runs have, Tol's muted colours for the rest; the order is the order of the bars.
+/// Phases in the order of the bars, with Okabe-Ito's colours for common ones and Tol's muted colours for the rest.
 constexpr std::array<PhaseColor, 13> kPhaseColors{{{"spawn", "#666666", false},
                                                    {"connect", "#999999", true},
                                                    {"read", "#e69f00", true},
@@ -60,7 +61,7 @@ Json epochs_data(const Record& record) {
           {"val_accuracy", epoch_column(record, &EpochRecord::val_accuracy)}};
 }
 
-/// Phase names as the page knows them: lower case ("H2D" -> "h2d"), unknown ones added to "other".
+/// Phases under the page's names: lower case ("H2D" -> "h2d"), unknown ones added to "other".
 Json phases_data(const std::map<std::string, double>& seconds, const std::optional<double>& other) {
   std::map<std::string, double> sums;
   for (const auto& [name, value] : seconds) {
@@ -76,7 +77,7 @@ Json phases_data(const std::map<std::string, double>& seconds, const std::option
   return json;
 }
 
-/// Means of `bucket` neighbouring values; missing ones don't count.
+/// Means of `bucket` neighbouring values; missing ones are skipped.
 Json thinned(const std::vector<std::optional<double>>& values, std::size_t bucket) {
   Json json = Json::array();
   for (std::size_t begin = 0; begin < values.size(); begin += bucket) {
@@ -92,7 +93,7 @@ Json thinned(const std::vector<std::optional<double>>& values, std::size_t bucke
   return json;
 }
 
-/// Those with a value anywhere.
+/// The columns that have any value.
 Json columns_data(const std::vector<Samples::Column>& columns, std::size_t bucket) {
   Json data = Json::array();
   for (const auto& [name, values] : columns) {
@@ -127,7 +128,7 @@ Json rate_data(const Record& record) {
           {"text", speed.value ? number_text(*speed.value) : ""}};
 }
 
-/// The curves of classes that have boxes; the most frequent ones where they are many.
+/// The precision-recall curves of classes with true boxes; of many classes the most frequent ones.
 Json detection_data(const Run& run) {
   constexpr std::size_t kMostCurves = 20;
   if (!run.detection) return nullptr;

@@ -18,14 +18,14 @@ using record::Record;
 using Group = std::vector<const Run*>;
 using Sentences = std::vector<std::string>;
 
-/// One run of several that do the same work, with what they are ranked by.
+/// A run of the job with the speed by which it is ranked.
 struct Ranked {
   const Record* record;
   std::string way;  // "cpu/t2"; sets it apart from the others
   Metric speed;     // has a value
 };
 
-/// The fastest first; runs without a speed are left out.
+/// The runs with a speed, the fastest first.
 std::vector<Ranked> ranking(const Group& group) {
   const std::vector<std::string> ways = ways_of(group);
   std::vector<Ranked> ranked;
@@ -60,7 +60,7 @@ std::string ways_of(const std::vector<Ranked>& runs) {
   return listed(words, kMostNamed);
 }
 
-/// "26.9, 31.2 and 35.0"; of many the range, as they are sorted.
+/// "26.9, 31.2 and 35.0", or the range if there are many; `runs` are sorted.
 std::string rates_of(const std::vector<Ranked>& runs) {
   if (runs.size() > kMostNamed) return rate_text(runs.back()) + " to " + rate_text(runs.front());
   std::vector<std::string> words;
@@ -68,7 +68,7 @@ std::string rates_of(const std::vector<Ranked>& runs) {
   return listed(words);
 }
 
-/// Of the fastest of all, which can't be told apart.
+/// The sentence on the fastest runs if they can't be told apart.
 std::string undecided_sentence(const std::vector<Ranked>& leaders) {
   const std::string &model = leaders.front().record->model.name, &unit = leaders.front().speed.unit;
   const auto& kind = record::kind_of(*leaders.front().record);
@@ -81,7 +81,7 @@ std::string undecided_sentence(const std::vector<Ranked>& leaders) {
                      model, kind.does, where, rates, unit);
 }
 
-/// Of runs that have enough samples, the fastest first.
+/// The sentences on runs with enough samples; `ranked`: the fastest first.
 Sentences ranking_sentences(const std::vector<Ranked>& ranked, const Record& first_run) {
   const Ranked& fastest = ranked.front();
   const auto& kind = record::kind_of(*fastest.record);
@@ -91,7 +91,7 @@ Sentences ranking_sentences(const std::vector<Ranked>& ranked, const Record& fir
   Sentences sentences;
   if (leaders.size() > 1) sentences.push_back(undecided_sentence(leaders));
   if (others.empty()) return sentences;
-  // What the first run did is what readers compare with; if that is among the fastest, the slowest.
+  // The baseline is the first run or, if that is among the fastest, the slowest one.
   const auto first = std::ranges::find(others, &first_run, [](const Ranked& run) { return run.record; });
   const Ranked& base = first == others.end() ? others.back() : *first;
   if (leaders.size() == 1) {

@@ -1,4 +1,4 @@
-// What several runs of one job showed against each other. Inside report/ only.
+// Sentences that compare several runs of one job. Inside report/ only.
 #pragma once
 
 #include <string>
@@ -8,17 +8,19 @@
 
 namespace evener::report {
 
-/// One run each can't tell apart speeds that differ less: what is seen within a run doesn't show how much runs differ.
+/// With one run each, smaller differences in speed are not claimed: the noise within a run doesn't show how much runs
+/// differ from each other.
 constexpr double kRunToRunNoise = 0.05;
-/// Of more runs than these a sentence names the first ones alone.
+/// Of more runs, a sentence names only the first ones.
 constexpr std::size_t kMostNamed = 6;
-/// Shares further apart are not called equal, even where chance could explain them.
+/// Shares that differ by more are not called equal, even if chance could explain it.
 constexpr double kEqualShare = 0.01;
 
-/// Where the job ran fastest, and by how much; of runs that can't be told apart none is named. Without full stops.
+/// Sentences, without full stops, on which run was fastest and by how much. If several can't be told apart, none of
+/// them is called fastest.
 std::vector<std::string> speed_sentences(const std::vector<const Run*>& group);
 
-/// Whether the runs differ in the figures of quality that all of them have. Without full stops.
+/// Sentences, without full stops, on whether the runs differ in the figures of quality that all of them have.
 std::vector<std::string> quality_sentences(const std::vector<const Run*>& group);
 
 }  // namespace evener::report

@@ -26,7 +26,7 @@ constexpr std::uint64_t kLargestReference = 10'000'000;
 constexpr const char* kColumns[] = {"cell",   "figure",  "value",   "unit",  "measured",
                                     "metric", "against", "machine", "source"};
 
-/// Reads the lines one by one; what is wrong is told with the place.
+/// Parses the file row by row; errors name the row.
 class ReferenceReader {
  public:
   explicit ReferenceReader(const std::filesystem::path& path) : path_(path) {}
@@ -110,7 +110,7 @@ class ReferenceReader {
   int line_ = 0;
 };
 
-/// The line that another one's `against` means: of the same figure, if there is one.
+/// The row that `against` refers to, preferably one of the same figure.
 const ReferenceFigure& base_of_figure(const ReferenceFigure& figure, const std::vector<ReferenceFigure>& all) {
   for (const ReferenceFigure& other : all) {
     if (other.cell == figure.against && other.figure == figure.figure && other.unit == figure.unit) return other;
@@ -138,7 +138,7 @@ const SweepCellRuns* cell_with(const Sweep& sweep, const std::map<std::string, s
   return nullptr;
 }
 
-/// The figure of the cell, if it has values; otherwise null, and `row` says why.
+/// The cell's figure, if it has values; else null, and the row's verdict says why.
 const SweepFigure* figure_here(const SweepCellRuns* cell, const std::string& metric, ReferenceRow& row) {
   if (cell == nullptr) {
     row.verdict = "no cell here is like it";
@@ -207,14 +207,14 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
     row.published_to_compare = published_to_compare(figure, reference);
     const SweepCellRuns* cell = cell_with(sweep, figure.measured);
     if (cell != nullptr) row.here = cell->name;
-    row.is_invalid = cell != nullptr && cell->invalid > 0 && !row.is_share();  // what was learnt doesn't depend on time
+    row.is_invalid = cell != nullptr && cell->invalid > 0 && !row.is_share();  // accuracy doesn't depend on time
     const SweepFigure* here = figure_here(cell, figure.metric, row);
     if (here == nullptr) continue;
     record::Metric metric = here->metric;
     metric.value = here->mean.mean;
     row.measured = figure_text(metric, "-");
     if (row.is_share()) {
-      // Runs with one seed agree in accuracy: what is uncertain is how well so few images tell it.
+      // Runs with the same seed have the same accuracy; its uncertainty comes from the number of test images.
       row.measured_to_compare = here->mean.mean;
       if (here->metric.of_images) row.interval = record::share_interval(*here->mean.mean, *here->metric.of_images);
     } else if (row.published_to_compare) {

@@ -1,5 +1,5 @@
-// Figures that were measured elsewhere, such as a document's table, held against a sweep's cells. Times of another
-// machine say nothing about ours: they are shown as foreign. Ratios (speedups) and shares (accuracies) are compared.
+// Compares a sweep's cells with reference figures that were measured elsewhere, such as those of a paper's table.
+// Absolute times of another machine are only shown; ratios (speedups) and shares (accuracies) are compared.
 #pragma once
 
 #include <filesystem>
@@ -17,33 +17,33 @@ namespace evener::report {
 
 struct Sweep;
 
-/// A line of a reference file: CSV whose first line names the columns. `cell`, `figure` and `value` have to be there.
+/// A row of a reference file: CSV with a header, in which the columns `cell`, `figure` and `value` are required.
 struct ReferenceFigure {
-  std::string cell, figure;                     // as their source calls them
+  std::string cell, figure;                     // names in the source
   double value = 0;                             // in `unit`
-  std::string unit;                             // "s", "%", ...; "" with `against`: a ratio
-  std::map<std::string, std::string> measured;  // "on=cpu/t4;engine=native": the sweep's cell; empty: none is like it
-  std::string metric;                           // that cell's figure: "images_per_s"
-  std::string against;                          // `cell` of another line, by which values are divided
+  std::string unit;                             // "s", "%", ...; "" together with `against` = a ratio
+  std::map<std::string, std::string> measured;  // the matching cell, "on=cpu/t4;engine=native"; empty = none
+  std::string metric;                           // the figure of that cell: "images_per_s"
+  std::string against;                          // `cell` of another row, by whose value this one is divided
   std::string machine, source;
 };
 
-/// Of a speedup more is better; other ratios are plain quotients of the two figures.
+/// Whether the ratio is a speedup, for which higher is better; other ratios are plain quotients.
 bool is_speedup(const ReferenceFigure& figure);
 
-/// Throws Error naming file and line.
+/// Reads a reference file. Throws Error naming file and line.
 std::vector<ReferenceFigure> read_reference(const std::filesystem::path& path);
 
-/// A reference figure beside what the sweep measured.
+/// A reference figure beside the sweep's own.
 struct ReferenceRow {
   ReferenceFigure figure;
-  std::string here;                            // name of the sweep's cell; "" without one
-  std::string measured;                        // its figure with its unit; "" where there is none
-  std::optional<double> published_to_compare;  // a ratio or a share
+  std::string here;                            // name of the matching cell; "" = none
+  std::string measured;                        // the cell's figure with its unit; "" = none
+  std::optional<double> published_to_compare;  // the published ratio or share
   std::optional<double> measured_to_compare;
-  std::optional<record::Interval> interval;  // of that, 95 %
-  bool is_invalid = false;                   // what it was measured by is
-  std::string verdict;                       // "as published", "higher", "lower", or why nothing is said
+  std::optional<record::Interval> interval;  // 95 % interval of the measured value
+  bool is_invalid = false;                   // its runs are INVALID
+  std::string verdict;                       // "as published", "higher", "lower", or why it can't be compared
 
   bool is_share() const { return figure.unit == "%"; }
 };
@@ -51,9 +51,9 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
 
 /// A row for each.
 Table reference_table(std::span<const ReferenceRow> rows);
-/// What of it can be compared came to, in a sentence; "" where nothing can.
+/// A sentence on the comparable rows; "" if there are none.
 std::string reference_sentence(std::span<const ReferenceRow> rows);
-/// What can be compared, for plots: a list of objects.
+/// The comparable rows for a plot: a list of objects.
 nlohmann::ordered_json reference_plot_data(std::span<const ReferenceRow> rows);
 
 }  // namespace evener::report

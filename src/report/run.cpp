@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSamplesLimitBytes = std::uint64_t{512} << 20;
 
-/// The columns of which the titles begin and end so, under what stands between, and where each is.
+/// The columns whose titles have this beginning and ending: the text between, and the column's index.
 void add_columns(const std::vector<std::string>& titles, const std::string& begin, const std::string& end,
                  std::vector<Samples::Column>& columns,
                  std::vector<std::pair<std::size_t, std::vector<std::optional<double>>*>>& places) {
@@ -39,7 +39,7 @@ void add_columns(const std::vector<std::string>& titles, const std::string& begi
   for (std::size_t n = 0; n < found.size(); ++n) places.emplace_back(found[n], &columns[n].second);
 }
 
-/// Rows with another number of cells (a killed run's last one) are skipped.
+/// Skips rows with a wrong number of cells (a killed run's last one).
 Samples read_samples(const fs::path& path) {
   std::istringstream lines(read_file(path, kSamplesLimitBytes));
   CsvReader table(lines);
@@ -69,7 +69,7 @@ Samples read_samples(const fs::path& path) {
   return samples;
 }
 
-/// As it was given where it can't be found out.
+/// The canonical path, or the given one if that fails.
 fs::path whole_path(const fs::path& dir) {
   std::error_code error;
   fs::path whole = fs::weakly_canonical(dir / "", error);
@@ -78,7 +78,7 @@ fs::path whole_path(const fs::path& dir) {
 }
 
 std::string folder_name(const fs::path& dir) {
-  const std::string name = whole_path(dir).filename().string();  // so that "." and "runs/" have a name
+  const std::string name = whole_path(dir).filename().string();  // also for "." and "runs/"
   return name.empty() ? dir.string() : name;
 }
 
@@ -90,7 +90,7 @@ bool has_record(const fs::path& dir) {
 /// The folders in `dir` that are runs.
 std::vector<fs::path> run_folders(const fs::path& dir) {
   std::vector<fs::path> runs;
-  std::error_code unreadable;  // load_run() says so
+  std::error_code unreadable;  // reported later by load_run()
   for (const auto& entry : fs::directory_iterator(dir, unreadable)) {
     if (has_record(entry.path())) runs.push_back(entry.path());
   }
@@ -137,7 +137,7 @@ void load_latencies(const fs::path& dir, Run& run) {
   }
 }
 
-/// What `evener quantize` wrote of each layer.
+/// Reads layers.csv of `evener quantize`.
 void load_layers(const fs::path& dir, Run& run) {
   std::ifstream file(dir / "layers.csv");
   CsvReader table(file);
@@ -153,10 +153,10 @@ Run load_run(const fs::path& dir) {
   Run run;
   run.record = record::read_record(dir);
   if (run.record.status == record::Status::kRunning && folder_lock_state(dir) == LockState::kFree) {
-    run.record = record::read_record(dir);  // it may have ended in between
+    run.record = record::read_record(dir);  // read again: the run may have ended in between
     if (run.record.status == record::Status::kRunning) {
       run.record.status = record::Status::kKilled;
-      run.record.validity = {};  // it was judged as a run that goes on
+      run.record.validity = {};  // the judgement was made while it was still running
       run.record.validity = record::judge(run.record);
     }
   }
@@ -181,8 +181,8 @@ Run load_run(const fs::path& dir) {
 }
 
 std::vector<Run> load_runs(const std::vector<fs::path>& dirs) {
-  std::vector<std::vector<fs::path>> named;  // by what was given
-  std::map<fs::path, int> times;             // by the whole path
+  std::vector<std::vector<fs::path>> named;  // runs of each given folder
+  std::map<fs::path, int> times;             // occurrences of each canonical path
   for (const fs::path& dir : dirs) {
     std::vector<fs::path> inside = has_record(dir) ? std::vector<fs::path>() : run_folders(dir);
     if (inside.empty()) inside.push_back(dir);

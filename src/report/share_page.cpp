@@ -12,7 +12,7 @@
 namespace evener::report {
 namespace {
 
-constexpr std::size_t kMostClassesNamed = 12;  // classes in a sentence
+constexpr std::size_t kMostClassesNamed = 12;  // limit of classes named in a sentence
 
 std::string classes_text(const record::Record& record) {
   std::vector<std::string> names = record.data.classes;
@@ -24,7 +24,8 @@ std::string classes_text(const record::Record& record) {
   return listed(names);
 }
 
-/// Whether the images chose among the weights, so that others may be recognised a little worse.
+/// Whether these images were used to choose among weights (early stopping), so that new images may be recognised a
+/// little worse.
 bool chose_weights(const SharedNetwork& shared) {
   return shared.judging.record.confusion.part == "validation";
 }

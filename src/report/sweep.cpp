@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using record::Metric;
 using record::SweepRun;
 
-/// "on=cpu/t2, batch=32", of the parts of axes for which `takes` says so.
+/// "on=cpu/t2, batch=32": a cell's values on the axes that `takes` accepts.
 template <class Takes>
 std::string joined_values(const std::vector<record::SweepAxis>& axes, const record::SweepCell& cell, Takes takes) {
   std::string name;
@@ -43,14 +43,14 @@ std::string name_of_cell(const std::vector<record::SweepAxis>& axes, const recor
   return name.empty() ? "the cell" : name;
 }
 
-/// "energy (estimated)".
+/// Puts the class into the figure's label: "energy (estimated)".
 void name_energy_class(SweepFigure& figure) {
   if (figure.energy == record::EnergyClass::kAbsent) return;
   std::string& label = figure.metric.label;
   label = fmt::format("{} ({})", label.substr(0, label.rfind(" (")), record::energy_class_name(figure.energy));
 }
 
-/// The class of a run's figure. What is a share of the processor's energy by CPU time is no better than that.
+/// The energy class of a run's figure. process_joules, a share of the CPU's energy by CPU time, is at best derived.
 record::EnergyClass class_of(const Metric& metric, const record::Record& record) {
   if (!is_of_energy(metric) || !metric.value) return record::EnergyClass::kAbsent;
   const bool is_share = metric.name == "process_joules" && record.energy.kind == record::EnergyClass::kMeasured;
@@ -68,13 +68,13 @@ void add_figures(const Sweep& sweep, SweepCellRuns& cell, const record::Record& 
     if (metric.value) {
       known->values.push_back({run.block, *metric.value});
     } else if (known->reason.empty()) {
-      known->reason = metric.reason;  // of the first run without it
+      known->reason = metric.reason;  // the first run's reason
     }
   }
 }
 
-/// A mean over all runs in which the figure counts. Energy that only some of them know would be that of other runs than
-/// the times beside it: the long ones, for instance, where the short ones are too short for a counter. It has no mean.
+/// Computes the mean over all runs in which the figure counts. If only some runs have an energy (perhaps since the
+/// others were too short for a counter), there is no mean: it would be over other runs than the times beside it.
 void take_mean(const Sweep& sweep, const SweepCellRuns& cell, SweepFigure& figure) {
   const std::string why = std::exchange(figure.reason, {});
   const auto runs = static_cast<std::size_t>(std::ranges::count_if(cell.runs, [&](const SweepRun& run) {
@@ -89,7 +89,7 @@ void take_mean(const Sweep& sweep, const SweepCellRuns& cell, SweepFigure& figur
   figure.mean = record::mean_of_runs(figure.values);
 }
 
-/// Whether the run was to end once it was good enough, and so tells how long that took.
+/// Whether the run had --until-accuracy.
 bool asks_for_accuracy(const record::Record& record) {
   const auto asked = record.config.find("until-accuracy");
   return asked != record.config.end() && std::strtod(asked->second.c_str(), nullptr) > 0;
@@ -150,7 +150,7 @@ void take_runs(Sweep& sweep, const record::SweepJournal& journal, const RecordOf
   note_left_out(sweep, other_series, other_cells, unfinished);
 }
 
-/// Numbers of the jobs, by the records of their first runs; a cell without one belongs to the first.
+/// Numbers the jobs by the records of their first runs; a cell without a record belongs to the first job.
 void number_jobs(Sweep& sweep) {
   std::vector<const record::Record*> jobs;
   for (SweepCellRuns& cell : sweep.cells) {
@@ -161,7 +161,7 @@ void number_jobs(Sweep& sweep) {
   }
 }
 
-/// Figures that were measured elsewhere, where the folder has any; a broken file doesn't stop a report.
+/// Loads reference figures, if the folder has any; a broken file becomes a note and doesn't stop the report.
 void take_reference(Sweep& sweep) {
   const fs::path path = sweep.folder / record::kReferenceFile;
   std::error_code none;
@@ -181,7 +181,7 @@ const SweepFigure* SweepCellRuns::figure(const std::string& name) const {
 }
 
 std::string shown_value(const std::vector<record::SweepAxis>& axes, const std::string& part, const std::string& value) {
-  if (part == "on") return value;  // "cpu/t2" is no file
+  if (part == "on") return value;  // "cpu/t2" isn't a path
   std::set<std::string> folders;
   for (const record::SweepAxis& axis : axes) {
     for (std::size_t n = 0; n < axis.names.size(); ++n) {

@@ -14,8 +14,8 @@ namespace {
 using record::Better;
 using record::RunComparison;
 
-/// The speed that runs are compared by: of those that are one in any cell, the first that all cells have, or else the
-/// first of all; or else the time.
+/// The figure that cells are compared by: the first speed that all cells have, else the first speed of any cell, else
+/// the total time.
 std::string main_figure_of(const Sweep& sweep) {
   const auto all_have = [&](const std::string& name) {
     return std::ranges::all_of(sweep.cells, [&](const SweepCellRuns& cell) {
@@ -39,19 +39,19 @@ std::string main_figure_of(const Sweep& sweep) {
   return "";
 }
 
-/// A hypothesis of the family that is corrected for, and where the corrected value goes.
+/// A hypothesis whose p-value is to be corrected, and the place of the corrected value.
 struct Hypothesis {
   std::optional<double> p;
   std::optional<double>* corrected;
 };
 
-/// The main figure of a cell; null where it has no values.
+/// The main figure of a cell; null if it has no values.
 const SweepFigure* main_of(const Sweep& sweep, std::size_t cell) {
   const SweepFigure* figure = sweep.cells[cell].figure(sweep.main_figure);
   return figure == nullptr || figure->values.empty() ? nullptr : figure;
 }
 
-/// Above 0 where a is better than b by their means.
+/// The difference of the means, above 0 if a is better than b.
 double lead(const SweepFigure& a, const SweepFigure& b) {
   const double difference = *a.mean.mean - *b.mean.mean;
   return a.metric.better == Better::kHigher ? difference : -difference;
@@ -83,7 +83,7 @@ void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std:
   }
 }
 
-/// How doubtful it is that the best cell of a job is better than all others; absent where one of them says nothing.
+/// The p-value of the claim that the job's best cell is better than all others; absent if a comparison has none.
 std::optional<double> doubt_of_best(const Sweep& sweep, const JobClaim& job) {
   double doubt = 0;
   if (!std::ranges::all_of(job.cells, [&](std::size_t cell) { return counts(sweep, cell); })) return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<double> doubt_of_best(const Sweep& sweep, const JobClaim& job) {
   return job.cells.size() > 1 ? std::optional(doubt) : std::nullopt;
 }
 
-/// Cells of a job with figures, the best first.
+/// The cells of a job that have figures, the best first.
 std::vector<std::size_t> ranked_cells(const Sweep& sweep, std::size_t job) {
   std::vector<std::size_t> cells;
   for (std::size_t cell = 0; cell < sweep.cells.size(); ++cell) {
@@ -118,15 +118,15 @@ void decide(CellClaim& claim) {
   claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
 }
 
-/// Claims are of two kinds: the corrected family, and which cells can't be told from the best. Each may be wrong in
-/// half of the 5 %. Of works with two cells both say the same.
+/// There are two kinds of claims: the corrected family, and which cells are worse than the best. Each kind gets half of
+/// the 5 %, so p-values are doubled. If no job has more than two cells both kinds are the same claims.
 double kinds_of_claims(const Sweep& sweep) {
   return std::ranges::any_of(sweep.jobs, [](const JobClaim& job) { return job.cells.size() > 2; }) ? 2 : 1;
 }
 
-/// The cells that the best one isn't better than beyond chance, itself among them. Which is the best the same runs say,
-/// so that any two of the cells might have been compared: each claim is corrected for all pairs, or for all claims of
-/// the sweep where these are more, as a winner is.
+/// Finds the cells that aren't significantly worse than the best one, which is included. The best cell was itself
+/// selected from the same runs, so any pair of cells might have been compared: p-values are corrected for the number of
+/// all pairs, or of all claims of the sweep if these are more.
 void find_leaders(const Sweep& sweep, JobClaim& job) {
   if (job.winner) {
     job.leaders = {*job.winner};
@@ -143,8 +143,8 @@ void find_leaders(const Sweep& sweep, JobClaim& job) {
   }
 }
 
-/// How many runs of each would tell what these left open: each cell from the first, and the best one from all that it
-/// can't be told from, of which each has to be.
+/// Computes how many runs would decide the undecided claims: of each cell against the first, and of the best cell
+/// against all other leaders together.
 void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
   for (const std::size_t cell : job.cells) {
     CellClaim& claim = sweep.cells[cell].claim;
@@ -162,7 +162,7 @@ void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
   if (most > 0) job.to_decide = most;
 }
 
-/// How the cell stands to another by a figure, above 1 where it is better; absent where one of them has none.
+/// Compares `cell` with `to` by a figure, above 1 if `cell` is better; absent if one of them lacks the figure.
 std::optional<record::RunComparison> stands(const Sweep& sweep, const SweepCellRuns& to, const SweepCellRuns& cell,
                                             const std::string& name) {
   const SweepFigure *base = to.figure(name), *figure = cell.figure(name);
@@ -174,7 +174,8 @@ bool is_better(const record::RunComparison& comparison) {
   return comparison.interval && comparison.interval->low > 1;
 }
 
-/// What a run came to do: all options as they were resolved, and where it computed instead of where it was asked to.
+/// A key of what the cell's runs really computed: all resolved options, and the devices used in place of those asked
+/// for.
 std::string what_ran(const SweepCellRuns& cell) {
   std::string text = fmt::format("{};{};", cell.job, cell.cell.data);
   for (const auto& [name, value] : cell.cell.environment) text += fmt::format("{}={};", name, value);
@@ -212,7 +213,7 @@ void make_claims(Sweep& sweep) {
   for (JobClaim& job : sweep.jobs) {
     compare_with_base(sweep, job, std::ranges::min(job.cells), family);
     job.p = doubt_of_best(sweep, job);
-    if (job.p && job.cells.size() > 2) family.push_back({job.p, &job.p});  // of two it is the claim above
+    if (job.p && job.cells.size() > 2) family.push_back({job.p, &job.p});  // for two cells it is the claim made above
   }
   std::vector<std::optional<double>> p;
   for (const Hypothesis& hypothesis : family) p.push_back(hypothesis.p);
@@ -252,7 +253,7 @@ std::vector<std::string> alike_notes(const Sweep& sweep) {
     const SweepCellRuns& cell = sweep.cells[n];
     if (cell.record && !cell.record->config.empty()) found[what_ran(cell)].push_back(n);
   }
-  std::map<std::size_t, std::string> notes;  // by the first of such cells
+  std::map<std::size_t, std::string> notes;  // by the first cell of each group
   for (const auto& [what, cells] : found) {
     if (cells.size() < 2) continue;
     std::vector<std::string> others;

@@ -1,4 +1,4 @@
-// What a sweep showed, in sentences that a reader could repeat; no winner is named in noise.
+// The conclusion of a sweep in sentences, which name no winner that could be due to noise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
   return text + fmt::format("; each of the other {} is behind it by more than chance explains.", job.cells.size() - 1);
 }
 
-/// How many repeats would tell the best apart, where they may differ at all.
+/// The number of repeats that would decide which cell is best.
 std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
   if (std::ranges::any_of(job.cells, [&](std::size_t n) { return sweep.cells[n].invalid > 0; })) {
     return "; of INVALID measurements nothing is claimed";
@@ -98,7 +98,7 @@ std::string single_sentence(const Sweep& sweep, const JobClaim& job) {
                      unit_of(figure), counted(figure.values.size(), "run"));
 }
 
-/// How many cells are better or worse than the base beyond chance.
+/// The number of cells that are significantly better or worse than the base.
 std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
   const std::size_t base = std::ranges::min(job.cells);
   std::size_t better = 0, worse = 0, undecided = 0;

@@ -1,4 +1,4 @@
-// A sweep for other programs and for the plots of its page: schema "evener-sweep-report-1".
+// A sweep as JSON for other programs and for the plots of its page: schema "evener-sweep-report-1".
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -29,7 +29,7 @@ ReportJson figure_json(const SweepFigure& figure) {
   return json;
 }
 
-/// Of each run that was to reach an accuracy; null where it never did.
+/// For each run with --until-accuracy the seconds it took; null if it never reached the accuracy.
 ReportJson to_accuracy_json(const SweepCellRuns& cell) {
   ReportJson times = ReportJson::array();
   for (const std::optional<double>& one : cell.to_accuracy_s) times.push_back(value_or_null(one));
@@ -69,7 +69,7 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
           {"runs", runs}};
 }
 
-/// What differs between the cells: each name with its values.
+/// The axes with several values: each name with its values.
 ReportJson axes_json(const record::SweepRecord& record) {
   ReportJson axes = ReportJson::array();
   for (const record::SweepAxis& axis : record.axes) {

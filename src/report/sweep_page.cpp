@@ -45,7 +45,7 @@ std::vector<ReferenceRow> all_references(std::span<const Sweep> sweeps) {
   return rows;
 }
 
-/// "3 cells of 2 sweeps have no figures: ...", for devices that this machine hasn't got.
+/// "3 cells of 2 sweeps have no figures: ...", for example for devices that this machine lacks.
 std::string missing_sentence(std::span<const Sweep> sweeps) {
   std::size_t missing = 0, cells = 0;
   for (const Sweep& sweep : sweeps) {
@@ -82,7 +82,7 @@ std::string overview_header(std::span<const Sweep> sweeps, const std::vector<Ref
       escape_html(title), lead, chips);
 }
 
-/// All figures that were measured elsewhere, each with the sweep that it is held against.
+/// All reference figures, each beside its sweep's.
 std::string all_references_part(std::span<const Sweep> sweeps) {
   Table all;
   for (const Sweep& sweep : sweeps) {
@@ -136,7 +136,7 @@ nlohmann::ordered_json overview_data(std::span<const Sweep> sweeps) {
   return data;
 }
 
-/// A page of tables that can be sorted, and of plots, where there is Plotly, that `script` draws of `data`.
+/// A page with sortable tables and, if there is Plotly, plots that `script` draws from `data`.
 std::string page_of(const std::string& title, std::string_view plotly_js, std::string content,
                     const nlohmann::ordered_json& data, std::string_view script) {
   Page page = report_page(title);

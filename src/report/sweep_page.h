@@ -1,5 +1,4 @@
-// The page of a sweep, and that of several: what each showed, and all figures that were measured elsewhere beside
-// theirs.
+// The pages of one sweep and of several sweeps: conclusions, figures, and reference figures beside them.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +14,11 @@ namespace evener::report {
 /// The page as text. `plotly_js`: the library's source; empty = tables only, with `hint` shown.
 std::string sweep_page(const Sweep& sweep, std::string_view plotly_js, std::string_view hint = "");
 
-/// The same of several sweeps. `folder`: where the page goes, for links to the pages of the sweeps.
+/// The same for several sweeps. `folder`: the page's folder, for links to the pages of the sweeps.
 std::string sweeps_page(std::span<const Sweep> sweeps, const std::filesystem::path& folder, std::string_view plotly_js,
                         std::string_view hint = "");
 
-/// These write the pages atomically, without plots where Plotly isn't there.
+/// These write the pages atomically; without Plotly they have no plots.
 WrittenPage write_sweep_page(const std::filesystem::path& path, const Sweep& sweep,
                              const std::filesystem::path& plotly = plotly_path());
 WrittenPage write_sweeps_page(const std::filesystem::path& path, std::span<const Sweep> sweeps,

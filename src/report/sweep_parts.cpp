@@ -15,7 +15,7 @@
 namespace evener::report {
 namespace {
 
-/// A number, or two with an x between them: what can be drawn along an axis.
+/// Whether a value is a number or a size such as "64x48", which can be drawn along an axis.
 bool is_numeric(const std::string& value) {
   return !value.empty() && value.find_first_not_of("0123456789.x") == std::string::npos &&
          std::isdigit(static_cast<unsigned char>(value.front())) &&
@@ -98,7 +98,7 @@ std::string sweep_header_part(const Sweep& sweep) {
     const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Failed");
     lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
   }
-  constexpr std::size_t kMostLaws = 4;  // more stand in their table alone
+  constexpr std::size_t kMostLaws = 4;  // more are in the table only
   for (const SweepScaling& scaling : sweep.scalings) {
     if (sweep.scalings.size() > kMostLaws) break;
     const bool is_valid =

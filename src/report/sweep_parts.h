@@ -1,4 +1,4 @@
-// The parts of a sweep's page; each returns a piece of HTML. Inside report/ only.
+// The parts of a sweep's page, most of them pieces of HTML. Inside report/ only.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,22 +9,22 @@
 
 namespace evener::report {
 
-/// The figures that at least one cell has a value of, the main one first.
+/// The figures of which at least one cell has a value, the main one first.
 std::vector<record::Metric> sweep_metrics(const Sweep& sweep);
 
-/// Two figures of all cells against each other: time against energy, speed against a figure of quality.
+/// A plot of two figures of all cells with its Pareto front: time against energy, or speed against a figure of quality.
 struct FrontPlot {
   std::string x, y;  // names of the figures
 };
 std::vector<FrontPlot> front_plots(const Sweep& sweep);
 
-/// Axes whose values are numbers or sizes, two or more: figures are drawn over them.
+/// Axes with two or more values that are numbers or sizes, over which figures can be plotted.
 std::vector<std::string> numeric_axes(const Sweep& sweep);
 
-/// What sweep_json() writes, which the page draws.
+/// The content of sweep_json(), which is also the data of the page's plots.
 nlohmann::ordered_json sweep_report(const Sweep& sweep);
 
-/// Figures that were measured elsewhere beside those of the sweep; "" without any.
+/// Reference figures beside the sweep's; "" without any.
 std::string reference_part(const Table& table, const std::string& explanation);
 std::string sweep_reference_part(const Sweep& sweep);
 

@@ -14,7 +14,7 @@ namespace {
 
 using record::WorkersScaling;
 
-/// The CPU threads of each replica, and how many replicas; 0 where not all of them compute alike on CPUs.
+/// The number of replicas and of CPU threads of each; 0 unless all replicas are alike and on the CPU.
 struct Workers {
   int replicas = 0, threads = 0;
 };
@@ -32,13 +32,13 @@ Workers workers_of(const record::Record& record) {
   return workers;
 }
 
-/// CPUs that all workers share; more threads than these are no more workers. 0 = not known.
+/// The CPUs that all workers share: more threads than this are no additional workers. 0 = unknown.
 int cpus_of(const record::MachineRecord& machine) {
   if (!machine.quota_cpus) return machine.logical_cpus;
   return std::min(machine.logical_cpus, static_cast<int>(std::ceil(*machine.quota_cpus)));
 }
 
-/// The values of the cell but for where it computes: cells with the same text differ in nothing else.
+/// The cell's values on all axes except the placement, as a key: cells with the same text differ only in placement.
 std::string others_text(const Sweep& sweep, const SweepCellRuns& cell) {
   std::string text;
   for (const record::SweepAxis& axis : sweep.record.axes) {
@@ -52,7 +52,7 @@ std::string others_text(const Sweep& sweep, const SweepCellRuns& cell) {
   return text;
 }
 
-/// Seconds for the same amount of work.
+/// The figure as times for the same amount of work: speeds are inverted.
 std::vector<record::BlockValue> seconds_of(const SweepFigure& figure) {
   std::vector<record::BlockValue> seconds = figure.values;
   if (figure.metric.better == record::Better::kHigher) {
@@ -79,7 +79,7 @@ std::string percent_words(const std::optional<record::BlockMean>& mean) {
 }  // namespace
 
 std::vector<SweepScaling> scalings_of(Sweep& sweep) {
-  // By what the workers are and what else the cells are: of each number of workers the first cell.
+  // Groups by kind of workers and other axes; in each group the first cell of each number of workers.
   std::map<std::string, std::map<int, std::size_t>> found;
   for (std::size_t n = 0; n < sweep.cells.size(); ++n) {
     const SweepCellRuns& cell = sweep.cells[n];
@@ -136,7 +136,7 @@ std::string scaling_sentence(const SweepScaling& of) {
     return fmt::format("More {} are slower: {} do the work {}x as fast as {}.", of.name, most.workers,
                        number_text(most.speedup->mean), of.scaling.workers.front().workers);
   }
-  constexpr double kNothing = 0.01, kAll = 0.95;  // an interval from one to the other leaves open how much is serial
+  constexpr double kNothing = 0.01, kAll = 0.95;  // an interval that contains both leaves the serial share open
   const auto& interval = of.scaling.share_interval;
   if (interval && interval->low < kNothing && interval->high > kAll) return "";
   std::string text = fmt::format("With more {}, {} of the work stays serial by Amdahl's law", of.name,

@@ -1,4 +1,4 @@
-// How a sweep's cells scale with threads and with processes. Inside report/ only.
+// The scaling of a sweep's cells with threads and with processes. Inside report/ only.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,15 @@
 
 namespace evener::report {
 
-/// Of cells that differ only in how many threads one replica has, and of those that differ only in how many replicas
-/// there are: with two numbers of workers or more. A cell of more threads than there are CPUs is left out, and noted.
+/// Finds cells that differ only in the number of threads of a single replica, or only in the number of replicas of one
+/// thread, and computes the scaling of each such group with at least two numbers of workers. Leaves out cells with more
+/// threads than CPUs, with a note in `sweep`.
 std::vector<SweepScaling> scalings_of(Sweep& sweep);
 
-/// Speedup, efficiency and the serial fractions, a row for each number of workers.
+/// Speedup, efficiency and Karp-Flatt serial fraction, with a row for each number of workers.
 Table scaling_table(const Sweep& sweep);
 
-/// What Amdahl's law says of it, in a sentence.
+/// A sentence with the fit of Amdahl's law.
 std::string scaling_sentence(const SweepScaling& scaling);
 
 }  // namespace evener::report

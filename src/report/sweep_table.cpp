@@ -20,7 +20,7 @@ using record::Metric;
 
 constexpr const char* kNothing = "-";
 
-/// Figures that stand in no table of single runs, but in every table of a sweep.
+/// Figures that tables of sweeps show, but not tables of single runs.
 constexpr std::pair<const char*, const char*> kAlsoShown[] = {{"total_s", "time s"}, {"edp_joule_seconds", "EDP"}};
 
 std::string title_in_sweep(const Metric& metric) {
@@ -30,7 +30,7 @@ std::string title_in_sweep(const Metric& metric) {
   return metric.title;
 }
 
-/// Names of figures with their titles, the main one first, each once; those that no cell has a value of are left out.
+/// The figures that have a value in any cell, with their titles, the main one first, each once.
 std::vector<std::pair<std::string, std::string>> shown_figures(const Sweep& sweep) {
   std::vector<std::pair<std::string, std::string>> shown;
   const auto add = [&](const std::string& name, const std::string& title) {
@@ -56,7 +56,7 @@ std::string value_text(const Metric& like, double value) {
   return cell_text(metric, kNothing);
 }
 
-/// "3", "3 + 2 for energy": of the latter the speeds and times don't count.
+/// "3", or "3 + 2 for energy", whose speeds and times don't count.
 std::string runs_text(const Sweep& sweep, const SweepCellRuns& cell) {
   const std::size_t all = cell.done + cell.invalid;
   if (sweep.record.energy_repeats == 0) return std::to_string(all);
@@ -79,8 +79,8 @@ std::string state_text(const SweepCellRuns& cell) {
   return cell.done > 0 ? "VALID" : "not run yet";
 }
 
-/// How long it took until the accuracy was reached that runs were to have: the median, for which a run that never got
-/// there took longer than all others. "never (3 of 3 runs)", "12.1 s (1 of 3 runs never)".
+/// The median time to --until-accuracy; runs that never reached it count as the longest. "12.1 s (1 of 3 runs never)",
+/// "never (3 of 3 runs)".
 std::string to_accuracy_text(const SweepCellRuns& cell) {
   std::vector<double> times;
   for (const std::optional<double>& one : cell.to_accuracy_s) {
@@ -97,7 +97,7 @@ std::string to_accuracy_text(const SweepCellRuns& cell) {
 
 constexpr const char* kEnergyFigure = "energy_joules";
 
-/// "estimated", of the cell's energies.
+/// The class of the cell's energies: "estimated".
 std::string energy_class_of(const SweepCellRuns& cell) {
   const SweepFigure* figure = cell.figure(kEnergyFigure);
   return figure == nullptr || figure->values.empty() ? kNothing : record::energy_class_name(figure->energy);
@@ -107,7 +107,7 @@ bool is_predicted(const SweepCellRuns& cell) {
   return cell.cell.predicted.has_value();
 }
 
-/// "26.1 images/s (-3 %)": what was predicted, and how far it was from what came.
+/// "26.1 images/s (-3 %)": the prediction and its deviation from the measurement.
 std::string prediction_text(const Sweep& sweep, const SweepCellRuns& cell) {
   if (!cell.cell.predicted) return kNothing;
   const double predicted = cell.cell.predicted->images_per_s;
@@ -150,7 +150,7 @@ std::string full(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-/// The figures of all runs, by name, in the order in which the cells have them.
+/// The names of all runs' figures, in the order of the cells.
 std::vector<std::string> all_figures(const Sweep& sweep) {
   std::vector<std::string> names;
   for (const SweepCellRuns& cell : sweep.cells) {
@@ -168,7 +168,7 @@ std::string mean_text(const SweepFigure& figure, bool with_spread) {
   std::string text = value_text(figure.metric, *figure.mean.mean);
   if (!with_spread || figure.mean.runs < 2) return text;
   const record::Interval& range = *figure.mean.range;
-  if (range.low == range.high) return text + " in each run";  // as accuracies of one seed are
+  if (range.low == range.high) return text + " in each run";  // e.g. accuracies with the same seed
   return fmt::format("{} [{} to {}]", text, value_text(figure.metric, range.low),
                      value_text(figure.metric, range.high));
 }

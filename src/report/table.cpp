@@ -24,12 +24,12 @@ std::string text_or_dash(const std::string& text) {
   return text.empty() ? kMissing : text;
 }
 
-/// The figures of all runs that `wanted` takes, each name once, in the order in which the runs have them.
+/// The figures of all runs that `wanted` accepts, each name once, in the order of the runs.
 template <typename Wanted>
 std::vector<Metric> metrics_of_all(std::span<const Run> runs, Wanted wanted) {
   std::vector<Metric> all;
   for (const Run& run : runs) {
-    std::size_t place = 0;  // behind what this run has before it
+    std::size_t place = 0;  // after the figures that precede it in this run
     for (Metric& metric : record::metrics_of(run.record)) {
       const auto known = std::ranges::find(all, metric.name, &Metric::name);
       if (known != all.end()) {
@@ -52,7 +52,7 @@ std::vector<std::string> setting_cells(const Run& run) {
           record.batch ? std::to_string(*record.batch) : kMissing};
 }
 
-/// Against the first run of the same work.
+/// The speedup over the first run of the same work.
 std::optional<double> compared_speed(std::span<const Run> runs, const Run& run) {
   return is_alone(runs, run) ? std::nullopt : speed_against(run.record, base_of(runs, run));
 }
@@ -61,7 +61,7 @@ std::string speed_text(const std::optional<double>& speed) {
   return speed ? number_text(*speed) + "x" : kMissing;
 }
 
-/// Columns beside that of energy: what kind of figure it is, and its products with time against those of the first run.
+/// Columns beside the energy: its class, and its energy-delay product relative to the first run's.
 struct EnergyColumns {
   bool any = false, compared = false, idle_devices = false;
 
@@ -85,7 +85,7 @@ struct EnergyColumns {
     const auto ratio = [&](bool used_only) {
       const std::optional<double> edp = edp_against(record, base, used_only);
       if (!edp) return std::string(kMissing);
-      // A measured product by an estimated one says so.
+      // A ratio of a measured and an estimated product names both classes.
       const std::string kinds = record.energy.kind == base.energy.kind
                                     ? ""
                                     : fmt::format(" ({}/{})", record::energy_class_name(record.energy.kind),
@@ -145,7 +145,7 @@ std::string optional_count(const std::optional<T>& value) {
   return value ? std::to_string(*value) : "";
 }
 
-/// Titles and cells of the CSV, side by side so that they can't get out of step.
+/// The CSV's titles with their cells, in one list so that they can't get out of step.
 using CsvCells = std::vector<std::pair<std::string, std::string>>;
 
 void add_figure(CsvCells& cells, const Metric& column, const std::vector<Metric>& metrics) {

@@ -1,5 +1,4 @@
-// The comparison of runs as a table: for a terminal, as Markdown, as CSV. Missing values are '-' (empty in CSV), never
-// 0.
+// Tables of runs for a terminal, as Markdown and as CSV. Missing values are '-' (empty in CSV), never 0.
 #pragma once
 
 #include <span>
@@ -20,13 +19,14 @@ struct Table {
   std::vector<std::string> notes;              // below the table: why values are missing, why a run is INVALID
 };
 
-/// One row per run; where several do the same work there is a column with the speed against the first of them.
+/// A table with a row per run. If several runs do the same work, a column has the speedup over the first of them.
 Table summary_table(std::span<const Run> runs);
 
-/// Aligned for a terminal; one run stands upright, a line per value, and more than fit into `width` too.
+/// The table aligned for a terminal. For one run, or if the table is wider than `width`, it has a line per value and a
+/// column per run instead.
 std::string terminal_text(const Table& table, std::size_t width = 160);
 std::string markdown_text(const Table& table);
-/// Full precision, one row per run, SI units in the header; made for other programs.
+/// CSV for other programs: full precision, a row per run, SI units in the header.
 std::string csv_text(std::span<const Run> runs);
 
 }  // namespace evener::report

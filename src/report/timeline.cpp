@@ -37,7 +37,7 @@ StageTask task_of(const nlohmann::json& event) {
   return task;
 }
 
-/// The first of the last steps between which there was no long break.
+/// The first step after the last long break.
 int first_step(const std::vector<StageTask>& tasks) {
   struct Span {
     double from_s = std::numeric_limits<double>::infinity(), to_s = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using record::Record;
 
-/// "--lr 0.1", "no --nesterov"; "" for what can't be said in a word.
+/// "--lr 0.1", "no --nesterov"; "" for lists and objects.
 std::string option_text(const std::string& name, const std::string& json) {
   const nlohmann::json value = nlohmann::json::parse(json);
   if (value.is_boolean()) return (value.get<bool>() ? "--" : "no --") + name;
@@ -21,9 +21,9 @@ std::string option_text(const std::string& name, const std::string& json) {
   return "--" + name + " " + (value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-/// The first options, by name, that the runs were given different values for: " with --lr 0.1 and --momentum 0.9".
+/// The first two options (by name) whose values differ: " with --lr 0.1 and --momentum 0.9".
 std::string other_options(const Record& record, const Record& other) {
-  // Told in other words, or (of a resumed run) where it went on, which is no choice of a way.
+  // Options that are described in other words, and --resume, which doesn't change the work.
   static const std::set<std::string> left_out = {"batch", "engine", "normalize", "on", "precision", "resume"};
   constexpr int kMostShown = 2;
   std::string text;
@@ -55,7 +55,7 @@ std::vector<std::string> ways_of(const std::vector<const Run*>& group) {
   for (const Run* run : group) {
     std::string longest = run->record.placement.text;
     for (const Run* other : group) {
-      // Against another run on the same placement, the options that differ are told.
+      // Comparisons with runs on the same placement also give the options that differ.
       std::string way = way_text(run->record, other->record);
       if (way.size() > longest.size()) longest = std::move(way);
     }

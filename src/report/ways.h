@@ -1,4 +1,4 @@
-// What sets a run apart from others that do the same work. Inside report/ only.
+// Short descriptions of what distinguishes a run from others that do the same work. Inside report/ only.
 #pragma once
 
 #include <span>
@@ -9,13 +9,14 @@
 
 namespace evener::report {
 
-/// "cpu/t2", and what else sets it apart from `other`: "cpu/t2 in bf16", "cpu/t2 with --lr 0.1".
+/// The run's placement and its differences from `other`: "cpu/t2", "cpu/t2 in bf16", "cpu/t2 with --lr 0.1".
 std::string way_text(const record::Record& record, const record::Record& other);
 
-/// The same among all of `group`, with their names where nothing else tells them apart.
+/// A description of each run of `group` that distinguishes it from all others; adds the runs' names if nothing else
+/// does.
 std::vector<std::string> ways_of(const std::vector<const Run*>& group);
 
-/// How each run is called among those of its job.
+/// The label of each run among the runs of its job.
 std::vector<std::string> labels_of(std::span<const Run> runs);
 
 }  // namespace evener::report

@@ -10,8 +10,8 @@
 namespace evener::parallel {
 namespace {
 
-/// Batches divided ahead of the one that is computed: as many as loaders prepare. Later changes of the shares come
-/// into effect so many steps later.
+/// The number of batches that are divided ahead of the present one, as many as loaders prepare. A change of the shares
+/// takes effect this many steps later.
 constexpr int kAhead = 2;
 
 }  // namespace
@@ -59,7 +59,7 @@ void DataParallel::start(Command command, std::int64_t samples, std::int64_t fir
   samples_ = samples;
   next_division_ = std::min(samples, first_batch * batch_);
   divided_.clear();
-  set_members();  // who is dealt samples has to have rank 0's state
+  set_members();  // replicas that get samples must have rank 0's state
   replica_.lead(command);
   for (int i = 0; i < kAhead; ++i) {
     Command ahead;
@@ -109,7 +109,7 @@ const StepResult& DataParallel::step(double learning_rate) {
   return replica_.last_step();
 }
 
-/// Replicas that have anything to wait for are alone, or wait for each other's devices.
+/// Only a lone replica or replicas whose devices exchange have results to wait for, so the wait counts as busy time.
 const StepResult& DataParallel::settle() {
   const Stopwatch waiting;
   command(Command::Kind::kSettle);
@@ -119,7 +119,8 @@ const StepResult& DataParallel::settle() {
   return replica_.last_step();
 }
 
-/// A replica leaves when the batches that were divided before are done, and comes back at once, with rank 0's state.
+/// A replica leaves once the batches that it already has a share of are done. It comes back at once, with rank 0's
+/// state.
 void DataParallel::set_members() {
   const std::vector<bool>& wanted = membership_.active();
   bool joins = false, changes = false;

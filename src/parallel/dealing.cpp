@@ -5,7 +5,7 @@
 namespace evener::parallel {
 namespace {
 
-/// The last call's part of the estimate: speeds change slowly, and single calls vary.
+/// The weight of the last call in the moving average of a worker's time.
 constexpr double kWeightOfLast = 0.5;
 
 }  // namespace
@@ -33,7 +33,7 @@ void Dealing::gave(std::size_t worker, double seconds, double now_s) {
   free.free_s = now_s;
 }
 
-/// Whether the others would be done with all calls that are left before this one were done with the next.
+/// Whether the other workers would finish all remaining calls before `worker` finished one.
 bool Dealing::others_are_sooner(const Worker& worker, double now_s) const {
   std::vector<Worker> others;
   double fastest_s = worker.call_s;
@@ -44,7 +44,7 @@ bool Dealing::others_are_sooner(const Worker& worker, double now_s) const {
     fastest_s = std::min(fastest_s, other.call_s);
   }
   if (others.empty()) return false;
-  // No need to look further where so much is left that even the fastest of them would need longer for it.
+  // Skips the simulation if so many calls are left that even with the fastest time each the others would take longer.
   if (static_cast<double>(calls_) * fastest_s >= worker.call_s * static_cast<double>(others.size())) return false;
   double end_s = now_s;
   for (std::int64_t call = 0; call < calls_; ++call) {

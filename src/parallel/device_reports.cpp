@@ -5,7 +5,7 @@
 
 namespace evener::engine {
 
-/// All but the notes, which are not exchanged.
+/// All members except the notes, which are not exchanged.
 template <typename Visitor>
 void describe(Visitor& visitor, Of<DeviceReport> auto& report) {
   visitor.value("peak_memory_bytes", report.peak_memory_bytes);

@@ -31,7 +31,7 @@ void GroupDeviceSums::require_whole() {
     channel_.require_whole();
     if (const std::string failure = devices_->failure(); !failure.empty()) throw Error(failure);
   } catch (const Error&) {
-    devices_->abort();  // the device waits for what will not come
+    devices_->abort();  // or the device would wait for the lost rank for ever
     throw;
   }
 }

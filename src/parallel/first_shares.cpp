@@ -9,7 +9,7 @@ namespace evener::parallel {
 
 namespace {
 
-/// Devices that differ by less than this in a first measurement are of one kind.
+/// Devices whose first measurements have at least this ratio count as equally fast.
 constexpr double kAlike = 0.9;
 
 }  // namespace
@@ -32,7 +32,7 @@ Shares first_shares(const placement::Plan& plan, Replica& replica, std::int64_t 
   weights.assign(weights.size(), 0);
   weights.at(static_cast<std::size_t>(replica.rank())) = replica.probe();
   replica.control().all_reduce(weights);
-  // Steps of devices that exchange are never measured one by one, so shares stay as they are here.
+  // If devices exchange gradients, replicas have no times of their own to adapt shares by, so shares are fixed.
   if (replica.exchanges_on_devices()) return Shares::fixed(steady_weights(std::move(weights)), least);
   return Shares::measured(std::move(weights), least);
 }

@@ -36,7 +36,7 @@ auto timed(double& sum_s, Body body) {
 
 using Origins = std::vector<std::shared_ptr<const FlowOrigin>>;
 
-/// The origins of all items, each once. Faces of one photo stand next to each other.
+/// The origins of all items, each once; items of the same origin are neighbours.
 Origins origins_of(const std::vector<FlowItem>& items) {
   Origins origins;
   for (const FlowItem& item : items) {
@@ -55,9 +55,8 @@ std::string place_text(const FlowStep& step, const Origins& origins) {
   return text + ": ";
 }
 
-/// Throws the exception that is being handled again, with `place` before its message. An Interrupted stays as it is,
-/// as do a lack of memory, which has no message of its own, and a file that can't be written, which no item is to blame
-/// for.
+/// Rethrows the exception being handled with `place` before its message. Interrupted, std::bad_alloc (which has no
+/// message) and OutputError (for which no item is to blame) are rethrown unchanged.
 [[noreturn]] void rethrow_from(const std::string& place) {
   try {
     throw;
@@ -76,7 +75,7 @@ std::string place_text(const FlowStep& step, const Origins& origins) {
   }
 }
 
-/// Whether the exception that is being handled is about the item, and not about the machine or what the user asked for.
+/// Whether the exception being handled concerns only the item, and not the machine or the user's options.
 bool is_about_the_item() {
   try {
     throw;
@@ -99,7 +98,7 @@ void require(bool good, const FlowStep& step, const std::string& what) {
   if (!good) throw Error("step '" + step.name + "' of a flow " + what);
 }
 
-/// One run of a flow: its queues, its threads, and what becomes of it. Queue s is the one before stage s.
+/// One run of a flow, with its queues, threads and report. Queue s is before stage s.
 class FlowRun {
  public:
   FlowRun(const FlowSource& source, const std::vector<FlowStage>& stages, const FlowOptions& options,
@@ -124,7 +123,7 @@ class FlowRun {
       fail();
     }
     work(stages_.size() - 1, 0);
-    threads_.clear();  // joins: all ends with the sink, or because the flow was cancelled
+    threads_.clear();  // joins: all workers have ended by now, or end because the flow was cancelled
     report_.seconds = clock.seconds();
     describe_queues();
     sort_set_aside();
@@ -197,7 +196,7 @@ class FlowRun {
     if (--workers_left_[s] == 0 && !sink) queues_[s + 1]->close();
   }
 
-  /// Whether the worker wants to go and others stay; it is no more counted then.
+  /// Whether the worker ends early and leaves the rest to others. If so, it no longer counts as left.
   bool leaves(std::size_t s, int worker) {
     const FlowStep& step = stages_[s].step;
     int left = workers_left_[s];
@@ -210,12 +209,12 @@ class FlowRun {
 
   std::optional<FlowQueue::Handful> take(std::size_t s, bool sink) {
     const std::size_t most = stages_[s].batch;
-    // The sink's thread looks for stop requests, for all others that wait.
+    // The sink's thread checks for stop requests, on behalf of all workers that wait.
     while (sink && !queues_[s]->wait_to_take(most, kLook_s)) ended();
     return queues_[s]->take(most);
   }
 
-  /// Nothing where the items were set aside.
+  /// The results of the work; absent if the items were set aside.
   std::vector<FlowItem> results_of(std::size_t s, std::vector<FlowItem>& items, int worker) {
     const FlowStage& stage = stages_[s];
     std::vector<std::shared_ptr<void>> values;
@@ -246,7 +245,7 @@ class FlowRun {
     return cancelled_;
   }
 
-  /// The exception that is being handled ends the flow, unless another one came first.
+  /// Ends the flow with the exception being handled, unless another one came first.
   void fail() {
     {
       const std::lock_guard lock(mutex_);
@@ -274,7 +273,7 @@ class FlowRun {
     }
   }
 
-  /// Workers set items aside as they come to them; the report has them in the order of the source.
+  /// Sorts the items set aside into the order of the source.
   void sort_set_aside() {
     std::ranges::sort(report_.set_aside, {},
                       [](const SetAsideItem& item) { return std::tie(item.number, item.step, item.reason); });

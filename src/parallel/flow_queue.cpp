@@ -28,7 +28,7 @@ bool FlowQueue::put(std::int64_t place, std::vector<FlowItem> items) {
   }
   lock.unlock();
   filled_.notify_all();
-  room_.notify_all();  // a place without items, or one that was waited for, makes room for those after it
+  room_.notify_all();  // completing this place may make room for later places
   return true;
 }
 
@@ -77,7 +77,7 @@ std::size_t FlowQueue::max_depth() const {
   return max_depth_;
 }
 
-/// Places between the next one and `place` count as taken: their items will come.
+/// Counts the places before `place` that are still missing as occupied, since their items will come.
 bool FlowQueue::has_room(std::int64_t place) const {
   const std::int64_t ahead = keep_order_ ? place - next_place_ : 0;
   return ready_.size() + static_cast<std::size_t>(ahead) < capacity_;

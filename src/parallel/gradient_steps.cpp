@@ -58,15 +58,15 @@ engine::Sums GradientSteps::compute_gradients(const StepShare& share) {
   return sums;
 }
 
-/// All replicas compute the micro-batches of a batch one after the other, each its part of every one, so that
-/// batch-norm sees the same micro-batches however many replicas there are.
+/// All replicas compute the micro-batches in the same order, each its part of every one, so that batch-norm's
+/// statistics don't depend on the number of replicas.
 engine::Sums GradientSteps::add_gradients(const StepShare& share, double weight) {
   engine::Sums sums;
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < share.parts.size(); ++part) {
     const std::int64_t end = begin + share.parts[part];
     if (part + 1 == share.parts.size()) final_part_begins();
-    // An empty part may be needed all the same: others wait for its batch-norm sums, or for its gradients.
+    // Even an empty part has to be computed if others wait for this replica's batch-norm sums or gradients.
     if (begin < end || context_.synchronised || last_part_) {
       sums += context_.trainer.add_gradients(data::part_of(*share.batch, begin, end), weight);
     }
@@ -75,8 +75,8 @@ engine::Sums GradientSteps::add_gradients(const StepShare& share, double weight)
   return sums;
 }
 
-/// One all-reduce adds up the sums of all replicas, and has everyone's time at its own slot, and at another the number
-/// after that of a sample whose loss is not finite.
+/// A single all-reduce does three things: it adds up the sums, and gathers each rank's time and the number (plus 1) of
+/// a sample whose loss isn't finite, as each rank puts these into slots of its own.
 void GradientSteps::sum_losses(const engine::Sums& own, StepResult& result) const {
   const double seconds = context_.throttle.seconds();
   const PhaseMark mark(Phase::kExchange);

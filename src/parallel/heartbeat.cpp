@@ -15,13 +15,13 @@ double clock_s(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// Whether the other threads of this process do anything.
+/// Checks whether the process's other threads use any CPU time.
 class Activity {
  public:
   /// From the one thread that only looks. Counts looks rather than seconds, so that a stop of everything (Ctrl-Z, a
   /// suspended laptop) isn't taken for idleness.
   void look() {
-    constexpr double kNoise_s = 50e-6;  // what this thread uses between the two clocks
+    constexpr double kNoise_s = 50e-6;  // used by this thread between reading the two clocks
     const double own_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
     const double others_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - own_s;
     ++quiet_looks_;

@@ -36,7 +36,7 @@ std::optional<std::string> find_program(const std::string& name) {
   return std::nullopt;
 }
 
-/// A setting of Open MPI, unless the user has made it.
+/// Adds a setting of Open MPI, unless the user has set it.
 void add_setting(std::vector<std::string>& words, const std::string& name, const std::string& value) {
   if (std::getenv(("OMPI_MCA_" + name).c_str()) != nullptr) return;
   words.insert(words.end(), {"--mca", name, value});
@@ -46,14 +46,14 @@ std::vector<std::string> mpirun_words(const HostLaunch& launch) {
   const std::string count = std::to_string(launch.hosts.size());
   std::string hosts;
   for (const auto& host : launch.hosts) hosts += (hosts.empty() ? "" : ",") + host + ":1";
-  // mpirun would refuse root, and bind all of a host's work to one core.
+  // By default mpirun refuses root, and would bind the whole process to one core.
   std::vector<std::string> words = {"mpirun",   "--host",     hosts,       "-np", count,
                                     "--map-by", "ppr:1:node", "--bind-to", "none"};
   if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
   words.insert(words.end(), {"--wdir", fs::current_path().string()});
   add_setting(words, "btl_vader_single_copy_mechanism", "none");  // not allowed in containers, and not used here
-  // mpirun's helper on a host that is cut off ends after so many seconds. That is before our own signs of life fail:
-  // what is said then would be on its way for as long as TCP tries, and keep the helper.
+  // mpirun's helper on a host that is cut off ends after this many seconds. This must be earlier than our own loss
+  // detection: its message would keep the helper alive for as long as TCP retries.
   add_setting(words, "oob_tcp_keepalive_time", "1");
   add_setting(words, "oob_tcp_keepalive_intvl", "1");
   add_setting(words, "oob_tcp_keepalive_probes", "3");
@@ -72,7 +72,8 @@ std::vector<std::string> srun_words(const HostLaunch& launch) {
   return words;
 }
 
-/// Descendants whose parents have ended are ours (PR_SET_CHILD_SUBREAPER): an ssh that waits for a host, for example.
+/// Kills descendants whose parents have ended, such as an ssh that waits for a host; they are our children by
+/// PR_SET_CHILD_SUBREAPER.
 void kill_orphans() {
   std::ifstream file("/proc/thread-self/children");
   for (pid_t child = 0; file >> child;) {

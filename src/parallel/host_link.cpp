@@ -12,8 +12,8 @@
 namespace evener::parallel {
 namespace {
 
-/// What a host tells the others first.
-using Greeting = std::tuple<std::string, std::vector<Fact>>;  // its name, and what all have to agree on
+/// The first message of each host to the others.
+using Greeting = std::tuple<std::string, std::vector<Fact>>;  // host name and facts
 
 }  // namespace
 
@@ -51,7 +51,7 @@ HostLink::HostLink(const HostsOptions& options, int channels) : group_(comm::con
   }
   const std::string difference = difference_of(names_, facts);
   if (difference.empty()) return;
-  channels_.front()->barrier();  // all have read it: who ends takes the others with it
+  channels_.front()->barrier();  // wait until all have read it, since the end of one host ends the others
   throw Error(difference);
 }
 

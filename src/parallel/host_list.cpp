@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostHosts = 65536;
 
-// The names become words of a command line, and of ssh's.
+// The names become arguments of mpirun and ssh, so other characters are refused.
 void check_name(const std::string& name) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||

@@ -66,7 +66,7 @@ bool is_of_starter(const std::string& line) {
          colon + 1 < end && line.find_first_not_of("0123456789", colon + 1) == end && line.find(']') == end;
 }
 
-/// A block of Open MPI's, in one sentence; "" if it is none that we know or one that says nothing new.
+/// The meaning of one of Open MPI's message blocks, in a sentence; "" if it is unknown or says nothing new.
 std::string meaning_of(const std::string& text, int hosts) {
   const auto has = [&text](const char* words) { return text.find(words) != std::string::npos; };
   if (const auto end = signal_end(text)) {
@@ -148,7 +148,7 @@ bool HostReport::lost() const {
 }
 
 std::string HostReport::text() const {
-  // mpirun tells of what was lost first, and ends the others: what they say then came of it.
+  // mpirun reports a loss first and then ends the other processes, so their later messages are only consequences.
   if (finding_is_loss_) return finding_;
   if (!error_.empty()) return error_;
   if (!finding_.empty()) return finding_;

@@ -19,14 +19,16 @@ namespace evener::parallel {
 namespace {
 
 constexpr int kControl = 0, kSums = 1, kGradients = 2, kChannels = 3;
-/// Between neighbouring stages, by turns, so that a stage's ends to both sides are different ones.
+/// Channels between neighbouring stages: two pairs that alternate along the pipeline, so that a stage's two sides use
+/// different ones.
 constexpr int kLinks = 4;
 
-/// Channels that go over hosts, too: the first stage has those above; then two for each further one.
+/// The number of channels that also connect hosts: those above for the first stage, and two for each further stage.
 int summing_channels(int stages) {
   return kChannels + 2 * (stages - 1);
 }
-/// How long ranks may take to end by themselves after a host was lost: one in a long computation notices nothing.
+/// How long ranks may take to end by themselves after the loss of a host; a rank in a long computation doesn't notice
+/// it.
 constexpr std::chrono::seconds kGraceOfRanks{3};
 
 std::unique_ptr<comm::Communicator> local_channel(const RankContext& context, int index) {
@@ -35,7 +37,7 @@ std::unique_ptr<comm::Communicator> local_channel(const RankContext& context, in
                                   : context.group->join(context.local_rank, index, name);
 }
 
-/// `local` and the same of the other hosts, where there are any, through the local rank `leader`.
+/// Extends the channel `local` to all hosts, if there are several; the local rank `leader` talks to the other hosts.
 std::unique_ptr<comm::Communicator> over_hosts(const RankContext& context, std::unique_ptr<comm::Communicator> local,
                                                int index, int leader) {
   if (context.hosts == 1) return local;
@@ -49,7 +51,7 @@ std::unique_ptr<comm::Communicator> channel_of(const RankContext& context, int i
   return over_hosts(context, local_channel(context, index), index, /*leader=*/0);
 }
 
-/// The end of a channel that joins a stage with the same stage of the other replicas.
+/// The channel between the same stage of all replicas.
 std::unique_ptr<comm::Communicator> peers_of(const RankContext& context, int index) {
   if (context.stages == 1) return channel_of(context, index);
   const int stage = context.rank % context.stages;
@@ -78,8 +80,8 @@ StageChannels links_of(const RankContext& context) {
   return links;
 }
 
-/// Ends this process because a host was lost. Where its ranks are `watched` processes, the one that watches them tells
-/// the reason; otherwise this one does.
+/// Ends this process because a host was lost. If the ranks are `watched` child processes, their parent reports the
+/// reason; else this process does.
 void give_up(const RankContext& context, const std::string& what, bool watched) {
   if (context.group != nullptr) context.group->abort(what);
   std::thread([what, watched] {
@@ -89,7 +91,7 @@ void give_up(const RankContext& context, const std::string& what, bool watched) 
   }).detach();
 }
 
-/// Connects this host with the others, for the ranks of it that lead others of theirs.
+/// Connects this host with the others.
 std::unique_ptr<HostLink> connect(const RankContext& context, const HostsOptions& hosts, bool watched) {
   const PhaseMark mark(Phase::kConnect);
   auto link = std::make_unique<HostLink>(hosts, summing_channels(context.stages));
@@ -116,7 +118,7 @@ std::vector<RankOutcome> run_connected_threads(std::vector<RankContext> contexts
   const std::unique_ptr<HostLink> link = connect(contexts.front(), hosts, /*watched=*/false);
   for (RankContext& context : contexts) context.link = context.local_rank < context.stages ? link.get() : nullptr;
   auto outcomes = run_ranks(contexts, body);
-  // A host that failed goes without a word, which the others notice: in the end's barrier it would wait for them.
+  // After a failure don't wait in the final barrier: the others notice this host's end.
   const bool all_done =
       std::ranges::all_of(outcomes, [](const RankOutcome& each) { return each.kind == RankOutcome::Kind::kDone; });
   if (all_done) link->close();

@@ -9,21 +9,21 @@
 namespace evener::parallel {
 namespace {
 
-/// The speed with a replica, or without it, is the median over so many steps.
+/// The number of steps over which a median speed is taken.
 constexpr std::size_t kWindow = 10;
-/// So many steps are not counted after a replica came or went: their batches were divided before, or have new sizes.
+/// Steps that are ignored after a replica came or went, because their batches were divided before or have new sizes.
 constexpr int kSettleSteps = 5;
-/// So many are not counted at the start, while the shares are still being found.
+/// Steps that are ignored at the start, while shares are still adapting.
 constexpr int kFirstSettleSteps = 12;
 constexpr std::int64_t kFirstPause = 50, kLongestPause = 3200;
 /// After a trial the next one waits this many steps for each step that the trial lost.
 constexpr double kPauseForALostStep = 100;
-/// A replica is put to the test when the others alone promise this share of the speed with it.
+/// A trial without a replica begins if the others' speeds add up to at least this share of the measured speed.
 constexpr double kSuspicious = 0.97;
-/// One that promises no more than this share of the fastest one's speed stays out at first, for so many steps.
+/// A replica of at most this share of the fastest one's speed stays out for the first kNotAtFirst steps.
 constexpr double kNextToNothing = 0.02;
 constexpr std::int64_t kNotAtFirst = 500;
-/// So many steps in a row at less than this share of the speed without it are enough of a trial.
+/// A trial ends early after this many consecutive steps below this share of the speed without the replica.
 constexpr double kHopeless = 0.5;
 constexpr int kHopelessSteps = 3;
 
@@ -64,7 +64,7 @@ void Membership::observe(std::int64_t samples, double seconds, const std::vector
   state_ == State::kWatch ? watch(speeds) : end_trial();
 }
 
-/// The slowest replica that takes part and may be left out on trial by now; 0: there is none.
+/// The slowest active replica whose pause is over, so that it may be left out on trial; 0: none.
 int Membership::weakest(const std::vector<double>& speeds) const {
   int weakest = 0;
   for (std::size_t r = 1; r < speeds.size(); ++r) {
@@ -76,8 +76,7 @@ int Membership::weakest(const std::vector<double>& speeds) const {
   return weakest;
 }
 
-/// The sum of the speeds of the replicas that take part, without replica `left_out`; 0 where that is 0, since rank 0,
-/// which leads, is never left out.
+/// The sum of the active replicas' speeds without replica `left_out`; 0 if that is 0, as rank 0 is never left out.
 double Membership::sum_without(const std::vector<double>& speeds, int left_out) const {
   double sum = 0;
   for (std::size_t r = 0; r < speeds.size() && left_out > 0; ++r) {
@@ -96,7 +95,7 @@ void Membership::watch(const std::vector<double>& speeds) {
   if (candidate > 0 && sum_without(speeds, candidate) >= kSuspicious * rate_with_) start_trial_without(candidate);
 }
 
-/// Lets a replica that is out take part on trial when its pause is over. False: there is none.
+/// Starts the trial of an inactive replica whose pause is over. False: there is none.
 bool Membership::start_trial_with() {
   for (std::size_t r = 1; r < active_.size(); ++r) {
     if (active_[r] || trials_[r].next > steps_) continue;

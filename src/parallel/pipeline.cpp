@@ -10,7 +10,7 @@
 namespace evener::parallel {
 namespace {
 
-/// Whose tasks are told one by one.
+/// The number of last steps whose tasks are kept, for the timeline.
 constexpr std::size_t kKeptSteps = 3;
 
 std::vector<std::size_t> sizes_for(const std::vector<std::int64_t>& per_sample, std::int64_t samples) {
@@ -19,7 +19,7 @@ std::vector<std::size_t> sizes_for(const std::vector<std::int64_t>& per_sample, 
   return sizes;
 }
 
-/// To and from the neighbour so many ranks away.
+/// Links to and from the rank at the distance `away`.
 std::unique_ptr<StageSender> sender(std::unique_ptr<comm::Communicator>& link, int away) {
   const int to = link->rank() + away;
   return std::make_unique<StageSender>(std::move(link), to);
@@ -82,7 +82,7 @@ std::vector<data::Batch> Pipeline::micro_batches_of(const data::Batch& share) co
   return parts;
 }
 
-/// Waiting is no work of this stage.
+/// Receives values; the wait doesn't count as this stage's work.
 std::vector<engine::StageValues> Pipeline::take(StageReceiver* from) {
   if (from == nullptr) return {};
   const PhaseMark mark(Phase::kExchange);
@@ -129,7 +129,7 @@ engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, d
   } else {
     trainer_.weights_stage(task.micro_batch);
   }
-  trainer_.wait_for_stage();  // or the task would seem to take as long as handing it over
+  trainer_.wait_for_stage();  // else only the launch of the work would be timed
   throttle_.catch_up();
   const double to_s = now_s();
   send(forward ? values_out_.get() : backward ? gradients_out_.get() : nullptr, std::move(sent));
@@ -155,7 +155,8 @@ engine::Sums Pipeline::train(const data::Batch& share, double weight, const std:
     if (i + 1 == tasks.size()) before_last();
     sums += do_task(tasks[i], parts[static_cast<std::size_t>(tasks[i].micro_batch)], weight);
   }
-  // The values lie in the trainer's memory, and what went wrong on the way is told here.
+  // Wait, because the values are in the trainer's memory, which the next step reuses. Errors of sending are thrown
+  // here.
   const PhaseMark mark(Phase::kExchange);
   const Stopwatch waiting;
   if (values_out_) values_out_->finish();

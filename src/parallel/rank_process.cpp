@@ -46,8 +46,8 @@ RankOutcome failed(const RankContext& context, RankOutcome::Kind kind, const std
   return {context.local_rank, kind, context.failed_first(), text};
 }
 
-/// The outcome of a rank that had too little memory. One of several ranks counts as lost, so that the run may go on
-/// from its last checkpoint, without this rank if need be.
+/// The outcome of a rank that ran out of memory. If there are other ranks, it counts as lost, so that the run may
+/// continue from its last checkpoint, if necessary without this rank.
 RankOutcome out_of_memory(const RankContext& context, const std::string& text) {
   if (context.ranks == 1) return failed(context, RankOutcome::Kind::kError, text);
   const auto at =
@@ -56,7 +56,7 @@ RankOutcome out_of_memory(const RankContext& context, const std::string& text) {
                 "rank " + std::to_string(context.rank) + ": " + text + progress_text(at));
 }
 
-/// On the pipe an outcome is the number of its bytes, then its message.
+/// On the pipe an outcome is its message, preceded by the message's size.
 using FrameSize = std::uint64_t;
 
 void write_all(int pipe, const void* data, std::size_t bytes) {
@@ -77,7 +77,7 @@ void send_outcome(const RankOutcome& outcome, int pipe) {
   write_all(pipe, message.data(), message.size());
 }
 
-/// Says that this process hangs, and ends it.
+/// Reports that this process hangs, and ends it.
 [[noreturn]] void give_up(const RankContext& context, std::chrono::milliseconds quiet, int pipe) {
   const std::int64_t quiet_s = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
   const std::string text = "rank " + std::to_string(context.rank) + " (process " + std::to_string(getpid()) +
@@ -88,7 +88,7 @@ void send_outcome(const RankOutcome& outcome, int pipe) {
   _exit(1);
 }
 
-/// What a child does from its start to its end. It ends without destructors: half of the memory belongs to threads that
+/// The life of a child process. It ends with _exit(), without destructors, because objects may wait for threads that
 /// only the parent has.
 [[noreturn]] void live(const std::vector<RankContext>& contexts, const RankBody& body,
                        std::chrono::milliseconds hangs_after, int pipe) {
@@ -121,7 +121,7 @@ class Watch {
   Watch(const placement::Plan& plan, comm::SharedGroup& group, const LaunchOptions& options)
       : plan_(plan), options_(options), group_(group), oom_kills_before_(oom_kills()) {}
 
-  /// Whatever happened, no child is left.
+  /// Kills all remaining children.
   ~Watch() {
     for (Child& child : children_) {
       if (child.ended) continue;
@@ -134,7 +134,7 @@ class Watch {
 
   /// Forks a child for each list of contexts.
   void start(const std::vector<std::vector<RankContext>>& contexts, const RankBody& body) {
-    std::fflush(nullptr);  // or the children write it again
+    std::fflush(nullptr);  // or children would write buffered output again
     const PhaseMark mark(Phase::kSpawn);
     for (const auto& of_process : contexts) start(of_process, body);
   }
@@ -145,8 +145,8 @@ class Watch {
     return pids;
   }
 
-  /// Waits until all ranks have ended well, or one has failed: then the others need not go on. Where a rank failed only
-  /// because another one did, that other one gets some time to say why; it may hang for good.
+  /// Waits until all ranks have ended well or one has failed. If only consequences of another rank's failure are known
+  /// so far, waits some time for that rank's own message, but not for ever, since it may hang.
   std::vector<RankOutcome> wait() {
     std::vector<RankOutcome> outcomes;
     int looks_since_failure = 0;
@@ -185,14 +185,14 @@ class Watch {
   [[noreturn]] void become_child(pid_t parent, const std::vector<RankContext>& contexts, const RankBody& body,
                                  int pipe) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it died before the line above
+    if (getppid() != parent) _exit(1);  // the parent died before prctl()
     clear_stop_request();               // the parent passes it on
     take_stop_signals_as_one();
     for (Child& sibling : children_) sibling.pipe.close();
     live(contexts, body, options_.hangs_after, pipe);
   }
 
-  /// True if nothing came for as long as a look takes; a long result comes in many pieces one right after the other.
+  /// True if no data came for kLook_ms. A long result comes in many pieces, each of which returns at once.
   bool read_pipes(std::vector<RankOutcome>& outcomes) {
     std::vector<pollfd> polled;
     for (const Child& child : children_) polled.push_back({child.pipe.get(), POLLIN, 0});
@@ -222,11 +222,11 @@ class Watch {
     }
   }
 
-  /// False when no child is left. Throws RankLost when one ended without a word.
+  /// Collects ended children; false when none is left. Throws RankLost if one ended without sending its outcome.
   bool reap(const std::vector<RankOutcome>& outcomes) {
     bool running = false;
     for (Child& child : children_) {
-      if (child.pipe.valid()) {  // it may have something to say yet
+      if (child.pipe.valid()) {  // it may still send something
         running = true;
         continue;
       }
@@ -275,7 +275,7 @@ class Watch {
   }
 
   [[noreturn]] void lose(const Child& child, const std::string& what) {
-    if (group_.aborted()) throw Error(group_.abort_reason());  // its end is what came of that
+    if (group_.aborted()) throw Error(group_.abort_reason());  // its end is a consequence
     const int rank = child.contexts.front().rank;
     const auto at = group_.progress(child.contexts.front().local_rank);
     const auto& device = placement::stage_of(plan_, rank);

@@ -28,7 +28,7 @@ void broadcast(comm::Communicator& communicator, std::vector<std::int64_t>& numb
   communicator.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
 }
 
-/// The running statistics that `network` has in a state.
+/// The names of batch-norm's running statistics in a state of `network`.
 std::vector<std::string> statistics_of(const network::Network& network) {
   std::vector<std::string> names;
   for (const auto& parameter : network.parameters()) {
@@ -99,7 +99,8 @@ StepContext Replica::step_context(const network::Network& network) {
   return context;
 }
 
-/// All replicas have the same gradients by then.
+/// Adds `value` up over the stages of a replica. The all-reduce is over all ranks, but replicas have equal gradients by
+/// then, so dividing by their number gives the sum over stages.
 double Replica::sum_over_stages(double value) {
   const PhaseMark mark(Phase::kExchange);
   channels_.control->all_reduce(std::span<double>(&value, 1));
@@ -126,7 +127,7 @@ void Replica::meet() {
 double Replica::probe() {
   constexpr double kEnough_s = 0.2;
   const auto all_samples = static_cast<std::int64_t>(options_.train_samples.size());
-  // Two at least: batch-norm over single pixels has no variance of one.
+  // At least two: with 1x1 feature maps, batch-norm over one sample has no variance.
   const std::int64_t least = std::min<std::int64_t>(2, all_samples);
   const std::int64_t share = options_.batch / options_.accumulate / ranks();  // of a micro-batch
   const std::int64_t most = std::clamp(share, least, all_samples);
@@ -135,13 +136,13 @@ double Replica::probe() {
   channels_.control->barrier();
   double speed = 0;
   if (options_.trainer.device.kind != DeviceKind::kCpu) {
-    // The first call of a size may look for the best way to compute it, which takes seconds, and a few images say
-    // nothing of a device that computes thousands at once.
+    // The first call with a size may search for the fastest algorithms, which takes seconds. Small sizes are skipped,
+    // because a device that computes thousands of images at once isn't measured by a few.
     speed_with(most);
     speed = speed_with(most);
   } else {
     const Stopwatch all;
-    speed_with(least);  // makes what later ones reuse
+    speed_with(least);  // warm-up
     std::int64_t count = least;
     do {
       speed = speed_with(count);
@@ -154,7 +155,7 @@ double Replica::probe() {
   return speed * options_.speed_factor;
 }
 
-/// Samples per second of a call with the first `count` training samples.
+/// Samples per second of a forward and backward pass of the first `count` training samples.
 double Replica::speed_with(std::int64_t count) {
   serve_first(count);
   const data::Batch* batch = train_loader_->next();
@@ -163,7 +164,7 @@ double Replica::speed_with(std::int64_t count) {
   return static_cast<double>(count) / clock.seconds();
 }
 
-/// The first training samples as one batch.
+/// Makes the loader serve the first `count` training samples as one batch.
 void Replica::serve_first(std::int64_t count) {
   train_loader_->start_parts({options_.train_samples.begin(), options_.train_samples.begin() + count}, 1);
   train_loader_->add_part({{0, count}});
@@ -173,7 +174,7 @@ std::vector<std::int64_t> Replica::micro_batches_of(std::int64_t samples) const 
   return micro_batches(samples, options_.batch, options_.accumulate);
 }
 
-/// How many counts a command has: no batch has more micro-batches than a whole one.
+/// The maximum number of counts in a command: no batch has more micro-batches than a whole one.
 std::size_t Replica::most_counts() const {
   return static_cast<std::size_t>(replicas()) * micro_batches_of(options_.batch).size();
 }
@@ -213,7 +214,7 @@ void Replica::obey(const Command& command) {
       evaluation_.sums = engine::Sums::zeros(network::sum_names(options_.trainer.criterion));
       evaluation_.confusion = ConfusionCounts(options_.confusion_classes);
       evaluation_.verdicts.clear();
-      trainer_->end_evaluation();  // of one that was left before its end
+      trainer_->end_evaluation();  // drops an evaluation that was stopped early
       labels_.clear();
       predicted_.clear();
       if (options_.judge) options_.judge->begin();
@@ -266,7 +267,7 @@ void Replica::divide(const Command& command) {
   std::int64_t begin = command.begin;
   for (auto counts = command.counts.begin(); counts != command.counts.end(); counts += replicas()) {
     const std::int64_t end = std::accumulate(counts, counts + replicas(), begin);
-    if (begin == end) break;  // there are no more
+    if (begin == end) break;  // the remaining counts are padding
     const std::int64_t own_begin = std::accumulate(counts, counts + replica(), begin);
     own.push_back({own_begin, own_begin + counts[replica()]});
     share.parts.push_back(counts[replica()]);
@@ -304,7 +305,7 @@ void Replica::report() {
   if (!pipeline_) return;
   stage_work_.clear();
   StageWork own = pipeline_->work();
-  // On a CPU it is that of all trainers of the process.
+  // On a CPU, memory is measured for the whole process, with all its trainers.
   const bool told = options_.stage.own_process || options_.trainer.device.kind != DeviceKind::kCpu;
   if (told) own.memory_bytes = capabilities_.stage->peak_bytes();
   for (const std::string& message : comm::gather_messages(*channels_.control, pack_message(own))) {
@@ -320,7 +321,7 @@ void Replica::evaluate() {
   throttle_.catch_up();
 }
 
-/// Only the last stage of a replica finds anything.
+/// Only the last stage of a replica has predictions and sums.
 engine::Sums Replica::evaluated(const data::Batch& share) {
   if (options_.judge) return judged(share);
   std::vector<std::int32_t>* const predicted = finds_classes() ? &predicted_ : nullptr;
@@ -332,7 +333,7 @@ engine::Sums Replica::evaluated(const data::Batch& share) {
   return sums;
 }
 
-/// What the trainer did not tell at once.
+/// Takes results that the trainer had not reported yet.
 void Replica::end_evaluation() {
   const PhaseMark mark(Phase::kEvaluate);
   evaluation_.sums += trainer_->end_evaluation(finds_classes() ? &predicted_ : nullptr);
@@ -378,7 +379,7 @@ void Replica::set_members(const Command& command) {
   }
   member_ = command.counts[static_cast<std::size_t>(rank())] != 0;
   members_ = members;
-  channels_.control->barrier();  // nobody is inside of a collective of the other channels
+  channels_.control->barrier();  // no rank may be inside a collective of the other channels
   if (member_) {
     channels_.sums->set_members(members);
     channels_.gradients->set_members(members);

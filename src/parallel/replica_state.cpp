@@ -1,4 +1,4 @@
-// How a replica's weights become those of the others: rank 0's go to all.
+// The exchange of states between replicas and stages: sharing, gathering and loading.
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,12 +11,12 @@
 namespace evener::parallel {
 namespace {
 
-/// Every tensor of `root`'s map into the same one of every rank.
+/// Broadcasts every tensor of rank `root`'s map into the same tensor of the other ranks.
 void broadcast(comm::Communicator& communicator, TensorMap& tensors, int root) {
   for (auto& [name, tensor] : tensors) communicator.broadcast(tensor.bytes, root);
 }
 
-/// What a rank has to know of tensors before their bytes come: name, type, shape.
+/// The description of tensors that precedes their bytes: name, type, shape.
 using Heads = std::vector<std::tuple<std::string, DType, std::vector<std::int64_t>>>;
 
 std::string heads_of(const TensorMap& tensors) {
@@ -51,7 +51,7 @@ void Replica::share_state(bool with_optimizer) {
   if (replica() != 0 && !optimizer.empty()) trainer_->load_optimizer_state(optimizer);
 }
 
-/// Running statistics of the samples that each replica saw, weighted by how many these were.
+/// Averages running statistics over replicas, weighted with the number of samples that each has seen.
 void Replica::average_statistics(TensorMap& state) {
   std::vector<double> sums = {static_cast<double>(trained_)};
   for (const auto& name : statistics_) {
@@ -61,7 +61,7 @@ void Replica::average_statistics(TensorMap& state) {
   }
   peers().all_reduce(sums);
   trained_ = 0;
-  if (sums.front() == 0) return;  // nobody trained since the last time
+  if (sums.front() == 0) return;  // no replica has trained since the last call
   std::size_t at = 1;
   for (const auto& name : statistics_) {
     HostTensor& tensor = state.at(name);
@@ -70,7 +70,7 @@ void Replica::average_statistics(TensorMap& state) {
   }
 }
 
-/// The state of the whole network, or of its optimiser, out of the stages of the first replica on rank 0.
+/// Gathers on rank 0 the state of the whole network, or of its optimiser, from the stages of the first replica.
 void Replica::gather_state(bool of_optimizer) {
   const PhaseMark mark(Phase::kExchange);
   TensorMap own;
@@ -88,7 +88,7 @@ void Replica::gather_state(bool of_optimizer) {
   }
 }
 
-/// Every rank takes its part of what rank 0 was given.
+/// Every rank loads its stage's part of the state that rank 0 was given.
 void Replica::load_given() {
   const PhaseMark mark(Phase::kExchange);
   const std::string own = rank() == 0 ? heads_of(*given_) : std::string();

@@ -14,10 +14,10 @@ constexpr double kNewest = 0.3;
 /// The newest observation has this weight in the moving average of the variance of a replica's time. It is smaller,
 /// since a single step says less about a variance than about a speed.
 constexpr double kNewestVariance = 0.15;
-/// One very slow step is not taken for more than this share off the expected time.
+/// Limits how far a single very slow step may be off the expected time in the variance, as a share.
 constexpr double kFarthest = 0.25;
-/// A change of the division costs at least this share of a step. Also where the engine makes nothing anew, the data of
-/// the samples that move are in the caches of another core.
+/// The least cost of changing the division, as a share of a step: even if the engine prepares nothing anew, samples
+/// that move are in another core's caches.
 constexpr double kLeastCost = 0.1;
 
 double normal_density(double x) {
@@ -39,7 +39,7 @@ std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> s
     counts[i] = static_cast<std::int64_t>(std::floor(static_cast<double>(samples) * speeds[i] / sum));
     left -= counts[i];
   }
-  // The samples that are left over go one by one to the replica that would be the first to finish with one more.
+  // Gives each left-over sample to the replica that would finish first with one more.
   for (; left > 0; --left) {
     std::size_t first = counts.size();
     double earliest = 0;
@@ -63,7 +63,7 @@ Shares Shares::measured(std::vector<double> speeds, std::int64_t least) {
   return {std::move(speeds), true, least};
 }
 
-/// The mean of the largest of normally distributed times. The largest of the first ones is combined with one more at a
+/// The mean of the maximum of normally distributed times, approximated by combining the maximum so far with one more
 /// time (C. E. Clark, The Greatest of a Finite Set of Random Variables, 1961).
 double Shares::expected_s(std::span<const std::int64_t> counts) const {
   double mean = 0, variance = 0;
@@ -87,8 +87,8 @@ double Shares::expected_s(std::span<const std::int64_t> counts) const {
   return mean;
 }
 
-/// A replica that would get fewer samples than it may hands them to the one that has most. The last replicas are looked
-/// at first, so that rank 0, which leads, keeps samples where it can.
+/// Moves the samples of a replica with fewer than least_ to the one that has most. Goes from the last replica to the
+/// first, so that rank 0 keeps its samples if possible.
 void Shares::fold_small(std::vector<std::int64_t>& counts) const {
   for (std::size_t i = counts.size(); i-- > 0;) {
     if (counts[i] >= least_) continue;
@@ -119,12 +119,12 @@ std::vector<std::int64_t> Shares::divide_batch(std::int64_t samples, const std::
 std::vector<std::vector<std::int64_t>> Shares::divide_micro_batches(std::span<const std::int64_t> sizes,
                                                                     const std::vector<bool>& active) {
   const std::int64_t samples = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  std::vector<std::int64_t> left = divide_batch(samples, active);  // that each replica is still to get
+  std::vector<std::int64_t> left = divide_batch(samples, active);  // samples that each replica must still get
   std::vector<std::vector<std::int64_t>> counts;
   for (const std::int64_t size : sizes) {
     counts.push_back(divide(size, std::vector<double>(left.begin(), left.end())));
     fold_small(counts.back());
-    // Who took over another's few samples has had more than its part by then.
+    // A replica that took over another's samples may have got more than its part, hence the limit of 0.
     for (std::size_t i = 0; i < left.size(); ++i) left[i] = std::max<std::int64_t>(0, left[i] - counts.back()[i]);
   }
   return counts;
@@ -137,7 +137,7 @@ void Shares::observe(std::span<const std::int64_t> counts, std::span<const doubl
   for (std::size_t i = 0; i < speeds_.size(); ++i) {
     if (counts[i] == 0 || seconds[i] <= 0) continue;
     Past& past = pasts_[i];
-    const bool begins = past.first_s.empty();  // a replica's very first step is slow for other reasons too
+    const bool begins = past.first_s.empty();  // the very first step is slow for other reasons too
     const auto [first, is_new] = past.first_s.try_emplace(counts[i], begins ? 0 : seconds[i]);
     if (is_new) continue;
     const double speed = static_cast<double>(counts[i]) / seconds[i];

@@ -17,12 +17,12 @@
 namespace evener::parallel {
 
 struct StageLine::Call {
-  std::variant<std::vector<std::uint8_t>, std::vector<float>> images;  // until the first stage has taken them
-  std::vector<HostTensor> values;                                      // for the stage that is next
+  std::variant<std::vector<std::uint8_t>, std::vector<float>> images;  // emptied by the first stage
+  std::vector<HostTensor> values;                                      // inputs of the next stage
   std::promise<TensorMap> outputs;
 };
 
-/// A stage with the calls that wait for it.
+/// A stage with its queue of waiting calls.
 class StageLine::Station {
  public:
   explicit Station(Stage stage) : stage_(std::move(stage)) { work_.runners = stage_.runners.size(); }
@@ -38,7 +38,7 @@ class StageLine::Station {
     changed_.notify_one();
   }
 
-  /// Waits for a call; null: the line is being closed, and there is none left.
+  /// Waits for a call and takes it; null: the station was closed and no call is left.
   std::shared_ptr<Call> take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
@@ -97,7 +97,7 @@ class StageLine::Lane : public engine::Runner {
     return outputs_.get();
   }
 
-  /// Of all stages together.
+  /// Summed over all stages.
   std::map<std::string, int> executed() const override {
     std::map<std::string, int> all;
     for (const auto& station : line_->stations_) {
@@ -120,7 +120,7 @@ StageLine::StageLine(std::vector<Stage> stages) {
   }
 }
 
-/// Stage by stage, so that each still takes what the one before it hands on.
+/// Closes the stages in order, so that each one still takes calls from the stage before it.
 StageLine::~StageLine() {
   for (const auto& station : stations_) station->close();
 }

@@ -8,7 +8,7 @@
 namespace evener::parallel {
 namespace {
 
-/// Messages that lie ready, or are fetched, while another one is worked on.
+/// Messages that are received ahead of take().
 constexpr std::size_t kFetchedAhead = 1;
 
 }  // namespace

@@ -19,8 +19,8 @@ void JointSteps::step(const StepShare& share, double learning_rate, StepResult& 
   exchange_seconds(result);
 }
 
-/// Every replica puts its time at its own slot, so that the sum has them all. When this returns, all have done the
-/// step.
+/// Gathers all replicas' times: each puts its own into its slot of an all-reduce. The all-reduce is also a barrier:
+/// when it returns, all replicas have done the step.
 void JointSteps::exchange_seconds(StepResult& result) const {
   const double seconds = context_.throttle.seconds();
   const PhaseMark mark(Phase::kExchange);
@@ -32,7 +32,7 @@ void JointSteps::exchange_seconds(StepResult& result) const {
 void DeviceSteps::step(const StepShare& share, double learning_rate, StepResult& result) {
   const engine::SharedBatch of{share.whole, loss_count(context_, share)};
   take(context_.capabilities.on_devices->step_on_devices(*share.batch, of, learning_rate), result);
-  // Each is busy for as long as all are, with what it exchanges.
+  // Devices wait for each other inside the step, so all are busy for the same time.
   result.seconds.assign(context_.replicas, context_.throttle.seconds());
 }
 
@@ -40,7 +40,8 @@ void DeviceSteps::settle(StepResult& result) {
   take(context_.trainer.settle(), result);
 }
 
-/// All replicas hear at the same step of a loss that is not finite; only the one that computed it knows whose it is.
+/// All replicas notice a loss that isn't finite at the same step, but only the one that computed it knows the sample:
+/// so it is exchanged.
 void DeviceSteps::take(engine::StepReport report, StepResult& result) const {
   result.take(std::move(report));
   if (result.applied || context_.replicas == 1) return;
@@ -84,7 +85,8 @@ PipelinedSteps::PipelinedSteps(StepContext given, Pipeline& pipeline)
 engine::Sums PipelinedSteps::add_gradients(const StepShare& share, double weight) {
   if (share.batch->count > 0) return pipeline_.train(*share.batch, weight, [this] { final_part_begins(); });
   final_part_begins();
-  return context().trainer.add_gradients(*share.batch, weight);  // zeros, for the other replicas
+  return context().trainer.add_gradients(*share.batch,
+                                         weight);  // zeros, for the all-reduce
 }
 
 void PipelinedSteps::finish_gradients() {

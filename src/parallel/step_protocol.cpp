@@ -42,7 +42,7 @@ std::unique_ptr<StepProtocol> choose_protocol(StepContext context) {
   const bool lone = context.channels.control->size() == 1;
   const bool on_devices = context.capabilities.on_devices != nullptr;
   const bool exchanges = !on_devices && (context.always_exchange || (!lone && !context.capabilities.shares_arrays()));
-  // Only a step that nobody looks into is left to the trainer as a whole.
+  // Trainers do whole steps only without micro-batches and without emulated speed, which need control inside a step.
   const bool whole = context.accumulate == 1 && !context.emulates_speed;
   if (on_devices && whole) return std::make_unique<DeviceSteps>(std::move(context));
   if (lone && !exchanges && whole) return std::make_unique<StepsAlone>(std::move(context));

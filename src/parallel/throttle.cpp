@@ -6,7 +6,7 @@
 namespace evener::parallel {
 namespace {
 
-/// Shorter sleeps cost more than they are long.
+/// Shorter sleeps would be too inaccurate.
 constexpr double kShortest_s = 0.0005;
 
 }  // namespace

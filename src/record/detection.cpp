@@ -21,7 +21,7 @@ bool is_number_of_boxes(std::int64_t count) {
   return count >= 0 && count <= 1'000'000'000'000;
 }
 
-/// Along a curve.
+/// Whether `values` are shares, one for each point of the class's curve.
 bool are_shares(const std::vector<double>& values, const DetectedClass& one) {
   return values.size() == one.recall.size() &&
          std::ranges::all_of(values, [](double share) { return share >= 0 && share <= 1; });

@@ -17,7 +17,7 @@ struct PredictedImage {
   bool is_probability = true;    // `score` is a probability; false: a logit
   std::string truth;             // true class; empty = unknown
   std::string png_base64;        // thumbnail
-  std::string map_base64 = {};   // thumbnail with a heat map of the pixels that mattered; empty = unknown
+  std::string map_base64 = {};   // thumbnail under a class activation map; empty = unknown
   bool is_sure_mistake = false;  // chosen as one of the surest wrong predictions
   bool is_sure_right = false;    // chosen as one of the surest right predictions
 };

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::uint64_t kSweepLimitBytes = std::uint64_t{256} << 20;
 
-/// Refuses paths that lead out of the sweep's folder, as journals and pages use them.
+/// Whether a name from a file stays inside the sweep's folder, since journals and pages use it as a path.
 bool is_name_of_folder(const std::string& name) {
   return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos;
 }

@@ -43,7 +43,7 @@ std::string warnings_part(std::span<const Run> runs);
 std::string notes_part(std::span<const Run> runs);
 /// The timeline of each pipeline's stages and micro-batches; "" without such a run.
 std::string timeline_part(std::span<const Run> runs);
-/// The layers and the busy time of each stage, for runs whose network was divided; "" without one.
+/// The device, memory and busy time of each stage, for runs whose network was divided; "" without one.
 std::string stages_part(std::span<const Run> runs);
 /// Each replica's share and times, for runs on several replicas; "" without such a run.
 std::string replicas_part(std::span<const Run> runs);

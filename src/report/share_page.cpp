@@ -24,8 +24,8 @@ std::string classes_text(const record::Record& record) {
   return listed(names);
 }
 
-/// Whether these images were used to choose among weights (early stopping), so that new images may be recognised a
-/// little worse.
+/// Whether these images were used to choose the best epoch's weights, so that new images may be recognised a little
+/// worse.
 bool chose_weights(const SharedNetwork& shared) {
   return shared.judging.record.confusion.part == "validation";
 }

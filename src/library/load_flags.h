@@ -1,4 +1,4 @@
-// The options of a LoadedNetwork: those of `evener infer` about the network and where it computes.
+// The options of a LoadedNetwork: the same as `evener infer` has for the network and the placement.
 #pragma once
 
 #include "job/infer/infer_flags.h"

@@ -23,7 +23,7 @@ class ConfusionCounts {
     return counts_[true_class * classes_ + found_class];
   }
 
-  /// The counts as plain numbers, which an all-reduce adds up, and back.
+  /// Converts the counts to numbers that an all-reduce can add up, and back.
   std::size_t packed_size() const { return counts_.size(); }
   void pack(std::span<double> to) const;
   void unpack(std::span<const double> from);

@@ -44,7 +44,8 @@ bool Dealing::others_are_sooner(const Worker& worker, double now_s) const {
     fastest_s = std::min(fastest_s, other.call_s);
   }
   if (others.empty()) return false;
-  // Skips the simulation if so many calls are left that even with the fastest time each the others would take longer.
+  // Saves the simulation while many calls are left: even if all of them took the fastest worker's time, the others
+  // couldn't finish them within one call of `worker`.
   if (static_cast<double>(calls_) * fastest_s >= worker.call_s * static_cast<double>(others.size())) return false;
   double end_s = now_s;
   for (std::int64_t call = 0; call < calls_; ++call) {

@@ -158,7 +158,7 @@ class FlowOf {
   }
 
   /// A step whose work returns a vector; each of its elements is an item from here on. Where the work gets a batch and
-  /// returns as many results, result i bears the name of item i of the batch; otherwise each bears all names.
+  /// returns as many results, result i is named after item i of the batch; otherwise each result has all names.
   template <class Work>
   auto expand(FlowStep step, Work work) && {
     using Result = typename std::decay_t<decltype(call_work(work, std::declval<Item>(), 0))>::value_type;

@@ -16,7 +16,7 @@ class HostReport {
 
   /// Whether anything has failed so far.
   bool failed() const { return failed_; }
-  /// A host doesn't answer, so the starter waits for it in vain.
+  /// A host doesn't answer, and the starter would wait for it for ever.
   bool no_answer() const { return error_.find("no sign of life") != std::string::npos; }
   /// A host or one of its ranks was lost: the run may go on from its last checkpoint.
   bool lost() const;

@@ -12,7 +12,7 @@ namespace evener::parallel {
 enum class PipelineSchedule {
   k1F1B,  // one forward, one backward (PipeDream-Flush, Narayanan et al. 2021): each stage keeps the activations of few
           // micro-batches
-  kGPipe,  // all forward, then all backward (Huang et al. 2019): each stage keeps those of all micro-batches
+  kGPipe,  // all forward, then all backward (Huang et al. 2019): each stage keeps all activations
   // 1F1B with a split backward pass: gradients of the inputs are computed at once, as the previous stage waits for
   // them, and gradients of the weights later, when the stage would be idle (ZB-H1, Qi et al. 2024).
   kZeroBubble,

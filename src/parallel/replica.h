@@ -129,7 +129,7 @@ class Replica {
   bool probing_ = false;
   bool member_ = true;
   std::vector<int> members_;             // ranks that train
-  bool synchronised_ = false;            // batch-norm
+  bool synchronised_ = false;            // batch-norm uses statistics over all replicas
   bool all_shared_ = false;              // no parameter or buffer is this replica's own
   std::vector<std::string> statistics_;  // names of running statistics, if each replica has its own
   std::unique_ptr<data::Loader> train_loader_, evaluation_loader_;

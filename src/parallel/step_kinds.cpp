@@ -85,8 +85,7 @@ PipelinedSteps::PipelinedSteps(StepContext given, Pipeline& pipeline)
 engine::Sums PipelinedSteps::add_gradients(const StepShare& share, double weight) {
   if (share.batch->count > 0) return pipeline_.train(*share.batch, weight, [this] { final_part_begins(); });
   final_part_begins();
-  return context().trainer.add_gradients(*share.batch,
-                                         weight);  // zeros, for the all-reduce
+  return context().trainer.add_gradients(*share.batch, weight);  // zeros, for the all-reduce
 }
 
 void PipelinedSteps::finish_gradients() {

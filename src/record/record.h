@@ -88,7 +88,7 @@ struct DataRecord {
   std::int64_t skipped = 0;                      // unusable files left out
 };
 
-/// One rule that a valid measurement keeps and this one doesn't.
+/// A rule of valid measurements that this one breaks.
 struct ValidityReason {
   std::string rule;    // "other load", "swap", ...
   std::string what;    // what was seen, with the values
@@ -147,7 +147,7 @@ struct ConfusionRecord {
   bool empty() const { return counts.empty(); }
 };
 
-/// What only a training has.
+/// The part of a record that only trainings have.
 struct TrainingRecord {
   std::vector<EpochRecord> epochs;
   Accuracy accuracy;
@@ -228,7 +228,7 @@ struct GpuUse {
   std::string uuid = {};  // if its driver reports one
 };
 
-/// One stretch of work on a run. A run that was resumed, or started again after it lost a replica, has several.
+/// A session: uninterrupted work on a run. A run that was resumed, or restarted after it lost a replica, has several.
 struct SessionRecord {
   std::string started;                // UTC
   std::vector<std::string> command;   // argv

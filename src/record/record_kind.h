@@ -49,7 +49,7 @@ inline constexpr EpochFigure kEpochFigures[] = {
 extern const RecordKind kTrainingKind;
 /// Runs of `evener infer`, whose figures are all metrics of their own.
 extern const RecordKind kInferenceKind;
-/// Runs of `evener detect`, the same.
+/// Runs of `evener detect`, whose figures are all metrics too.
 extern const RecordKind kDetectionKind;
 /// Runs of `evener matmul`.
 extern const RecordKind kMatmulKind;

@@ -16,7 +16,7 @@ struct EnergyOptions {
   std::vector<std::string> meters = {};  // of --meter; see parse_meter()
   int gpus_used = 0, gpus_idle = 0;      // numbers of GPUs for `assumed`
   double idle_s = 0;                     // seconds of idle power to measure before the run
-  std::filesystem::path nvml = {};       // the library; empty: that of the driver
+  std::filesystem::path nvml = {};       // path of NVML; empty: the driver's own
 };
 
 /// Opens all sensors. Those that can't be read are in the result too, with the reason. Stops looking for CPU packages

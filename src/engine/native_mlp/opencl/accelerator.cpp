@@ -179,7 +179,7 @@ class OpenClAccelerator : public Accelerator {
     cl_int code = CL_SUCCESS;
     if (const auto* memory = std::get_if<const DeviceMemory*>(&argument)) {
       cl_mem handle = handle_of(**memory);
-      code = clSetKernelArg(kernel, index, sizeof handle, &handle);
+      code = clSetKernelArg(kernel, index, sizeof(cl_mem), &handle);
     } else if (const auto* number = std::get_if<std::int32_t>(&argument)) {
       code = clSetKernelArg(kernel, index, sizeof *number, number);
     } else {

@@ -201,12 +201,16 @@ TEST(Preprocess, NamesAreReadAndNearOnesOffered) {
   for (const CropMode mode : {CropMode::kStretch, CropMode::kLetterbox, CropMode::kCentre}) {
     EXPECT_EQ(parse_crop_mode(crop_mode_name(mode)), mode);
   }
+  EXPECT_EQ(find_crop_mode("squash"), CropMode::kStretch) << "files of earlier versions say so";
+  EXPECT_EQ(find_crop_mode("border"), CropMode::kLetterbox);
+  EXPECT_EQ(find_crop_mode("center"), CropMode::kCentre);
+  EXPECT_EQ(find_crop_mode("fit"), std::nullopt);
   EXPECT_EQ(parse_resize_filter("bicubic"), ResizeFilter::kBicubic);
   try {
-    parse_crop_mode("center");
+    parse_crop_mode("letterbx");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("centre"));
+    EXPECT_THAT(error.what(), HasSubstr("did you mean 'letterbox'"));
   }
 }
 

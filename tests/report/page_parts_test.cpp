@@ -99,7 +99,7 @@ record::PredictedImage answer(const std::string& file, const std::string& found,
   return made;
 }
 
-TEST(AnswersPart, MistakesRightOnesAndSamplesStandApart) {
+TEST(PredictionsPart, MistakesRightOnesAndSamplesStandApart) {
   report::Run run = test::sample_run("run");
   run.predictions = {answer("a", "cat", "dog", 0.875), answer("b", "dog", "dog", 12.34567), answer("c", "cow", "", 3)};
   run.predictions[0].is_probability = true;
@@ -112,14 +112,14 @@ TEST(AnswersPart, MistakesRightOnesAndSamplesStandApart) {
   ASSERT_LT(mistakes, right);
   ASSERT_LT(right, rest);
   EXPECT_THAT(page.substr(mistakes, right - mistakes),
-              AllOf(HasSubstr("answer wrong\" title=\"a\""), HasSubstr("<b>cat</b> 88 %<br>is dog"),
+              AllOf(HasSubstr("prediction wrong\" title=\"a\""), HasSubstr("<b>cat</b> 88 %<br>is dog"),
                     HasSubstr("base64,TUFQ"), HasSubstr("in orange")));
-  EXPECT_THAT(page.substr(right, rest - right),
-              AllOf(HasSubstr("answer\" title=\"b\""), HasSubstr("<b>dog</b> 12.35<"), Not(HasSubstr("in orange"))));
-  EXPECT_THAT(page.substr(rest), AllOf(HasSubstr("title=\"c\""), HasSubstr("answer\""), Not(HasSubstr("<br>is"))));
+  EXPECT_THAT(page.substr(right, rest - right), AllOf(HasSubstr("prediction\" title=\"b\""),
+                                                      HasSubstr("<b>dog</b> 12.35<"), Not(HasSubstr("in orange"))));
+  EXPECT_THAT(page.substr(rest), AllOf(HasSubstr("title=\"c\""), HasSubstr("prediction\""), Not(HasSubstr("<br>is"))));
 }
 
-TEST(AnswersFile, KeepsEachFieldAndRefusesWhatIsNoPicture) {
+TEST(PredictedImages, KeepsEachFieldAndRefusesWhatIsNoPicture) {
   const test::TestFolder folder;
   record::PredictedImage whole = answer("a", "cat", "dog", 0.875);
   whole.is_probability = true;

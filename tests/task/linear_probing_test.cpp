@@ -29,7 +29,7 @@ TEST(LinearHead, IsTheLayerThatDecidesTheOutput) {
   EXPECT_FALSE(linear_head(network::build("mtcnn_onet", {})));
 }
 
-class HeadFirstRun : public testing::Test {
+class LinearProbingRun : public testing::Test {
  protected:
   void SetUp() override {
     for (const char* engine : {"torch", "openvino"}) {
@@ -91,7 +91,7 @@ class StopIn : public TrainObserver {
   const int epoch_;
 };
 
-TEST_F(HeadFirstRun, BeginsWithAnEpochOfTheLastLayerAlone) {
+TEST_F(LinearProbingRun, BeginsWithAnEpochOfTheLastLayerAlone) {
   const TrainResult head = run(tuned(1), "head");
   ASSERT_EQ(head.epochs.size(), 1U);
   EXPECT_TRUE(head.epochs[0].head_only);
@@ -113,7 +113,7 @@ TEST_F(HeadFirstRun, BeginsWithAnEpochOfTheLastLayerAlone) {
   }
 }
 
-TEST_F(HeadFirstRun, GoesOnAsTheWholeOneWhereverItWasStopped) {
+TEST_F(LinearProbingRun, GoesOnAsTheWholeOneWhereverItWasStopped) {
   run(tuned(3), "whole");
   const Checkpoint last = load_last(folder_ / "whole");
   for (const int epoch : {1, 2, 3}) {
@@ -131,7 +131,7 @@ TEST_F(HeadFirstRun, GoesOnAsTheWholeOneWhereverItWasStopped) {
   }
 }
 
-TEST_F(HeadFirstRun, ReplicasBeginWithOneFit) {
+TEST_F(LinearProbingRun, ReplicasBeginWithOneFit) {
   TrainOptions options = tuned(2);
   const TrainResult alone = run(options, "alone");
   options.plan = test::cpu_replicas(2);
@@ -141,7 +141,7 @@ TEST_F(HeadFirstRun, ReplicasBeginWithOneFit) {
   EXPECT_NEAR(two.epochs[1].train_loss.value() / alone.epochs[1].train_loss.value(), 1, 0.02);
 }
 
-TEST_F(HeadFirstRun, IsLeftOutWhereTheHeadFitsOrItIsTurnedOff) {
+TEST_F(LinearProbingRun, IsLeftOutWhereTheHeadFitsOrItIsTurnedOff) {
   TrainOptions options = tuned(1);
   options.linear_probing = LinearProbing::kNever;
   EXPECT_FALSE(run(options, "off").epochs[0].head_only);
@@ -152,7 +152,7 @@ TEST_F(HeadFirstRun, IsLeftOutWhereTheHeadFitsOrItIsTurnedOff) {
   EXPECT_TRUE(run(options, "always").epochs[0].head_only);
 }
 
-TEST_F(HeadFirstRun, LooksAtChangedCopiesWhereImagesAreAugmented) {
+TEST_F(LinearProbingRun, LooksAtChangedCopiesWhereImagesAreAugmented) {
   class Setup : public TrainObserver {
    public:
     void on_setup(const TrainSetup& setup, const TrainOptions& /*options*/) override { fit = setup.linear_probe; }

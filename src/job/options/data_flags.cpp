@@ -69,11 +69,6 @@ SourceFlags::SourceFlags(const std::string& name)
   split.record_as([this](nlohmann::json& value) {
     if (!split->empty()) value = parse_split(*split);
   });
-  // Checkpoints keep the names of the first version that wrote checkpoints, so that its runs can still be resumed.
-  crop.stay_as([this](nlohmann::json& value) {
-    if (*crop == "letterbox") value = "border";
-    if (*crop == "centre") value = "centre";
-  });
 }
 
 data::DataOptions SourceFlags::data_options() const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "data/preprocess.h"
 
 namespace evener::task {
 
@@ -36,9 +37,13 @@ bool same_place(const std::string& a, const std::string& b) {
   return plain(a) == plain(b) || fs::equivalent(a, b, none);
 }
 
+/// Whether both say the same, also where one is the name of an earlier version, as "border" is of letterbox.
 bool is_same(const std::string& key, const json& before, const json& now) {
-  const bool places = (key == "data" || key == "weights") && before.is_string() && now.is_string();
-  return before == now || (places && same_place(before.get<std::string>(), now.get<std::string>()));
+  if (before == now) return true;
+  if (!before.is_string() || !now.is_string()) return false;
+  const std::string old_text = before.get<std::string>(), new_text = now.get<std::string>();
+  if (key == "data" || key == "weights") return same_place(old_text, new_text);
+  return key == "crop" && data::find_crop_mode(old_text) == data::find_crop_mode(new_text);
 }
 
 void require_same_config(const json& saved, const json& now) {

@@ -54,6 +54,13 @@ TEST(ResumeConfig, CheckpointsFromBeforeAnOptionExistedCanBeResumedWithoutIt) {
   EXPECT_EQ(engine_of(saved), "torch");
 }
 
+TEST(ResumeConfig, ACropIsTheSameUnderItsFormerName) {
+  EXPECT_NO_THROW(require_same_config({{"crop", "border"}}, {{"crop", "letterbox"}}));
+  EXPECT_NO_THROW(require_same_config({{"crop", "squash"}}, {{"crop", "stretch"}}));
+  EXPECT_THROW(require_same_config({{"crop", "border"}}, {{"crop", "stretch"}}), UsageError);
+  EXPECT_THROW(require_same_config({{"class", "border"}}, {{"class", "letterbox"}}), UsageError);
+}
+
 TEST(ResumeConfig, OneFolderMayBeWrittenInSeveralWays) {
   const test::TestFolder folder;
   const std::string data = (folder / "mnist").string();

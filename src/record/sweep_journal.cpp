@@ -54,8 +54,10 @@ struct JournalLine {
   SweepBlock block;
 };
 
+/// Two dots are allowed in a name: a cell's folder is called after its placement, as in "cpu-t1..cpu-t1-9b253f50".
 bool is_inside(const std::string& folder) {
-  return folder.find("..") == std::string::npos && !folder.starts_with("/");
+  const std::filesystem::path path(folder);
+  return path.is_relative() && std::ranges::find(path, "..") == path.end();
 }
 
 template <typename Fields>

@@ -152,16 +152,17 @@ TEST(SweepJournal, AgainForgetsWhatIsNotGoodOfThatCellAndSeriesAlone) {
 
 TEST(SweepJournal, LinesThatCantBeReadAreLeftOutAndTold) {
   const std::string good = R"({"event":"begin","cell":"a","block":3,"folder":"a/3","at":"then"})";
-  const SweepJournal journal = journal_of(good + "\n\nnoise\n" + R"({"event":"stop"})" + "\n" +
-                                          R"({"event":"begin","cell":"b","folder":"../b"})" + "\n" +
-                                          R"({"event":"begin","cell":"b","folder":"/b"})" + "\n" +
-                                          R"({"event":"begin","cell":"b","block":4,"folder":"b/4"})" + "\n" +
-                                          R"({"event":"end","cell":"a","block":3,"status":"do)");
+  const SweepJournal journal = journal_of(
+      good + "\n\nnoise\n" + R"({"event":"stop"})" + "\n" + R"({"event":"begin","cell":"b","folder":"../b"})" + "\n" +
+      R"({"event":"begin","cell":"b","folder":"/b"})" + "\n" + R"({"event":"begin","cell":"b","folder":"b/../../c"})" +
+      "\n" + R"({"event":"begin","cell":"b","block":4,"folder":"b..c/4"})" + "\n" +
+      R"({"event":"end","cell":"a","block":3,"status":"do)");
   EXPECT_EQ(runs_text(journal), "a3 begun, b4 begun") << "the last line was being written";
   EXPECT_THAT(
       journal.warnings,
       ElementsAre(AllOf(HasSubstr("line 3"), HasSubstr("not JSON")), AllOf(HasSubstr("line 4"), HasSubstr("event")),
-                  AllOf(HasSubstr("line 5"), HasSubstr("folder")), AllOf(HasSubstr("line 6"), HasSubstr("folder"))));
+                  AllOf(HasSubstr("line 5"), HasSubstr("folder")), AllOf(HasSubstr("line 6"), HasSubstr("folder")),
+                  AllOf(HasSubstr("line 7"), HasSubstr("folder"))));
 }
 
 TEST(SweepJournal, ALineThatWasCutShortGetsItsEnd) {

@@ -65,6 +65,10 @@ class ExamplesTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertNotIn("Traceback", done.stderr)
 
+    def test_plans_a_sweep_by_a_file(self):
+        told = self.output(self.start(os.environ["EVENER_PROGRAM"], "sweep", EXAMPLES / "sweep.toml", "--repeats", "3", "--dry-run"))
+        self.assertIn("cpu/t1..cpu/t1", told)
+
     def test_trains_by_a_file(self):
         self.output(self.start(os.environ["EVENER_PROGRAM"], "train", "--config", EXAMPLES / "train.toml"))
         record = json.loads((self.folder / "runs" / "from-toml" / "record.json").read_text())

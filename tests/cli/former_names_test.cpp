@@ -15,7 +15,9 @@
 namespace evener::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const cli::Command* find_command(const cli::Command& of, const std::string& path) {
   for (const cli::Command& command : of.commands) {
@@ -82,11 +84,12 @@ TEST_F(FormerNamesOfRuns, TheNewNameCountsAgainstTheOldOneInAFile) {
 }
 
 TEST_F(FormerNamesOfRuns, ARunGoesOnUnderEitherSpelling) {
-  config_of({"--crop", "squash", "--exchange-precision", "bf16"});
-  const Words again = {"train", "--resume", out(), "--epochs", "2", "--crop", "stretch", "--quiet"};
+  config_of({"--crop", "border", "--exchange-precision", "bf16"});
+  const Words again = {"train", "--resume", out(), "--epochs", "2", "--crop", "letterbox", "--quiet"};
   const ProgramResult result = run_in_process(again);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  const ProgramResult other = run_in_process({"train", "--resume", out(), "--epochs", "3", "--crop", "border"});
+  EXPECT_EQ(record_in(out())["config"]["exchange-precision"], "bf16") << "what isn't given is the run's own";
+  const ProgramResult other = run_in_process({"train", "--resume", out(), "--epochs", "3", "--crop", "squash"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("other settings"));
 }
@@ -94,10 +97,30 @@ TEST_F(FormerNamesOfRuns, ARunGoesOnUnderEitherSpelling) {
 TEST_F(FormerNamesOfRuns, InFilesOfSweeps) {
   const std::filesystem::path file = folder_.path() / "sweep.toml";
   std::ofstream(file) << "command = \"train\"\n[options]\nmodel = \"mlp:784-10\"\ndata = \"synth:digits:100\"\n"
-                         "exchange-precision = \"bf16\"\n[axes]\nhead-first = [\"on\", \"off\"]\n";
+                         "exchange-precision = \"bf16\"\n[axes]\nhead-first = [\"on\", \"off\"]\n"
+                         "[[exclude]]\nhead-first = \"on\"\n";
   const ProgramResult result = run_in_process({"sweep", file.string(), "--dry-run"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out + result.err, HasSubstr("linear-probing"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("--linear-probing=off"), HasSubstr("--communication-dtype=bf16")));
+  EXPECT_THAT(result.out, Not(HasSubstr("--linear-probing=on")));
+}
+
+TEST_F(FormerNamesOfRuns, InValuesOfSweepsThatGoTogether) {
+  const std::filesystem::path file = folder_.path() / "sweep.toml";
+  std::ofstream(file) << "command = \"train\"\n[options]\nmodel = \"mlp:784-10\"\ndata = \"synth:digits:100\"\n"
+                         "[[together]]\nexchange-precision = [\"fp32\", \"bf16\"]\nbatch = [10, 20]\n";
+  const ProgramResult result = run_in_process({"sweep", file.string(), "--dry-run"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("--communication-dtype=fp32"), HasSubstr("--communication-dtype=bf16")));
+}
+
+TEST_F(FormerNamesOfRuns, BothNamesInOneFileOfASweepAreRefused) {
+  const std::filesystem::path file = folder_.path() / "sweep.toml";
+  std::ofstream(file) << "command = \"train\"\n[options]\nmodel = \"mlp:784-10\"\ndata = \"synth:digits:100\"\n"
+                         "communication-dtype = \"fp32\"\nexchange-precision = \"bf16\"\n[axes]\nbatch = [10, 20]\n";
+  const ProgramResult result = run_in_process({"sweep", file.string(), "--dry-run"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("'communication-dtype' stands there twice"));
 }
 
 }  // namespace

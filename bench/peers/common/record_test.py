@@ -91,7 +91,7 @@ class Command(unittest.TestCase):
         )
 
     def test_names_no_folder_of_this_machine(self):
-        self.assertEqual(self.of({"EVENER_MNIST": "/home/me/mnist"}), "EVENER_MNIST=mnist/ bench/peers/run --only mlp")
+        self.assertEqual(self.of({"EVENER_MNIST": "digits/of/mine"}), "EVENER_MNIST=mnist/ bench/peers/run --only mlp")
 
 
 class Processor(unittest.TestCase):

@@ -44,6 +44,7 @@ Command share_command();
 Command data_command();
 Command data_fetch_command();
 Command data_info_command();
+Command data_labels_command();
 Command doctor_command();
 Command compare_command();
 Command demo_command();

@@ -63,8 +63,8 @@ Command data_synth_command() {
 
 Command data_command() {
   return {.name = "data",
-          .summary = "Look at data (info), pack it (pack), generate it (synth) and download it (fetch)",
-          .commands = {data_info_command(), data_pack_command(), data_synth_command(), data_fetch_command()}};
+          .summary = "Look at data (info) and its labels (labels), pack it (pack), generate it (synth) and download it (fetch)",
+          .commands = {data_info_command(), data_labels_command(), data_pack_command(), data_synth_command(), data_fetch_command()}};
 }
 
 }  // namespace evener::cli

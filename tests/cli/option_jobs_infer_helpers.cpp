@@ -3,6 +3,7 @@
 #include "base/test_folder.h"
 #include "cli/option_rows_helpers.h"
 #include "job/data/data_info.h"
+#include "job/labels/labels_flags.h"
 #include "job/data/write_data.h"
 #include "job/detect/detection.h"
 #include "job/detect/images.h"
@@ -228,6 +229,13 @@ json handed_to_data(const std::string& command, const Words& given) {
     job::SynthFlags flags;
     give_all(flags.options(), given);
     return data_json(flags.data_options());
+  }
+  if (command == "data labels") {
+    job::LabelsCommandFlags flags;
+    give_all(flags.options(), given);
+    json told = json::object();
+    for (const job::OptionBase* option : flags.labels.options()) option->record(told["labels"]);
+    return told;
   }
   if (command == "data pack") {
     job::PackFlags flags;

@@ -7,6 +7,7 @@ namespace {
 std::vector<OptionRow> about_data() {
   const char* two = "data info|data pack";
   const char* info = "data info";
+  const char* labels = "data labels";
   const char* pack = "data pack";
   const char* synth = "data synth";
   return {{info, {"DATA", "synth:masks:90"}, "/location", "synth:masks:90"},
@@ -23,6 +24,24 @@ std::vector<OptionRow> about_data() {
           {two, {"--threads", "3"}, "/threads", 3},
           {info, {"--copies", "c.csv"}, "test:DataCommand.ListsImagesThatAreInTwoParts"},
           {info, {"--json", "-"}, "/run/out", "~\"per_class\""},
+          {labels, {"DATA", "synth:masks:90"}, "/labels/data", "synth:masks:90"},
+          {labels, {"--model", "resnet32"}, "/labels/model", "resnet32"},
+          {labels, {"--weights", "w.pt"}, "/labels/weights", "w.pt"},
+          {labels, {"--labels", "names.txt"}, "/labels/labels", "names.txt"},
+          {labels, {"--class", "a=x/**", "--class", "b=y"}, "/labels/class", {"a=x/**", "b=y"}},
+          {labels, {"--size", "14x14"}, "/run/out", "~at 14x14"},
+          {labels, {"--normalize", "imagenet"}, "/labels/normalize", "imagenet"},
+          {labels, {"--part", "train"}, "/labels/part", "train"},
+          {labels, {"--part", "trian"}, "/error", "~train"},
+          {labels, {"--folds", "3"}, "/run/out", "~over 3 folds"},
+          {labels, {"--sure", "0.7"}, "/labels/sure", 0.7},
+          {labels, {"--seed", "7"}, "/labels/seed", 7},
+          {labels, {"--strict", "true"}, "/labels/strict", true},
+          {labels, {"--on", "cpu/t1"}, "/labels/on", "cpu/t1"},
+          {labels, {"--out", "{}/doubts"}, "/run/files", "~doubts/labels.html"},
+          {labels, {"--overwrite", "true"}, "test:DataLabels.FindsDigitsInTheWrongFolderByTheirPixels"},
+          {labels, {"--json", "-"}, "/run/out", "~\"judged_by\""},
+          {labels, {"--quiet", "true"}, "test:DataLabels.TakesClassesByPatternsAndBadFilesStrictly"},
           {pack, {"--out", "{}/p.safetensors"}, "/run/files", "~p.safetensors"},
           {pack, {"--out", "p.zip"}, "/error", "~has to end in .safetensors"},
           {pack, {"--format", "voc"}, "test:DataCommand.WritesAndDescribesShapesWithTheirBoxes"},

@@ -33,6 +33,9 @@ std::vector<OptionRow> network_and_data() {
           {both, {"--seed", "7"}, "/seed", 7},
           {both, {"--strict", "true"}, "/data/strict", true},
           {both, {"--augment", "flip,crop:3"}, "/augment", "flip,crop:3"},
+          {both, {"--drop", "nowhere.csv"}, "/error", "~nowhere.csv"},
+          {both, {"--drop", "nowhere.csv"}, "test:DataLabels.TrainsWithoutWhatIsDropped"},
+          {both, {"--drop-test", "true"}, "/error", "~give both"},
           {both, {"--loader-threads", "3"}, "/loader_threads", 3}};
 }
 

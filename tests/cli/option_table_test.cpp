@@ -36,6 +36,7 @@ const std::map<std::string, Words>& least_words() {
       {"faces", {"DIR", "photos", "--detector-weights", "weights"}},
       {"export", {"MODEL", "resnet20", "--onnx", "there.onnx"}},
       {"data info", {"DATA", "synth:digits:20"}},
+      {"data labels", {"DATA", "synth:digits:60"}},
       {"data pack", {"SOURCE", "synth:digits:20", "--out", "there.safetensors"}},
       {"data synth", {"KIND", "digits", "--out", "there"}}};
   return words;

@@ -49,7 +49,8 @@ std::string some_of(const std::vector<std::string>& names) {
   return shown == names.size() ? text : fmt::format("{} and {} others", text, names.size() - shown);
 }
 
-/// For each class of the data the network's number of it; -1 where it has none, which `notes` tell.
+}  // namespace
+
 std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
                                         const std::vector<std::string>& known, const std::string& location,
                                         std::vector<std::string>& notes) {
@@ -76,6 +77,8 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data,
   }
   return numbers;
 }
+
+namespace {
 
 DetectImages from_data(const std::string& location, const DetectFlags& flags, const task::InferenceModel& network,
                        const std::vector<std::string>& classes, const RunConfig& run, int threads) {

@@ -16,4 +16,10 @@ struct DetectImages {
 DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
                          const std::vector<std::string>& classes, int threads);
 
+/// For each class of the data at `location` the network's number of it; -1 where it has none, which `notes` tell.
+/// `known`: names of the network's classes. Throws UsageError where it knows none of them.
+std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
+                                        const std::vector<std::string>& known, const std::string& location,
+                                        std::vector<std::string>& notes);
+
 }  // namespace evener::job

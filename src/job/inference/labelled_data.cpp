@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/locations.h"
+#include "data/open/drop_list.h"
 #include "data/open/split_manifest.h"
 #include "job/options/data_flags.h"
 
@@ -48,6 +49,15 @@ void note_other_counts(const RunConfig& run, const std::string& location, data::
       location, *then.train, *then.val, *then.test, now.train.size(), now.val.size(), now.test.size()));
 }
 
+/// Images that the training left out are in no part, as a manifest would say.
+void leave_out_dropped_by(const RunConfig& run, const std::string& location, data::OpenedData& opened) {
+  const std::filesystem::path dropped = run.folder() / data::kDroppedFile;
+  if (run.folder().empty() || !std::filesystem::exists(dropped)) return;
+  data::DropList list = data::read_drop_list(dropped);
+  list.takes_from_test = run.get<bool>("drop-test").value_or(false);
+  data::leave_out(list, location, opened);
+}
+
 /// Whether data is that of the training: it has the same location, or most of its images are the training's, wherever
 /// they lie now.
 bool is_known(const data::RecalledSplit& recalled, bool is_named, std::size_t images) {
@@ -61,6 +71,7 @@ void recall_parts(const LabelledDataRequest& request, const RunConfig& run, data
   const auto manifest =
       data::SplitManifest::can_know(request.location) ? data::SplitManifest::beside(request.weights) : std::nullopt;
   if (!manifest) {
+    if (is_named && request.split.empty()) leave_out_dropped_by(run, request.location, opened);
     if (is_named && request.split.empty()) note_other_counts(run, request.location, opened);
     return;
   }
@@ -117,6 +128,7 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
     options.classes = parse_classes(run.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
     options.decode = data::parse_decode_mode(run.get<std::string>("decode").value_or("exact"));
   }
+  if (!request.classes.empty()) options.classes = request.classes;
   if (!request.split.empty()) options.split = parse_split(request.split);
   data::OpenedData opened = data::open_data(options);
   recall_parts(request, run, opened);

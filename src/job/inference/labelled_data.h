@@ -24,6 +24,7 @@ struct LabelledDataRequest {
   std::string part = {};                  // "train", "validation", "test", "new", kHeldOut or "all"; "" = chosen
   std::string split = {};                 // "85/2/13"; "" = as it comes, or as the network's training had it
   std::optional<std::int64_t> seed = {};  // of the split; absent = the training's
+  std::vector<data::ClassFiles> classes = {};  // data::DataOptions::classes; empty = as the training's
   bool strict = false;
   int threads = 1;
 };

@@ -1,11 +1,14 @@
 #include "job/options/data_flags.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/plural.h"
 #include "data/locations.h"
 #include "job/options/image_size.h"
 
@@ -93,6 +96,23 @@ DataFlags::DataFlags() : SourceFlags("--data") {
   augment.stay_as([this, standard_spelling](nlohmann::json& value) {
     if (augment_options().any()) standard_spelling(value);
   });
+  // What the file says, as it may be changed or move.
+  drop.stay_as([this](nlohmann::json& value) {
+    if (const auto list = drop_list()) value = fmt::format("{}, {:016x}", counted(list->names.size(), "name"), list->hash());
+  });
+}
+
+std::optional<data::DropList> DataFlags::drop_list() const {
+  if (drop->empty()) return std::nullopt;
+  data::DropList list = data::read_drop_list(*drop);
+  list.takes_from_test = *drop_test;
+  return list;
+}
+
+void DataFlags::check_together() const {
+  if (*drop_test && drop->empty()) {
+    throw UsageError("--drop-test says from where the images of --drop FILE are left out: give both");
+  }
 }
 
 }  // namespace evener::job

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/augment.h"
+#include "data/open/drop_list.h"
 #include "data/open/open_data.h"
 #include "job/options/option.h"
 
@@ -68,6 +69,15 @@ struct DataFlags : SourceFlags {
        "with commas between"},
       "",
       {.has_commas = true, .stays = {"augment"}}};
+  Option<std::string> drop{
+      *this,
+      {"--drop", "FILE",
+       "Images that are left out of training and validation, as their labels are wrong: labels.csv of 'evener data "
+       "labels', or a list with the name of an image on each line; all others keep their parts"},
+      "",
+      {.stays = {"drop"}}};
+  Option<bool> drop_test{
+      *this, {"--drop-test", "", "Leave them out of the test part, too"}, false, {.stays = {"drop-test"}}};
   Option<std::optional<int>> loader_threads{
       *this,
       {"--loader-threads", "N",
@@ -76,7 +86,13 @@ struct DataFlags : SourceFlags {
       {},
       {.range = from_to(0, 1024)}};
 
+  /// The images of --drop; absent where it isn't given. Throws UsageError.
+  std::optional<data::DropList> drop_list() const;
+
   data::AugmentOptions augment_options() const { return data::parse_augment(*augment); }
+
+ private:
+  void check_together() const override;
 };
 
 }  // namespace evener::job

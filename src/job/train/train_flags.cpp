@@ -122,7 +122,13 @@ void take_over_options(TrainFlags& flags) {
     words["head-first"] = {"off"};
   }
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
+  const bool names_dropped = flags.data.drop.given();
   for (OptionGroup* group : flags.groups()) group->inherit(words);
+  // The run keeps its own list, whatever has become of the file.
+  const std::filesystem::path dropped = std::filesystem::path(run) / data::kDroppedFile;
+  if (!names_dropped && !flags.data.drop->empty() && std::filesystem::exists(dropped)) {
+    flags.data.drop.read({dropped.string()});
+  }
   if (!flags.output.out.given()) flags.output.out.read({run});
 }
 
@@ -180,6 +186,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   options.finds_batch = !batch;
   options.data = flags.data.data_options();
   options.data.threads = reading_threads(plan);
+  options.drop = flags.data.drop_list();
   options.augment = flags.data.augment_options();
   options.loader_threads = *flags.data.loader_threads;
   options.trainer.seed = *flags.data.seed;

@@ -151,6 +151,7 @@ data::OpenedData PreparedTraining::State::open() {
   } else {
     inherit_parts(options, opened);
   }
+  if (options.drop) leave_out_dropped(options, opened);
   if (options.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
     throw Error("no images to evaluate on in '" + options.data.location +
                 "': it has neither a validation nor a test part; name another folder, or give --split");

@@ -123,7 +123,23 @@ bool knows_its_images(const TrainOptions& options) {
   return manifest_of_run(options).has_value();
 }
 
+void leave_out_dropped(const TrainOptions& options, data::OpenedData& opened) {
+  const data::LeftOut left = data::leave_out(*options.drop, options.data.location, opened);
+  opened.notes.push_back(left.text);
+  opened.notes.insert(opened.notes.end(), left.notes.begin(), left.notes.end());
+  if (opened.dataset->target_kind() == data::TargetKind::kBoxes || opened.split.train.empty()) return;
+  std::vector<std::size_t> counts(opened.dataset->classes().size());
+  for (const std::uint32_t sample : opened.split.train) {
+    ++counts[static_cast<std::size_t>(data::label_of(*opened.dataset, sample))];
+  }
+  const auto lost = std::ranges::find(counts, 0U);
+  if (lost == counts.end() || left.train == 0) return;
+  opened.notes.push_back(fmt::format("no image of class '{}' is left to train on",
+                                     opened.dataset->classes()[static_cast<std::size_t>(lost - counts.begin())]));
+}
+
 void save_manifest(const TrainOptions& options, const data::OpenedData& opened) {
+  if (options.drop) data::write_dropped(*options.drop, options.out);
   if (!SplitManifest::can_know(options.data.location)) return;
   SplitManifest manifest(opened, options.data.location, options.data.threads);
   if (const auto before = manifest_of_weights(options)) manifest.add_trained(*before);

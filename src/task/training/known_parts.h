@@ -24,7 +24,11 @@ void inherit_parts(const TrainOptions& options, data::OpenedData& opened);
 /// Whether the run that is resumed has a manifest, by which its images are recognised wherever they lie.
 bool knows_its_images(const TrainOptions& options);
 
-/// Writes the manifest of the run into its folder.
+/// Takes the images that options.drop names out of the parts, whoever put them there, and notes that. Throws as
+/// data::leave_out().
+void leave_out_dropped(const TrainOptions& options, data::OpenedData& opened);
+
+/// Writes the manifest of the run into its folder, and the names of the images that it leaves out.
 void save_manifest(const TrainOptions& options, const data::OpenedData& opened);
 
 }  // namespace evener::task

@@ -13,6 +13,7 @@
 
 #include "comm/communicator.h"
 #include "data/augment.h"
+#include "data/open/drop_list.h"
 #include "data/open/open_data.h"
 #include "engine/engine.h"
 #include "network/network.h"
@@ -36,6 +37,7 @@ enum class LinearProbing { kNever, kNew, kAlways };
 struct TrainOptions {
   std::string model;
   data::DataOptions data;
+  std::optional<data::DropList> drop;  // images that are left out of training and validation; absent = none
   std::string engine = "auto";  // a name, or "auto": task/training/engine_choice.h
   /// Opens the engine the loss for box offsets, in the criterion for boxes name. Empty: engine::open_engine.
   std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};

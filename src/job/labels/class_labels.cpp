@@ -1,0 +1,171 @@
+#include "job/labels/class_labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "data/copies.h"
+#include "job/labels/features.h"
+#include "job/progress.h"
+#include "task/detect/photos.h"
+#include "task/labels/confident_joint.h"
+#include "task/labels/cross_validation.h"
+#include "task/labels/label_folds.h"
+
+namespace evener::job {
+namespace {
+
+/// Below this accuracy of the judging heads, what they say is a hint at best.
+constexpr double kWeakAccuracy = 0.7;
+
+const char* doubt_name(task::LabelDoubt doubt) {
+  switch (doubt) {
+    case task::LabelDoubt::kWrong:
+      return "wrong";
+    case task::LabelDoubt::kBoth:
+      return "both";
+    case task::LabelDoubt::kNeither:
+      return "neither";
+  }
+  return "";
+}
+
+std::vector<std::uint32_t> groups_of(const ImageFeatures& features, Observer& observer) {
+  observer.show("looking for copies of images");
+  const std::vector<data::CopiedImage> pairs =
+      data::find_copies(*features.opened.dataset, features.samples, features.samples, usable_cores());
+  observer.finish();
+  return task::copy_groups(features.samples, pairs);
+}
+
+/// Classes with images in one group alone: no head knows them that judges them.
+std::set<std::int32_t> lonely_classes(const task::FeatureTable& table, const std::vector<std::uint32_t>& groups,
+                                      std::size_t classes) {
+  std::vector<std::set<std::uint32_t>> groups_of_class(classes);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::set<std::uint32_t>& of_class = groups_of_class[static_cast<std::size_t>(table.labels[i])];
+    if (of_class.size() < 2) of_class.insert(groups[i]);
+  }
+  std::set<std::int32_t> lonely;
+  for (std::size_t c = 0; c < classes; ++c) {
+    if (groups_of_class[c].size() == 1) lonely.insert(static_cast<std::int32_t>(c));
+  }
+  return lonely;
+}
+
+/// The pairs of classes with labels that are wrong.
+std::vector<LabelPair> pairs_of(const task::LabelMatrix& estimated, const std::vector<std::vector<std::size_t>>& found,
+                                const std::vector<std::string>& classes) {
+  std::vector<LabelPair> pairs;
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    double labelled = 0;
+    for (const double count : estimated[label]) labelled += count;
+    for (std::size_t other = 0; other < classes.size(); ++other) {
+      if (other == label || (estimated[label][other] < 0.5 && found[label][other] == 0)) continue;
+      pairs.push_back({classes[label], classes[other], found[label][other], estimated[label][other],
+                       labelled > 0 ? estimated[label][other] / labelled : 0});
+    }
+  }
+  std::ranges::stable_sort(pairs, std::ranges::greater{}, &LabelPair::estimated);
+  return pairs;
+}
+
+void add_estimates(const task::ConfidentJoint& joint, const task::FeatureTable& table,
+                   const std::vector<task::DoubtfulLabel>& doubtful, const std::vector<std::string>& classes,
+                   LabelFindings& findings) {
+  const task::LabelMatrix estimated = task::estimated_joint(joint, table.labels);
+  std::vector<std::vector<std::size_t>> found(classes.size(), std::vector<std::size_t>(classes.size()));
+  for (const task::DoubtfulLabel& one : doubtful) {
+    if (one.kind != task::LabelDoubt::kWrong) continue;
+    ++found[static_cast<std::size_t>(one.label)][static_cast<std::size_t>(one.suggested)];
+  }
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    for (std::size_t other = 0; other < classes.size(); ++other) {
+      if (other != label) findings.estimated += estimated[label][other];
+    }
+  }
+  findings.pairs = pairs_of(estimated, found, classes);
+}
+
+void add_found(const std::vector<task::DoubtfulLabel>& doubtful, const ImageFeatures& features,
+               LabelFindings& findings) {
+  const std::vector<std::string> parts = part_names(features.opened);
+  const std::vector<std::string>& classes = features.opened.dataset->classes();
+  for (const task::DoubtfulLabel& one : doubtful) {
+    const std::uint32_t sample = features.samples[one.sample];
+    findings.found.push_back({.index = one.sample,
+                              .file = features.opened.dataset->source(sample),
+                              .label = classes[static_cast<std::size_t>(one.label)],
+                              .suggested = classes[static_cast<std::size_t>(one.suggested)],
+                              .probability = one.probability,
+                              .label_probability = one.label_probability,
+                              .score = one.score,
+                              .kind = doubt_name(one.kind),
+                              .part = parts[sample]});
+  }
+}
+
+}  // namespace
+
+LabelFindings find_class_labels(const LabelsFlags& flags, const std::string& location, const std::string& run,
+                                Observer& observer) {
+  ImageFeatures features = image_features(flags, feature_source(flags, run), location, observer);
+  const task::FeatureTable& table = features.table;
+  const std::vector<std::string>& classes = features.opened.dataset->classes();
+  const std::vector<std::uint32_t> groups = groups_of(features, observer);
+  const std::size_t different = groups.empty() ? 0 : *std::ranges::max_element(groups) + 1;
+  if (different < 4) {
+    throw UsageError(fmt::format("'{}' has {} to look at: too few to judge one by the others", location,
+                                 counted(different, "different image")));
+  }
+  const std::size_t folds = std::min(static_cast<std::size_t>(*flags.folds), different);
+  const std::vector<std::uint32_t> fold_of =
+      task::stratified_folds(table.labels, classes.size(), groups, folds, *flags.seed);
+  LoadingProgress progress(observer, "heads");
+  const task::CrossValidation judged =
+      task::cross_validate(table, classes.size(), fold_of, usable_cores(),
+                           [&](std::size_t done, std::size_t of) { progress.update("fitting heads", done, of); });
+  observer.finish();
+  const task::ConfidentJoint joint = task::confident_joint(judged.probabilities, table.labels);
+  std::vector<task::DoubtfulLabel> doubtful = task::doubtful_labels(judged.probabilities, table.labels, joint);
+  const std::set<std::int32_t> lonely = lonely_classes(table, groups, classes.size());
+  std::erase_if(doubtful, [&](const task::DoubtfulLabel& one) { return lonely.contains(one.label); });
+
+  LabelFindings findings{.location = location,
+                         .images = features.samples.size(),
+                         .labels = features.samples.size(),
+                         .accuracy = judged.accuracy,
+                         .judged_by = fmt::format("softmax heads on {}, cross-validated over {} folds{}; they agree "
+                                                  "with {:.1f} % of the labels",
+                                                  features.told, folds,
+                                                  different < groups.size()
+                                                      ? fmt::format(", copies of one image in one fold ({})",
+                                                                    groups.size() - different)
+                                                      : "",
+                                                  100 * judged.accuracy),
+                         .notes = features.notes,
+                         .skipped = std::move(features.skipped)};
+  if (judged.accuracy < kWeakAccuracy) {
+    findings.notes.push_back(fmt::format(
+        "the heads agree with {:.0f} % of the labels only: features that tell the classes apart better find more, and "
+        "raise fewer false alarms", 100 * judged.accuracy));
+  }
+  for (const std::int32_t c : lonely) {
+    findings.notes.push_back(fmt::format("class {} has but one image, which no other can judge",
+                                         quoted_text(classes[static_cast<std::size_t>(c)])));
+  }
+  add_estimates(joint, table, doubtful, classes, findings);
+  add_found(doubtful, features, findings);
+  const std::shared_ptr<task::Photos> photos =
+      task::photos_of(features.opened.dataset, std::move(features.samples), {}, features.steps);
+  findings.picture = [photos](std::size_t index) { return photos->picture(index); };
+  return findings;
+}
+
+}  // namespace evener::job

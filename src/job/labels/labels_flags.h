@@ -1,0 +1,71 @@
+// The options of `evener data labels`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/locations.h"
+#include "job/options/option_set.h"
+#include "job/options/output_flags.h"
+
+namespace evener::job {
+
+/// Whose labels are looked at, and by which network.
+struct LabelsFlags : OptionGroup {
+  LabelsFlags() : OptionGroup("Labels") {}
+
+  Option<std::string> data{
+      *this,
+      {"DATA", "DATA|RUN", "Labelled data as train takes it, or the folder of a training: its data, by its network"},
+      "",
+      {.required = true, .joint = data::kLocationJoint}};
+  Option<std::string> model{
+      *this,
+      {"--model", "NAME|DIR|FILE",
+       "Network by whose features labels are judged, or the detector by whose boxes: of the zoo, of a training, or a "
+       "file (default: RUN's; without one pixels are compared, which suits digits and the like)"}};
+  Option<std::string> weights{*this, {"--weights", "FILE", "Weights of a network of the zoo, or imagenet or coco for published ones"}};
+  Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the network's classes, one on each line"}};
+  Option<std::vector<std::string>> classes{
+      *this, {"--class", "NAME=GLOB", "Files of a class by their path below the folder, as for train"}};
+  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
+  Option<std::string> normalize{
+      *this,
+      {"--normalize", "RULE", "Mean and deviation of images: imagenet, MEAN/STD or pixels (default: as the file says)"}};
+  Option<std::string> part{
+      *this,
+      {"--part", "NAME", "Of divided data, or a run's: train, validation, test, new or all"},
+      "all",
+      {.one_of = {"train", "validation", "test", "new", "all"}}};
+  Option<int> folds{*this,
+                    {"--folds", "N", "Of the cross-validation: each image is judged by a head that N-1 parts trained"},
+                    5,
+                    {.range = from_to(2, 100)}};
+  Option<double> sure{*this,
+                      {"--sure", "P", "Of detectors: boxes that are at least so likely count against a label"},
+                      0.5,
+                      {.range = from_to(0.01, 1)}};
+  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the folds"}, 1};
+  Option<bool> strict{*this, {"--strict", "", "An unreadable image is an error instead of being left out"}};
+  Option<std::string> on{*this, {"--on", "PLACEMENT", "Where the network computes (docs/placements.md)"}, "cpu"};
+};
+
+/// What `evener data labels` writes.
+struct LabelsOutputFlags : OutputFlags {
+  LabelsOutputFlags()
+      : OutputFlags("Folder for labels.csv and the page labels.html (default: none)",
+                    "Write the sums as JSON; - is stdout, instead of the table") {
+    overwrite.explain("Replace what is in --out");
+  }
+};
+
+struct LabelsCommandFlags {
+  LabelsFlags labels;
+  LabelsOutputFlags output;
+
+  OptionSet options() { return {&labels, &output}; }
+};
+
+}  // namespace evener::job

@@ -1,0 +1,137 @@
+#include "task/labels/confident_joint.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace evener::task {
+namespace {
+
+constexpr double kLeastThreshold = 1e-6;
+/// Probabilities that are so little below a threshold reach it, which rounding may have moved.
+constexpr double kTolerance = 1e-6;
+constexpr double kUnreachable = 2;
+
+void require_labels(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels) {
+  if (probabilities.samples() != labels.size()) {
+    throw Error("there are probabilities of " + std::to_string(probabilities.samples()) + " samples, and " +
+                std::to_string(labels.size()) + " labels");
+  }
+  for (const std::int32_t label : labels) {
+    if (label >= 0 && static_cast<std::size_t>(label) < probabilities.classes) continue;
+    throw Error("label " + std::to_string(label) + " is none of " + std::to_string(probabilities.classes) + " classes");
+  }
+}
+
+std::vector<double> mean_self_confidence(const ClassProbabilities& probabilities,
+                                         std::span<const std::int32_t> labels) {
+  std::vector<double> sums(probabilities.classes), counts(probabilities.classes);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto label = static_cast<std::size_t>(labels[i]);
+    sums[label] += double{probabilities.of(i)[label]};
+    ++counts[label];
+  }
+  for (std::size_t c = 0; c < sums.size(); ++c) {
+    sums[c] = counts[c] == 0 ? kUnreachable : std::max(kLeastThreshold, sums[c] / counts[c]);
+  }
+  return sums;
+}
+
+std::int32_t confident_class(std::span<const float> probabilities, const std::vector<double>& thresholds) {
+  std::int32_t only = -1;
+  std::size_t reached = 0;
+  for (std::size_t c = 0; c < thresholds.size(); ++c) {
+    if (double{probabilities[c]} < thresholds[c] - kTolerance) continue;
+    only = static_cast<std::int32_t>(c);
+    ++reached;
+  }
+  if (reached < 2) return only;
+  return static_cast<std::int32_t>(std::ranges::max_element(probabilities) - probabilities.begin());
+}
+
+/// The likeliest class that isn't the label's.
+std::size_t likeliest_other(std::span<const float> probabilities, std::size_t label) {
+  std::size_t best = label == 0 ? 1 : 0;
+  for (std::size_t c = 0; c < probabilities.size(); ++c) {
+    if (c != label && probabilities[c] > probabilities[best]) best = c;
+  }
+  return best;
+}
+
+bool half_reached(std::span<const float> probabilities, const std::vector<double>& thresholds, std::size_t c) {
+  return double{probabilities[c]} >= thresholds[c] / 2;
+}
+
+std::optional<LabelDoubt> doubt_of(std::span<const float> probabilities, const std::vector<double>& thresholds,
+                                   std::size_t label, std::size_t other, std::int32_t confident) {
+  const bool is_other_likelier = probabilities[other] > probabilities[label];
+  const bool is_wrong = confident >= 0 && static_cast<std::size_t>(confident) != label;
+  if (is_wrong && is_other_likelier) return LabelDoubt::kWrong;
+  if (is_other_likelier && half_reached(probabilities, thresholds, label) &&
+      half_reached(probabilities, thresholds, other)) {
+    return LabelDoubt::kBoth;
+  }
+  for (std::size_t c = 0; c < thresholds.size(); ++c) {
+    if (half_reached(probabilities, thresholds, c)) return std::nullopt;
+  }
+  return LabelDoubt::kNeither;
+}
+
+}  // namespace
+
+ConfidentJoint confident_joint(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels) {
+  require_labels(probabilities, labels);
+  ConfidentJoint joint{mean_self_confidence(probabilities, labels),
+                       LabelMatrix(probabilities.classes, std::vector<double>(probabilities.classes)),
+                       {}};
+  joint.confident.reserve(labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    joint.confident.push_back(confident_class(probabilities.of(i), joint.thresholds));
+    if (joint.confident.back() < 0) continue;
+    ++joint.counts[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(joint.confident.back())];
+  }
+  for (std::size_t c = 0; c < joint.counts.size(); ++c) joint.counts[c][c] = std::max(1.0, joint.counts[c][c]);
+  return joint;
+}
+
+LabelMatrix estimated_joint(const ConfidentJoint& joint, std::span<const std::int32_t> labels) {
+  LabelMatrix estimated = joint.counts;
+  std::vector<double> labelled(estimated.size());
+  for (const std::int32_t label : labels) ++labelled.at(static_cast<std::size_t>(label));
+  for (std::size_t row = 0; row < estimated.size(); ++row) {
+    double sum = 0;
+    for (const double count : estimated[row]) sum += count;
+    for (double& count : estimated[row]) count *= labelled[row] / sum;
+  }
+  return estimated;
+}
+
+std::vector<DoubtfulLabel> doubtful_labels(const ClassProbabilities& probabilities,
+                                           std::span<const std::int32_t> labels, const ConfidentJoint& joint) {
+  require_labels(probabilities, labels);
+  std::vector<DoubtfulLabel> doubtful;
+  if (probabilities.classes < 2) return doubtful;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::span<const float> of = probabilities.of(i);
+    const auto label = static_cast<std::size_t>(labels[i]);
+    const std::size_t other = likeliest_other(of, label);
+    const auto kind = doubt_of(of, joint.thresholds, label, other, joint.confident[i]);
+    if (!kind) continue;
+    const std::size_t suggested =
+        *kind == LabelDoubt::kWrong ? static_cast<std::size_t>(joint.confident[i]) : other;
+    doubtful.push_back({.sample = static_cast<std::uint32_t>(i),
+                        .label = labels[i],
+                        .suggested = static_cast<std::int32_t>(suggested),
+                        .probability = double{of[suggested]},
+                        .label_probability = double{of[label]},
+                        .score = (1 + double{of[other]} - double{of[label]}) / 2,
+                        .kind = *kind});
+  }
+  std::ranges::sort(doubtful, {}, [](const DoubtfulLabel& one) { return std::tuple(one.kind, -one.score, one.sample); });
+  return doubtful;
+}
+
+}  // namespace evener::task

@@ -73,18 +73,19 @@ constexpr std::string_view kTools =
     "</form>\n<p id=\"count\" role=\"status\"></p>\n</header>\n";
 
 constexpr std::string_view kViewer =
-    "<dialog id=\"viewer\" aria-label=\"Picture\"><form method=\"dialog\"><button aria-label=\"Close\">&#10005;</button>"
+    "<dialog id=\"viewer\" aria-label=\"Picture\"><form method=\"dialog\"><button "
+    "aria-label=\"Close\">&#10005;</button>"
     "</form><div class=\"frame\"><img alt=\"\"><svg viewBox=\"0 0 1 1\" preserveAspectRatio=\"none\"></svg></div>"
     "<p></p><label><input type=\"checkbox\" autofocus> this label is wrong</label></dialog>\n";
 
 constexpr std::string_view kHelp =
     "<p class=\"soft\">Tick what is wrong, then save the list; <code>evener train ... --drop drop.txt</code> trains "
-    "without these images. Keys: <kbd>&larr;</kbd> <kbd>&rarr;</kbd> <kbd>&uarr;</kbd> <kbd>&darr;</kbd> go from one to "
+    "without these images. Keys: <kbd>&larr;</kbd> <kbd>&rarr;</kbd> <kbd>&uarr;</kbd> <kbd>&darr;</kbd> go from one "
+    "to "
     "the next, <kbd>space</kbd> ticks, <kbd>Enter</kbd> shows the picture at full size, <kbd>Esc</kbd> goes back, "
     "<kbd>s</kbd> saves.</p>\n";
 
-constexpr std::string_view kLegend =
-    "<p class=\"soft legend\"><i></i>found <i class=\"dashed\"></i>the label</p>\n";
+constexpr std::string_view kLegend = "<p class=\"soft legend\"><i></i>found <i class=\"dashed\"></i>the label</p>\n";
 
 }  // namespace
 

@@ -155,17 +155,16 @@ TEST_F(DataLabels, TellsWhatIsWrongWithItsWords) {
   EXPECT_THAT(error({digits(), "--model", "resnet20"}), HasSubstr("has no weights here"));
   EXPECT_THAT(error({digits(), "--weights", "there.pt"}), HasSubstr("--model"));
   EXPECT_THAT(error({"synth:shapes:20"}), HasSubstr("name one with --model"));
-  EXPECT_THAT(error({digits(), "--part", "test", "--class", "a=nothing/**", "--class", "b=1/**"}), HasSubstr("nothing"));
-  EXPECT_THAT(run_in_process({"train", "mlp:784-8-10", "--data", digits(), "--drop-test"}).err,
-              HasSubstr("give both"));
+  EXPECT_THAT(error({digits(), "--part", "test", "--class", "a=nothing/**", "--class", "b=1/**"}),
+              HasSubstr("nothing"));
+  EXPECT_THAT(run_in_process({"train", "mlp:784-8-10", "--data", digits(), "--drop-test"}).err, HasSubstr("give both"));
   EXPECT_THAT(run_in_process({"train", "mlp:784-8-10", "--data", digits(), "--drop", "nowhere.csv"}).err,
               AllOf(HasSubstr("--drop"), HasSubstr("nowhere.csv")));
 }
 
 TEST_F(DataLabels, TakesClassesByPatternsAndBadFilesStrictly) {
   write_file_atomically(fs::path(digits()) / "1/broken.png", "text");
-  const Words words = {"data",    "labels",    digits(), "--class", "one=1/**", "--class",
-                       "zero=0/**", "--size", "14x14"};
+  const Words words = {"data", "labels", digits(), "--class", "one=1/**", "--class", "zero=0/**", "--size", "14x14"};
   const ProgramResult told = run_in_process(words);
   ASSERT_EQ(told.exit_code, 0) << told.err;
   EXPECT_THAT(told.out, AllOf(HasSubstr("14x14"), HasSubstr("zero")));

@@ -77,17 +77,17 @@ TEST(LabelsPage, TicksAndSavesWhatIsShown) {
   };
   EXPECT_THAT(dom(""), AllOf(HasSubstr("3 of 3 shown, 0 ticked"), HasSubstr("wrong class (2)"),
                              HasSubstr("looks like both (1)"), HasSubstr("data-overflow=\"overflow=false\"")));
-  const std::string ticked = dom(
-      "byId('kind').value = 'wrong'; filter(); byId('tick').click();"
-      "HTMLAnchorElement.prototype.click = function() { document.body.dataset.saved = this.download + '|' + "
-      "decodeURIComponent(this.href); }; save();");
+  const std::string ticked =
+      dom("byId('kind').value = 'wrong'; filter(); byId('tick').click();"
+          "HTMLAnchorElement.prototype.click = function() { document.body.dataset.saved = this.download + '|' + "
+          "decodeURIComponent(this.href); }; save();");
   EXPECT_THAT(ticked, AllOf(HasSubstr("2 of 3 shown, 2 ticked"), HasSubstr("Save drop.txt (2)"),
                             HasSubstr("drop.txt|data:text/plain;charset=utf-8,photos/a b.jpg\nphotos/c.jpg\n")));
-  const std::string keys = dom(
-      "localStorage.clear(); mark(0, false); mark(1, false);"
-      "const press = key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));"
-      "cards[0].shown.focus(); press('ArrowRight'); press(' '); show(current); press('ArrowRight'); press(' ');"
-      "document.body.dataset.at = current + ' ' + viewer.open + ' ' + ticked().join(',');");
+  const std::string keys =
+      dom("localStorage.clear(); mark(0, false); mark(1, false);"
+          "const press = key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));"
+          "cards[0].shown.focus(); press('ArrowRight'); press(' '); show(current); press('ArrowRight'); press(' ');"
+          "document.body.dataset.at = current + ' ' + viewer.open + ' ' + ticked().join(',');");
   EXPECT_THAT(keys, HasSubstr("data-at=\"2 true photos/c.jpg,photos/d.jpg\""));
 }
 

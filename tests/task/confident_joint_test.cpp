@@ -60,8 +60,8 @@ TEST(ConfidentJoint, IsThatOfCleanlab) {
 
 TEST(ConfidentJoint, TellsWhatLooksLikeBothAndLikeNeither) {
   // Thresholds: 0.35 of the first class, 0.6 of the second, 0.8 of the third, 0.7 of the fourth.
-  const ClassProbabilities probabilities{4, {0.7F,  0.1F,  0.1F, 0.1F,  0.0F,  0.6F, 0.2F, 0.2F, 0.05F, 0.05F,
-                                             0.80F, 0.10F, 0.1F, 0.1F,  0.1F,  0.7F, 0.0F, 0.55F, 0.43F, 0.02F}};
+  const ClassProbabilities probabilities{4, {0.7F,  0.1F,  0.1F, 0.1F, 0.0F, 0.6F, 0.2F, 0.2F,  0.05F, 0.05F,
+                                             0.80F, 0.10F, 0.1F, 0.1F, 0.1F, 0.7F, 0.0F, 0.55F, 0.43F, 0.02F}};
   const std::vector<std::int32_t> labels = {0, 1, 2, 3, 2};
   ConfidentJoint joint = confident_joint(probabilities, labels);
   joint.thresholds = {0.9, 0.8, 0.8, 0.7};

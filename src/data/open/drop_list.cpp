@@ -178,9 +178,8 @@ std::string left_out_text(const LeftOut& left, const DropList& list) {
                         left.test_kept == 1 ? "stays" : "stay", left.test_kept == 1 ? "it" : "them");
   }
   if (list.doubtful > 0) {
-    text += fmt::format("; {} that {} like both classes or like neither {} passed over",
-                        counted(list.doubtful, "row"), list.doubtful == 1 ? "looks" : "look",
-                        list.doubtful == 1 ? "is" : "are");
+    text += fmt::format("; {} that {} like both classes or like neither {} passed over", counted(list.doubtful, "row"),
+                        list.doubtful == 1 ? "looks" : "look", list.doubtful == 1 ? "is" : "are");
   }
   return text;
 }
@@ -246,8 +245,8 @@ LeftOut leave_out(const DropList& list, const std::string& location, OpenedData&
   }
   take_out(left.samples, opened.split.added);
   if (had_training && opened.split.train.empty()) {
-    throw UsageError(fmt::format("--drop: '{}' names all images of '{}' that there are to train on",
-                                 list.file.string(), location));
+    throw UsageError(
+        fmt::format("--drop: '{}' names all images of '{}' that there are to train on", list.file.string(), location));
   }
   if (left.train > 0) opened.statistics.reset();  // they are of the part as it came
   left.text = left_out_text(left, list);

@@ -14,9 +14,9 @@ namespace evener::data {
 
 struct DropList {
   std::filesystem::path file;
-  std::vector<std::string> names;     // of images, as UTF-8 (base/utf8.h), in alphabetical order, each once
-  std::size_t doubtful = 0;           // rows that were passed over: what seems to be the matter with them is unsure
-  bool takes_from_test = false;       // the images are taken out of the test part, too
+  std::vector<std::string> names;  // of images, as UTF-8 (base/utf8.h), in alphabetical order, each once
+  std::size_t doubtful = 0;        // rows that were passed over: what seems to be the matter with them is unsure
+  bool takes_from_test = false;    // the images are taken out of the test part, too
 
   /// A hash of the names.
   std::uint64_t hash() const;
@@ -33,9 +33,9 @@ inline constexpr const char* kDroppedFile = "dropped.txt";
 void write_dropped(const DropList& list, const std::filesystem::path& run);
 
 struct LeftOut {
-  std::vector<std::uint32_t> samples;      // that the list names, ascending
+  std::vector<std::uint32_t> samples;        // that the list names, ascending
   std::size_t train = 0, val = 0, test = 0;  // how many were taken out of each part
-  std::size_t test_kept = 0;               // how many are in the test part and stay there
+  std::size_t test_kept = 0;                 // how many are in the test part and stay there
   /// "25 images of 'drop.txt' are left out: 24 of the training part, 1 to validate on; 3 in the test part stay"
   std::string text;
   std::vector<std::string> notes;  // on names that no image has

@@ -51,8 +51,7 @@ class BoxComparison : public PredictionSink {
       : detector_(detector), photos_(photos), doubts_(doubts) {}
 
   void take(const task::Prediction& prediction) override {
-    const std::vector<task::TrueBox> truth =
-        photos_.truth(prediction.index).value_or(std::vector<task::TrueBox>());
+    const std::vector<task::TrueBox> truth = photos_.truth(prediction.index).value_or(std::vector<task::TrueBox>());
     doubts_.add(prediction.index, detector_.found(prediction, photos_), truth);
     ++images_;
   }
@@ -80,15 +79,18 @@ BoxData open_boxes(const LabelsFlags& flags, const std::string& location, const 
                    const std::vector<std::string>& classes) {
   const task::InferenceModel& network = session.network();
   const RunConfig config(run.empty() ? network.run() : fs::path(run));
-  data::OpenedData opened = open_labelled_data(
-      {.location = location,
-       .weights = run.empty() ? network.weights() : fs::path(run) / "best.safetensors",
-       .classes = parse_classes(*flags.classes),
-       .strict = *flags.strict,
-       .threads = session.threads()},
-      steps, config);
-  BoxData data{
-      .images = std::make_shared<InferImages>(), .numbers = {}, .parts = {}, .notes = opened.notes, .skipped = opened.skipped};
+  data::OpenedData opened =
+      open_labelled_data({.location = location,
+                          .weights = run.empty() ? network.weights() : fs::path(run) / "best.safetensors",
+                          .classes = parse_classes(*flags.classes),
+                          .strict = *flags.strict,
+                          .threads = session.threads()},
+                         steps, config);
+  BoxData data{.images = std::make_shared<InferImages>(),
+               .numbers = {},
+               .parts = {},
+               .notes = opened.notes,
+               .skipped = opened.skipped};
   data.numbers = label_numbers(opened.dataset->classes(), network, classes, location, data.notes);
   std::vector<std::uint32_t> indices = indices_of(opened.split, *flags.part);
   if (indices.empty()) throw UsageError(fmt::format("'{}' has no images in its {} part", location, *flags.part));
@@ -161,8 +163,7 @@ LabelFindings find_box_labels(const LabelsFlags& flags, const std::string& locat
   placement.on.read({*flags.on});
   InferenceSession session(placement, network.request());
   const std::vector<std::string> classes = task::detector_classes(session.network());
-  BoxData data =
-      open_boxes(flags, location, run, session, network.preprocessing(session.network()), classes);
+  BoxData data = open_boxes(flags, location, run, session, network.preprocessing(session.network()), classes);
   const task::Detector detector(session.network(), decode_options(data.numbers));
 
   task::InferOptions options = placement.infer_options(session.plan(), session.precision());

@@ -137,24 +137,25 @@ LabelFindings find_class_labels(const LabelsFlags& flags, const std::string& loc
   const std::set<std::int32_t> lonely = lonely_classes(table, groups, classes.size());
   std::erase_if(doubtful, [&](const task::DoubtfulLabel& one) { return lonely.contains(one.label); });
 
-  LabelFindings findings{.location = location,
-                         .images = features.samples.size(),
-                         .labels = features.samples.size(),
-                         .accuracy = judged.accuracy,
-                         .judged_by = fmt::format("softmax heads on {}, cross-validated over {} folds{}; they agree "
-                                                  "with {:.1f} % of the labels",
-                                                  features.told, folds,
-                                                  different < groups.size()
-                                                      ? fmt::format(", copies of one image in one fold ({})",
-                                                                    groups.size() - different)
-                                                      : "",
-                                                  100 * judged.accuracy),
-                         .notes = features.notes,
-                         .skipped = std::move(features.skipped)};
+  LabelFindings findings{
+      .location = location,
+      .images = features.samples.size(),
+      .labels = features.samples.size(),
+      .accuracy = judged.accuracy,
+      .judged_by = fmt::format("softmax heads on {}, cross-validated over {} folds{}; they agree "
+                               "with {:.1f} % of the labels",
+                               features.told, folds,
+                               different < groups.size()
+                                   ? fmt::format(", copies of one image in one fold ({})", groups.size() - different)
+                                   : "",
+                               100 * judged.accuracy),
+      .notes = features.notes,
+      .skipped = std::move(features.skipped)};
   if (judged.accuracy < kWeakAccuracy) {
     findings.notes.push_back(fmt::format(
         "the heads agree with {:.0f} % of the labels only: features that tell the classes apart better find more, and "
-        "raise fewer false alarms", 100 * judged.accuracy));
+        "raise fewer false alarms",
+        100 * judged.accuracy));
   }
   for (const std::int32_t c : lonely) {
     findings.notes.push_back(fmt::format("class {} has but one image, which no other can judge",

@@ -10,8 +10,8 @@
 namespace evener::job {
 
 /// Judges the labels of the data at `location` by cross-validated heads on features (job/labels/features.h), by
-/// confident learning. Copies of one image are in one fold, where such are looked for (data/copies.h). `run`: the folder
-/// of the training on that data; "" = none. Throws UsageError, Error, Interrupted.
+/// confident learning. Copies of one image are in one fold, where such are looked for (data/copies.h). `run`: the
+/// folder of the training on that data; "" = none. Throws UsageError, Error, Interrupted.
 LabelFindings find_class_labels(const LabelsFlags& flags, const std::string& location, const std::string& run,
                                 Observer& observer);
 

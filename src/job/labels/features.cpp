@@ -76,8 +76,10 @@ class FeatureRows : public PredictionSink {
 
 void require_classes(const data::OpenedData& opened, const std::string& location) {
   if (opened.dataset->classes().size() >= 2) return;
-  throw UsageError(fmt::format("all images of '{}' are of one class: there is no other that a label could be mistaken "
-                               "for", location));
+  throw UsageError(
+      fmt::format("all images of '{}' are of one class: there is no other that a label could be mistaken "
+                  "for",
+                  location));
 }
 
 std::vector<std::uint32_t> looked_at(const data::OpenedData& opened, const LabelsFlags& flags,
@@ -152,8 +154,8 @@ void judge_source(const FeatureSource& source, const InferenceSession& session, 
   const fs::path& run = session.network().run();
   const bool knew_labels =
       !run.empty() && data::are_same_locations(RunConfig(run).data_location(), location) && !source.begins_run;
-  features.told = fmt::format("{} features of {} ({})", features.table.values, name,
-                              session.network().weights().string());
+  features.told =
+      fmt::format("{} features of {} ({})", features.table.values, name, session.network().weights().string());
   if (source.begins_run) features.told += ", with whose weights the training began, and which saw none of these labels";
   if (!knew_labels) return;
   features.notes.push_back(
@@ -175,8 +177,10 @@ ImageFeatures of_network(const LabelsFlags& flags, const FeatureSource& source, 
   placement.on.read({*flags.on});
   InferenceSession session(placement, model.request(true, *flags.seed));
   if (session.network().weights().empty()) {
-    throw UsageError(fmt::format("'{}' has no weights here, so that its features would mean nothing: name trained ones "
-                                 "with --weights FILE", session.network().name()));
+    throw UsageError(
+        fmt::format("'{}' has no weights here, so that its features would mean nothing: name trained ones "
+                    "with --weights FILE",
+                    session.network().name()));
   }
   ImageFeatures features{.opened = {}, .steps = model.preprocessing(session.network()), .samples = {}, .table = {}};
   features.opened = open_for(flags, source, location, session, features.steps);

@@ -15,9 +15,9 @@ namespace evener::job {
 
 /// Which network gives the features.
 struct FeatureSource {
-  std::string model;    // a network of the zoo, a folder, a file; "" = pixels
-  std::string weights;  // of a network of the zoo
-  std::string run;      // the folder of the training whose data is judged; "" = none
+  std::string model;        // a network of the zoo, a folder, a file; "" = pixels
+  std::string weights;      // of a network of the zoo
+  std::string run;          // the folder of the training whose data is judged; "" = none
   bool begins_run = false;  // the weights are those with which that training began
 };
 
@@ -30,13 +30,13 @@ struct ImageFeatures {
   data::Preprocessing steps;           // with which the data was opened
   std::vector<std::uint32_t> samples;  // of the dataset: the row of each in the table
   task::FeatureTable table;
-  std::string told;                // a sentence: what the features are
-  std::vector<std::string> notes;  // sentences of caution
-  std::vector<data::Skipped> skipped;
+  std::string told = {};                // a sentence: what the features are
+  std::vector<std::string> notes = {};  // sentences of caution
+  std::vector<data::Skipped> skipped = {};
 };
 
-/// Opens the data at `location` and computes the features of the images of the part that is looked at. Throws UsageError
-/// and Error.
+/// Opens the data at `location` and computes the features of the images of the part that is looked at. Throws
+/// UsageError and Error.
 ImageFeatures image_features(const LabelsFlags& flags, const FeatureSource& source, const std::string& location,
                              Observer& observer);
 

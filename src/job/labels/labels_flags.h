@@ -26,19 +26,20 @@ struct LabelsFlags : OptionGroup {
       {"--model", "NAME|DIR|FILE",
        "Network by whose features labels are judged, or the detector by whose boxes: of the zoo, of a training, or a "
        "file (default: RUN's; without one pixels are compared, which suits digits and the like)"}};
-  Option<std::string> weights{*this, {"--weights", "FILE", "Weights of a network of the zoo, or imagenet or coco for published ones"}};
+  Option<std::string> weights{
+      *this, {"--weights", "FILE", "Weights of a network of the zoo, or imagenet or coco for published ones"}};
   Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the network's classes, one on each line"}};
   Option<std::vector<std::string>> classes{
       *this, {"--class", "NAME=GLOB", "Files of a class by their path below the folder, as for train"}};
   Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
   Option<std::string> normalize{
       *this,
-      {"--normalize", "RULE", "Mean and deviation of images: imagenet, MEAN/STD or pixels (default: as the file says)"}};
-  Option<std::string> part{
-      *this,
-      {"--part", "NAME", "Of divided data, or a run's: train, validation, test, new or all"},
-      "all",
-      {.one_of = {"train", "validation", "test", "new", "all"}}};
+      {"--normalize", "RULE",
+       "Mean and deviation of images: imagenet, MEAN/STD or pixels (default: as the file says)"}};
+  Option<std::string> part{*this,
+                           {"--part", "NAME", "Of divided data, or a run's: train, validation, test, new or all"},
+                           "all",
+                           {.one_of = {"train", "validation", "test", "new", "all"}}};
   Option<int> folds{*this,
                     {"--folds", "N", "Of the cross-validation: each image is judged by a head that N-1 parts trained"},
                     5,

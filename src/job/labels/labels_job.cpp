@@ -34,8 +34,10 @@ bool has_boxes(const LabelsFlags& flags, const std::string& location, const std:
     look.classes = parse_classes(config.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
   }
   if (data::has_pictures_only(location) && look.classes.empty()) {
-    throw UsageError(fmt::format("'{}' has pictures without labels: name labelled data, such as a folder with a "
-                                 "sub-folder for each class", location));
+    throw UsageError(
+        fmt::format("'{}' has pictures without labels: name labelled data, such as a folder with a "
+                    "sub-folder for each class",
+                    location));
   }
   return data::open_data(look).dataset->target_kind() == data::TargetKind::kBoxes;
 }
@@ -50,8 +52,8 @@ LabelFindings find_labels(const LabelsCommandFlags& flags, Observer& observer, c
   const std::string run = is_run(*labels.data) ? *labels.data : "";
   const std::string location = run.empty() ? *labels.data : own_data(RunConfig(std::filesystem::path(run)));
   if (location.empty()) {
-    throw UsageError(fmt::format("'{}' is the folder of a run that tells no data: name the data, and the run as --model",
-                                 run));
+    throw UsageError(
+        fmt::format("'{}' is the folder of a run that tells no data: name the data, and the run as --model", run));
   }
   LabelFindings findings = has_boxes(labels, location, run) ? find_box_labels(labels, location, run, observer)
                                                             : find_class_labels(labels, location, run, observer);

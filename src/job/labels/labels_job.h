@@ -8,8 +8,8 @@
 
 namespace evener::job {
 
-/// Judges the labels, and writes labels.csv and labels.html into the folder of --out, if there is one. Throws UsageError,
-/// Error, Interrupted.
+/// Judges the labels, and writes labels.csv and labels.html into the folder of --out, if there is one. Throws
+/// UsageError, Error, Interrupted.
 LabelFindings find_labels(const LabelsCommandFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 }  // namespace evener::job

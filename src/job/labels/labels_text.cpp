@@ -19,12 +19,10 @@ constexpr std::size_t kMostRows = 20, kMostPairs = 10;
 
 using Kind = std::pair<const char*, const char*>;
 constexpr std::array<Kind, 3> kClassKinds = {Kind{"wrong", "look like another class"},
-                                             Kind{"both", "look like both classes"},
-                                             Kind{"neither", "look like none"}};
-constexpr std::array<Kind, 4> kBoxKinds = {Kind{"missed", "objects without a label"},
-                                           Kind{"extra", "labels where nothing is found"},
-                                           Kind{"class", "labels of another class"},
-                                           Kind{"fit", "labels that fit badly"}};
+                                             Kind{"both", "look like both classes"}, Kind{"neither", "look like none"}};
+constexpr std::array<Kind, 4> kBoxKinds = {
+    Kind{"missed", "objects without a label"}, Kind{"extra", "labels where nothing is found"},
+    Kind{"class", "labels of another class"}, Kind{"fit", "labels that fit badly"}};
 
 std::size_t count_of(const LabelFindings& findings, const char* kind) {
   return static_cast<std::size_t>(std::ranges::count(findings.found, kind, &LabelFinding::kind));

@@ -98,7 +98,8 @@ DataFlags::DataFlags() : SourceFlags("--data") {
   });
   // What the file says, as it may be changed or move.
   drop.stay_as([this](nlohmann::json& value) {
-    if (const auto list = drop_list()) value = fmt::format("{}, {:016x}", counted(list->names.size(), "name"), list->hash());
+    if (const auto list = drop_list())
+      value = fmt::format("{}, {:016x}", counted(list->names.size(), "name"), list->hash());
   });
 }
 

@@ -120,8 +120,7 @@ std::vector<DoubtfulLabel> doubtful_labels(const ClassProbabilities& probabiliti
     const std::size_t other = likeliest_other(of, label);
     const auto kind = doubt_of(of, joint.thresholds, label, other, joint.confident[i]);
     if (!kind) continue;
-    const std::size_t suggested =
-        *kind == LabelDoubt::kWrong ? static_cast<std::size_t>(joint.confident[i]) : other;
+    const std::size_t suggested = *kind == LabelDoubt::kWrong ? static_cast<std::size_t>(joint.confident[i]) : other;
     doubtful.push_back({.sample = static_cast<std::uint32_t>(i),
                         .label = labels[i],
                         .suggested = static_cast<std::int32_t>(suggested),
@@ -130,7 +129,8 @@ std::vector<DoubtfulLabel> doubtful_labels(const ClassProbabilities& probabiliti
                         .score = (1 + double{of[other]} - double{of[label]}) / 2,
                         .kind = *kind});
   }
-  std::ranges::sort(doubtful, {}, [](const DoubtfulLabel& one) { return std::tuple(one.kind, -one.score, one.sample); });
+  std::ranges::sort(doubtful, {},
+                    [](const DoubtfulLabel& one) { return std::tuple(one.kind, -one.score, one.sample); });
   return doubtful;
 }
 

@@ -15,9 +15,7 @@ struct ClassProbabilities {
   std::vector<float> values;  // (samples, classes), row-major
 
   std::size_t samples() const { return classes == 0 ? 0 : values.size() / classes; }
-  std::span<const float> of(std::size_t sample) const {
-    return std::span(values).subspan(sample * classes, classes);
-  }
+  std::span<const float> of(std::size_t sample) const { return std::span(values).subspan(sample * classes, classes); }
 };
 
 /// A matrix [label][class] of counts.
@@ -52,10 +50,10 @@ enum class LabelDoubt : std::uint8_t {
 /// A label that is in doubt.
 struct DoubtfulLabel {
   std::uint32_t sample = 0;
-  std::int32_t label = 0, suggested = 0;            // suggested: the confident class, else the likeliest other one
-  double probability = 0, label_probability = 0;    // of the two classes
-  double score = 0;                                 // 1 - the normalised margin: (1 + the likeliest other class's
-                                                    // probability - the label's) / 2; 1 = surely wrong
+  std::int32_t label = 0, suggested = 0;          // suggested: the confident class, else the likeliest other one
+  double probability = 0, label_probability = 0;  // of the two classes
+  double score = 0;                               // 1 - the normalised margin: (1 + the likeliest other class's
+                                                  // probability - the label's) / 2; 1 = surely wrong
   LabelDoubt kind = LabelDoubt::kWrong;
 };
 

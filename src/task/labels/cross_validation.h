@@ -17,10 +17,11 @@ struct CrossValidation {
   double loss = 0, accuracy = 0;     // mean cross-entropy, and how often the likeliest class was the label
 };
 
-/// Fits a softmax head (task/fine_tuning/softmax_regression.h) for each fold to the samples of all other folds, and asks
-/// it for the probabilities of the fold's. `folds`: the fold of each sample, 0 to count - 1. The decay of the weights is
-/// the one of a few with the least cross-entropy on samples of other folds: on those of the first fold where there are
-/// many samples, on all where there are few. `progress` counts fits. Throws Error as fit_softmax(); Interrupted.
+/// Fits a softmax head (task/fine_tuning/softmax_regression.h) for each fold to the samples of all other folds, and
+/// asks it for the probabilities of the fold's. `folds`: the fold of each sample, 0 to count - 1. The decay of the
+/// weights is the one of a few with the least cross-entropy on samples of other folds: on those of the first fold where
+/// there are many samples, on all where there are few. `progress` counts fits. Throws Error as fit_softmax();
+/// Interrupted.
 CrossValidation cross_validate(const FeatureTable& table, std::size_t classes, std::span<const std::uint32_t> folds,
                                int threads, const data::Progress& progress = {});
 

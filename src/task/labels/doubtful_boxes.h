@@ -35,15 +35,15 @@ struct DoubtfulBox {
   /// (AreaRange), times 1 - the score of what is found near it. Another class: the found box's score, times 1 - that of
   /// the label's class. A bad fit: the found box's score, times 1 - the intersection over union.
   double score = 0;
-  std::optional<Corners> found, labelled;
+  std::optional<Corners> found = {}, labelled = {};
 };
 
 /// The limits by which boxes are compared.
 struct BoxDoubtLimits {
-  double sure = 0.5;   // score of a box that is found surely
-  double near = 0.3;   // intersection over union of boxes that may mean the same object
-  double fits = 0.6;   // of boxes that mean the same object
-  double trace = 0.05; // score of a box that shows that something is there
+  double sure = 0.5;    // score of a box that is found surely
+  double near = 0.3;    // intersection over union of boxes that may mean the same object
+  double fits = 0.6;    // of boxes that mean the same object
+  double trace = 0.05;  // score of a box that shows that something is there
 };
 
 class BoxDoubts {

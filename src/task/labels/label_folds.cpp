@@ -62,7 +62,8 @@ std::vector<std::uint32_t> stratified_folds(std::span<const std::int32_t> labels
   for (const std::uint32_t group : order) {
     const auto fullness = [&](std::size_t fold) {
       std::size_t same = 0;
-      for (const std::uint32_t sample : members[group]) same += of_class[fold][static_cast<std::size_t>(labels[sample])];
+      for (const std::uint32_t sample : members[group])
+        same += of_class[fold][static_cast<std::size_t>(labels[sample])];
       return std::tuple(same, of_fold[fold], fold);
     };
     std::size_t emptiest = 0;

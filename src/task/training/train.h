@@ -38,7 +38,7 @@ struct TrainOptions {
   std::string model;
   data::DataOptions data;
   std::optional<data::DropList> drop;  // images that are left out of training and validation; absent = none
-  std::string engine = "auto";  // a name, or "auto": task/training/engine_choice.h
+  std::string engine = "auto";         // a name, or "auto": task/training/engine_choice.h
   /// Opens the engine the loss for box offsets, in the criterion for boxes name. Empty: engine::open_engine.
   std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};
   engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`; the criterion is

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 struct KnownModule {
   const char* name;
   const char* cmake_option;
+  const char* headers = nullptr;  // the Debian package without which it isn't built, where it is an optional one
 };
 constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"torch_cuda", "EVENER_TORCH"},
@@ -31,7 +32,11 @@ constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"fetch", "EVENER_FETCH"},
                                     {"http", "EVENER_HTTP"},
                                     {"mpi", "EVENER_MPI"},
-                                    {"onnx", "EVENER_ONNX"}};
+                                    {"onnx", "EVENER_ONNX"},
+                                    {"heif", "EVENER_PHOTOS", "libheif-dev"},
+                                    {"avif", "EVENER_PHOTOS", "libavif-dev"},
+                                    {"jxl", "EVENER_PHOTOS", "libjxl-dev"},
+                                    {"raw", "EVENER_PHOTOS", "libraw-dev"}};
 
 struct OpenedModule {
   ModuleStatus status;
@@ -55,19 +60,41 @@ const KnownModule& known_module(const std::string& name) {
 }
 
 // Libraries that only some users need, which packages of evener therefore don't depend on, and the Debian packages that
-// contain them.
-constexpr std::pair<std::string_view, const char*> kOptionalLibraries[] = {{"libmpi.so", "libopenmpi3"},
-                                                                           {"libOpenCL.so", "ocl-icd-libopencl1"}};
+// contain them. Of those that end with a dot the number of the interface is part of the package's name.
+constexpr std::pair<std::string_view, std::string_view> kOptionalLibraries[] = {
+    {"libmpi.so", "libopenmpi3"}, {"libOpenCL.so", "ocl-icd-libopencl1"},
+    {"libheif.so.", "libheif"},   {"libavif.so.", "libavif"},
+    {"libjxl.so.", "libjxl"},     {"libraw_r.so.", "libraw"}};
+
+bool is_built_by_its_user() {
+  std::error_code ignored;
+  return fs::exists(library_folder().parent_path() / "CMakeCache.txt", ignored);
+}
+
+// The Debian package of an optional library "libheif.so.1"; "" for others.
+std::string optional_package(std::string_view library) {
+  for (const auto& [beginning, package] : kOptionalLibraries) {
+    if (!library.starts_with(beginning)) continue;
+    return std::string(package) + std::string(beginning.ends_with('.') ? library.substr(beginning.size()) : "");
+  }
+  return "";
+}
 
 // The advice `where_it_was_built` where the program was built by its user, other advice in a package. `missing`: a
 // library that wasn't found.
 std::string advice(const std::string& where_it_was_built, std::string_view missing = {}) {
-  std::error_code ignored;
-  if (fs::exists(library_folder().parent_path() / "CMakeCache.txt", ignored)) return where_it_was_built;
-  for (const auto& [library, package] : kOptionalLibraries) {
-    if (missing.starts_with(library)) return std::string("if you need it, install it (Debian: ") + package + ")";
+  const std::string package = optional_package(missing);
+  if (!package.empty()) return "if you need it, install it (Debian: " + package + ")";
+  return is_built_by_its_user() ? where_it_was_built : "install evener again, with the packages that it depends on";
+}
+
+std::string advice_to_build(const KnownModule& module) {
+  if (module.headers == nullptr) {
+    return advice("run './evener setup', or configure with -D" + std::string(module.cmake_option) + "=ON and build");
   }
-  return "install evener again, with the packages that it depends on";
+  const std::string package = std::string("the library that it needs (Debian: ") + module.headers + ")";
+  return is_built_by_its_user() ? "install " + package + ", then run './evener setup'"
+                                : "build evener on a machine that has " + package;
 }
 
 void refuse(ModuleStatus& status, ModuleState state, std::string reason, std::string remedy) {
@@ -127,8 +154,7 @@ OpenedModule open_module(const KnownModule& known, const fs::path& file) {
   module.status.name = known.name;
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
-    refuse(module.status, ModuleState::kNotBuilt, "there is no '" + file.string() + "'",
-           advice("run './evener setup', or configure with -D" + std::string(known.cmake_option) + "=ON and build"));
+    refuse(module.status, ModuleState::kNotBuilt, "there is no '" + file.string() + "'", advice_to_build(known));
     return module;
   }
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open: code of it may run until the end

@@ -1,9 +1,9 @@
 #include "data/image_files.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
+#include <iterator>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -18,12 +18,16 @@ namespace evener::data {
 namespace fs = std::filesystem;
 
 bool has_image_extension(const fs::path& path) {
-  static constexpr std::array<std::string_view, 19> kExtensions = {
-      ".jpg",  ".jpeg", ".jpe",  ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff",
-      ".heic", ".heif", ".avif", ".ppm",  ".pgm", ".jp2", ".pnm", ".pbm",  ".dib"};
+  static constexpr std::string_view kExtensions[] = {
+      ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".dib", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm",
+      ".pnm", ".pbm", ".jp2", ".heic", ".heif", ".hif", ".heics", ".heifs", ".avif", ".avifs", ".jxl",
+      // Cameras' RAW files: Adobe and telephones, Canon, Nikon, Sony, Panasonic and Leica, Olympus, Fujifilm, Pentax,
+      // Samsung, Hasselblad, Phase One, Sigma, Minolta, Epson, Kodak, Mamiya.
+      ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".sr2", ".srf", ".rw2", ".rwl", ".orf", ".raf", ".pef",
+      ".srw", ".3fr", ".fff", ".iiq", ".x3f", ".mrw", ".erf", ".kdc", ".dcr", ".mef"};
   std::string extension = path.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+  return std::ranges::find(kExtensions, extension) != std::end(kExtensions);
 }
 
 bool is_hidden(const fs::path& path) {

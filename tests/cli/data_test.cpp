@@ -39,7 +39,8 @@ TEST(DataCommand, WritesSyntheticImagesThatInfoDescribes) {
   EXPECT_EQ(json["boxes"], 0);
   ASSERT_EQ(json["skipped"].size(), 1u);
   EXPECT_THAT(json["skipped"][0]["file"].get<std::string>(), HasSubstr("trout/broken.jpg"));
-  EXPECT_EQ(json["skipped"][0]["reason"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a text file");
+  EXPECT_EQ(json["skipped"][0]["reason"],
+            "no JPEG, PNG, WebP, GIF, HEIC, AVIF, JPEG XL, RAW, BMP, TIFF or PNM file, but a text file");
 
   const ProgramResult text = run_in_process({"data", "info", fish});
   EXPECT_EQ(text.exit_code, 0);

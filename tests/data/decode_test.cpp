@@ -98,7 +98,7 @@ TEST(Decode, SaysWhatAFileIsInstead) {
   const auto reason = [](std::string_view file) { return error_of([&] { decode_picture(file); }); };
   EXPECT_THAT(reason(""), HasSubstr("empty"));
   EXPECT_THAT(reason("hello, I am text\n"), HasSubstr("a text file"));
-  EXPECT_THAT(reason("GIF89a\x01\x02"), HasSubstr("a GIF file"));
+  EXPECT_THAT(reason("GIF89a\x01\x02"), HasSubstr("the GIF file is cut short"));
   EXPECT_THAT(reason(std::string_view("RIFF\0\0\0\0WEBPVP8 ", 16)), HasSubstr("WebP file"));
   EXPECT_THAT(reason(std::string_view("\0\1\2\3", 4)), HasSubstr("something else"));
   EXPECT_THAT(reason("\xFF\xD8"), HasSubstr("cut short"));

@@ -257,8 +257,9 @@ TEST_F(ImageFolder, SkipsBadImagesAndSaysWhy) {
   EXPECT_EQ(reasons["b/cut.jpg"], "the JPEG file is cut short");
   EXPECT_THAT(reasons["b/cut.png"], HasSubstr("cut short"));
   EXPECT_EQ(reasons["b/empty.jpg"], "the file is empty");
-  EXPECT_EQ(reasons["b/text.jpg"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a text file");
-  EXPECT_EQ(reasons["b/animation.gif"], "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a GIF file");
+  EXPECT_EQ(reasons["b/text.jpg"],
+            "no JPEG, PNG, WebP, GIF, HEIC, AVIF, JPEG XL, RAW, BMP, TIFF or PNM file, but a text file");
+  EXPECT_EQ(reasons["b/animation.gif"], "the GIF file is cut short");
   EXPECT_THAT(reasons["b/bomb.png"], HasSubstr("too large"));
   EXPECT_THAT(reasons["b/link.png"], HasSubstr("can't be read"));
   EXPECT_EQ(reasons["b/pipe.png"], "not a regular file");

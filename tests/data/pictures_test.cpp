@@ -155,7 +155,8 @@ TEST_F(PictureFiles, AreReadAtTheirOwnSizeUprightAndByManyThreads) {
   }
   threads.clear();
   EXPECT_EQ(good, 4);
-  EXPECT_EQ(error_of([&] { pictures.read(3); }), "no JPEG, PNG, WebP, BMP, TIFF or PNM file, but a text file");
+  EXPECT_EQ(error_of([&] { pictures.read(3); }),
+            "no JPEG, PNG, WebP, GIF, HEIC, AVIF, JPEG XL, RAW, BMP, TIFF or PNM file, but a text file");
 }
 
 TEST_F(PictureFiles, AreSurveyed) {

@@ -41,6 +41,9 @@ StoredHeader read_bmp_header(std::string_view file);
 StoredPicture decode_bmp(std::string_view file);
 StoredHeader read_pnm_header(std::string_view file);
 StoredPicture decode_pnm(std::string_view file);
+/// Of an animation the first frame.
+StoredHeader read_gif_header(std::string_view file);
+StoredPicture decode_gif(std::string_view file);
 StoredHeader read_tiff_header(std::string_view file);
 StoredPicture decode_tiff(std::string_view file);
 

@@ -1,12 +1,14 @@
 #include "data/codecs/decode.h"
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "data/codecs/codecs.h"
 #include "data/codecs/exif.h"
+#include "data/codecs/photo_formats.h"
 
 namespace evener::data {
 
@@ -26,7 +28,26 @@ constexpr Codec kCodecs[] = {
     {kRiffMagic, read_webp_header, decode_webp},   {"BM", read_bmp_header, decode_bmp},
     {{"II*\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0*", 4}, read_tiff_header, decode_tiff},
     {{"II+\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0+", 4}, read_tiff_header, decode_tiff},  // BigTIFF
+    {"GIF87a", read_gif_header, decode_gif},       {"GIF89a", read_gif_header, decode_gif},
 };
+
+template <PhotoFormat format>
+constexpr Codec kPhotoCodec{"", [](std::string_view file) { return photo_decoder(format).read_header(file); },
+                            [](std::string_view file) { return photo_decoder(format).decode(file); }};
+
+const Codec& photo_codec(PhotoFormat format) {
+  switch (format) {
+    case PhotoFormat::kHeif:
+      return kPhotoCodec<PhotoFormat::kHeif>;
+    case PhotoFormat::kAvif:
+      return kPhotoCodec<PhotoFormat::kAvif>;
+    case PhotoFormat::kJpegXl:
+      return kPhotoCodec<PhotoFormat::kJpegXl>;
+    case PhotoFormat::kRaw:
+      break;
+  }
+  return kPhotoCodec<PhotoFormat::kRaw>;
+}
 
 bool has_at(std::string_view file, std::size_t offset, std::string_view text) {
   return file.size() >= offset && file.substr(offset, text.size()) == text;
@@ -40,9 +61,9 @@ bool is_pnm(std::string_view file) {
 
 /// Other formats that a file may have, for the error message.
 std::string other_format(std::string_view file) {
-  if (file.starts_with("GIF8")) return "a GIF file";
   if (file.starts_with("RIFF")) return "a sound or video file";
-  if (has_at(file, 4, "ftyp")) return "a HEIF, AVIF or video file";
+  if (has_at(file, 4, "ftyp")) return "a video file";
+  if (file.starts_with(std::string_view("\0\0\0\x0CjP  ", 8))) return "a JPEG 2000 file";
   if (file.starts_with("%PDF")) return "a PDF file";
   for (const char c : file.substr(0, 64)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -55,14 +76,15 @@ const Codec& codec_of(std::string_view file) {
   static constexpr Codec kPnm{"P", read_pnm_header, decode_pnm};
   if (file.empty()) throw Error("the file is empty");
   if (is_pnm(file)) return kPnm;
-  bool is_beginning = file == "P" || (file.size() < 12 && file.starts_with(kRiffMagic));
+  if (const std::optional<PhotoFormat> photo = photo_format(file)) return photo_codec(*photo);
+  bool is_beginning = file == "P" || (file.size() < 12 && (file.starts_with(kRiffMagic) || has_at(file, 4, "ftyp")));
   for (const Codec& codec : kCodecs) {
     const bool is_webp = codec.magic != kRiffMagic || has_at(file, 8, "WEBP");
     if (file.starts_with(codec.magic) && is_webp) return codec;
     is_beginning = is_beginning || codec.magic.starts_with(file);
   }
   if (is_beginning) throw Error("the file is cut short: it has " + std::to_string(file.size()) + " bytes");
-  throw Error("no JPEG, PNG, WebP, BMP, TIFF or PNM file, but " + other_format(file));
+  throw Error("no JPEG, PNG, WebP, GIF, HEIC, AVIF, JPEG XL, RAW, BMP, TIFF or PNM file, but " + other_format(file));
 }
 
 }  // namespace

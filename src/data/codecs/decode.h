@@ -1,5 +1,6 @@
-// JPEG, PNG, WebP, BMP, TIFF and PNM (PBM, PGM, PPM) files to pictures, told apart by content, not by name.
-// Files are untrusted: sizes are checked before memory is taken, damaged and cut short files are refused.
+// Files to pictures, told apart by content, not by name: JPEG, PNG, WebP, GIF, BMP, TIFF and PNM (PBM, PGM, PPM);
+// through modules HEIC, AVIF, JPEG XL and the previews in cameras' RAW files. Files are untrusted: sizes are checked
+// before memory is taken, damaged and cut short files are refused.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 /// What the header of a file says.
 struct PictureHeader {
   std::int64_t channels = 0;  // of the picture that decode_picture gives: 1 grey, 3 colour
-  std::int64_t height = 0;    // upright, after EXIF orientation
+  std::int64_t height = 0;    // upright
   std::int64_t width = 0;
   bool has_16_bits = false;  // per channel, of which the upper 8 are kept
 };
@@ -29,10 +30,11 @@ PictureHeader read_picture_header(std::string_view file);
 
 /// Decodes a whole file, held in memory, to 8 bit, upright by its EXIF orientation. What becomes of it is what Pillow's
 /// convert("L") or convert("RGB") would make of it: palettes are looked up, alpha is dropped, CMYK and YCCK (taken as
-/// inverted, as Adobe writes them) become RGB. Of 16 bits per channel the upper 8 are kept. Of TIFF files the first
-/// page is decoded; animated WebP is refused.
+/// inverted, as Adobe writes them) become RGB. Of 16 bits per channel the upper 8 are kept; 10 and 12 bits of HEIC and
+/// AVIF, and what JPEG XL has, are scaled to 8. Of TIFF files the first page, of animations the first frame is decoded.
+/// Where HEIC, AVIF and JPEG XL say themselves which way is up, EXIF data is ignored.
 /// Throws Error with the reason alone (the caller knows the file's name): empty, of no known format (and what it is
-/// instead), cut short, damaged, too large.
+/// instead), cut short, damaged, too large, or of a format whose module can't be used (and what to install).
 Picture decode_picture(std::string_view file);
 
 /// As decode_picture(), for a picture that will be scaled to height x width: JPEG files are scaled while they are

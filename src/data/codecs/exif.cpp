@@ -22,28 +22,46 @@ struct TiffReader {
   }
 };
 
-}  // namespace
+enum TiffType : std::uint32_t { kByte = 1, kText = 2, kShort = 3, kLong = 4 };
 
-int exif_orientation(std::string_view tiff) {
-  constexpr std::uint32_t kOrientationTag = 0x0112;
-  constexpr std::uint32_t kShortType = 3;
+struct TiffEntry {
+  std::uint32_t type = 0;
+  std::uint32_t first = 0;  // of its values, where it stands in the entry
+};
+
+std::optional<TiffEntry> entry_of(std::string_view tiff, std::uint16_t tag) {
   TiffReader reader{tiff};
   if (tiff.substr(0, 2) == "MM") {
     reader.little = false;
   } else if (tiff.substr(0, 2) != "II") {
-    return 1;
+    return std::nullopt;
   }
-  if (reader.number(2, 2) != 42) return 1;
+  if (reader.number(2, 2) != 42) return std::nullopt;
   const std::size_t directory = reader.number(4, 4);
   const std::uint32_t entries = reader.number(directory, 2);
   for (std::uint32_t i = 0; i < entries; ++i) {
     const std::size_t entry = directory + 2 + std::size_t{12} * i;
     if (entry + 12 > tiff.size()) break;
-    if (reader.number(entry, 2) != kOrientationTag || reader.number(entry + 2, 2) != kShortType) continue;
-    const std::uint32_t value = reader.number(entry + 8, 2);
-    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+    if (reader.number(entry, 2) != tag) continue;
+    const std::uint32_t type = reader.number(entry + 2, 2);
+    return TiffEntry{type, reader.number(entry + 8, type == kLong ? 4 : type == kShort ? 2 : 1)};
   }
-  return 1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> tiff_number(std::string_view tiff, std::uint16_t tag) {
+  const std::optional<TiffEntry> entry = entry_of(tiff, tag);
+  if (!entry || entry->type < kByte || entry->type > kLong) return std::nullopt;
+  return entry->first;
+}
+
+int exif_orientation(std::string_view tiff) {
+  constexpr std::uint16_t kOrientationTag = 0x0112;
+  const std::optional<TiffEntry> entry = entry_of(tiff, kOrientationTag);
+  if (!entry || entry->type != kShort) return 1;
+  return entry->first >= 1 && entry->first <= 8 ? static_cast<int>(entry->first) : 1;
 }
 
 Picture turn_upright(Picture stored, int orientation) {

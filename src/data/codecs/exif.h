@@ -1,6 +1,8 @@
 // The one thing we want of EXIF data: which way is up.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "data/codecs/picture.h"
@@ -10,6 +12,10 @@ namespace evener::data {
 /// The orientation (1 to 8) in a TIFF structure as EXIF stores it (without the "Exif\0\0" in front); 1 if it has none
 /// or is damaged. Source: EXIF 2.32, tag 0x0112.
 int exif_orientation(std::string_view tiff);
+
+/// The first number of a tag in the first directory of a TIFF structure, of one, two or four bytes; of texts the first
+/// letter. Nothing where there is no such tag, or the structure is damaged.
+std::optional<std::uint32_t> tiff_number(std::string_view tiff, std::uint16_t tag);
 
 /// True where orientation exchanges width and height.
 inline bool is_transposed(int orientation) {

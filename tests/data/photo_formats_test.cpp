@@ -1,0 +1,238 @@
+// HEIC, AVIF, JPEG XL, GIF, moving WebP and RAW files against Pillow and its plugins (tests/golden/photos), and files
+// that are not what they should be.
+#include "data/codecs/photo_formats.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "base/built_modules.h"
+#include "base/error.h"
+#include "data/codecs/decode.h"
+#include "data/data_helpers.h"
+#include "data/image_files.h"
+#include "data/resize.h"
+#include "weights/safetensors.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+fs::path photo_file(const std::string& name) {
+  return golden_file("x").parent_path().parent_path() / "photos" / name;
+}
+
+std::string why_not(std::string_view file) {
+  return error_of([file] { decode_picture(file); });
+}
+
+/// Whether the module that decodes such a file was built; GIF and WebP need none.
+bool can_decode(const std::string& name) {
+  for (const auto& [extension, module] :
+       {std::pair{".heic", "heif"}, {".avif", "avif"}, {".jxl", "jxl"}, {".dng", "raw"}}) {
+    if (name.ends_with(extension)) return evener::test::module_is_built(module);
+  }
+  return true;
+}
+
+std::vector<std::string> photo_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(photo_file(""))) {
+    const std::string name = entry.path().filename();
+    if (name != "expected.safetensors" && can_decode(name)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+struct Difference {
+  double mean = 256;
+  int largest = 256;
+};
+
+Difference difference_of(const Picture& picture, const HostTensor& tensor) {
+  EXPECT_EQ(tensor.shape[0], picture.height);
+  EXPECT_EQ(tensor.shape[1], picture.width);
+  EXPECT_EQ(tensor.bytes.size(), picture.bytes());
+  if (tensor.bytes.size() != picture.bytes()) return {};
+  Difference difference{0, 0};
+  for (std::size_t i = 0; i < picture.bytes(); ++i) {
+    const int one = std::abs(int{picture.pixels[i]} - static_cast<int>(tensor.bytes[i]));
+    difference.mean += one;
+    difference.largest = std::max(difference.largest, one);
+  }
+  difference.mean /= static_cast<double>(picture.bytes());
+  return difference;
+}
+
+/// Versions of a library round differently. AVIF of 10 and 12 bits is computed in fixed point by newer libavif, and in
+/// floating point by older ones.
+int most_levels(const std::string& name) {
+  return name.ends_with("_bits.avif") ? 3 : 2;
+}
+
+TEST(PhotoFormats, EqualPillowWithItsPlugins) {
+  const TensorMap expected = weights::read_safetensors(photo_file("expected.safetensors")).tensors;
+  int compared = 0;
+  for (const std::string& name : photo_names()) {
+    SCOPED_TRACE(name);
+    const std::string file = bytes_of(photo_file(name));
+    const bool is_grey = name.starts_with("grey");
+    const PictureHeader header = read_picture_header(file);
+    const Picture picture = decode_picture(file);
+    EXPECT_EQ(header.channels, picture.channels);
+    EXPECT_EQ(header.height, picture.height);
+    EXPECT_EQ(header.width, picture.width);
+    EXPECT_EQ(picture.channels, is_grey ? 1 : 3);
+    const Difference difference = difference_of(picture, expected.at(name + (is_grey ? "/L" : "/RGB")));
+    EXPECT_LE(difference.largest, most_levels(name));
+    EXPECT_LE(difference.mean, 1);
+    const bool is_exact = name.ends_with(".gif") || name.ends_with(".webp") || name == "lossless.jxl";
+    EXPECT_TRUE(!is_exact || difference.largest == 0);
+    ++compared;
+  }
+  EXPECT_GE(compared, 10);
+}
+
+TEST(PhotoFormats, RefuseFilesCutShort) {
+  for (const std::string& name : photo_names()) {
+    // Of moving ones the first frame alone is read.
+    if (name.starts_with("moving") || name.starts_with("turned") || name == "canvas.webp") continue;
+    SCOPED_TRACE(name);
+    const std::string file = bytes_of(photo_file(name));
+    for (const std::size_t length : {file.size() / 4, file.size() / 2, file.size() * 2 / 3, file.size() - 20}) {
+      EXPECT_THAT(why_not(file.substr(0, length)), AnyOf(HasSubstr("cut short"), HasSubstr("damaged"))) << length;
+    }
+  }
+}
+
+TEST(PhotoFormats, SurviveFlippedBytesAndCuts) {
+  int refused = 0;
+  for (const std::string& name : photo_names()) {
+    if (name.starts_with("turned") && !name.starts_with("turned_6")) continue;
+    const std::string file = bytes_of(photo_file(name));
+    // Headers, where lengths stand, byte by byte; pixels here and there.
+    for (std::size_t i = 0; i < file.size(); i += i < 600 ? 5 : 61) {
+      std::string damaged = file;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
+      for (const std::string& bad : {damaged, file.substr(0, i)}) {
+        try {
+          const PictureHeader header = read_picture_header(bad);
+          if (header.width * header.height > 1'000'000) continue;
+          const Picture picture = decode_picture(bad);
+          EXPECT_EQ(picture.width, header.width) << name << " " << i;
+          EXPECT_EQ(picture.height, header.height) << name << " " << i;
+          EXPECT_EQ(picture.channels, header.channels) << name << " " << i;
+        } catch (const Error&) {
+          ++refused;
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 300);
+}
+
+TEST(PhotoFormats, AreToldApartByContent) {
+  const auto format = [](const char* beginning, std::size_t size) { return photo_format({beginning, size}); };
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypheic\0\0\0\0mif1heic",
+                   24),
+            PhotoFormat::kHeif);
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypmif1\0\0\0\0mif1heic",
+                   24),
+            PhotoFormat::kHeif);
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypmif1\0\0\0\0mif1avif",
+                   24),
+            PhotoFormat::kAvif);
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypavis\0\0\0\0msf1avis",
+                   24),
+            PhotoFormat::kAvif);
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypcrx \0\0\0\1crx isom",
+                   24),
+            PhotoFormat::kRaw);
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypmp42\0\0\0\0mp42isom",
+                   24),
+            std::nullopt);
+  EXPECT_EQ(format("\0\0\0\x18"
+                   "ftypheic",
+                   12),
+            PhotoFormat::kHeif);
+  EXPECT_EQ(format("\xFF\x0A", 2), PhotoFormat::kJpegXl);
+  EXPECT_EQ(format("FUJIFILMCCD-RAW 0201", 20), PhotoFormat::kRaw);
+  EXPECT_EQ(format("IIU\0\x18\0\0\0", 8), PhotoFormat::kRaw);
+  EXPECT_EQ(format("II*\0\x10\0\0\0CR\2\0", 12), PhotoFormat::kRaw);
+  for (const char* name : {"rgb.tif", "exif_6.tif", "grey_16.tif", "one_bit.tif", "rgb.png", "photo.webp"}) {
+    EXPECT_EQ(photo_format(bytes_of(golden_file(name))), std::nullopt) << name;
+  }
+  EXPECT_THAT(why_not({"\0\0\0\x18"
+                       "ftypmp42\0\0\0\0mp42isom",
+                       24}),
+              HasSubstr("but a video file"));
+  EXPECT_THAT(why_not({"\0\0\0\x18"
+                       "ftyph",
+                       9}),
+              HasSubstr("cut short: it has 9 bytes"));
+}
+
+TEST(PhotoFormats, HaveTheirNames) {
+  for (const char* name : {"IMG_1.HEIC", "a.heif", "DSC.HIF", "a.avif", "a.avifs", "a.jxl", "a.gif", "a.webp", "a.CR2",
+                           "a.cr3", "a.NEF", "a.arw", "a.dng", "a.RAF", "a.orf", "a.rw2"}) {
+    EXPECT_TRUE(has_image_extension(name)) << name;
+  }
+  for (const char* name : {"a.mp4", "a.mov", "a.txt", "a.xmp", "heic"}) EXPECT_FALSE(has_image_extension(name)) << name;
+}
+
+TEST(PhotoFormats, AreDecodedByManyThreadsAtOnce) {
+  const std::vector<std::string> names = photo_names();
+  std::vector<std::string> files;
+  std::vector<Picture> alone;
+  for (const std::string& name : names) {
+    files.push_back(bytes_of(photo_file(name)));
+    alone.push_back(decode_picture(files.back()));
+  }
+  std::vector<std::jthread> threads;
+  std::atomic<int> differing = 0;
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (std::size_t i = 0; i < files.size(); ++i) {
+        const std::size_t at = (i + 13 * thread) % files.size();
+        const Picture picture = decode_picture(files[at]);
+        if (std::memcmp(picture.pixels.get(), alone[at].pixels.get(), picture.bytes()) != 0) ++differing;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(differing, 0);
+}
+
+TEST(Gif, RefusesWhatItsSizeCantHoldAndImpossibleCodes) {
+  std::string file = bytes_of(photo_file("palette.gif"));
+  const std::size_t frame = file.find(std::string(",\0\0\0\0", 5));
+  ASSERT_NE(frame, std::string::npos);
+  std::string wide = file;
+  for (const std::size_t at : {frame + 6, frame + 8}) wide[at] = 0x3F;  // 16 thousand pixels each way
+  EXPECT_THAT(why_not(wide), HasSubstr("bytes can't hold 16173x16163 pixels"));
+  for (const std::size_t at : {frame + 6, frame + 8}) wide[at] = '\xFF';
+  EXPECT_THAT(why_not(wide), HasSubstr("too large"));
+  std::string bits = file;
+  bits[frame + 10] = 12;
+  EXPECT_THAT(why_not(bits), HasSubstr("its codes have 12 bits"));
+  EXPECT_THAT(why_not("GIF89a\1"), HasSubstr("cut short"));
+  EXPECT_THAT(why_not(std::string("GIF89a\2\0\2\0\0\0\0;", 14)), HasSubstr("it has no frame"));
+}
+
+}  // namespace
+}  // namespace evener::data

@@ -42,7 +42,7 @@ json request_json(const task::InferenceRequest& request) {
   told["normalize"] = request.normalization.text;
   if (!request.normalization.given.mean.empty()) told["mean"] = request.normalization.given.mean;
   told["layout"] = request.layout ? json(static_cast<int>(*request.layout)) : json();
-  told["bgr"] = request.reverse_channels;
+  told["bgr"] = request.reverse_channels.value_or(false);
   told["features"] = request.features;
   told["labels"] = request.labels.string();
   told["output"] = request.output;
@@ -168,13 +168,13 @@ json handed_to_detection(const Words& given) {
   job::DetectFlags flags;
   give_all(flags.options(), given);
   const placement::Plan plan = flags.placement.plan();
-  const task::DecodeOptions boxes = flags.boxes.options(false, {"cat", "dog", "cow"});
+  const task::DecodeOptions boxes = flags.boxes.options(false, {"cat", "dog", "cow"}, {});
   json told = {{"request", request_json(flags.model.request())},
                {"seen", seen_json(flags.model)},
                {"infer", infer_json(job::infer_options(flags, plan, flags.placement.precision_on(plan),
                                                        threads_of(flags.placement)))},
                {"confidence", boxes.confidence},
-               {"confidence_where_known", flags.boxes.options(true, {"cat", "dog", "cow"}).confidence},
+               {"confidence_where_known", flags.boxes.options(true, {"cat", "dog", "cow"}, {}).confidence},
                {"iou", boxes.iou},
                {"most", boxes.most},
                {"labels", boxes.labels},

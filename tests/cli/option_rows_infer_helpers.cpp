@@ -23,10 +23,10 @@ std::vector<OptionRow> shown_network() {
           {four, {"--crop", "letterbox"}, "/seen/crop", 1},
           {all, {"--crop", "centre"}, "/seen/keeps_fitting", false},
           {all, {"--crop-fraction", "0.5"}, "/seen/crop_fraction", 0.5},
-          {all, {"--interpolation", "lanczos"}, "/seen/filter", 3},
-          {all, {"--layout", "nhwc"}, "/request/layout", 1},
-          {all, {"--layout", "nchw"}, "/request/layout", 0},
-          {all, {"--channel-order", "bgr"}, "/request/bgr", true},
+          {four, {"--interpolation", "lanczos"}, "/seen/filter", 3},
+          {four, {"--layout", "nhwc"}, "/request/layout", 1},
+          {four, {"--layout", "nchw"}, "/request/layout", 0},
+          {four, {"--channel-order", "bgr"}, "/request/bgr", true},
           {all, {"--output-name", "scores"}, "/request/output", "scores"}};
 }
 
@@ -148,7 +148,10 @@ std::vector<OptionRow> detecting() {
   const char* detect = "detect";
   const Words shapes = {"--data", "synth:shapes:20"};
   const Words divided = {"--data", "synth:shapes:20", "--split", "50/20/30"};
-  return {{detect, {"IMAGES", "a.jpg"}, "/error", "~give one of them", {"--data", "d"}},
+  return {{detect, {"--crop", "yolox"}, "/seen/crop", 4},
+          {detect, {"--decoder", "yolox"}, "test:DetectFiles.WhatWasUnderstoodIsToldAndOverruled"},
+          {detect, {"--decoder", "yola"}, "/error", "~decoder"},
+          {detect, {"IMAGES", "a.jpg"}, "/error", "~give one of them", {"--data", "d"}},
           {detect, {"IMAGES", "photos"}, "test:Detect.EveryFormatTellsTheSameBoxes"},
           {detect, {"--data", "synth:shapes:30"}, "/shown", 30, {"--part", "all"}},
           {detect, {"--part", "all"}, "/shown", 20, divided},

@@ -11,6 +11,7 @@
 #include "engine/openvino/describe.h"
 #include "engine/openvino/errors.h"
 #include "engine/openvino/graph_layers.h"
+#include "engine/openvino/quantize_graph.h"
 #include "engine/openvino/two_classes.h"
 #include "weights/onnx_parts.h"
 
@@ -28,13 +29,16 @@ ModelPort port_of(const ov::Output<const ov::Node>& port, std::size_t index, con
   return described;
 }
 
-/// The metadata of an ONNX file, which OpenVINO keeps in the graph's runtime information under the name of the format.
+/// The metadata of an ONNX file, or of a file that was quantised here, which OpenVINO keeps in the graph's runtime
+/// information under the name of the format.
 std::map<std::string, std::string> metadata_of(const ov::Model& graph) {
   std::map<std::string, std::string> metadata;
-  const auto found = graph.get_rt_info().find("framework");
-  if (found == graph.get_rt_info().end() || !found->second.is<ov::AnyMap>()) return metadata;
-  for (const auto& [key, value] : found->second.as<ov::AnyMap>()) {
-    if (value.is<std::string>()) metadata.emplace(key, value.as<std::string>());
+  if (!graph.has_rt_info("framework")) return metadata;
+  try {
+    for (const auto& [key, value] : graph.get_rt_info<ov::AnyMap>("framework")) {
+      if (value.is<std::string>()) metadata.emplace(key, value.as<std::string>());
+    }
+  } catch (const ov::Exception&) {  // another program's, of another form
   }
   return metadata;
 }
@@ -46,12 +50,85 @@ void fold_constants(const std::shared_ptr<ov::Model>& graph) {
   manager.run_passes(graph);
 }
 
-class OpenVinoModelFile : public ModelFile {
+/// Whether a graph for one image can take several: with two, every value has one extent that was 1 and is 2, or stays
+/// as it is. A graph that mixes images, such as by a shape that holds only for one of them, shows in another extent.
+bool takes_any_batch(const std::shared_ptr<ov::Model>& graph) {
+  const ov::PartialShape given = graph->input().get_partial_shape();
+  if (given.is_dynamic() || given.size() < 2 || given[0] != 1) return false;
+  const auto one = graph->clone(), two = graph->clone();
+  ov::PartialShape doubled = given;
+  doubled[0] = 2;
+  try {
+    two->reshape(doubled);
+  } catch (const std::exception&) {  // a shape that is fixed inside
+    return false;
+  }
+  const auto has_two = [](const ov::PartialShape& before, const ov::PartialShape& after) {
+    if (before.is_dynamic() || after.is_dynamic() || before.size() != after.size()) return false;
+    int grown = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i] == after[i]) continue;
+      if (before[i] != 1 || after[i] != 2) return false;
+      ++grown;
+    }
+    return grown <= 1;
+  };
+  const auto of_one = one->get_ordered_ops(), of_two = two->get_ordered_ops();
+  if (of_one.size() != of_two.size()) return false;
+  for (std::size_t i = 0; i < of_one.size(); ++i) {
+    for (std::size_t k = 0; k < of_one[i]->get_output_size(); ++k) {
+      const ov::element::Type type = of_one[i]->get_output_element_type(k);
+      const bool may_be_shape = type == ov::element::i64 || type == ov::element::i32;
+      const bool fits = has_two(of_one[i]->get_output_partial_shape(k), of_two[i]->get_output_partial_shape(k));
+      if (!fits && !may_be_shape) return false;
+    }
+  }
+  return std::ranges::all_of(two->outputs(), [](const ov::Output<ov::Node>& output) {
+    const ov::PartialShape& shape = output.get_partial_shape();
+    return shape.size() > 0 && shape[0] == 2;
+  });
+}
+
+/// Outputs for one image that lack a batch, such as a list of boxes of any length, get one.
+void give_batch(ov::Model& graph) {
+  for (const auto& result : graph.get_results()) {
+    const ov::Output<ov::Node> value = result->input_value(0);
+    const ov::PartialShape& shape = value.get_partial_shape();
+    if (shape.rank().is_dynamic() || (shape.size() > 0 && shape[0] == 1)) continue;
+    const auto first = ov::op::v0::Constant::create(ov::element::i64, {1}, {0});
+    result->input(0).replace_source_output(std::make_shared<ov::op::v0::Unsqueeze>(value, first));
+    result->validate_and_infer_types();
+  }
+}
+
+/// RT-DETR's second input, the size of photos in pixels: boxes come in pixels of the network's image instead.
+void fix_photo_size(const std::shared_ptr<ov::Model>& graph) {
+  const auto parameters = graph->get_parameters();
+  if (parameters.size() != 2) return;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ov::PartialShape sizes = parameters[i]->get_partial_shape(), image = parameters[1 - i]->get_partial_shape();
+    const bool is_size = sizes.rank().is_static() && sizes.size() == 2 && sizes[1] == 2 &&
+                         (parameters[i]->get_element_type() == ov::element::i64 ||
+                          parameters[i]->get_element_type() == ov::element::i32 ||
+                          parameters[i]->get_element_type() == ov::element::f32);
+    const bool is_image = image.rank().is_static() && image.size() == 4 && image[2].is_static() && image[3].is_static();
+    if (!is_size || !is_image) continue;
+    const std::vector<std::int64_t> values = {image[3].get_length(), image[2].get_length()};
+    const auto size = ov::op::v0::Constant::create(parameters[i]->get_element_type(), {1, 2}, values);
+    parameters[i]->output(0).replace(size->output(0));
+    graph->remove_parameter(parameters[i]);
+    graph->validate_nodes_and_infer_types();
+    return;
+  }
+}
+
+class OpenVinoModelFile : public ModelFile, public QuantizableFile {
  public:
   OpenVinoModelFile(fs::path path, std::shared_ptr<ov::Model> graph)
       : path_(std::move(path)), graph_(std::move(graph)) {
     const ov::Model& model = *graph_;
     for (std::size_t i = 0; i < model.inputs().size(); ++i) inputs_.push_back(port_of(model.input(i), i, "input"));
+    if (takes_any_batch(graph_)) inputs_.front().shape.front() = -1;
     for (std::size_t i = 0; i < model.outputs().size(); ++i) outputs_.push_back(port_of(model.output(i), i, "output"));
     metadata_ = metadata_of(model);
   }
@@ -72,6 +149,7 @@ class OpenVinoModelFile : public ModelFile {
       give_two_classes(*graph, i, meanings.back(), input.one_is_probability);
       meanings.back() = {};
     }
+    if (options.batch == 1) give_batch(*graph);
     Feeding feeding{input, {}, std::move(meanings)};
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const ov::PartialShape given = graph->output(i).get_partial_shape();
@@ -90,6 +168,28 @@ class OpenVinoModelFile : public ModelFile {
     const auto graph = graph_->clone();
     fold_constants(graph);
     return layers_of(*graph);
+  }
+
+  std::vector<std::string> quantizable_layers() const override { return openvino_engine::quantizable_layers(*graph_); }
+
+  std::unique_ptr<Runner> make_range_runner(const ModelInput& input, const RunnerOptions& options) const override {
+    return with_errors("'" + path_.string() + "'", [&] {
+      const auto graph = of_batch(input, 1);
+      const std::vector<std::string> names = give_extents(*graph);
+      if (names.empty()) throw Error("it has no convolution and no matrix product that could be quantised");
+      return std::move(compile(graph, {input, names}, options, 1).front());
+    });
+  }
+
+  void write_quantized(const FileQuantization& how, const fs::path& xml) const override {
+    with_errors("'" + xml.string() + "' can't be written", [&] {
+      const auto graph = graph_->clone();
+      quantize(*graph, how);
+      ov::AnyMap facts(metadata_.begin(), metadata_.end());
+      for (const auto& [key, value] : how.facts) facts[key] = value;
+      graph->set_rt_info(facts, "framework");
+      ov::serialize(graph, xml.string(), fs::path(xml).replace_extension(".bin").string());
+    });
   }
 
   DescribedNetwork describe(const ModelInput& input) const override {
@@ -139,6 +239,7 @@ std::unique_ptr<ModelFile> read_model_file(const fs::path& path) {
   const std::string name = "'" + path.string() + "'";
   require_parts(path);
   auto graph = with_errors(name + " can't be read", [&] { return core().read_model(path.string()); });
+  with_errors(name + " can't be read", [&] { fix_photo_size(graph); });
   if (graph->inputs().size() != 1) {
     throw Error(name + " takes " + std::to_string(graph->inputs().size()) +
                 " inputs; models with one input, for images, volumes or points, are run");

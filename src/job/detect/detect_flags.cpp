@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/tensor.h"
 #include "task/detect/detector.h"
 
 namespace evener::job {
@@ -23,15 +24,32 @@ std::vector<std::string> comma_list(const std::string& text) {
 
 DetectModelFlags::DetectModelFlags()
     : TrainedModelFlags({"MODEL", "NAME|DIR|FILE",
-                         "The folder of a training, its .safetensors, or a detector of the zoo: ssdlite_mobilenet_v2, "
-                         "ssdlite320_mobilenet_v3_large"},
+                         "The folder of a training or of evener quantize, a file .safetensors, .onnx, .xml or .tflite, "
+                         "or a detector of the zoo: ssdlite_mobilenet_v2, ssdlite320_mobilenet_v3_large"},
                         "Weights of a network of the zoo: safetensors, or a state dict saved by PyTorch") {}
+
+task::InferenceRequest DetectModelFlags::request() const {
+  task::InferenceRequest request = request_of_all();
+  if (!channel_order->empty()) request.reverse_channels = *channel_order == "bgr";
+  request.layout = asked_layout(*layout);
+  request.study = task::detector_study(*decoder);
+  return request;
+}
+
+void DetectModelFlags::check_together() const {
+  data::parse_resize_filter(*interpolation);
+}
 
 data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& network) const {
   const auto& shape = network.input_shape();
+  if (!network.takes_images()) {
+    throw UsageError("'" + network.name() + "' takes inputs of shape " + shape_text(shape) +
+                     ", not photos: it is no detector that is known");
+  }
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
   steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kStretch) : data::parse_crop_mode(*crop);
+  steps.filter = interpolation.given() ? data::parse_resize_filter(*interpolation) : data::usual_filter(steps.crop);
   return steps;
 }
 
@@ -44,12 +62,15 @@ void DetectImagesFlags::check_together() const {
   }
 }
 
-task::DecodeOptions DetectBoxesFlags::options(bool labelled, const std::vector<std::string>& names) const {
+task::DecodeOptions DetectBoxesFlags::options(bool labelled, const std::vector<std::string>& names,
+                                              const task::DecodeOptions& usual) const {
   const float told = least_to_tell();
-  return {.confidence = labelled ? std::min(told, static_cast<float>(kToEvaluate)) : told,
-          .iou = static_cast<float>(*iou),
-          .most = static_cast<std::size_t>(*max_boxes),
-          .labels = task::wanted_labels(comma_list(*classes), names)};
+  task::DecodeOptions options = usual;
+  options.confidence = labelled ? std::min(told, static_cast<float>(kToEvaluate)) : told;
+  if (*iou) options.iou = static_cast<float>(**iou);
+  options.most = static_cast<std::size_t>(*max_boxes);
+  options.labels = task::wanted_labels(comma_list(*classes), names);
+  return options;
 }
 
 float DetectBoxesFlags::least_to_tell() const {

@@ -8,7 +8,7 @@
 #include "job/options/measuring_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
-#include "task/detect/decode.h"
+#include "task/detect/decoders/detection.h"
 #include "task/inference/inference_model.h"
 
 namespace evener::job {
@@ -17,17 +17,39 @@ namespace evener::job {
 struct DetectModelFlags : TrainedModelFlags {
   DetectModelFlags();
 
+  Option<std::string> decoder{
+      *this,
+      {"--decoder", "NAME",
+       "Of a file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, yolox, rows, lists, detr, "
+       "boxes-and-scores or faces (default: as its outputs look)"}};
   Option<std::string> crop{
       *this,
       {"--crop", "NAME",
-       "Photos of another proportion: stretch, or letterbox (black beside them) (default: as it was trained)"},
+       "Photos of another proportion: stretch, letterbox (black beside them), or as a family has it: yolo (grey beside "
+       "them), yolox (in the upper left corner, on grey), insightface (there, on black) (default: as it was trained)"},
       "",
-      {.one_of = {"", "stretch", "letterbox"}, .other_spellings = data::crop_spellings()}};
+      {.one_of = {"", "stretch", "letterbox", "yolo", "yolox", "insightface"},
+       .other_spellings = data::crop_spellings()}};
+  Option<std::string> interpolation{*this,
+                                    {"--interpolation", "NAME",
+                                     "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not "
+                                     "antialiased (default: bilinear, or "
+                                     "as --crop has it)"},
+                                    "bilinear"};
+  Option<std::string> layout = layout_option(*this);
+  Option<std::string> channel_order{
+      *this,
+      {"--channel-order", "NAME", "That a file's network takes: rgb or bgr (default: as is usual for its family)"},
+      "",
+      {.one_of = {"", "rgb", "bgr"}}};
 
   /// Throws UsageError.
-  task::InferenceRequest request() const { return request_of_all(); }
+  task::InferenceRequest request() const;
   /// How photos become what the network takes. Throws UsageError.
   data::Preprocessing preprocessing(const task::InferenceModel& network) const;
+
+ private:
+  void check_together() const override;
 };
 
 /// Options about the photos.
@@ -58,18 +80,21 @@ struct DetectBoxesFlags : OptionGroup {
        {"--conf", "--conf-thres", "--threshold"}},
       {},
       {.range = from_to(0, 1)}};
-  Option<double> iou{
+  Option<std::optional<double>> iou{
       *this,
       {"--iou", "SHARE",
-       "Non-maximum suppression (NMS): boxes of one class with more of their union in common are one object"},
-      0.55,
+       "Non-maximum suppression (NMS): boxes of one class with more of their union in common are one object (default: "
+       "0.55, or what is usual for a file's family)"},
+      {},
       {.range = from_to(0, 1)}};
   Option<int> max_boxes{*this, {"--max-boxes", "N", "On an image: the likeliest"}, 300, {.range = from_to(1, 100000)}};
   Option<std::string> classes{
       *this, {"--classes", "NAMES", "Only these: names or numbers from 0, as in cat,dog"}, "", {.has_commas = true}};
 
-  /// `labelled`: the boxes are known. `names`: of the network's classes. Throws UsageError.
-  task::DecodeOptions options(bool labelled, const std::vector<std::string>& names) const;
+  /// `labelled`: the boxes are known. `names`: of the network's classes. `usual`: as its family does it
+  /// (task::usual_decoding). Throws UsageError.
+  task::DecodeOptions options(bool labelled, const std::vector<std::string>& names,
+                              const task::DecodeOptions& usual) const;
   /// The least score of boxes that are told, drawn and written as labels: --confidence or its default, also where the
   /// boxes are known and options() lets boxes of almost any score pass, for mAP.
   float least_to_tell() const;

@@ -35,7 +35,8 @@ class Detection {
         session_(flags.placement, flags.model.request()),
         classes_(task::detector_classes(session_.network())),
         images_(open_photos(flags, session_.network(), classes_, session_.threads())),
-        detector_(session_.network(), flags.boxes.options(images_.shown.labelled, classes_)) {}
+        detector_(session_.network(),
+                  flags.boxes.options(images_.shown.labelled, classes_, task::usual_decoding(session_.network()))) {}
 
   DetectionRun run() {
     const placement::Plan& plan = session_.plan();
@@ -67,6 +68,9 @@ class Detection {
   }
 
   void look(task::InferJob& job, run::MeteredRun& metered) {
+    const std::string understood =
+        task::understood_text(session_.network(), flags_.model.preprocessing(session_.network()));
+    if (!understood.empty()) line_.note("understood as " + understood);
     tell_skipped(images_.shown.skipped, "input", "used", line_);
     const task::Photos& photos = *images_.photos;
     PredictionSinks& sinks = sinks_.emplace();

@@ -16,6 +16,7 @@
 #include "job/inference/images.h"
 #include "job/inference/labelled_data.h"
 #include "job/inference/run_config.h"
+#include "task/detect/decoders/usual_names.h"
 
 namespace evener::job {
 namespace {
@@ -62,7 +63,9 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data,
   }
   std::vector<std::string> unknown;
   for (const std::string& name : of_data) {
-    const auto found = std::ranges::find(known, name);
+    auto found = std::ranges::find(known, name);
+    // VOC's "aeroplane" is COCO's "airplane".
+    if (found == known.end()) found = std::ranges::find(known, task::synonym_of(name));
     if (found == known.end()) unknown.push_back(name);
     numbers.push_back(found == known.end() ? -1 : static_cast<std::int32_t>(found - known.begin()));
   }

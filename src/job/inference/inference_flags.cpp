@@ -32,6 +32,18 @@ task::InferenceRequest TrainedModelFlags::request_of_all() const {
   return request;
 }
 
+Option<std::string> layout_option(OptionGroup& group) {
+  return {group,
+          {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},
+          "auto",
+          {.one_of = {"auto", "nchw", "nhwc"}}};
+}
+
+std::optional<engine::ChannelPlace> asked_layout(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  return name == "nhwc" ? engine::ChannelPlace::kLast : engine::ChannelPlace::kFirst;
+}
+
 InferModelFlags::InferModelFlags()
     : TrainedModelFlags(
           {"MODEL", "NAME|FILE|DIR",
@@ -46,10 +58,8 @@ task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t see
   request.model.channels = *channels;
   request.model.classes = *classes;
   request.model.seed = seed;
-  if (*layout != "auto") {
-    request.layout = *layout == "nhwc" ? engine::ChannelPlace::kLast : engine::ChannelPlace::kFirst;
-  }
-  request.reverse_channels = *channel_order == "bgr";
+  request.layout = asked_layout(*layout);
+  if (channel_order.given()) request.reverse_channels = *channel_order == "bgr";
   request.features = features;
   request.output = *output_name;
   return request;
@@ -63,9 +73,9 @@ data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& n
   }
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
-  steps.filter = data::parse_resize_filter(*interpolation);
   // What is not known to have seen whole pictures was, as usual, trained by others on the middle of ImageNet's.
   steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kCentre) : data::parse_crop_mode(*crop);
+  steps.filter = interpolation.given() ? data::parse_resize_filter(*interpolation) : data::usual_filter(steps.crop);
   if (steps.crop == data::CropMode::kCentre) {
     steps.crop_fraction = crop_fraction->value_or(crop->empty() && network.crop() ? 1 : kUsualFraction);
     steps.keeps_fitting = crop->empty() && !*crop_fraction;

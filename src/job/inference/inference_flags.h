@@ -36,6 +36,11 @@ struct TrainedModelFlags : OptionGroup {
   task::InferenceRequest request_of_all() const;
 };
 
+/// Where a file's network has the channels of images.
+Option<std::string> layout_option(OptionGroup& group);
+/// Absent for "auto".
+std::optional<engine::ChannelPlace> asked_layout(const std::string& name);
+
 /// Options about the network, and how images are fitted to its input.
 struct InferModelFlags : TrainedModelFlags {
   InferModelFlags();
@@ -58,12 +63,13 @@ struct InferModelFlags : TrainedModelFlags {
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},
       {},
       {.range = from_to(0.01, 1)}};
-  Option<std::string> interpolation{
-      *this, {"--interpolation", "NAME", "nearest, bilinear, bicubic or lanczos, antialiased"}, "bilinear"};
-  Option<std::string> layout{*this,
-                             {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},
-                             "auto",
-                             {.one_of = {"auto", "nchw", "nhwc"}}};
+  Option<std::string> interpolation{*this,
+                                    {"--interpolation", "NAME",
+                                     "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not "
+                                     "antialiased (default: bilinear, or "
+                                     "as --crop has it)"},
+                                    "bilinear"};
+  Option<std::string> layout = layout_option(*this);
   Option<std::string> channel_order{
       *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
 

@@ -16,6 +16,7 @@
 #include "job/info/tensors_info.h"
 #include "network/cost.h"
 #include "record/record_json.h"
+#include "task/detect/detector.h"
 #include "task/inference/inference_model.h"
 #include "task/inference/model_metadata.h"
 #include "weights/weights_file.h"
@@ -125,7 +126,7 @@ Description trained_info(const FileInfoRequest& request) {
 }
 
 std::string foreign_output_text(const task::InferenceModel& model, const task::NetworkOutput& output) {
-  const bool tells = model.no_classes().empty() && output.name == model.main_output();
+  const bool tells = !model.habits().decoder && model.no_classes().empty() && output.name == model.main_output();
   return fmt::format("{}, {}{}", task::output_text(output), output.type, tells ? ", tells classes" : "");
 }
 
@@ -168,10 +169,19 @@ void add_layers(const std::vector<engine::ModelLayer>& layers, Description& info
   info.json["layers"] = std::move(list);
 }
 
+/// How 'evener detect' would understand it; "" = not as a detector.
+std::string detector_text(const task::InferenceModel& model) {
+  if (!model.habits().decoder) return "";
+  const std::vector<std::int64_t>& shape = model.input_shape();
+  return task::understood_text(
+      model, {.shape = {shape[0], shape[1], shape[2]}, .crop = model.crop().value_or(data::CropMode::kStretch)});
+}
+
 /// A network of another program.
 Description foreign_info(const FileInfoRequest& request) {
   task::InferenceRequest asked;
   asked.model = {.model = request.path, .width = request.width, .height = request.height, .channels = request.channels};
+  asked.study = task::perhaps_detector_study();
   const task::InferenceModel model(asked);
   Description info;
   const std::vector<std::int64_t>& shape = model.input_shape();
@@ -183,18 +193,23 @@ Description foreign_info(const FileInfoRequest& request) {
     info.text += info_row(i == 0 ? "output" : "", foreign_output_text(model, model.outputs()[i]));
   }
   info.text += info_row("classes", model.no_classes().empty() ? class_names_text(model.classes()) : model.no_classes());
+  const std::string detector = detector_text(model);
+  if (!detector.empty()) info.text += info_row("detector", detector);
   if (model.takes_images())
     info.text += info_row("preprocessing", preprocessing_text(model.normalization(), model.crop()));
   for (const std::string& note : model.notes()) info.text += info_row("note", note);
-  info.json = {{"schema", 1},
-               {"kind", "info"},
-               {"file", model.weights().string()},
-               {"model", model.name()},
-               {"input", shape},
-               {"batch", model.fixed_batch() ? ordered_json(*model.fixed_batch()) : ordered_json()},
-               {"outputs", foreign_outputs_json(model)},
-               {"class_output", model.no_classes().empty() ? ordered_json(model.main_output()) : ordered_json()},
-               {"classes", model.classes()}};
+  info.json = {
+      {"schema", 1},
+      {"kind", "info"},
+      {"file", model.weights().string()},
+      {"model", model.name()},
+      {"input", shape},
+      {"batch", model.fixed_batch() ? ordered_json(*model.fixed_batch()) : ordered_json()},
+      {"outputs", foreign_outputs_json(model)},
+      {"class_output",
+       !model.habits().decoder && model.no_classes().empty() ? ordered_json(model.main_output()) : ordered_json()},
+      {"classes", model.classes()},
+      {"detector", detector.empty() ? ordered_json() : ordered_json(detector)}};
   put_preprocessing(info.json, model.takes_images() ? std::optional(model.normalization()) : std::nullopt,
                     model.crop());
   add_record(model.run(), info);

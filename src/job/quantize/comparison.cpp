@@ -184,6 +184,9 @@ std::string comparison_text(const QuantizeComparison& c) {
     }
     text += precision_row("mAP@0.5", c.before.ap_50, c.after.ap_50, c.after.images);
     text += precision_row("mAP@0.5:0.95", c.before.ap, c.after.ap, c.after.images);
+    if (const auto same = task::boxes_agree(c.before, c.after); same && !c.after.ap_50) {
+      text += row("same boxes", "", percent(same), "mAP@0.5, were those of float the right ones");
+    }
     if (const auto same = agreement(c)) {
       text += row(c.classes_known ? "same class" : "same largest output", "", percent(same), "");
     }
@@ -248,6 +251,15 @@ void fill_quantize_metrics(const QuantizeComparison& c, record::Record& record) 
     if (c.after.labelled > 0) {
       record::add_metric(record, share("accuracy", "accuracy", "accuracy", c.after));
       record::add_metric(record, share("float_accuracy", "float", "accuracy in float", c.before));
+    }
+    if (const auto same = task::boxes_agree(c.before, c.after); same && !c.after.ap_50) {
+      record::add_metric(record, {.name = "same_boxes",
+                                  .unit = "share",
+                                  .title = "same boxes",
+                                  .label = "mAP@0.5, were the boxes of float the right ones",
+                                  .role = MetricRole::kQuality,
+                                  .value = same,
+                                  .of_images = c.after.images});
     }
     if (const auto same = agreement(c)) {
       record::add_metric(record, {.name = "same_class",

@@ -42,7 +42,7 @@ DetectImages open_for_detector(const QuantizeFlags& flags, const task::Inference
 
 DetectImages open(QuantizeFlags& flags, const task::InferenceModel& network, const std::string& location,
                   const std::string& part, int threads) {
-  if (!network.network()->anchors().empty() && !is_array_or_random(location)) {
+  if (task::is_detector(network) && !is_array_or_random(location)) {
     return open_for_detector(flags, network, location, part, threads);
   }
   ImagesFlags& images = flags.infer.images;

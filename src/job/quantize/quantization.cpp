@@ -29,6 +29,8 @@
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
+#include "task/inference/quantized_graph.h"
+#include "task/quantize/file_quantizer.h"
 
 namespace evener::job {
 namespace {
@@ -62,18 +64,25 @@ class Quantization {
   static task::InferenceRequest described(const InferModelFlags& flags) {
     task::InferenceRequest request = flags.request(false, 1);
     request.describe = true;
+    request.study = task::perhaps_detector_study();
     return request;
   }
 
-  bool is_quantized() const { return network::is_quantized(*model_.network()); }
+  /// Whether the file's network stays as it is, because it isn't one of ours.
+  bool stays_a_graph() const { return model_.network() == nullptr; }
+  bool is_quantized() const { return !stays_a_graph() && network::is_quantized(*model_.network()); }
 
   void require_usable() const {
     if (placement::stage_count(plan_) > 1) {
       throw UsageError("'" + plan_.text +
                        "' divides layers over stages, and a quantised network computes in one piece; leave out '..'");
     }
-    if (model_.is_foreign()) require_module("onnx");
-    if (!model_.weights().empty() && task::is_packed(model_.weights())) {
+    if (model_.is_foreign() && !stays_a_graph()) require_module("onnx");
+    if (stays_a_graph() && flags_.quantization.accuracy_drop->has_value()) {
+      throw UsageError("--accuracy-drop is for networks of ours; keep layers of '" + model_.name() +
+                       "' in float with --keep");
+    }
+    if (!stays_a_graph() && !model_.weights().empty() && task::is_packed(model_.weights())) {
       throw UsageError("'" + model_.weights().string() +
                        "' is quantised already; name the weights that it was made of, or run it with 'evener infer'");
     }
@@ -96,7 +105,7 @@ class Quantization {
     }
   }
 
-  bool is_detector() const { return !model_.network()->anchors().empty(); }
+  bool is_detector() const { return task::is_detector(model_); }
 
   void require_searchable() const {
     if (!flags_.quantization.accuracy_drop->has_value() || images_.evaluation.shown.labelled) return;
@@ -109,22 +118,26 @@ class Quantization {
 
   void work() {
     begin();
-    const fs::path file = run_->folder() / (model_.is_foreign() ? task::kQuantizedForeign : task::kQuantizedWeights);
+    const fs::path file = run_->folder() / (stays_a_graph()       ? task::kQuantizedGraph
+                                            : model_.is_foreign() ? task::kQuantizedForeign
+                                                                  : task::kQuantizedWeights);
     if (!is_quantized()) {
       line_.note("running the network in float");
       found_.before = measure_side(model_);
-      quantize(file);
+      stays_a_graph() ? quantize_graph(file) : quantize(file);
     } else {
       task::pack_to_file(model_, crop_of_file(), file);
       note("the network learnt with quantisation: its own scales are kept, and nothing is calibrated");
       found_.before = measure_side(model_);
     }
-    found_.float_bytes = task::float_bytes(*model_.state());
+    found_.float_bytes = stays_a_graph() ? fs::file_size(model_.weights()) : task::float_bytes(*model_.state());
     found_.file_bytes = fs::file_size(file);
+    if (stays_a_graph()) found_.file_bytes += fs::file_size(fs::path(file).replace_extension(".bin"));
     task::InferenceRequest request;
     request.model.model = file.string();
     line_.note("running the quantised network");
     request.labels = *flags_.infer.model.labels;
+    if (stays_a_graph()) request.study = task::detector_study("");
     const task::InferenceModel quantized(request);
     found_.after = measure_side(quantized);
     if (found_.after.unread > 0) {
@@ -172,9 +185,11 @@ class Quantization {
     if (images_.evaluation.shown.part == "all" && flags_.data.split->empty()) config["split"] = {0, 0, 100};
     record.config = record::config_from_json(config);
     record.model.name = model_.name();
-    const auto cost = network::total_cost(*model_.network());
-    record.model.parameters = cost.parameters;
-    record.model.forward_flops = cost.forward_flops;
+    if (!stays_a_graph()) {
+      const auto cost = network::total_cost(*model_.network());
+      record.model.parameters = cost.parameters;
+      record.model.forward_flops = cost.forward_flops;
+    }
     record.data.location = images_.evaluation.shown.location;
     record.data.images = static_cast<std::int64_t>(images_.evaluation.shown.samples->size());
     record.data.classes = model_.classes();
@@ -221,7 +236,7 @@ class Quantization {
                                         .calibration = *images_.calibration.shown.samples,
                                         .evaluation = searches ? images_.evaluation.shown.samples.get() : nullptr,
                                         .photos = searches ? images_.evaluation.photos : nullptr,
-                                        .boxes = DetectBoxesFlags().options(true, {}),
+                                        .boxes = usual_boxes(),
                                         .most_lost = flags_.quantization.most_lost(),
                                         .options = flags_.quantization.options(*flags_.data.images),
                                         .keep = *flags_.quantization.keep,
@@ -234,6 +249,32 @@ class Quantization {
                        *flags_.data.images));
     }
     if (searches) note(counted(outcome.trials, "network") + " tried for --accuracy-drop");
+    found_.layers = std::move(outcome.layers);
+  }
+
+  /// Tells how the file's network is shown pictures, too, so that the quantised one is shown them alike.
+  void quantize_graph(const fs::path& file) {
+    line_.note(fmt::format(
+        "calibrating on {} of {}",
+        std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
+        counted(images_.calibration.shown.samples->size(), "image")));
+    task::ModelFacts facts{.model = model_.name()};
+    facts.classes = model_.classes();
+    facts.input = model_.input_shape();
+    if (model_.takes_images()) facts.normalization = model_.normalization();
+    facts.crop = crop_of_file();
+    facts.reverses_channels = model_.reverses_channels();
+    task::QuantizeOutcome outcome = task::quantize_file({.model = model_,
+                                                         .calibration = *images_.calibration.shown.samples,
+                                                         .images = static_cast<std::size_t>(*flags_.data.images),
+                                                         .weight_bits = weight_bits(),
+                                                         .extremes = *flags_.quantization.calibration == "minmax",
+                                                         .keep = *flags_.quantization.keep,
+                                                         .facts = std::move(facts),
+                                                         .threads = placement::cpu_threads(plan_)},
+                                                        file);
+    note("the network stays OpenVINO's graph: ranges are the means of each image's least and greatest values" +
+         std::string(*flags_.quantization.calibration == "minmax" ? ", but with minmax the farthest of all" : ""));
     found_.layers = std::move(outcome.layers);
   }
 
@@ -251,8 +292,8 @@ class Quantization {
     infer.tries_engines = false;  // one engine for both networks
     const task::FigureOptions options{.infer = std::move(infer),
                                       .seconds = *flags_.output.seconds,
-                                      .photos = boxes_known() ? images_.evaluation.photos : nullptr,
-                                      .boxes = DetectBoxesFlags().options(true, {}),
+                                      .photos = is_detector() ? images_.evaluation.photos : nullptr,
+                                      .boxes = usual_boxes(),
                                       .joules_so_far = [meter = machine_meter()] {
                                         meter->poll();
                                         return meter->joules_so_far();
@@ -260,7 +301,11 @@ class Quantization {
     return task::measure_run(model, *images_.evaluation.shown.samples, options);
   }
 
-  bool boxes_known() const { return images_.evaluation.photos != nullptr && images_.evaluation.shown.labelled; }
+  /// Of a detector.
+  task::DecodeOptions usual_boxes() const {
+    if (!is_detector()) return {};
+    return DetectBoxesFlags().options(true, {}, task::usual_decoding(model_));
+  }
 
   QuantizeFlags& flags_;
   Observer& line_;

@@ -1,26 +1,119 @@
 #include "task/detect/detector.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/plural.h"
+#include "task/detect/decoders/anchors.h"
+#include "task/detect/decoders/understand.h"
 
 namespace evener::task {
 namespace {
 
+bool has_anchors(const InferenceModel& model) {
+  return model.network() != nullptr && !model.network()->anchors().empty();
+}
+
 [[noreturn]] void refuse(const InferenceModel& model) {
   throw UsageError("'" + model.name() +
                    "' is no detector: it has no anchors that boxes could start from. Give the folder of a run that "
-                   "trained one, or a network such as ssdlite320_mobilenet_v3_large");
+                   "trained one, a network such as ssdlite320_mobilenet_v3_large, or a detector's file (.onnx, .xml, "
+                   ".tflite)");
+}
+
+std::shared_ptr<const BoxDecoder> decoder_of(const InferenceModel& model) {
+  if (model.habits().decoder) return model.habits().decoder;
+  if (!has_anchors(model)) refuse(model);
+  return std::make_shared<AnchorDecoder>(*model.network());
+}
+
+/// Outputs for a trial image, with what the file says of them.
+std::vector<TrialOutput> trial_outputs(const FileView& file) {
+  TensorMap results = file.trial();
+  std::vector<TrialOutput> outputs;
+  for (const NetworkOutput& output : file.outputs) {
+    const HostTensor& result = results.at(output.name);
+    const auto count = static_cast<std::size_t>(element_count(result.shape));
+    outputs.push_back({output.name, output.type, result.shape, {result.floats(), result.floats() + count}});
+  }
+  return outputs;
+}
+
+std::string normalization_text(const data::ChannelStatistics& normalization) {
+  const auto all = [](const std::vector<float>& values, float wanted) {
+    return std::ranges::all_of(values, [&](float value) { return value == wanted; });
+  };
+  if (all(normalization.mean, 0) && all(normalization.standard_deviation, 1)) return "0 to 1";
+  if (all(normalization.mean, 0) && all(normalization.standard_deviation, 1.0F / 255)) return "0 to 255";
+  return fmt::format("less {:.3g}, by {:.3g}", fmt::join(normalization.mean, ":"),
+                     fmt::join(normalization.standard_deviation, ":"));
 }
 
 }  // namespace
 
+bool is_detector(const InferenceModel& model) {
+  return model.habits().decoder != nullptr || has_anchors(model);
+}
+
+DecodeOptions usual_decoding(const InferenceModel& model) {
+  const auto decoder = decoder_of(model);
+  DecodeOptions options;
+  options.iou = decoder->usual_iou();
+  options.candidates = decoder->usual_candidates();
+  return options;
+}
+
+FileStudy detector_study(const std::string& decoder) {
+  if (!decoder.empty()) check_decoder_name(decoder);
+  return [decoder](const FileView& view) {
+    DetectorFile file{.width = view.image[2],
+                      .height = view.image[1],
+                      .outputs = trial_outputs(view),
+                      .metadata = view.metadata,
+                      .classes = view.classes,
+                      .wanted = decoder};
+    file.is_lite = view.is_lite;
+    UnderstoodDetector detector = understand(file, view.name);
+    return FileHabits{.decoder = std::move(detector.decoder),
+                      .family = std::move(detector.family),
+                      .classes = std::move(detector.class_names),
+                      .named_by = std::move(detector.named_by),
+                      .normalization = std::move(detector.normalization),
+                      .reverse_channels = detector.reverse_channels,
+                      .crop = detector.crop};
+  };
+}
+
+FileStudy perhaps_detector_study() {
+  return [study = detector_study("")](const FileView& view) {
+    const bool has_one_row = view.outputs.size() == 1 && view.outputs.front().shape.size() < 2;
+    if (has_one_row) return FileHabits();  // a classifier's
+    try {
+      return study(view);
+    } catch (const UsageError&) {
+      return FileHabits();
+    }
+  };
+}
+
+std::string understood_text(const InferenceModel& model, const data::Preprocessing& steps) {
+  const FileHabits& habits = model.habits();
+  if (!habits.decoder) return "";
+  const std::string order = model.input_shape().front() == 1 ? "grey" : model.reverses_channels() ? "BGR" : "RGB";
+  return fmt::format("{}, {}{}, {}, {}, {}", habits.family, counted(habits.classes.size(), "class", "classes"),
+                     habits.named_by.empty() ? "" : fmt::format(" by {}'s order", habits.named_by),
+                     data::seen_text(steps), normalization_text(model.normalization()), order);
+}
+
 std::vector<std::string> detector_classes(const InferenceModel& model) {
+  if (model.habits().decoder) return model.habits().classes;
+  if (!has_anchors(model)) refuse(model);
   const network::Network* network = model.network();
-  if (network == nullptr || network->anchors().empty()) refuse(model);
   const auto scores = std::ranges::find(network->outputs(), "scores", &network::Output::name);
   if (scores == network->outputs().end()) refuse(model);
   const auto count = static_cast<std::size_t>(network->output_shape(*scores).back() - 1);
@@ -46,15 +139,15 @@ std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
 }
 
 Detector::Detector(const InferenceModel& model, DecodeOptions options)
-    : model_(model), options_(std::move(options)), classes_(detector_classes(model)) {}
+    : options_(std::move(options)), classes_(detector_classes(model)), decoder_(decoder_of(model)) {}
 
 std::vector<Detection> Detector::found(const Prediction& prediction, const Photos& photos) const {
-  const auto width = static_cast<float>(photos.shape()[2]), height = static_cast<float>(photos.shape()[1]);
-  std::vector<Detection> boxes = decode(prediction.outputs.at("boxes"), prediction.outputs.at("scores"),
-                                        model_.network()->anchors(), width, height, options_);
   const PhotoSize size = photos.photo_size(prediction.index);
-  return on_photo(std::move(boxes), photos.place(prediction.index), static_cast<float>(size.width),
-                  static_cast<float>(size.height));
+  const PhotoPlace place = photos.place(prediction.index);
+  std::vector<Detection> boxes = decoder_->found(prediction.outputs, options_, place.scale_y);
+  // Who lists boxes may know of more classes than there are names.
+  std::erase_if(boxes, [&](const Detection& box) { return box.label >= std::ssize(classes_); });
+  return on_photo(std::move(boxes), place, static_cast<float>(size.width), static_cast<float>(size.height));
 }
 
 }  // namespace evener::task

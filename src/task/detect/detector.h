@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "task/detect/decode.h"
+#include "task/detect/decoders/box_decoder.h"
 #include "task/detect/photos.h"
 #include "task/inference/infer.h"
 #include "task/inference/inference_model.h"
@@ -14,7 +16,7 @@ namespace evener::task {
 
 class Detector {
  public:
-  /// `model` must outlive the detector. Throws UsageError where it is no detector, or doesn't take images.
+  /// Throws UsageError where `model` is no detector, or doesn't take images.
   Detector(const InferenceModel& model, DecodeOptions options);
 
   /// Names of all classes, as many as the network has.
@@ -25,9 +27,9 @@ class Detector {
   std::vector<Detection> found(const Prediction& prediction, const Photos& photos) const;
 
  private:
-  const InferenceModel& model_;
   const DecodeOptions options_;
   std::vector<std::string> classes_;
+  std::shared_ptr<const BoxDecoder> decoder_;
 };
 
 /// The indices of the classes that a user names, by name or by number from 0. Throws UsageError, naming the nearest.
@@ -37,5 +39,22 @@ std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
 /// Names of the classes of a detector; "class 7" and so on where its file has none. Throws UsageError where it is no
 /// detector.
 std::vector<std::string> detector_classes(const InferenceModel& model);
+
+/// Whether boxes can be read from the network's outputs.
+bool is_detector(const InferenceModel& model);
+
+/// NMS as the detector's family does it, and otherwise the defaults. Throws UsageError where it is no detector.
+DecodeOptions usual_decoding(const InferenceModel& model);
+
+/// For InferenceRequest::study: recognises detectors in files of other programs. `decoder`: the only one that is tried;
+/// empty = any. Throws UsageError for a name that is none.
+FileStudy detector_study(const std::string& decoder);
+
+/// The same for files that may be anything else, too.
+FileStudy perhaps_detector_study();
+
+/// "YOLOX, 80 classes by COCO's order, whole images in the upper left corner of 416x416, on grey 114, 0 to 255, BGR",
+/// for a detector in another program's file; "" for ours.
+std::string understood_text(const InferenceModel& model, const data::Preprocessing& steps);
 
 }  // namespace evener::task

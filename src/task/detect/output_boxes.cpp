@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "task/detect/decoders/anchors.h"
 
 namespace evener::task {
 namespace {

@@ -13,6 +13,8 @@
 #include "task/inference/imagenet_names.h"
 #include "task/inference/labels.h"
 #include "task/inference/model_metadata.h"
+#include "task/inference/quantized_graph.h"
+#include "task/inference/trial_run.h"
 
 namespace evener::task {
 namespace {
@@ -53,8 +55,11 @@ ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
 /// it names something else.
 fs::path foreign_file(const std::string& model) {
   if (is_foreign_model(model)) return model;
-  const fs::path inside = fs::path(model) / kQuantizedForeign;
-  return fs::is_directory(model) && fs::exists(inside) ? inside : fs::path();
+  if (!fs::is_directory(model)) return {};
+  for (const char* name : {kQuantizedForeign, kQuantizedGraph}) {
+    if (const fs::path inside = fs::path(model) / name; fs::exists(inside)) return inside;
+  }
+  return {};
 }
 
 }  // namespace
@@ -92,7 +97,7 @@ InferenceModel::InferenceModel(const InferenceRequest& request) {
     is_foreign_ = true;
     take_file(of_file);
     take_classes(request);
-    if (request.describe) describe_file();
+    if (request.describe && !habits_.decoder) describe_file();
   } else {
     take_trained(request);
     take_classes(request);
@@ -105,6 +110,7 @@ void InferenceModel::take_classes(const InferenceRequest& request) {
     if (!request.labels.empty()) classes_ = read_labels(request.labels);
     return;
   }
+  if (habits_.decoder) return;  // so does who knows it
   if (!request.labels.empty()) {
     classes_ = read_labels(request.labels);
     named_by_ = request.labels;
@@ -129,7 +135,7 @@ void InferenceModel::take_classes(const InferenceRequest& request) {
 }
 
 std::string InferenceModel::no_classes() const {
-  if (trained_ && !trained_->network.anchors().empty()) return "";
+  if (habits_.decoder || (trained_ && !trained_->network.anchors().empty())) return "";
   std::string why = class_output_.refusal;
   if (why.empty() && class_output_.from_one_value && trained_) {
     why = fmt::format("its output {} is one value for each image, not a score for each class",
@@ -143,7 +149,7 @@ std::vector<engine::ModelLayer> InferenceModel::file_layers() const {
 }
 
 void InferenceModel::take_trained(const InferenceRequest& request) {
-  if (request.reverse_channels || request.layout) {
+  if (request.reverse_channels.value_or(false) || request.layout) {
     throw UsageError("--channel-order and --layout are for networks in files (.onnx, .tflite, .xml), not for '" +
                      request.model.model + "'");
   }
@@ -185,7 +191,7 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   }
   take_outputs_of_file();
   input_.one_is_probability = request.output_type == OutputType::kProbabilities;
-  input_.reverse_channels = request.reverse_channels;
+  input_.reverse_channels = request.reverse_channels.value_or(facts.reverses_channels);
   const std::vector<std::int64_t>& shape = file_->inputs().front().shape;
   if (shape.empty()) throw Error(fmt::format("'{}' doesn't say what shape its input has", asked.model));
   if (shape.front() > 0) fixed_batch_ = shape.front();
@@ -209,11 +215,17 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     input_.shape.assign(shape.begin() + 1, shape.end());
     return;
   }
+  if (request.study) study_file(request);
   const data::ChannelStatistics as_it_is = for_channels(parse_normalization("pixels"), input_.shape.front());
   if (request.normalization.source == NormalizationRule::Source::kDefault) float_normalization_ = as_it_is;
   const std::string& type = file_->inputs().front().type;
   const bool takes_bytes = type == "u8" || type == "i8";
-  if (!takes_bytes && !facts.normalizes_inside) return take_normalization(request, facts.normalization);
+  if (!takes_bytes && !facts.normalizes_inside) {
+    const bool is_usual = !facts.normalization && !habits_.normalization.empty();
+    return take_normalization(request, is_usual ? std::optional(for_channels(parse_normalization(habits_.normalization),
+                                                                             input_.shape.front()))
+                                                : facts.normalization);
+  }
   if (request.normalization.source != NormalizationRule::Source::kDefault) {
     throw UsageError(fmt::format("'{}' {}; leave out --normalize", asked.model,
                                  takes_bytes ? "takes bytes as they are" : "normalises images itself"));
@@ -228,6 +240,22 @@ void InferenceModel::take_outputs_of_file() {
     if (output.rank_is_known) output.shape.erase(output.shape.begin());
     outputs_.push_back(std::move(output));
   }
+}
+
+void InferenceModel::study_file(const InferenceRequest& request) {
+  if (!request.labels.empty()) classes_ = read_labels(request.labels);
+  habits_ = request.study({.name = name_,
+                           .metadata = file_->metadata(),
+                           .outputs = outputs_,
+                           .image = input_.shape,
+                           .classes = classes_,
+                           .is_lite = name_.ends_with(".tflite"),
+                           .trial = [&] { return trial_run(*file_, input_, fixed_batch_.value_or(1)); }});
+  if (!habits_.decoder) return;
+  classes_ = habits_.classes;
+  names_are_assumed_ = !habits_.named_by.empty();
+  if (!request.reverse_channels && habits_.reverse_channels) input_.reverse_channels = true;
+  if (!crop_) crop_ = habits_.crop;
 }
 
 void InferenceModel::describe_file() {

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "task/inference/class_output.h"
+#include "task/inference/file_habits.h"
 #include "task/inference/normalization.h"
 #include "task/inference/trained_model.h"
 
@@ -24,7 +25,9 @@ struct InferenceRequest {
                                                     // for .tflite and grey images
   std::optional<engine::ChannelPlace> layout = {};  // where the channels stand in a file's input; absent = as its shape
                                                     // tells
-  bool reverse_channels = false;                    // the file's network takes blue, green, red
+  std::optional<bool> reverse_channels = {};        // the file's network takes blue, green, red; absent = as is usual
+                                                    // for it
+  FileStudy study = {};                             // asked of a file's network for images; empty = nobody knows it
   bool features = false;                            // add an output "features": the input of the last linear layer
   /// Converts a file of another program to a network of ours, so that network() and state() are known and all engines
   /// can run it.
@@ -62,6 +65,10 @@ class InferenceModel {
   }
   /// How pictures were fitted to its input in training; absent where its file doesn't tell.
   std::optional<data::CropMode> crop() const { return crop_; }
+  /// What is usual for a file's network, where InferenceRequest::study knows it.
+  const FileHabits& habits() const { return habits_; }
+  /// Whether a file's network takes blue, green, red.
+  bool reverses_channels() const { return input_.reverse_channels; }
   const std::vector<std::string>& notes() const { return notes_; }
   /// The batch that a file's network was fixed to; absent = any.
   std::optional<std::int64_t> fixed_batch() const { return fixed_batch_; }
@@ -98,6 +105,7 @@ class InferenceModel {
   void take_file(const InferenceRequest& request);
   void describe_file();
   void take_outputs_of_file();
+  void study_file(const InferenceRequest& request);
   void take_classes(const InferenceRequest& request);
   void take_normalization(const InferenceRequest& request, const std::optional<data::ChannelStatistics>& of_file);
 
@@ -112,6 +120,7 @@ class InferenceModel {
   data::ChannelStatistics normalization_;
   std::optional<data::ChannelStatistics> float_normalization_;  // absent = as bytes
   std::optional<data::CropMode> crop_;
+  FileHabits habits_;
   std::optional<std::int64_t> fixed_batch_;
   bool is_foreign_ = false;
   std::optional<TrainedModel> trained_;

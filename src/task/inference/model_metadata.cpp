@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "task/inference/normalization.h"
+#include "task/inference/python_names.h"
 #include "weights/metadata_json.h"
 
 namespace evener::task {
@@ -12,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *kInside = "inside", *kElsewhere = "elsewhere";
+constexpr const char *kInside = "inside", *kElsewhere = "elsewhere", *kBgr = "bgr";
 constexpr const char *kSigned = "s8", *kUnsigned = "u8";
 
 json value_of(const weights::Metadata& metadata, const std::string& key) {
@@ -64,6 +65,7 @@ weights::Metadata model_metadata(const ModelFacts& facts) {
   }
   if (facts.crop) metadata["crop"] = data::crop_mode_name(*facts.crop);
   if (facts.normalizes_inside) metadata["normalization"] = kInside;
+  if (facts.reverses_channels) metadata["channel_order"] = kBgr;
   if (facts.trained_elsewhere) metadata["trained"] = kElsewhere;
   if (!facts.quantization.empty()) metadata["quantization"] = scheme_json(facts.quantization).dump();
   return metadata;
@@ -77,7 +79,13 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
       if (name.is_string()) facts.classes.push_back(name.get<std::string>());
     }
   }
-  const json input = value_of(metadata, "input");
+  if (const auto names = metadata.find("names"); facts.classes.empty() && names != metadata.end()) {
+    facts.classes = names_in_python(names->second);
+  }
+  json input = value_of(metadata, "input");
+  if (const json sides = value_of(metadata, "imgsz"); input.is_null() && sides.is_array() && sides.size() == 2) {
+    input = json::array({3U, sides[0], sides[1]});
+  }
   const bool shape = input.is_array() && input.size() == 3 &&
                      std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
   if (shape) facts.input = input.get<network::Shape>();
@@ -86,6 +94,8 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
   const auto where = metadata.find("normalization");
   const auto trained = metadata.find("trained");
   facts.trained_elsewhere = trained != metadata.end() && trained->second == kElsewhere;
+  const auto order = metadata.find("channel_order");
+  facts.reverses_channels = order != metadata.end() && order->second == kBgr;
   facts.quantization = scheme_from(value_of(metadata, "quantization"));
   facts.normalizes_inside = where != metadata.end() && where->second == kInside;
   return facts;

@@ -23,13 +23,15 @@ struct ModelFacts {
   std::optional<data::CropMode> crop = {};               // how pictures were fitted to the input in training
   bool normalizes_inside = false;                        // an ONNX file that takes pixels from 0 to 255 and normalises
                                                          // them itself
+  bool reverses_channels = false;                        // an ONNX file that takes blue, green, red
   bool trained_elsewhere = false;                        // by another program, which showed it the middle of each image
                                                          // (centre crop)
   network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
 };
 
-/// "model", "classes", "input", "mean", "standard_deviation", "crop", "normalization" ("inside"), "trained"
-/// ("elsewhere") and "quantization"; lists are JSON. Absent facts have no key.
+/// Of an Ultralytics file "names" and "imgsz" are understood, too. "model", "classes", "input", "mean",
+/// "standard_deviation", "crop", "normalization" ("inside"), "channel_order"
+/// ("bgr"), "trained" ("elsewhere") and "quantization"; lists are JSON. Absent facts have no key.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 

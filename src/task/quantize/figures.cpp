@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -16,6 +18,21 @@ namespace {
 /// Resets the kernel's peak memory of this process.
 void begin_peak() {
   std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+/// The score of boxes that people look at.
+constexpr float kWorthALook = 0.3F;
+constexpr std::size_t kValuesOfBox = 7;
+
+/// A box of RunFigures::boxes.
+Detection box_in(const double* values) {
+  const auto value = [&](std::size_t i) { return static_cast<float>(values[i]); };
+  return {.x1 = value(3),
+          .y1 = value(4),
+          .x2 = value(5),
+          .y2 = value(6),
+          .label = static_cast<std::int32_t>(values[1]),
+          .score = value(2)};
 }
 
 class Classes : public InferObserver {
@@ -52,11 +69,21 @@ class Boxes : public InferObserver {
   void on_prediction(const Prediction& prediction) override {
     ++figures_.images;
     const std::vector<Detection> found = detector_.found(prediction, photos_);
-    const std::vector<TrueBox> truth = photos_.truth(prediction.index).value_or(std::vector<TrueBox>());
-    tally_.add(static_cast<std::int64_t>(prediction.index), found, truth);
+    for (const Detection& box : found) {
+      if (box.score < kWorthALook) continue;
+      for (const double value : {static_cast<double>(prediction.index), static_cast<double>(box.label),
+                                 double{box.score}, double{box.x1}, double{box.y1}, double{box.x2}, double{box.y2}}) {
+        figures_.boxes.push_back(value);
+      }
+    }
+    const auto truth = photos_.truth(prediction.index);
+    if (!truth) return;
+    is_judged_ = true;
+    tally_.add(static_cast<std::int64_t>(prediction.index), found, *truth);
   }
 
   void finish() {
+    if (!is_judged_) return;
     const CocoSummary coco = quality_of(tally_).coco;
     figures_.ap_50 = coco.ap_50;
     figures_.ap = coco.ap;
@@ -66,6 +93,7 @@ class Boxes : public InferObserver {
   const Photos& photos_;
   const Detector detector_;
   DetectionTally tally_;
+  bool is_judged_ = false;
   RunFigures& figures_;
 };
 
@@ -88,8 +116,7 @@ std::vector<data::Skipped> show(InferJob& job, const InferenceModel& model, cons
     boxes.finish();
     return skipped;
   }
-  const bool is_detector = model.network() != nullptr && !model.network()->anchors().empty();
-  if (is_detector || !model.no_classes().empty()) {
+  if (is_detector(model) || !model.no_classes().empty()) {
     CountedImages counted(figures);
     return job.run(samples, counted).skipped;
   }
@@ -162,6 +189,26 @@ RunFigures measured(const InferenceModel& model, const data::Samples& samples, c
 
 RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options) {
   return answer_in_child([&] { return measured(model, samples, options); });
+}
+
+std::optional<double> boxes_agree(const RunFigures& before, const RunFigures& after) {
+  std::map<std::int64_t, std::pair<std::vector<TrueBox>, std::vector<Detection>>> of_sample;
+  std::int32_t classes = 0;
+  for (std::size_t i = 0; i + kValuesOfBox <= before.boxes.size(); i += kValuesOfBox) {
+    const Detection box = box_in(&before.boxes[i]);
+    TrueBox truth(data::LabelledBox{box.x1, box.y1, box.x2, box.y2, box.label});
+    of_sample[static_cast<std::int64_t>(before.boxes[i])].first.push_back(truth);
+    classes = std::max(classes, box.label + 1);
+  }
+  if (of_sample.empty()) return std::nullopt;
+  for (std::size_t i = 0; i + kValuesOfBox <= after.boxes.size(); i += kValuesOfBox) {
+    const Detection box = box_in(&after.boxes[i]);
+    of_sample[static_cast<std::int64_t>(after.boxes[i])].second.push_back(box);
+    classes = std::max(classes, box.label + 1);
+  }
+  DetectionTally tally(static_cast<std::size_t>(classes));
+  for (const auto& [sample, both] : of_sample) tally.add(sample, both.second, both.first);
+  return quality_of(tally).coco.ap_50;
 }
 
 Int8Layers int8_layers(const std::map<std::string, int>& executed) {

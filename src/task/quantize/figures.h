@@ -19,6 +19,8 @@ struct RunFigures {
   std::int64_t images = 0;  // images with a prediction
   std::int64_t labelled = 0, correct = 0;
   std::vector<std::int32_t> classes;    // the class found on each sample, in order; -1 = it could not be read
+  std::vector<double> boxes;            // of a detector, that people would look at: of each the sample, the class, the
+                                        // score, x1, y1, x2 and y2
   std::optional<double> ap_50, ap;      // of a detector: COCO's mAP at an IoU of 0.5, and over all IoU limits
   std::vector<double> rates;            // images per second of the network alone, one value for each block of calls
   std::vector<double> latencies_s;      // of calls of one image each, one after the other
@@ -35,6 +37,7 @@ void describe(Visitor& visitor, Of<RunFigures> auto& figures) {
   visitor.value("labelled", figures.labelled);
   visitor.value("correct", figures.correct);
   visitor.value("classes", figures.classes);
+  visitor.value("boxes", figures.boxes);
   visitor.value("ap_50", figures.ap_50);
   visitor.value("ap", figures.ap);
   visitor.value("rates", figures.rates);
@@ -53,7 +56,7 @@ using JoulesSoFar = std::function<std::optional<double>()>;
 struct FigureOptions {
   InferOptions infer;
   double seconds = 1;              // how long each speed is measured, about
-  const Photos* photos = nullptr;  // the samples where they are photos for a detector with known boxes; else null
+  const Photos* photos = nullptr;  // the samples where they are photos for a detector; else null
   DecodeOptions boxes = {};        // of a detector
   JoulesSoFar joules_so_far = {};  // empty = power is not measured
 };
@@ -61,6 +64,10 @@ struct FigureOptions {
 /// Runs the samples through the network, and measures its speed. In a child process, so that its memory can be told
 /// from this process's, and no library stays loaded. Throws as InferJob does.
 RunFigures measure_run(const InferenceModel& model, const data::Samples& samples, const FigureOptions& options);
+
+/// COCO's mAP at an IoU of 0.5 of the boxes of `after`, were those of `before` the right ones. Absent where there are
+/// none.
+std::optional<double> boxes_agree(const RunFigures& before, const RunFigures& after);
 
 /// How many of the convolutions and matrix products in `executed` were computed in 8 bits.
 struct Int8Layers {

@@ -1,0 +1,113 @@
+"""A detector of another program, from memory and from files to boxes: evener detect against OpenVINO's benchmark_app and
+against ONNX Runtime with the family's own preparation and decoding."""
+
+import os
+import pathlib
+
+from common import compare
+from common.context import say
+
+TITLE = "A detector of another program (YOLOX-Nano): images/s from memory, and from files to boxes"
+NEEDS_PEERS = True
+THEME = "faces"
+ENVIRONMENT = {"EVENER_YOLOX": "yolox_nano.onnx", "EVENER_PHOTOS": "photos/"}
+
+NETWORK_TARGET, FILES_TARGET, INT8_TARGET = 0.97, 1.5, 1.3
+BATCHES = (1, 8)
+SIDE = 416
+
+
+def run(context):
+    model, photos = os.environ.get("EVENER_YOLOX"), os.environ.get("EVENER_PHOTOS")
+    if not model or not photos:
+        say("  left out: EVENER_YOLOX names no file of a YOLOX for 416x416 pixels, or EVENER_PHOTOS no folder of photos")
+        return {"comparisons": []}
+    with context.folder() as folder:
+        chosen = listed(context, photos, folder)
+        context.evener_text(
+            *("quantize", model, "--data", chosen, "--images", 16 if context.quick else 300, "--seconds", 0.1),
+            *("--on", f"cpu/t{context.threads}", "--out", f"{folder}/int8", "--quiet"),
+        )
+        comparisons = []
+        for batch in BATCHES:
+            comparisons += from_memory(context, model, f"{folder}/int8", chosen, batch)
+        for batch in BATCHES:
+            comparisons += from_files(context, model, f"{folder}/int8", chosen, batch)
+    return {"comparisons": [one.json() for one in comparisons]}
+
+
+def listed(context, photos, folder):
+    """A list of the photos for both sides: 16, or so many that evener works for some seconds."""
+    found = sorted(path for path in pathlib.Path(photos).rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
+    wanted = 16 if context.quick else 512
+    repeated = (found * (wanted // len(found) + 1))[:wanted]
+    path = pathlib.Path(folder) / "photos.txt"
+    path.write_text("".join(f"{photo.resolve()}\n" for photo in repeated))
+    return str(path)
+
+
+def detect(context, model, photos, batch):
+    return context.evener(
+        *("detect", model, photos, "--batch", batch, "--on", f"cpu/t{context.threads}", "--precision", "fp32"),
+        *("--format", "none", "--json", "-", "--quiet"),
+    )
+
+
+def network_alone(context, model, batch):
+    """From memory: the same network by evener infer, which measures it without reading."""
+    record = context.evener(
+        *("infer", model, f"random:{4 * batch * context.threads}", "--batch", batch, "--on", f"cpu/t{context.threads}"),
+        *("--outputs", "raw", "--precision", "fp32", "--seconds", 1 if context.quick else 4, "--json", "-", "--quiet"),
+    )
+    return record["metrics"]["network_images_per_s"]["value"]
+
+
+def from_memory(context, model, int8, photos, batch):
+    def benchmark_app():
+        words = ("--batch", batch, "--size", SIDE, "--threads", context.threads, "--seconds", 1 if context.quick else 4)
+        return context.peer("inference_peers.py", "openvino", "yolox", model, *words)["images_per_s"]
+
+    about = {"job": f"YOLOX-Nano at {SIDE}x{SIDE} from memory, batch {batch}", "precision": "fp32"}
+    sides = {
+        "fp32": lambda: network_alone(context, model, batch),
+        "int8": lambda: network_alone(context, int8, batch),
+        "openvino": benchmark_app,
+    }
+    rates = compare.interleaved(context, "images/s", sides)
+    unit = "images/s"
+    results = [
+        compare.of_rates(f"memory {batch}", unit, NETWORK_TARGET, rates["fp32"], rates["openvino"], against="OpenVINO", **about),
+        compare.of_rates(
+            *(f"int8 {batch}", unit, INT8_TARGET, rates["int8"], rates["fp32"]),
+            **(about | {"against": "evener, fp32", "precision": "int8", "against_precision": "fp32"}),
+        ),
+    ]
+    print(compare.table(results, "OpenVINO, fp32"), flush=True)
+    return results
+
+
+def from_files(context, model, int8, photos, batch):
+    """ONNX Runtime computes one image at a time, as the file is fixed to it; photos are prepared by threads meanwhile."""
+
+    def peer():
+        words = ("--family", "yolox", "--threads", context.threads, "--seconds", 1 if context.quick else 5)
+        names = [line for line in pathlib.Path(photos).read_text().splitlines() if line]
+        return context.peer("detector_peers.py", "rate", model, *names[:64], *words)["images_per_s"]
+
+    about = {"job": f"JPEG files to boxes, YOLOX-Nano at {SIDE}x{SIDE}, batch {batch}", "precision": "fp32"}
+    sides = {
+        "fp32": lambda: detect(context, model, photos, batch)["images_per_s"],
+        "int8": lambda: detect(context, int8, photos, batch)["images_per_s"],
+        "onnxruntime": peer,
+    }
+    rates = compare.interleaved(context, "images/s", sides)
+    unit = "images/s"
+    results = [
+        compare.of_rates(f"files {batch}", unit, FILES_TARGET, rates["fp32"], rates["onnxruntime"], against="ONNX Runtime", **about),
+        compare.of_rates(
+            *(f"int8 {batch}", unit, None, rates["int8"], rates["onnxruntime"]),
+            **(about | {"against": "ONNX Runtime", "precision": "int8", "against_precision": "fp32"}),
+        ),
+    ]
+    print(compare.table(results, "ONNX Runtime, fp32"), flush=True)
+    return results

@@ -1,0 +1,41 @@
+// An object that was found, and what is common to all ways of reading boxes from the outputs of networks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace evener::task {
+
+/// An object that was found: corners in pixels, from the upper left corner of the image, which reaches to x = width.
+struct Detection {
+  float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+  std::int32_t label = 0;  // the class's index in the data; the background has none
+  float score = 0;         // its probability
+
+  bool operator==(const Detection&) const = default;
+};
+
+struct DecodeOptions {
+  float confidence = 0.25F;               // boxes must have a higher score
+  float iou = 0.55F;                      // NMS: of boxes of one class with a larger intersection over union only the
+                                          // likeliest stays
+  std::size_t candidates = 300;           // the likeliest boxes of each class, which NMS looks at
+  std::size_t most = 300;                 // the likeliest boxes of an image, which are returned
+  std::vector<std::int32_t> labels = {};  // the only classes that are looked for; empty = all
+};
+
+/// Clips the box to an image of that size.
+void clip(Detection& box, float width, float height);
+/// False for what is no number, too.
+bool has_area(const Detection& box);
+/// Whether the options ask for boxes of this class.
+bool is_wanted(std::int32_t label, const DecodeOptions& options);
+
+/// Which of the boxes stay, the likeliest first; equally likely ones in the order given. NMS compares boxes of one
+/// class, of which it looks at the likeliest.
+std::vector<Detection> suppressed(std::vector<Detection> boxes, const DecodeOptions& options);
+/// The likeliest boxes, the likeliest first, without NMS.
+std::vector<Detection> likeliest(std::vector<Detection> boxes, const DecodeOptions& options);
+
+}  // namespace evener::task

@@ -1,0 +1,60 @@
+// What is known of a file that may hold a detector, and what can be made of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/preprocess.h"
+#include "task/detect/decoders/box_decoder.h"
+
+namespace evener::task {
+
+/// An output of the network for a trial image.
+struct TrialOutput {
+  std::string name;
+  std::string type;                 // of its values in the file: "f32", "i64"
+  std::vector<std::int64_t> shape;  // of one image
+  std::vector<float> values;
+
+  /// Extents of a table of rows: those before the last are multiplied. Rows of one value where there is one extent.
+  std::int64_t rows() const;
+  std::int64_t columns() const;
+};
+
+struct DetectorFile {
+  std::int64_t width = 0, height = 0;                // of the network's image
+  std::vector<TrialOutput> outputs = {};             // in the file's order
+  std::map<std::string, std::string> metadata = {};  // as other programs wrote it
+  std::vector<std::string> classes = {};             // names that are known; empty = none
+  bool is_lite = false;                              // TensorFlow Lite's
+  std::string wanted = {};                           // the only decoder that is tried; empty = any
+
+  /// A value of the metadata; "" where there is none.
+  std::string told(const std::string& key) const;
+  /// The first output whose name contains one of the words, in lower case; null where none does.
+  const TrialOutput* named(std::initializer_list<const char*> words) const;
+};
+
+/// A detector that was recognised.
+struct RecognisedDetector {
+  std::string family;  // "YOLOX"
+  std::shared_ptr<const BoxDecoder> decoder = {};
+  std::size_t classes = 0;         // how many it tells apart; 0 = its outputs don't tell
+  std::int64_t first_class = 0;    // the number that its outputs give the first class
+  std::string normalization = {};  // as --normalize takes it
+  bool reverse_channels = false;   // it takes blue, green, red
+  data::CropMode crop = data::CropMode::kStretch;
+};
+
+/// Sigmoid.
+float probability_of(float logit);
+/// The logit of a probability; infinite for 0 and 1.
+float logit_of(float probability);
+/// Whether values are no probabilities: some lie outside 0 to 1.
+bool has_logits(std::span<const float> values);
+
+}  // namespace evener::task

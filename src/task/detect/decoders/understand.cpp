@@ -1,0 +1,133 @@
+#include "task/detect/decoders/understand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "task/detect/decoders/faces.h"
+#include "task/detect/decoders/listed.h"
+#include "task/detect/decoders/scored.h"
+#include "task/detect/decoders/usual_names.h"
+#include "task/detect/decoders/yolo.h"
+#include "task/inference/class_output.h"
+
+namespace evener::task {
+namespace {
+
+/// For networks that list what they found, and so don't tell how many classes they know.
+constexpr std::size_t kClassesOfCoco = 80, kNumbersOfCoco = 90;
+
+std::string outputs_text(const DetectorFile& file) {
+  std::vector<std::string> texts;
+  for (const TrialOutput& output : file.outputs) {
+    texts.push_back(output_text({.name = output.name, .shape = output.shape}));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string families_text() {
+  std::vector<std::string> texts;
+  for (const KnownDecoder& known : known_decoders())
+    texts.push_back(fmt::format("{} ({})", known.name, known.families));
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+/// What Ultralytics' files say they are for.
+void refuse_other_tasks(const DetectorFile& file, const std::string& model) {
+  static const std::map<std::string, const char*> kTasks = {
+      {"segment", "a segmenter (task \"segment\" in its metadata)"},
+      {"classify", "a classifier (task \"classify\")"},
+      {"pose", "a network for poses (task \"pose\")"},
+      {"obb", "a detector of turned boxes (task \"obb\")"}};
+  const auto task = kTasks.find(file.told("task"));
+  if (task == kTasks.end()) return;
+  const char* const advice = task->first == "classify" ? "; 'evener infer' runs it" : "";
+  throw UsageError(fmt::format("'{}' is {}, not a detector of upright boxes{}", model, task->second, advice));
+}
+
+/// Why outputs that no decoder reads are none of a detector, where that is plain.
+std::string what_else_it_is(const DetectorFile& file) {
+  if (file.outputs.size() == 1 && file.outputs.front().shape.size() == 1) {
+    return "it gives one row of values for an image, as classifiers and embedders do; see 'evener infer'";
+  }
+  const bool has_maps = std::ranges::any_of(file.outputs, [&](const TrialOutput& output) {
+    return output.shape.size() == 3 && output.shape[1] >= file.height / 8 && output.shape[2] >= file.width / 8 &&
+           output.shape[1] > 1 && output.shape[2] > 1;
+  });
+  return has_maps ? "it gives maps of the image's places, as segmenters do" : "";
+}
+
+/// Names of all classes, and whose they are.
+void name_classes(UnderstoodDetector& detector, const DetectorFile& file, const std::string& model) {
+  if (!file.classes.empty()) {
+    if (detector.classes != 0 && detector.classes != file.classes.size()) {
+      throw UsageError(fmt::format("'{}' tells {} classes apart, but there are {} names of classes", model,
+                                   detector.classes, file.classes.size()));
+    }
+    detector.class_names = file.classes;
+    detector.classes = file.classes.size();
+    return;
+  }
+  if (detector.classes == 0) {
+    const bool has_gaps = detector.first_class != 0 || detector.family.starts_with("TensorFlow");
+    detector.classes = has_gaps ? kNumbersOfCoco : kClassesOfCoco;
+  }
+  detector.class_names = usual_names(detector.classes);
+  detector.named_by = usual_names_of(detector.classes);
+  if (!detector.class_names.empty()) return;
+  const bool finds_faces = file.wanted == "faces" || detector.family == "SCRFD" || detector.family == "YuNet" ||
+                           detector.family == "RetinaFace";
+  for (std::size_t i = 0; i < detector.classes; ++i) {
+    detector.class_names.push_back(finds_faces ? "face" : fmt::format("class {}", i));
+  }
+}
+
+}  // namespace
+
+const std::vector<KnownDecoder>& known_decoders() {
+  static const std::vector<KnownDecoder> known = {
+      {"yolov5", "YOLOv5, YOLOv7"},
+      {"yolov6", "YOLOv6"},
+      {"yolov8", "YOLOv8, YOLO11, YOLO12"},
+      {"yolox", "YOLOX"},
+      {"rows", "YOLOv10, YOLO26 and others with rows of six; OpenVINO's DetectionOutput"},
+      {"lists", "boxes, classes and scores of TensorFlow, TensorFlow Lite, torchvision, RT-DETR"},
+      {"detr", "DETR, Deformable DETR and their kin"},
+      {"boxes-and-scores", "YOLO-NAS, YOLOv4, SSD"},
+      {"faces", "SCRFD, YuNet, RetinaFace"},
+  };
+  return known;
+}
+
+void check_decoder_name(const std::string& name) {
+  std::vector<std::string> names;
+  for (const KnownDecoder& known : known_decoders()) names.emplace_back(known.name);
+  if (std::ranges::find(names, name) == names.end()) throw UsageError(unknown_name_message("decoder", name, names));
+}
+
+UnderstoodDetector understand(const DetectorFile& file, const std::string& model) {
+  refuse_other_tasks(file, model);
+  using Recognise = std::optional<RecognisedDetector> (*)(const DetectorFile&);
+  for (const Recognise recognise : {Recognise(recognise_faces), Recognise(recognise_yolo), Recognise(recognise_list),
+                                    Recognise(recognise_scored)}) {
+    auto recognised = recognise(file);
+    if (!recognised) continue;
+    UnderstoodDetector detector{*std::move(recognised), {}, {}};
+    name_classes(detector, file, model);
+    return detector;
+  }
+  const std::string else_text = what_else_it_is(file);
+  if (!file.wanted.empty()) {
+    throw UsageError(fmt::format("'{}' isn't what --decoder {} reads: its outputs for an image of {}x{} are {}", model,
+                                 file.wanted, file.width, file.height, outputs_text(file)));
+  }
+  throw UsageError(fmt::format(
+      "'{}' is no detector that is known: its outputs for an image of {}x{} are {}{}{}. Known are, by the names that "
+      "--decoder takes: {}",
+      model, file.width, file.height, outputs_text(file), else_text.empty() ? "" : "; ", else_text, families_text()));
+}
+
+}  // namespace evener::task

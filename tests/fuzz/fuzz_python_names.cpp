@@ -1,0 +1,12 @@
+// Fuzz target: arbitrary bytes as the names of classes in a file's metadata. Whatever they are, they become names or
+// none.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "task/inference/python_names.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  evener::task::names_in_python({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

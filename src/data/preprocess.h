@@ -18,8 +18,12 @@ enum class CropMode : std::uint8_t {
   kStretch,    // both sides are scaled, each by its own factor
   kLetterbox,  // the whole picture, with black beside it
   kCentre,     // the middle of the picture (centre crop)
+  // Letterboxes as families of detectors have them (letterbox.h); each is meant for ResizeFilter::kOpenCv.
+  kYolo,         // Ultralytics, YOLOv5 to v8: in the middle of grey 114
+  kYolox,        // YOLOX: in the upper left corner of grey 114
+  kInsightface,  // SCRFD: in the upper left corner of black
 };
-/// "stretch", "letterbox", "centre".
+/// "stretch", "letterbox", "centre", "yolo", "yolox", "insightface".
 const char* crop_mode_name(CropMode mode);
 /// Maps other spellings to the names of modes: "squash" and "border" of earlier versions, and "center".
 const std::map<std::string, std::string>& crop_spellings();
@@ -38,6 +42,10 @@ struct Preprocessing {
   /// Pictures of exactly `shape` are taken whole, even where `crop` would cut them: they were made for this input.
   bool keeps_fitting = false;
 };
+/// Whether the whole picture is seen, undistorted, with a plain colour beside it.
+bool is_letterbox(CropMode mode);
+/// The filter that networks which see pictures so were trained with.
+ResizeFilter usual_filter(CropMode mode);
 /// A sentence on what the network sees of pictures: "whole images, stretched to 32x32", "the middle 87.5 % of each
 /// image, resized to 224x224".
 std::string seen_text(const Preprocessing& steps);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "data/opencv_resize.h"
 #include "data/resize_kernels.h"
 
 namespace evener::data {
@@ -16,7 +17,7 @@ namespace evener::data {
 namespace {
 
 constexpr ResizeFilter kFilters[] = {ResizeFilter::kNearest, ResizeFilter::kBilinear, ResizeFilter::kBicubic,
-                                     ResizeFilter::kLanczos};
+                                     ResizeFilter::kLanczos, ResizeFilter::kOpenCv};
 
 double sinc(double x) {
   if (x == 0) return 1;
@@ -28,6 +29,7 @@ double sinc(double x) {
 double weight_at(ResizeFilter filter, double distance) {
   switch (filter) {
     case ResizeFilter::kNearest:  // has no weights, see Weights
+    case ResizeFilter::kOpenCv:   // has its own
     case ResizeFilter::kBilinear:
       return std::max(0.0, 1.0 - distance);
     case ResizeFilter::kBicubic: {
@@ -137,6 +139,7 @@ Picture resize_part(Picture picture, std::int64_t height, std::int64_t width, co
   if (!within) throw Error("a part that is not within a resized picture was asked for");
   const bool keeps_width = width == picture.width, keeps_height = height == picture.height;
   if (keeps_width && keeps_height && part.width == width && part.height == height) return picture;
+  if (filter == ResizeFilter::kOpenCv) return opencv_resize_part(picture, height, width, part);
   Weights across(picture.width, width, {part.x, part.x + part.width}, filter);
   Weights down(picture.height, height, {part.y, part.y + part.height}, filter);
   if (keeps_width) return resize_columns(picture, down, across.inputs(), kernels);
@@ -166,6 +169,8 @@ const char* resize_filter_name(ResizeFilter filter) {
       return "bicubic";
     case ResizeFilter::kLanczos:
       return "lanczos";
+    case ResizeFilter::kOpenCv:
+      return "opencv";
   }
   return "";
 }

@@ -63,9 +63,9 @@ data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& n
   }
   data::Preprocessing steps;
   steps.shape = {shape[0], shape[1], shape[2]};
-  steps.filter = data::parse_resize_filter(*interpolation);
   // What is not known to have seen whole pictures was, as usual, trained by others on the middle of ImageNet's.
   steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kCentre) : data::parse_crop_mode(*crop);
+  steps.filter = interpolation.given() ? data::parse_resize_filter(*interpolation) : data::usual_filter(steps.crop);
   if (steps.crop == data::CropMode::kCentre) {
     steps.crop_fraction = crop_fraction->value_or(crop->empty() && network.crop() ? 1 : kUsualFraction);
     steps.keeps_fitting = crop->empty() && !*crop_fraction;

@@ -58,8 +58,12 @@ struct InferModelFlags : TrainedModelFlags {
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},
       {},
       {.range = from_to(0.01, 1)}};
-  Option<std::string> interpolation{
-      *this, {"--interpolation", "NAME", "nearest, bilinear, bicubic or lanczos, antialiased"}, "bilinear"};
+  Option<std::string> interpolation{*this,
+                                    {"--interpolation", "NAME",
+                                     "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not "
+                                     "antialiased (default: bilinear, or "
+                                     "as --crop has it)"},
+                                    "bilinear"};
   Option<std::string> layout{*this,
                              {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},
                              "auto",

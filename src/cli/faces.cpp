@@ -20,6 +20,7 @@ constexpr const char* kFacesExamples = R"(Examples:
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
   evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume --sort persons/
   evener faces photos/ --detector-weights weights/mtcnn --on cpu/t8 --min-size 40 --largest
+  evener faces photos/ --detector scrfd.onnx --embedder arcface.onnx --precision bf16
   evener faces runs/family/embeddings.safetensors --neighbours 10 --limit 0.9 --out runs/again)";
 
 int tell_faces(const job::FacesCommandFlags& flags) {

@@ -136,9 +136,9 @@ void take_named_face_weights(job::FaceNetworkFlags& networks) {
     }
     fetch_named(kFacenet, *named, networks.weights.name(), named->file.string());
     networks.weights.read({named->file.string()});
-    if (!networks.detector_weights.given()) networks.detector_weights.read({kMtcnn});
+    if (!networks.detector_weights.given() && *networks.detector == kMtcnn) networks.detector_weights.read({kMtcnn});
   }
-  if (*networks.detector_weights != kMtcnn) return;
+  if (*networks.detector_weights != kMtcnn || *networks.detector != kMtcnn) return;
   if (const auto named = job::named_weights(kMtcnn, "")) {
     fetch_named(kMtcnn, *named, networks.detector_weights.name(), named->folder.string());
     networks.detector_weights.read({named->folder.string()});

@@ -203,14 +203,17 @@ json handed_to_faces(const Words& given) {
   give_all(flags.options(), given);
   const task::FacesOptions options = job::faces_options(flags);
   const job::ComparisonRequest compared = job::comparison_request(flags.comparison);
-  return {{"detector_weights", options.detector_weights.string()},
+  const task::DetectorFileOptions& file = options.detector.file;
+  return {{"detector", options.detector.name},
+          {"detector_weights", options.detector.weights.string()},
+          {"detector_size", file.size ? json({file.size->width, file.size->height}) : json()},
           {"embedder", options.embedder.name},
           {"weights", options.embedder.weights.string()},
           {"file", request_json(options.embedder.file)},
           {"cut", options.embedder.cut ? json(static_cast<int>(*options.embedder.cut)) : json()},
-          {"min_size", options.detector.min_size},
-          {"thresholds", options.detector.thresholds},
-          {"factor", options.detector.factor},
+          {"min_size", options.detector.mtcnn.min_size},
+          {"thresholds", options.detector.mtcnn.thresholds},
+          {"factor", options.detector.mtcnn.factor},
           {"margin", options.margin},
           {"all", options.all},
           {"turn", options.turn},

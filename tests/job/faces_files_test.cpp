@@ -45,9 +45,9 @@ task::FacesOptions faces_options(const std::vector<std::pair<std::string, std::s
 
 TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
   const task::FacesOptions usual = faces_options({});
-  EXPECT_EQ(usual.detector_weights, "w");
-  EXPECT_EQ(usual.detector.min_size, 20);
-  EXPECT_THAT(usual.detector.thresholds, ElementsAre(0.6F, 0.7F, 0.7F));
+  EXPECT_EQ(usual.detector.weights, "w");
+  EXPECT_EQ(usual.detector.mtcnn.min_size, 20);
+  EXPECT_THAT(usual.detector.mtcnn.thresholds, ElementsAre(0.6F, 0.7F, 0.7F));
   EXPECT_FALSE(usual.turn);
   EXPECT_TRUE(usual.all);
   EXPECT_EQ(usual.embedder.name, "inception_resnet_v1");
@@ -61,9 +61,9 @@ TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
                                                   {"--cut", "upright"},
                                                   {"--weights", "e"},
                                                   {"--embedder", "mobilefacenet"}});
-  EXPECT_EQ(given.detector.min_size, 33);
-  EXPECT_THAT(given.detector.thresholds, ElementsAre(0, 0.5F, 1));
-  EXPECT_EQ(given.detector.factor, 0.5);
+  EXPECT_EQ(given.detector.mtcnn.min_size, 33);
+  EXPECT_THAT(given.detector.mtcnn.thresholds, ElementsAre(0, 0.5F, 1));
+  EXPECT_EQ(given.detector.mtcnn.factor, 0.5);
   EXPECT_EQ(given.margin, 7);
   EXPECT_FALSE(given.all);
   EXPECT_TRUE(given.turn);

@@ -179,7 +179,7 @@ TEST_F(FacesRules, OnlyFoldersThatWereSortedIntoAreTaken) {
 
 TEST(FoundersOfGroups, AreLargeAndLikely) {
   const auto may = [](float width, float height, float probability) {
-    return may_found(face(0, width, height, probability, {}).face.box, 40);
+    return may_found(face(0, width, height, probability, {}).face.box, {40});
   };
   EXPECT_TRUE(may(40, 50, 0.96F));
   EXPECT_TRUE(may(50, 40, 0.95F));
@@ -193,7 +193,7 @@ TEST_F(FacesRules, FacesAreGatheredInTheOrderOfThePhotos) {
       {photo(2, 22, {face(2, 50, 50, 0.99F, {1, 0})}), photo(0, 20, {}),
        photo(1, 21,
              {face(1, 20, 50, 0.99F, {0, 1}), face(1, 50, 50, 0.9F, {0.5, 0.5}), face(1, 30, 30, 0.99F, {1, 1})})},
-      30);
+      {30});
   EXPECT_EQ(found.photos.size(), 3u);
   EXPECT_EQ(found.photos[1].content, 21u);
   EXPECT_EQ(found.photos[1].faces, 3u);
@@ -205,7 +205,7 @@ TEST_F(FacesRules, FacesAreGatheredInTheOrderOfThePhotos) {
   EXPECT_THAT(found.faces[0].embedding, IsEmpty());
   EXPECT_THAT(
       failure([] {
-        gather_faces({photo(0, 1, {face(0, 50, 50, 1, {1, 0})}), photo(1, 2, {face(1, 50, 50, 1, {1, 0, 0})})}, 30);
+        gather_faces({photo(0, 1, {face(0, 50, 50, 1, {1, 0})}), photo(1, 2, {face(1, 50, 50, 1, {1, 0, 0})})}, {30});
       }),
       HasSubstr("has 3 numbers and others have 2"));
 }
@@ -230,7 +230,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
                     photo(1, 101, {face(1, 50, 50, 1, at_degrees(10)), face(1, 50, 50, 1, at_degrees(90))}),
                     photo(2, 102, {face(2, 50, 50, 1, at_degrees(95))}),
                     photo(3, 103, {face(3, 50, 50, 1, at_degrees(180))}), photo(4, 104, {})},
-                   30);
+                   {30});
   ComparisonRequest request;
   request.limit = 0.5F;
   request.folder = folder_.path();
@@ -248,7 +248,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/person-7/p1.jpg"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/unknown/p3.jpg"));
   // The next run knows them again by what this one leaves.
-  write_faces(folder_.path(), found, pictures, {});
+  write_faces(folder_.path(), found, pictures, {}, kUsuallySure);
   const KnownFaces next = KnownFaces::who_was_who(folder_.path());
   EXPECT_EQ(next.first_new_person(), 7);
   EXPECT_THAT(next.persons(101), ElementsAre(4, 6));
@@ -257,7 +257,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
   forget_persons(folder_.path());
   EXPECT_EQ(KnownFaces::who_was_who(folder_.path()).first_new_person(), 0);
   EXPECT_TRUE(fs::exists(folder_ / "embeddings.safetensors"));
-  write_faces(folder_.path(), gather_faces({}, 30), pictures, {});
+  write_faces(folder_.path(), gather_faces({}, {30}), pictures, {}, kUsuallySure);
   EXPECT_FALSE(fs::exists(folder_ / "embeddings.safetensors")) << "of the run before";
 }
 
@@ -266,7 +266,7 @@ TEST_F(FacesRules, FacesThatPeopleSetApartAreNobodys) {
   test::write_text(folder_ / "apart.csv", "file,face\n\"p1.jpg\";0\n" + pictures.source(0) + ",3\n");
   FoundFaces found = gather_faces({photo(0, 1, {face(0, 50, 50, 1, at_degrees(0)), face(0, 50, 50, 1, at_degrees(5))}),
                                    photo(1, 2, {face(1, 50, 50, 1, at_degrees(2))})},
-                                  30);
+                                  {30});
   ComparisonRequest request;
   request.limit = 0.5F;
   request.folder = folder_.path();
@@ -307,7 +307,7 @@ TEST_F(FacesRules, TheLargestFaceOfEachPhotoIsJudged) {
                                                {face(0, 20, 20, 1, at_degrees(180)), face(0, 50, 50, 1, at_degrees(0)),
                                                 face(0, 49, 50, 1, at_degrees(120))}),
                                          photo(1, 2, {face(1, 50, 50, 1, at_degrees(60))}), photo(2, 3, {})},
-                                        30);
+                                        {30});
   const auto judged = judge_pairs({{0, 1, true}, {1, 0, false}, {0, 2, true}}, found, pictures, folder_ / "table.csv");
   EXPECT_EQ(judged.without_face, 1u);
   EXPECT_THAT(judged.refusal, HasSubstr("there are 1 and 1"));

@@ -158,7 +158,7 @@ TEST(SweepPlaces, AreRelativeNamesThatRunsRead) {
   for (const char* key : {"data", "images", "dir", "calibration-data"}) {
     EXPECT_THAT(places(key, {"a", "b/c"}), ElementsAre("a", "b/c")) << key;
   }
-  for (const char* key : {"model", "weights", "labels", "detector-weights"}) {
+  for (const char* key : {"model", "weights", "labels", "detector", "detector-weights", "embedder"}) {
     EXPECT_THAT(places(key, {"a", "b/c"}), ElementsAre("b/c")) << key << ": others may be names";
   }
   EXPECT_THAT(places("data", {"synth:digits", "/there", "-", "a*", "b?", "[c]"}), IsEmpty());

@@ -72,13 +72,13 @@ TEST(DetectorWeights, ColumnsOfTheDenseLayersAreBroughtIntoOurOrder) {
   EXPECT_EQ(read.refinement.at("conv1.weight"), given.at("conv1.weight"));
 }
 
-TEST(FaceDetector, WeightsOfAnotherNetworkAreRefused) {
+TEST(MtcnnDetector, WeightsOfAnotherNetworkAreRefused) {
   if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
   const test::TestFolder folder;
   for (const char* part : {"pnet", "rnet", "onet"}) write_weights(folder.path(), part);
   fs::copy_file(folder / "onet.safetensors", folder / "rnet.safetensors", fs::copy_options::overwrite_existing);
   const auto engine = engine::open_engine("openvino");
-  EXPECT_THAT(error_of([&] { FaceDetector::make(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
+  EXPECT_THAT(error_of([&] { Mtcnn::make(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
               AllOf(HasSubstr("face detector"), testing::Not(HasSubstr("no error"))));
 }
 
@@ -119,9 +119,9 @@ class AnyDetector : public testing::Test {
   /// Faces on a photo of one colour, where everything is likely enough.
   std::vector<Face> find(std::int64_t channels, std::int64_t height, std::int64_t width) const {
     const auto engine = engine::open_engine("openvino");
-    DetectorOptions options;
+    MtcnnOptions options;
     options.thresholds = {0, 0, 0};
-    const auto detectors = FaceDetector::make(*engine, read_detector_weights(folder_.path()), options, {}, 1);
+    const auto detectors = Mtcnn::make(*engine, read_detector_weights(folder_.path()), options, {}, 1);
     data::Picture photo = data::Picture::unset(channels, height, width);
     std::fill_n(photo.pixels.get(), photo.bytes(), std::uint8_t{100});
     return detectors.front()->find(photo);

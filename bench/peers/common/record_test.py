@@ -142,6 +142,7 @@ class MadeUp(context.Context):
             **{name: number(40, 60) for name in ("images_per_s", "photos_per_s", "seconds")},
             **{"peak_rss_bytes": number(0.9e9, 1.1e9), "parameters": 100, "train_loss": [1.0]},
             "answers": {"output": [[1.0, 2.0]]},
+            **{"faces": 20, "photos_with_others": 0, "least_overlap": number(0.98, 1), "score_difference": number(0, 0.002)},
         }
 
     module = peer
@@ -183,7 +184,7 @@ class Experiments(unittest.TestCase):
         (cifar / "test" / "cat").mkdir(parents=True)
         (cifar / "train.bin.gz").touch()
         names = {f"EVENER_{name}": photos for name in ("PHOTOS", "ANTS_BEES", "BCCD")}
-        names |= {f"EVENER_{name}": cifar for name in ("CIFAR10", "RESNET20")}
+        names |= {f"EVENER_{name}": cifar for name in ("CIFAR10", "RESNET20", "FACE_DETECTOR", "FACE_EMBEDDER")}
         others = {name: value for name, value in os.environ.items() if not name.startswith("EVENER_")}
         ends.enter_context(mock.patch.dict(os.environ, {**others, **{name: str(path) for name, path in names.items()}}, clear=True))
 

@@ -24,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr float kClear = 0.95F;  // probability of a face that may found a group
 /// For more faces than this no distances.npy is written, as it would have more than 400 MB; pairs.csv and
 /// neighbours.csv have the near pairs.
 constexpr std::size_t kMostInMatrix = 10'000;
@@ -188,8 +187,8 @@ void add_comparison(record::Record& record, std::size_t faces, std::optional<std
                               .reason = persons ? "" : "the embedder's weights are random: --weights has others"});
 }
 
-bool may_found(const task::FaceBox& box, int founder_size) {
-  return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(founder_size) && box.probability >= kClear;
+bool may_found(const task::FaceBox& box, const FounderRule& rule) {
+  return std::min(box.x2 - box.x1, box.y2 - box.y1) >= static_cast<float>(rule.size) && box.probability >= rule.sure;
 }
 
 ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task::FaceFacts>& facts,

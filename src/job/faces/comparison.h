@@ -49,7 +49,14 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
 /// embedder's weights are random, so that groups of faces are no persons.
 void add_comparison(record::Record& record, std::size_t faces, std::optional<std::size_t> persons);
 
-/// Whether a face is large and likely enough to found a group. `founder_size`: pixels of its shorter side.
-bool may_found(const task::FaceBox& box, int founder_size);
+inline constexpr float kUsuallySure = 0.95F;  // of MTCNN's faces, and of those of other software
+
+/// Which faces may found a group.
+struct FounderRule {
+  int size = 40;              // least pixels of the shorter side
+  float sure = kUsuallySure;  // least probability, see task::FaceDetector::sure_probability
+};
+/// Whether a face is large and likely enough to found a group.
+bool may_found(const task::FaceBox& box, const FounderRule& rule);
 
 }  // namespace evener::job

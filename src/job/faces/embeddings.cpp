@@ -12,6 +12,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "base/version.h"
@@ -30,6 +31,7 @@ using Tensor = weights::SafetensorsLayout::Tensor;
 
 constexpr std::size_t kBoxValues = 5;  // its corners and its probability
 constexpr std::size_t kRowsAtOnce = 4096;
+constexpr const char* kSureKey = "sure_probability";  // see FounderRule
 
 bool is_rows(const Tensor& tensor) {
   return tensor.dtype == DType::kF32 && tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 1;
@@ -86,7 +88,7 @@ std::vector<task::FaceFacts> facts_of(const StoredFaces& faces, int founder_size
   std::vector<task::FaceFacts> facts;
   for (std::size_t i = 0; i < faces.files.size(); ++i) {
     const std::size_t photo = photos.emplace(faces.files[i], photos.size()).first->second;
-    facts.push_back({photo, faces.boxes.empty() || may_found(faces.boxes[i], founder_size)});
+    facts.push_back({photo, faces.boxes.empty() || may_found(faces.boxes[i], {founder_size, faces.sure})});
   }
   return facts;
 }
@@ -138,6 +140,9 @@ StoredFaces read_embeddings(const fs::path& path) {
     faces.embeddings.add(row);
   });
   faces.files = files_in(layout, count);
+  if (const auto found = layout.metadata.find(kSureKey); found != layout.metadata.end()) {
+    faces.sure = to_number<float>(found->second).value_or(kUsuallySure);
+  }
   const Tensor* boxes = layout.find("boxes");
   if (boxes != nullptr && is_rows(*boxes) && boxes->shape == std::vector<std::int64_t>{tensor.shape[0], kBoxValues}) {
     read_rows(path, *boxes, [&](std::span<const float> box) {
@@ -157,7 +162,9 @@ void write_embeddings(const fs::path& path, const StoredFaces& faces) {
   weights::write_safetensors(path,
                              {{"embeddings", HostTensor::of_floats({rows, dimensions}, faces.embeddings.values)},
                               {"boxes", HostTensor::of_floats({rows, kBoxValues}, boxes)}},
-                             {{"format", "evener-faces-1"}, {"files", weights::metadata_text(faces.files)}});
+                             {{"format", "evener-faces-1"},
+                              {kSureKey, fmt::format("{}", faces.sure)},
+                              {"files", weights::metadata_text(faces.files)}});
 }
 
 bool names_embeddings(const std::vector<std::string>& photos) {

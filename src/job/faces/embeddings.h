@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "job/faces/comparison.h"
 #include "job/faces/faces_flags.h"
 #include "job/faces/faces_run.h"
 #include "job/observer.h"
@@ -17,6 +18,7 @@ struct StoredFaces {
   task::Embeddings embeddings;
   std::vector<std::string> files;    // of each face
   std::vector<task::FaceBox> boxes;  // of each face; empty = the file has none
+  float sure = kUsuallySure;         // see FounderRule
 };
 
 /// Reads the tensor "embeddings" (faces, D) in float32, or the file's only tensor of that kind, and the names of photos

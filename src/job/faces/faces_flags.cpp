@@ -6,53 +6,83 @@
 #include <sstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/precision.h"
 #include "base/utf8.h"
 #include "job/inference/inference_flags.h"
 #include "job/inference/model_sidecar.h"
+#include "job/options/image_size.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 
 namespace evener::job {
 namespace {
 
-std::array<float, 3> parse_thresholds(const std::string& text) {
-  std::array<float, 3> thresholds{};
+/// Numbers from 0 to 1 with commas between, as many as `expected`, an example of them, has.
+std::vector<float> parse_thresholds(const std::string& text, const std::string& expected) {
+  const auto wanted = static_cast<std::size_t>(std::ranges::count(expected, ',') + 1);
+  std::vector<float> thresholds;
   std::istringstream stream(text);
-  std::size_t count = 0;
-  for (std::string part; std::getline(stream, part, ','); ++count) {
+  for (std::string part; std::getline(stream, part, ',');) {
     char* end = nullptr;
     const float value = std::strtof(part.c_str(), &end);
-    const bool good = !part.empty() && *end == '\0' && value >= 0 && value <= 1;
-    if (!good || count == 3) {
-      count = 0;
-      break;
-    }
-    thresholds[count] = value;
+    if (part.empty() || *end != '\0' || !(value >= 0 && value <= 1)) break;
+    thresholds.push_back(value);
   }
-  if (count != 3) throw UsageError("--thresholds '" + text + "' are not three numbers from 0 to 1, as in 0.6,0.7,0.7");
-  return thresholds;
+  if (thresholds.size() == wanted && static_cast<std::size_t>(std::ranges::count(text, ',') + 1) == wanted) {
+    return thresholds;
+  }
+  throw UsageError(wanted == 1 ? "--thresholds '" + text + "' is no number from 0 to 1, as in " + expected
+                               : "--thresholds '" + text + "' are not three numbers from 0 to 1, as in " + expected);
 }
+
+constexpr const char* kNoDetectorWeights =
+    "name the weights of the face detector. --detector-weights mtcnn downloads MTCNN's once (pnet.pt, rnet.pt and "
+    "onet.pt of facenet-pytorch, MIT); or 'evener data fetch mtcnn --out weights' gets them, and it is "
+    "--detector-weights weights/mtcnn. --detector FILE.onnx finds faces by another network: YuNet of OpenCV Zoo (MIT), "
+    "or SCRFD of InsightFace, whose published weights are for research that isn't commercial";
 
 }  // namespace
 
 task::FacesOptions FaceNetworkFlags::options() const {
-  if (detector_weights->empty()) {
-    throw UsageError(
-        "name the folder with the weights of the face detector (pnet.pt, rnet.pt and onet.pt of facenet-pytorch). "
-        "--detector-weights mtcnn downloads them once; or 'evener data fetch mtcnn --out weights' gets them, and it is "
-        "--detector-weights weights/mtcnn");
-  }
   task::FacesOptions options;
-  options.detector_weights = *detector_weights;
+  options.detector = detector_request();
   options.embedder = embedder_request();
-  options.detector = {*min_size, parse_thresholds(*thresholds), *factor};
   options.margin = *margin;
   options.all = !*largest;
   options.turn = *rotate == "auto";
   return options;
+}
+
+task::DetectorRequest FaceNetworkFlags::detector_request() const {
+  task::check_detector(*detector);
+  task::DetectorRequest request;
+  request.name = *detector;
+  if (task::is_foreign_model(*detector)) {
+    for (const OptionBase* option : std::initializer_list<const OptionBase*>{&detector_weights, &factor}) {
+      if (option->given())
+        throw UsageError(option->name() + " is for mtcnn; leave it out with --detector " + *detector);
+    }
+    if (!detector_size->empty()) {
+      const ImageSize seen = parse_image_size(*detector_size);
+      request.file.size = {seen.width, seen.height};
+    }
+    if (!thresholds->empty()) request.file.least_score = parse_thresholds(*thresholds, "0.5").front();
+    request.file.min_size = min_size->value_or(0);
+    return request;
+  }
+  if (detector_size.given()) {
+    throw UsageError(detector_size.name() + " is for a detector in a file; mtcnn sees photos at several sizes");
+  }
+  if (detector_weights->empty()) throw UsageError(kNoDetectorWeights);
+  request.weights = *detector_weights;
+  if (*min_size) request.mtcnn.min_size = **min_size;
+  if (!thresholds->empty())
+    std::ranges::copy(parse_thresholds(*thresholds, "0.6,0.7,0.7"), request.mtcnn.thresholds.begin());
+  request.mtcnn.factor = *factor;
+  return request;
 }
 
 task::EmbedderRequest FaceNetworkFlags::embedder_request() const {

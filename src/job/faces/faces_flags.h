@@ -26,10 +26,20 @@ struct FacesFlags : OptionGroup {
 struct FaceNetworkFlags : OptionGroup {
   FaceNetworkFlags() : OptionGroup("Networks") {}
 
+  Option<std::string> detector{
+      *this,
+      {"--detector", "NAME|FILE", "Finds faces: mtcnn, or SCRFD, YuNet or RetinaFace in a file (.onnx, .tflite, .xml)"},
+      "mtcnn",
+      {.suggestions = {"mtcnn"}}};
   Option<std::string> detector_weights{
       *this,
       {"--detector-weights", "DIR",
-       "Folder with pnet.pt, rnet.pt and onet.pt, or mtcnn for published ones, which are downloaded once"}};
+       "Of mtcnn: folder with pnet.pt, rnet.pt and onet.pt, or mtcnn for published ones, which are downloaded once"}};
+  Option<std::string> detector_size{
+      *this,
+      {"--detector-size", "WIDTHxHEIGHT",
+       "Of the images that a file's detector sees photos on (default: as the file says, or 640x640; YuNet: the "
+       "photo's own)"}};
   Option<std::string> embedder{
       *this,
       {"--embedder", "NAME|FILE",
@@ -55,15 +65,22 @@ struct FaceNetworkFlags : OptionGroup {
                            "embedder was trained; of a file upright if its faces are 112 pixels high)"},
                           "",
                           {.one_of = {"", "box", "upright"}}};
-  Option<int> min_size{
-      *this, {"--min-size", "PIXELS", "Of the smallest face that is looked for"}, 20, {.range = from_to(12, 10000)}};
+  Option<std::optional<int>> min_size{
+      *this,
+      {"--min-size", "PIXELS", "Of the smallest face that is looked for (default: 20 of mtcnn; else any)"},
+      {},
+      {.range = from_to(12, 10000)}};
   Option<std::string> thresholds{
       *this,
-      {"--thresholds", "P,R,O", "Least probability of a face after each of the detector's networks"},
-      "0.6,0.7,0.7",
+      {"--thresholds", "P,R,O",
+       "Least probability of a face after each network of mtcnn (default 0.6,0.7,0.7); of a file's detector a single "
+       "one (default: SCRFD 0.5, YuNet 0.9, RetinaFace 0.6)"},
+      "",
       {.has_commas = true}};
-  Option<double> factor{
-      *this, {"--factor", "SHARE", "From one size of the photo to the next"}, 0.709, {.range = from_to(0.1, 0.95)}};
+  Option<double> factor{*this,
+                        {"--factor", "SHARE", "Of mtcnn: from one size of the photo to the next"},
+                        0.709,
+                        {.range = from_to(0.1, 0.95)}};
   Option<double> margin{
       *this, {"--margin", "PIXELS", "Around a face, of those that the embedder sees"}, 0, {.range = from_to(0, 100)}};
   Option<bool> largest{*this, {"--largest", "", "Only the largest face of each photo"}};
@@ -76,6 +93,7 @@ struct FaceNetworkFlags : OptionGroup {
   task::FacesOptions options() const;
 
  private:
+  task::DetectorRequest detector_request() const;
   task::EmbedderRequest embedder_request() const;
 };
 
@@ -103,7 +121,8 @@ struct FacesPlacementFlags : OptionGroup {
 
   Option<std::string> on{
       *this, {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, ... (docs/placements.md)"}, "cpu"};
-  Option<std::string> precision{*this, {"--precision", "NAME", "Of the embedder: fp32 or bf16"}, "fp32"};
+  Option<std::string> precision{
+      *this, {"--precision", "NAME", "Of the embedder and of a file's detector: fp32 or bf16"}, "fp32"};
 
   Option<std::string> memory{
       *this,

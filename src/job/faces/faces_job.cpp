@@ -64,26 +64,48 @@ void fill_speed(record::Record& record, const task::FacesResult& result, std::si
   record::add_metric(record, std::move(overall));
 }
 
+std::string content_text(const std::filesystem::path& file) {
+  return fmt::format("{:016x}", task::content_of(file));
+}
+
+/// Those of MTCNN are as they were before there were other detectors, so that journals from then can be gone on with.
+void add_detector_settings(nlohmann::json& settings, const task::DetectorRequest& detector) {
+  const bool in_file = task::is_foreign_model(detector.name);
+  settings["--detector"] = in_file ? "a file of content " + content_text(detector.name) : "";
+  settings["--detector-size"] = "";
+  settings["--detector-weights"] = "";
+  if (in_file) {
+    const task::DetectorFileOptions& file = detector.file;
+    if (file.size) settings["--detector-size"] = fmt::format("{}x{}", file.size->width, file.size->height);
+    settings["--min-size"] = file.min_size;
+    settings["--thresholds"] = file.least_score ? fmt::format("{}", *file.least_score) : "";
+    return;
+  }
+  const task::MtcnnOptions& mtcnn = detector.mtcnn;
+  settings["--min-size"] = mtcnn.min_size;
+  settings["--thresholds"] = fmt::format("{}", fmt::join(mtcnn.thresholds, ","));
+  settings["--factor"] = mtcnn.factor;
+  std::string weights = "files of content";
+  for (const auto& file : task::detector_weight_files(detector.weights)) weights += " " + content_text(file);
+  settings["--detector-weights"] = weights;
+}
+
 /// The settings on which found faces depend: faces found with other settings can't be reused.
 nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement,
-                             const task::EmbedderRequest& embedder) {
-  nlohmann::json settings = {
-      {"--min-size", *flags.min_size}, {"--thresholds", *flags.thresholds},   {"--factor", *flags.factor},
-      {"--embedder", *flags.embedder}, {"--margin", *flags.margin},           {"--largest", *flags.largest},
-      {"--rotate", *flags.rotate},     {"--precision", *placement.precision}, {"--cut", *flags.cut}};
-  const auto content = [](const std::filesystem::path& file) { return fmt::format("{:016x}", task::content_of(file)); };
+                             const task::EmbedderRequest& embedder, const task::DetectorRequest& detector) {
+  nlohmann::json settings = {{"--embedder", *flags.embedder}, {"--margin", *flags.margin},
+                             {"--largest", *flags.largest},   {"--rotate", *flags.rotate},
+                             {"--cut", *flags.cut},           {"--precision", *placement.precision}};
   if (task::is_foreign_model(*flags.embedder)) {
-    settings["--embedder"] = "a file of content " + content(*flags.embedder);
+    settings["--embedder"] = "a file of content " + content_text(*flags.embedder);
     // A file beside the network's may have said so, which can change.
     settings["--size"] =
         fmt::format("{}x{}", embedder.file.model.width.value_or(0), embedder.file.model.height.value_or(0));
     settings["--normalize"] = embedder.file.normalization.text;
     settings["--channel-order"] = embedder.file.reverse_channels ? "bgr" : "rgb";
   }
-  settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content(*flags.weights);
-  std::string detector = "files of content";
-  for (const auto& file : task::detector_weight_files(*flags.detector_weights)) detector += " " + content(file);
-  settings["--detector-weights"] = detector;
+  settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content_text(*flags.weights);
+  add_detector_settings(settings, detector);
   return settings;
 }
 
@@ -134,21 +156,24 @@ std::string count_text(const FoundFaces& found, std::size_t photos, bool tells_p
 }
 
 std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found, const PhotoCounts& counts,
-                                    int min_size, bool tells_persons) {
-  const auto& times = result.detector_times;
-  const double all_s = times.proposal_s + times.refinement_s + times.output_s;
+                                    const std::string& main_part, std::optional<int> mtcnn_min_size,
+                                    bool tells_persons) {
+  const task::DetectorTimes& times = result.detector_times;
+  const double all_s = times.main_s + times.other_s;
   std::vector<std::string> summary = {count_text(found, result.photos + counts.known, tells_persons)};
   if (counts.known > 0 || !counts.vanished.empty()) {
     summary.push_back(fmt::format("{} known from before, {} new, {} no longer there.", counts.known,
                                   counts.to_do.size(), counts.vanished.size()));
   }
   if (result.photos > 0 && result.seconds > 0) {
-    const double share = all_s > 0 ? times.proposal_s / all_s : 0;
-    summary.push_back(fmt::format("{} photos a second; {:.0f} % of finding faces went into MTCNN's first network.",
-                                  si_text(static_cast<double>(result.photos) / result.seconds), 100 * share));
-    // The first network's work is proportional to the photo's pixels divided by the square of the smallest face's size.
-    if (share > 0.5 && min_size < kEasySize) {
-      const double left = static_cast<double>(min_size) * min_size / (kEasySize * kEasySize);
+    const double share = all_s > 0 ? times.main_s / all_s : 0;
+    summary.push_back(fmt::format("{} photos a second; {:.0f} % of finding faces went into {}.",
+                                  si_text(static_cast<double>(result.photos) / result.seconds), 100 * share,
+                                  main_part));
+    // MTCNN's first network's work is proportional to the photo's pixels divided by the square of the smallest face's
+    // size.
+    if (share > 0.5 && mtcnn_min_size && *mtcnn_min_size < kEasySize) {
+      const double left = static_cast<double>(*mtcnn_min_size * *mtcnn_min_size) / (kEasySize * kEasySize);
       summary.push_back(fmt::format("--min-size {} would leave out smaller faces, and {:.0f} % of that network's work.",
                                     kEasySize, 100 * (1 - left)));
     }
@@ -162,10 +187,11 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
 
 /// Begins the journal of the folder, or goes on with it.
 task::FacesJournal open_journal(const std::filesystem::path& folder, const nlohmann::json& settings,
-                                const std::vector<std::string>& notes, const KnownFaces& known, bool goes_on) {
+                                const std::vector<std::string>& notes, float sure, const KnownFaces& known,
+                                bool goes_on) {
   if (goes_on) return {faces_journal(folder), known.whole_bytes()};
   forget_persons(folder);
-  return begin_faces_journal(folder, settings, notes);
+  return begin_faces_journal(folder, settings, notes, sure);
 }
 
 /// Whether the run resumes one in its folder. Throws UsageError for contradictory options, and where the folder holds a
@@ -211,10 +237,20 @@ class FacesOnPhotos {
 
  private:
   /// Random weights don't tell persons apart.
-  bool tells_persons() const { return !flags_.networks.weights->empty() || found_.faces.empty(); }
+  bool tells_persons() const {
+    const FaceNetworkFlags& networks = flags_.networks;
+    return !networks.weights->empty() || task::is_foreign_model(*networks.embedder) || found_.faces.empty();
+  }
+
+  /// Absent where another detector finds the faces.
+  std::optional<int> mtcnn_min_size() const {
+    if (task::is_foreign_model(options_.detector.name)) return std::nullopt;
+    return options_.detector.mtcnn.min_size;
+  }
 
   record::Record find_and_compare() {
-    const nlohmann::json settings = face_settings(flags_.networks, flags_.placement, options_.embedder);
+    const nlohmann::json settings =
+        face_settings(flags_.networks, flags_.placement, options_.embedder, options_.detector);
     const KnownFaces known = resumes_ ? KnownFaces(run_.folder(), settings) : KnownFaces();
     // Both have to be read before this run overwrites them.
     const PersonNames names(run_.folder());
@@ -227,14 +263,16 @@ class FacesOnPhotos {
       job->fit_into_memory(photos_, counts_.to_do);
     }
     const std::vector<std::string> notes = job ? job->notes() : known.notes();
+    sure_ = job ? job->sure_probability() : known.sure();
+    if (job) main_part_ = job->main_part();
     begin(notes);
-    task::FacesJournal journal = open_journal(run_.folder(), settings, notes, known, resumes_);
+    task::FacesJournal journal = open_journal(run_.folder(), settings, notes, sure_, known, resumes_);
     if (job) {
       look(*job, journal, all);
       job.reset();  // what it takes is room for comparing
       give_back_freed_memory();
     }
-    found_ = gather_faces(std::move(all), *flags_.comparison.founder_size);
+    found_ = gather_faces(std::move(all), {*flags_.comparison.founder_size, sure_});
     ComparisonRequest request = comparison_request(flags_.comparison);
     request.threads = usable_cpus();
     request.folder = run_.folder();
@@ -297,7 +335,8 @@ class FacesOnPhotos {
 
   /// Writes the tables and the page. The summary.
   std::vector<std::string> tell(const record::Record& record) {
-    std::vector<std::string> summary = summary_of(result_, found_, counts_, *flags_.networks.min_size, tells_persons());
+    std::vector<std::string> summary =
+        summary_of(result_, found_, counts_, main_part_, mtcnn_min_size(), tells_persons());
     FacesStory story{.title = record.data.location, .notes = record.notes, .tells_persons = tells_persons()};
     if (judged_ && judged_->result) {
       summary.push_back(judgement_text(*judged_));
@@ -306,7 +345,7 @@ class FacesOnPhotos {
     }
     story.chunks = chunks_on_page(chunks_);
     story.summary = summary;
-    write_faces(run_.folder(), found_, photos_, story);
+    write_faces(run_.folder(), found_, photos_, story, sure_);
     if (!flags_.output.sort->empty()) summary.push_back(sort_by_person(*flags_.output.sort, found_, photos_));
     for (const auto& skipped : result_.skipped) line_.note(printable(skipped.file) + ": " + skipped.reason);
     return summary;
@@ -324,6 +363,8 @@ class FacesOnPhotos {
   FoundFaces found_;
   std::vector<task::FacesChunk> chunks_;
   std::size_t lanes_ = 1;
+  float sure_ = kUsuallySure;  // see FounderRule
+  std::string main_part_;      // of the detector
   std::optional<JudgedPhotos> judged_;
 };
 

@@ -15,9 +15,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kPersons = "persons.json";
-constexpr const char* kNotes = "notes";  // beside the options in a journal's settings
+// Beside the options in a journal's settings.
+constexpr const char *kNotes = "notes", *kSure = "sure probability";
 
 std::string text_of(const json& value) {
+  if (value.is_null() || value == "") return "its default";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -37,8 +39,10 @@ fs::path faces_journal(const fs::path& folder) {
   return folder / "faces.journal";
 }
 
-task::FacesJournal begin_faces_journal(const fs::path& folder, json settings, const std::vector<std::string>& notes) {
+task::FacesJournal begin_faces_journal(const fs::path& folder, json settings, const std::vector<std::string>& notes,
+                                       float sure) {
   settings[kNotes] = notes;
+  settings[kSure] = sure;
   return {faces_journal(folder), settings};
 }
 
@@ -54,6 +58,7 @@ KnownFaces::KnownFaces(const fs::path& folder, const json& settings) {
   const auto take_settings = [&](const json& earlier) {
     require_same(folder, earlier, settings);
     notes_ = earlier.value(kNotes, std::vector<std::string>());
+    sure_ = earlier.value(kSure, kUsuallySure);
   };
   whole_bytes_ = task::read_journal(faces_journal(folder), take_settings, keep);
   if (fs::exists(folder / kPersons)) read_persons(folder / kPersons);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/open/pictures.h"
+#include "job/faces/comparison.h"
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 
@@ -23,9 +24,9 @@ inline constexpr std::size_t kMostThumbnails = 1000;
 /// The journal's file in a run's folder.
 std::filesystem::path faces_journal(const std::filesystem::path& folder);
 /// Begins the journal. `settings`: those by which faces are found, which KnownFaces compares; `notes`: for
-/// KnownFaces::notes().
+/// KnownFaces::notes(); `sure`: for KnownFaces::sure().
 task::FacesJournal begin_faces_journal(const std::filesystem::path& folder, nlohmann::json settings,
-                                       const std::vector<std::string>& notes);
+                                       const std::vector<std::string>& notes, float sure);
 
 class KnownFaces {
  public:
@@ -50,6 +51,8 @@ class KnownFaces {
   std::vector<std::string> vanished(const std::vector<std::optional<std::uint64_t>>& contents) const;
   /// Notes of the run that found the faces, such as that the embedder's weights were random.
   const std::vector<std::string>& notes() const { return notes_; }
+  /// The probability of a sure face, of the detector that found them (FounderRule).
+  float sure() const { return sure_; }
   /// The length of the journal, see task::read_journal().
   std::uint64_t whole_bytes() const { return whole_bytes_; }
 
@@ -64,6 +67,7 @@ class KnownFaces {
   std::map<std::uint64_t, task::PhotoFaces> photos_;
   std::map<std::uint64_t, Told> told_;
   std::vector<std::string> notes_;
+  float sure_ = kUsuallySure;
   int first_new_person_ = 0;
   std::uint64_t whole_bytes_ = 0;
 };

@@ -119,7 +119,7 @@ std::vector<int> numbers_before(const FoundFaces& found, const KnownFaces& known
 
 }  // namespace
 
-FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size) {
+FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, const FounderRule& founder) {
   FoundFaces found;
   std::ranges::sort(photos, {}, &task::PhotoFaces::photo);
   for (task::PhotoFaces& photo : photos) {
@@ -132,7 +132,7 @@ FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size) 
       }
       found.embeddings.add(face.embedding);
       face.embedding = {};
-      found.clear.push_back(may_found(face.face.box, founder_size));
+      found.clear.push_back(may_found(face.face.box, founder));
       found.faces.push_back(std::move(face));
     }
   }
@@ -194,10 +194,10 @@ std::string sort_by_person(const fs::path& out, const FoundFaces& found, const d
                      counted(folders.size(), "person"), out.string(), counted(links, "link"));
 }
 
-void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const FacesStory& story) {
+void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos, const FacesStory& story,
+                 float sure) {
   write_table(folder / "faces.csv", found, photos);
-  StoredFaces stored{found.embeddings, {}, {}};
+  StoredFaces stored{found.embeddings, {}, {}, sure};
   for (const task::EmbeddedFace& face : found.faces) {
     stored.files.push_back(photos.source(face.photo));
     stored.boxes.push_back(face.face.box);

@@ -43,9 +43,9 @@ struct FoundFaces {
   PersonNames names;         // of the persons
 };
 
-/// Brings the faces of all photos together, in the order of the photos. `founder_size`: pixels of the shorter side of a
-/// face that may found a group. Throws Error where embeddings differ in length.
-FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, int founder_size);
+/// Brings the faces of all photos together, in the order of the photos. `founder`: of a face that may found a
+/// group. Throws Error where embeddings differ in length.
+FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, const FounderRule& founder);
 
 /// Compares the faces, groups them into persons, and writes the tables about pairs. Persons in `known` keep their
 /// numbers.
@@ -69,8 +69,8 @@ struct FacesStory {
   bool tells_persons = true;
 };
 
-/// Writes the other files into `folder`. Throws Error where one can't be written.
+/// Writes the other files into `folder`. `sure`: see FounderRule. Throws Error where one can't be written.
 void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const FacesStory& story);
+                 const FacesStory& story, float sure);
 
 }  // namespace evener::job

@@ -214,8 +214,8 @@ std::vector<std::string> named_places(const SweepPlan& plan) {
   // For the first kOnlyPlaces keys each value is a path, unless it is like synth:digits; for the others only values
   // with a slash are.
   constexpr std::size_t kOnlyPlaces = 4;
-  constexpr std::array kKeys = {"data",  "images",  "dir",    "calibration-data",
-                                "model", "weights", "labels", "detector-weights"};
+  constexpr std::array kKeys = {"data",    "images", "dir",      "calibration-data", "model",
+                                "weights", "labels", "detector", "detector-weights", "embedder"};
   std::vector<std::string> places;
   for (std::size_t i = 0; i < kKeys.size(); ++i) {
     const auto take = [&](const SweepValue& words) {

@@ -115,9 +115,10 @@ FacesJob::FacesJob(const FacesOptions& options)
   const int lanes = on_cpu_ ? threads_of(options.plan) : 1;
   runner.threads = lanes;
   runner.cache = options.cache;
-  const DetectorWeights weights = read_detector_weights(options.detector_weights);
-  detectors_ = FaceDetector::make(*engine_, weights, options.detector, runner, lanes);
   runner.precision = options.precision;
+  FaceDetectors detectors = make_face_detectors(*engine_, options.detector, runner, lanes);
+  detectors_ = std::move(detectors.lanes);
+  detector_notes_ = std::move(detectors.notes);
   embedder_.emplace(*engine_, options.embedder, runner, lanes);
   if (options.margin >= static_cast<double>(std::min(embedder_->face_shape().height, embedder_->face_shape().width))) {
     throw UsageError(fmt::format("--margin {} leaves nothing of faces of {} x {} pixels", options.margin,
@@ -127,6 +128,12 @@ FacesJob::FacesJob(const FacesOptions& options)
 }
 
 FacesJob::~FacesJob() = default;
+
+std::vector<std::string> FacesJob::notes() const {
+  std::vector<std::string> notes = detector_notes_;
+  notes.insert(notes.end(), embedder_->notes().begin(), embedder_->notes().end());
+  return notes;
+}
 
 bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
   const data::ImageShape& shape = embedder_->face_shape();
@@ -245,9 +252,8 @@ class FacesJob::Turns {
 DetectorTimes FacesJob::detector_times() const {
   DetectorTimes sum;
   for (const auto& detector : detectors_) {
-    sum.proposal_s += detector->times().proposal_s;
-    sum.refinement_s += detector->times().refinement_s;
-    sum.output_s += detector->times().output_s;
+    sum.main_s += detector->times().main_s;
+    sum.other_s += detector->times().other_s;
   }
   return sum;
 }
@@ -317,9 +323,8 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
   result.detector_times = detector_times();
-  result.detector_times.proposal_s -= before.proposal_s;
-  result.detector_times.refinement_s -= before.refinement_s;
-  result.detector_times.output_s -= before.output_s;
+  result.detector_times.main_s -= before.main_s;
+  result.detector_times.other_s -= before.other_s;
   return result;
 }
 

@@ -14,19 +14,18 @@
 #include "parallel/flow.h"
 #include "placement/plan.h"
 #include "task/faces/chunks.h"
+#include "task/faces/detectors.h"
 #include "task/faces/embedder.h"
 #include "task/faces/face.h"
-#include "task/faces/mtcnn.h"
 #include "task/faces/photo_room.h"
 
 namespace evener::task {
 
 struct FacesOptions {
   placement::Plan plan;
-  Precision precision = Precision::kFp32;  // of the embedder; faces are found in fp32
-  std::filesystem::path detector_weights;  // folder, see read_detector_weights
+  Precision precision = Precision::kFp32;  // of the embedder, and of a detector in a file; MTCNN computes in fp32
+  DetectorRequest detector = {};
   EmbedderRequest embedder = {};
-  DetectorOptions detector = {};
   double margin = 0;  // see crop_face; of faces that are cut out as boxes
   bool all = true;    // else the largest face of each photo
   bool turn = false;  // see find_turned
@@ -74,8 +73,11 @@ class FacesJob {
   ~FacesJob();
 
   /// What a user should know, such as that the embedder's weights are random.
-  const std::vector<std::string>& notes() const { return embedder_->notes(); }
+  std::vector<std::string> notes() const;
   std::size_t lanes() const { return detectors_.size(); }
+  /// See FaceDetector.
+  float sure_probability() const { return detectors_.front()->sure_probability(); }
+  std::string main_part() const { return detectors_.front()->main_part(); }
 
   /// Divides FacesOptions::memory_bytes between the networks and the photos, whose sizes it estimates by the headers of
   /// some of them. Does nothing where memory_bytes is 0. Throws UsageError, naming the least memory that works, where
@@ -103,6 +105,7 @@ class FacesJob {
   const bool on_cpu_;
   std::unique_ptr<engine::Engine> engine_;
   std::vector<std::unique_ptr<FaceDetector>> detectors_;
+  std::vector<std::string> detector_notes_;
   std::optional<FaceEmbedder> embedder_;
   std::unique_ptr<PhotoRoom> room_ = std::make_unique<PhotoRoom>();
 };

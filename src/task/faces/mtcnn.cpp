@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -76,7 +77,7 @@ network::NetworkWithState part(const char* model, const TensorMap& state, const 
 }
 
 /// The scales at which the smallest face is as large as a cell, then larger faces.
-std::vector<double> scales_for(const data::Picture& photo, const DetectorOptions& options) {
+std::vector<double> scales_for(const data::Picture& photo, const MtcnnOptions& options) {
   double scale = kCell / options.min_size;
   double smallest = static_cast<double>(std::min(photo.width, photo.height)) * scale;
   std::vector<double> scales;
@@ -103,14 +104,14 @@ DetectorWeights read_detector_weights(const fs::path& folder) {
   return weights;
 }
 
-std::vector<std::unique_ptr<FaceDetector>> FaceDetector::make(engine::Engine& engine, const DetectorWeights& weights,
-                                                              const DetectorOptions& options,
-                                                              engine::RunnerOptions runner, int count) {
+std::vector<std::unique_ptr<FaceDetector>> Mtcnn::make(engine::Engine& engine, const DetectorWeights& weights,
+                                                       const MtcnnOptions& options, engine::RunnerOptions runner,
+                                                       int count) {
   const auto of_part = [](const char* model, const TensorMap& state) {
     return part(model, state, "the weights of the face detector");
   };
-  std::vector<std::unique_ptr<FaceDetector>> detectors;
-  for (int i = 0; i < count; ++i) detectors.push_back(std::unique_ptr<FaceDetector>(new FaceDetector(options)));
+  std::vector<std::unique_ptr<Mtcnn>> detectors;
+  for (int i = 0; i < count; ++i) detectors.push_back(std::unique_ptr<Mtcnn>(new Mtcnn(options)));
   const auto proposal = of_part("mtcnn_pnet", weights.proposal);
   const auto refinement = of_part("mtcnn_rnet", weights.refinement), output = of_part("mtcnn_onet", weights.output);
   std::vector<std::unique_ptr<PartNetwork>> refinements, outputs;
@@ -133,22 +134,22 @@ std::vector<std::unique_ptr<FaceDetector>> FaceDetector::make(engine::Engine& en
     detectors[i]->refinement_ = std::move(refinements[i]);
     detectors[i]->output_ = std::move(outputs[i]);
   }
-  return detectors;
+  return {std::make_move_iterator(detectors.begin()), std::make_move_iterator(detectors.end())};
 }
 
-std::vector<Face> FaceDetector::find(const data::Picture& photo) {
+std::vector<Face> Mtcnn::find(const data::Picture& photo) {
   const auto timed = [](double& sum_s, const auto& body) {
     const Stopwatch clock;
     auto result = body();
     sum_s += clock.seconds();
     return result;
   };
-  auto boxes = timed(times_.proposal_s, [&] { return propose(photo); });
-  boxes = timed(times_.refinement_s, [&] { return refine(photo, boxes); });
-  return timed(times_.output_s, [&] { return finish(photo, boxes); });
+  auto boxes = timed(times_.main_s, [&] { return propose(photo); });
+  boxes = timed(times_.other_s, [&] { return refine(photo, boxes); });
+  return timed(times_.other_s, [&] { return finish(photo, boxes); });
 }
 
-FaceDetector::Places FaceDetector::places_of(const data::Picture& photo, std::int64_t height, std::int64_t width) {
+Mtcnn::Places Mtcnn::places_of(const data::Picture& photo, std::int64_t height, std::int64_t width) {
   const data::PictureArea whole = {0, 0, photo.width, photo.height};
   if (windows_) {
     data::AreaRows rows(photo, whole, height, width);
@@ -173,7 +174,7 @@ FaceDetector::Places FaceDetector::places_of(const data::Picture& photo, std::in
   return places;
 }
 
-std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, double scale) {
+std::vector<Candidate> Mtcnn::candidates_at(const data::Picture& photo, double scale) {
   const Places places = places_of(photo, static_cast<std::int64_t>(static_cast<double>(photo.height) * scale + 1),
                                   static_cast<std::int64_t>(static_cast<double>(photo.width) * scale + 1));
   const std::int64_t plane = places.rows * places.columns;
@@ -195,7 +196,7 @@ std::vector<Candidate> FaceDetector::candidates_at(const data::Picture& photo, d
   return candidates;
 }
 
-std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
+std::vector<FaceBox> Mtcnn::propose(const data::Picture& photo) {
   const auto after_nms = [](const std::vector<Candidate>& candidates, float limit) {
     std::vector<FaceBox> boxes;
     for (const Candidate& candidate : candidates) boxes.push_back(candidate.box);
@@ -215,7 +216,7 @@ std::vector<FaceBox> FaceDetector::propose(const data::Picture& photo) {
   return boxes;
 }
 
-void FaceDetector::look_at_nothing() {
+void Mtcnn::look_at_nothing() {
   constexpr std::size_t kMany = 1000;  // parts: more than a call has
   const auto compute = [](PartNetwork& network, std::int64_t side) {
     network.run(std::vector<float>(network.room(kMany) * static_cast<std::size_t>(3 * side * side)));
@@ -225,8 +226,8 @@ void FaceDetector::look_at_nothing() {
 }
 
 template <class Take>
-void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side,
-                        PartNetwork& network, const Take& take) {
+void Mtcnn::look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, PartNetwork& network,
+                 const Take& take) {
   const auto each = static_cast<std::size_t>(3 * side * side);
   std::vector<std::size_t> seen;  // boxes of which something lies on the photo
   for (std::size_t i = 0; i < boxes.size(); ++i) {
@@ -248,7 +249,7 @@ void FaceDetector::look(const data::Picture& photo, const std::vector<FaceBox>& 
   }
 }
 
-std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
+std::vector<FaceBox> Mtcnn::refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
   std::vector<FaceBox> likely;
   std::vector<std::array<float, 4>> shifts;
   look(photo, boxes, kRefinementSide, *refinement_, [&](std::size_t box, std::size_t part) {
@@ -266,7 +267,7 @@ std::vector<FaceBox> FaceDetector::refine(const data::Picture& photo, const std:
   return refined;
 }
 
-std::vector<Face> FaceDetector::finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
+std::vector<Face> Mtcnn::finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
   std::vector<Face> likely;
   std::vector<FaceBox> final_boxes;
   look(photo, boxes, kOutputSide, *output_, [&](std::size_t index, std::size_t part) {

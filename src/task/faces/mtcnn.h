@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/tensor.h"
@@ -15,11 +16,12 @@
 #include "network/network.h"
 #include "task/faces/boxes.h"
 #include "task/faces/face.h"
+#include "task/faces/face_detector.h"
 #include "task/faces/part_network.h"
 
 namespace evener::task {
 
-struct DetectorOptions {
+struct MtcnnOptions {
   int min_size = 20;                                     // pixels of the smallest face that is looked for
   std::array<float, 3> thresholds = {0.6F, 0.7F, 0.7F};  // least probability after each network
   double factor = 0.709;                                 // by which the photo is scaled from one size of the pyramid to
@@ -36,31 +38,23 @@ std::array<std::filesystem::path, 3> detector_weight_files(const std::filesystem
 /// Reads these files, whose tensors have facenet-pytorch's names.
 DetectorWeights read_detector_weights(const std::filesystem::path& folder);
 
-/// The seconds that a detector's networks took.
-struct DetectorTimes {
-  double proposal_s = 0, refinement_s = 0, output_s = 0;
-};
-
-/// Not thread-safe: one for each thread.
-class FaceDetector {
+class Mtcnn : public FaceDetector {
  public:
   /// Makes `count` detectors, one for each thread that computes. `runner`: the device, and on a GPU the precision. On a
   /// CPU each computes in float32 on the thread that calls it.
   static std::vector<std::unique_ptr<FaceDetector>> make(engine::Engine& engine, const DetectorWeights& weights,
-                                                         const DetectorOptions& options, engine::RunnerOptions runner,
+                                                         const MtcnnOptions& options, engine::RunnerOptions runner,
                                                          int count);
 
-  /// All faces, the likeliest first. Photos without any, or smaller than a face, give none.
-  std::vector<Face> find(const data::Picture& photo);
-
-  /// Computes full calls of the second and the third network on zeros, so that they have taken all the memory that they
-  /// need.
-  void look_at_nothing();
-
-  const DetectorTimes& times() const { return times_; }
+  /// Photos smaller than a face give none.
+  std::vector<Face> find(const data::Picture& photo) override;
+  /// Computes full calls of the second and the third network.
+  void look_at_nothing() override;
+  float sure_probability() const override { return 0.95F; }
+  std::string main_part() const override { return "MTCNN's first network"; }
 
  private:
-  explicit FaceDetector(const DetectorOptions& options) : options_(options) {}
+  explicit Mtcnn(const MtcnnOptions& options) : options_(options) {}
 
   /// The first network's outputs at each place of a photo at one size: planes of rows x columns values.
   struct Places {
@@ -80,11 +74,10 @@ class FaceDetector {
   void look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, PartNetwork& network,
             const Take& take);
 
-  const DetectorOptions options_;
+  const MtcnnOptions options_;
   std::unique_ptr<engine::WindowNetwork> windows_;  // the first network on a CPU; else null
   std::unique_ptr<engine::Runner> proposal_;        // the first network on other devices; else null
   std::unique_ptr<PartNetwork> refinement_, output_;
-  DetectorTimes times_;
 };
 
 }  // namespace evener::task

@@ -9,13 +9,12 @@
 namespace evener::task {
 namespace {
 
-constexpr float kSure = 0.95F;
 /// EXIF's numbers for what a photo needs to be upright: nothing, a quarter turn clockwise, a half, three quarters.
 constexpr int kOrientations[] = {1, 6, 3, 8};
 
-float sureness(const std::vector<Face>& faces) {
+float sureness(const std::vector<Face>& faces, float sure) {
   float sum = 0;
-  for (const Face& face : faces) sum += face.box.probability >= kSure ? face.box.probability : 0;
+  for (const Face& face : faces) sum += face.box.probability >= sure ? face.box.probability : 0;
   return sum;
 }
 
@@ -39,14 +38,15 @@ Face turned_back_once(const Face& face, std::int64_t width) {
 TurnedPhoto find_turned(FaceDetector& detector, data::Picture photo) {
   TurnedPhoto best{std::move(photo), {}, 0};
   best.faces = detector.find(best.photo);
-  float most = sureness(best.faces);
+  const float sure = detector.sure_probability();
+  float most = sureness(best.faces, sure);
   if (most > 0) return best;
   TurnedPhoto surest;
   for (const int quarters : {1, 2, 3}) {
     TurnedPhoto other{turned(best.photo, quarters), {}, quarters};
     other.faces = detector.find(other.photo);
-    if (sureness(other.faces) <= most) continue;
-    most = sureness(other.faces);
+    if (sureness(other.faces, sure) <= most) continue;
+    most = sureness(other.faces, sure);
     surest = std::move(other);
   }
   return most > 0 ? std::move(surest) : std::move(best);

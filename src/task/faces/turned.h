@@ -5,7 +5,7 @@
 
 #include "data/codecs/picture.h"
 #include "task/faces/face.h"
-#include "task/faces/mtcnn.h"
+#include "task/faces/face_detector.h"
 
 namespace evener::task {
 
@@ -16,7 +16,8 @@ struct TurnedPhoto {
   int quarters = 0;         // by how many clockwise quarter turns the photo was turned
 };
 
-/// Finds faces on the photo as it is. Where none of them is sure (95 %), it also looks at the photo turned by one, two
+/// Finds faces on the photo as it is. Where none of them is sure, by the detector's
+/// probability for that, it also looks at the photo turned by one, two
 /// and three quarters, and takes the turn with the largest sum of the probabilities of sure faces; the photo as it is
 /// where no turn has any.
 TurnedPhoto find_turned(FaceDetector& detector, data::Picture photo);

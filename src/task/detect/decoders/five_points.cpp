@@ -11,7 +11,7 @@ namespace evener::task {
 namespace {
 
 constexpr FaceFamilyFacts kFaceFamilies[] = {
-    {.name = "SCRFD", .least_score = 0.5F, .sure_score = 0.65F, .overlap = 0.4F, .multiple = 32},
+    {.name = "SCRFD", .least_score = 0.5F, .sure_score = 0.7F, .overlap = 0.4F, .multiple = 32},
     {.name = "YuNet", .least_score = 0.9F, .sure_score = 0.9F, .overlap = 0.3F, .multiple = 32},
     {.name = "RetinaFace", .least_score = 0.6F, .sure_score = 0.95F, .overlap = 0.4F, .multiple = 32},
 };

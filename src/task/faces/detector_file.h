@@ -1,0 +1,78 @@
+// A face detector in a file of another program: SCRFD, YuNet or RetinaFace (task/detect/decoders/five_points.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "task/detect/decoders/five_points.h"
+#include "task/faces/face_detector.h"
+
+namespace evener::task {
+
+/// The size of the images that a network sees.
+struct SeenSize {
+  std::int64_t width = 0, height = 0;
+
+  bool operator==(const SeenSize&) const = default;
+};
+
+struct DetectorFileOptions {
+  /// Absent = as the file says, else 640 x 640; YuNet sees photos at their own size, up to 2048 pixels.
+  std::optional<SeenSize> size = {};
+  std::optional<float> least_score = {};  // absent = what is usual for the family
+  int min_size = 0;                       // faces whose shorter side has fewer pixels of the photo are left out
+};
+
+/// How a photo lies on a network's image: scaled to `width` x `height` in the upper left corner, black beside it.
+struct PhotoOnImage {
+  SeenSize image;
+  std::int64_t width = 0, height = 0;
+};
+/// The photo scaled so that it just fits; sizes are rounded as InsightFace does.
+PhotoOnImage fitted_into(const SeenSize& image, std::int64_t photo_width, std::int64_t photo_height);
+/// The photo at its own size, or made smaller so that no side is longer than `longest`, on an image whose sides are the
+/// next multiples of `multiple`.
+PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, std::int64_t longest,
+                         std::int64_t multiple);
+
+/// The network of a file, which several detectors share.
+struct DetectorNetwork {
+  std::string path;
+  FaceFamily family = FaceFamily::kScrfd;
+  std::optional<SeenSize> size;  // absent = any
+};
+
+class DetectorFile : public FaceDetector {
+ public:
+  DetectorFile(std::shared_ptr<const DetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
+               const DetectorFileOptions& options);
+
+  std::vector<Face> find(const data::Picture& photo) override;
+  void look_at_nothing() override;
+  float sure_probability() const override;
+  std::string main_part() const override;
+
+ private:
+  PhotoOnImage place(const data::Picture& photo) const;
+  /// Writes the photo on its image into values_, normalised, as (3, H, W).
+  void paint(const data::Picture& photo, const PhotoOnImage& on_image);
+  /// The network's outputs for values_.
+  TensorMap compute(const SeenSize& image);
+
+  std::shared_ptr<const DetectorNetwork> network_;
+  std::unique_ptr<engine::Runner> runner_;
+  const DetectorFileOptions options_;
+  std::vector<float> values_;
+};
+
+/// Opens a file and makes `count` detectors. A call takes one photo: on a CPU several calls at the same time take less
+/// time than one with several photos. Throws UsageError where the file can't be used so, Error for a file that is no
+/// face detector that is known, naming its outputs.
+FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path, const DetectorFileOptions& options,
+                                 engine::RunnerOptions runner, int count);
+
+}  // namespace evener::task

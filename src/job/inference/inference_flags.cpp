@@ -51,6 +51,7 @@ task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t see
   }
   request.reverse_channels = *channel_order == "bgr";
   request.features = features;
+  request.calibrated = !*uncalibrated;
   request.output = *output_name;
   return request;
 }

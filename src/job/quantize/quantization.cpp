@@ -62,6 +62,7 @@ class Quantization {
   static task::InferenceRequest described(const InferModelFlags& flags) {
     task::InferenceRequest request = flags.request(false, 1);
     request.describe = true;
+    request.calibrated = false;  // of the float network's features
     return request;
   }
 

@@ -25,11 +25,13 @@ struct ModelFacts {
                                                          // them itself
   bool trained_elsewhere = false;                        // by another program, which showed it the middle of each image
                                                          // (centre crop)
+  bool unknown_inside = false;                           // an ONNX file with an output that tells what is unknown
+                                                         // (calibration.h)
   network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
 };
 
 /// "model", "classes", "input", "mean", "standard_deviation", "crop", "normalization" ("inside"), "trained"
-/// ("elsewhere") and "quantization"; lists are JSON. Absent facts have no key.
+/// ("elsewhere"), "unknown" ("inside") and "quantization"; lists are JSON. Absent facts have no key.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 

@@ -19,7 +19,9 @@ struct FloatArray {
   std::vector<float> values;
 };
 
-/// The outputs of a network by their names; the first extent of each is the number of images.
+/// The outputs of a network by their names; the first extent of each is the number of images. Scores of a network that
+/// was calibrated (`evener train`, `evener calibrate`) are divided by its temperature, and it has an output "unknown",
+/// (images, 1): above 1 an image is like nothing that it was trained on. The option "uncalibrated" leaves both out.
 using Outputs = std::map<std::string, FloatArray>;
 
 /// Pixels of pictures of one size, in memory that the caller owns: rows from top to bottom, the channels of each pixel

@@ -39,6 +39,7 @@ Command plan_command();
 Command export_command();
 Command serve_command();
 Command quantize_command();
+Command calibrate_command();
 Command report_command();
 Command share_command();
 Command data_command();

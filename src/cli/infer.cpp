@@ -139,6 +139,10 @@ void print_summary(const job::InferenceRun& run) {
     print_confusions(scores, run.record.data.classes);
     print_mistakes(run);
   }
+  if (run.unknown.images > 0) {
+    fmt::print("unknown                   {} of {}: like nothing that it was trained on\n", run.unknown.unknown,
+               counted(run.unknown.images, "image"));
+  }
   if (run.sorted) print_sorted(*run.sorted);
   if (!run.folder.empty()) fmt::print("results                   {}\n", run.folder.string());
 }

@@ -76,6 +76,7 @@ Command all_commands() {
                       serve_command(),
                       export_command(),
                       quantize_command(),
+                      calibrate_command(),
                       faces_command(),
                       detect_command(),
                       matmul_command(),

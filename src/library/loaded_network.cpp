@@ -134,7 +134,7 @@ class LoadedNetwork::Implementation {
     for (const task::SampleValues& each : values) pointers.push_back(&each);
     engine::Runner& runner = compiled.job.lane(0);
     task::start(runner, task::gathered(pointers, compiled.job.setup().batch));
-    for (const auto& [name, tensor] : runner.wait()) {
+    for (const auto& [name, tensor] : compiled.job.wait(runner)) {
       FloatArray& output = outputs.at(name);
       std::copy_n(tensor.floats(), output.values.size(), output.values.begin());
     }
@@ -181,7 +181,7 @@ class LoadedNetwork::Implementation {
     samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
     task::start(job.lane(0), zeros);
     std::map<std::string, std::vector<std::int64_t>> shapes;
-    for (const auto& [name, tensor] : job.lane(0).wait()) shapes.emplace(name, tensor.shape);
+    for (const auto& [name, tensor] : job.wait(job.lane(0))) shapes.emplace(name, tensor.shape);
     return shapes;
   }
 

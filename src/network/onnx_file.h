@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,21 @@
 
 namespace evener::network {
 
+/// A further output of a file, (N, 1): the distance of a layer's result from the nearest of some points, as a share of
+/// a limit. With u = x / |x|: min over the points m of |W u - m|^2 / limit.
+struct OnnxDistance {
+  std::string output;            // its name
+  int layer = 0;                 // x
+  std::vector<float> whitening;  // W, (values, values), row-major
+  std::vector<float> points;     // (points, values), row-major
+  double limit = 1;
+};
+
 struct OnnxOptions {
   /// One number per channel: the file takes pixels from 0 to 255, and its first nodes compute value * scale + shift,
   /// the network's input. Empty: the file takes the network's input itself.
   std::vector<float> pixel_scale = {}, pixel_shift = {};
+  std::optional<OnnxDistance> distance = {};
   std::map<std::string, std::string> metadata = {};  // the model's metadata_props; UTF-8
 };
 

@@ -27,6 +27,7 @@ void describe(Fields& fields, Of<PredictedImage> auto& prediction) {
   fields.value("sure_mistake", prediction.is_sure_mistake);
   fields.value("sure_right", prediction.is_sure_right);
   fields.required("true_class", prediction.truth);
+  fields.left_out_if(!prediction.is_unknown, "unknown", prediction.is_unknown);
   // Both strings become parts of an HTML page, so they must be plain base64.
   fields.check("png", !prediction.png_base64.empty() && from_base64(prediction.png_base64),
                "expected an image in base64");

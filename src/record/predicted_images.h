@@ -18,6 +18,7 @@ struct PredictedImage {
   std::string truth;             // true class; empty = unknown
   std::string png_base64;        // thumbnail
   std::string map_base64 = {};   // thumbnail under a class activation map; empty = unknown
+  bool is_unknown = false;       // like nothing that the network was trained on
   bool is_sure_mistake = false;  // chosen as one of the surest wrong predictions
   bool is_sure_right = false;    // chosen as one of the surest right predictions
 };

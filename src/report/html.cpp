@@ -42,9 +42,9 @@ std::filesystem::path plotly_path() {
 std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint) {
   if (runs.empty()) throw Error("a report needs at least one run");
   std::string sections;
-  for (const auto part :
-       {warnings_part, jobs_part, detection_part, predictions_part, latency_part, timeline_part, stages_part,
-        replicas_part, classes_part, layers_part, profile_part, setting_part, notes_part, details_part})
+  for (const auto part : {warnings_part, jobs_part, detection_part, predictions_part, latency_part, timeline_part,
+                          stages_part, replicas_part, classes_part, calibration_part, layers_part, profile_part,
+                          setting_part, notes_part, details_part})
     sections += part(runs) + "\n";
   Page page = report_page(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size()));
   page.content = report_content(header_part(runs), hint, sections, !plotly_js.empty());

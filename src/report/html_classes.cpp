@@ -79,6 +79,7 @@ std::string figure_of(const record::PredictedImage& prediction) {
   const std::string score = prediction.is_probability ? fmt::format("{:.0f} %", 100 * prediction.score)
                                                       : fmt::format("{:.4g}", prediction.score);
   std::string caption = fmt::format("<b>{}</b> {}", escape_html(prediction.found), score);
+  if (prediction.is_unknown) caption = "<b>unknown</b>, nearest " + caption;
   if (is_wrong) caption += "<br>is " + escape_html(prediction.truth);
   std::string map;
   if (!prediction.map_base64.empty()) {

@@ -32,6 +32,8 @@ std::string latency_part(std::span<const Run> runs);
 std::string jobs_part(std::span<const Run> runs);
 /// Placeholders with explanations for the plots of the `number`-th job; only plots that have data.
 std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
+/// How far the probabilities of classifiers hold, and what they call unknown; "" without a calibrated one.
+std::string calibration_part(std::span<const Run> runs);
 /// Some images with a network's predictions; "" without any.
 std::string predictions_part(std::span<const Run> runs);
 /// How well detectors found the true boxes; "" without a detector's run.

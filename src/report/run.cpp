@@ -118,6 +118,16 @@ void load_detection(const fs::path& dir, Run& run) {
   }
 }
 
+void load_calibration(const fs::path& dir, Run& run) {
+  std::error_code error;
+  if (!fs::exists(dir / record::kCalibrationFile, error)) return;
+  try {
+    run.calibration = record::read_calibration_record(dir / record::kCalibrationFile);
+  } catch (const Error& failure) {
+    run.warnings.emplace_back(failure.what());
+  }
+}
+
 void load_timeline(const fs::path& dir, Run& run) {
   std::error_code error;
   if (!fs::exists(dir / kTimeline, error)) return;
@@ -165,6 +175,7 @@ Run load_run(const fs::path& dir) {
   load_predictions(dir, run);
   load_layers(dir, run);
   load_detection(dir, run);
+  load_calibration(dir, run);
   load_timeline(dir, run);
   const fs::path path = dir / "samples.csv";
   std::error_code error;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "record/calibration.h"
 #include "record/detection.h"
 #include "record/predicted_images.h"
 #include "record/record.h"
@@ -37,8 +38,9 @@ struct Run {
   std::vector<record::PredictedImage> predictions;    // some predictions of `evener infer`; empty without answers.json
   std::vector<LayerNoise> layers;                     // of a quantised network; empty without layers.csv
   std::optional<record::DetectionFigures> detection;  // accuracy of `evener detect`; absent without detection.json
-  std::vector<StageTask> timeline;                    // of a pipeline's last steps; empty without stages.trace.json
-  std::vector<std::string> warnings;                  // e.g. an unreadable samples.csv, which does not stop a report
+  std::optional<record::CalibrationRecord> calibration;  // of a classifier; absent without calibration.json
+  std::vector<StageTask> timeline;                       // of a pipeline's last steps; empty without stages.trace.json
+  std::vector<std::string> warnings;                     // e.g. an unreadable samples.csv, which does not stop a report
 };
 
 /// Loads the run in the folder `dir`. A run whose record says "running", but whose folder no process has locked, gets

@@ -20,10 +20,23 @@ namespace {
 /// Whether a file of this name is written by `train`, `infer`, `detect` or `quantize`. All of them have to be removed
 /// with a run, or later commands would take old weights and tables for those of the new record.
 bool is_of_run(const std::string& name) {
-  constexpr std::array<std::string_view, 14> kFiles = {
-      "record.json",    "report.html",  "epochs.csv",    "best.safetensors", "quantized.safetensors",
-      "quantized.onnx", "layers.csv",   "metrics.csv",   "confusion.csv",    "predictions.csv",
-      "detections.csv", "answers.json", "latencies.csv", "detection.json"};
+  constexpr std::array<std::string_view, 17> kFiles = {"record.json",
+                                                       "report.html",
+                                                       "epochs.csv",
+                                                       "best.safetensors",
+                                                       "quantized.safetensors",
+                                                       "quantized.onnx",
+                                                       "layers.csv",
+                                                       "metrics.csv",
+                                                       "confusion.csv",
+                                                       "predictions.csv",
+                                                       "detections.csv",
+                                                       "answers.json",
+                                                       "latencies.csv",
+                                                       "detection.json",
+                                                       "calibration.json",
+                                                       "best.calibration.safetensors",
+                                                       "quantized.calibration.safetensors"};
   return name.starts_with("last.") || name.starts_with("best.new-") || std::ranges::find(kFiles, name) != kFiles.end();
 }
 

@@ -37,9 +37,10 @@ std::vector<std::string> offered(const std::string& words) {
 }
 
 TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
-  EXPECT_THAT(offered("evener ''"), IsSupersetOf({"doctor", "demo", "info", "train", "infer", "serve", "export",
-                                                  "quantize", "faces", "detect", "matmul", "plan", "sweep", "report",
-                                                  "share", "compare", "data", "completion", "man"}));
+  EXPECT_THAT(offered("evener ''"),
+              IsSupersetOf({"doctor",   "demo",      "info",    "train",  "infer",      "serve", "export",
+                            "quantize", "calibrate", "faces",   "detect", "matmul",     "plan",  "sweep",
+                            "report",   "share",     "compare", "data",   "completion", "man"}));
   EXPECT_THAT(offered("evener tr"), testing::ElementsAre("train"));
   EXPECT_THAT(offered("evener data ''"), testing::UnorderedElementsAre("info", "pack", "synth", "fetch"));
   EXPECT_THAT(offered("evener train --lab"), testing::ElementsAre("--label-smoothing"));

@@ -2,6 +2,7 @@
 #include "base/precision.h"
 #include "base/test_folder.h"
 #include "cli/option_rows_helpers.h"
+#include "job/calibrate/calibrate_flags.h"
 #include "job/data/data_info.h"
 #include "job/data/write_data.h"
 #include "job/detect/detection.h"
@@ -44,6 +45,7 @@ json request_json(const task::InferenceRequest& request) {
   told["layout"] = request.layout ? json(static_cast<int>(*request.layout)) : json();
   told["bgr"] = request.reverse_channels.value_or(false);
   told["features"] = request.features;
+  told["calibrated"] = request.calibrated;
   told["labels"] = request.labels.string();
   told["output"] = request.output;
   told["output_type"] = static_cast<int>(request.output_type);
@@ -227,6 +229,22 @@ json handed_to_faces(const Words& given) {
           {"around", around_json(job::run_options(flags, options.plan, *flags.output.resume))}};
 }
 
+json handed_to_calibration(const Words& given) {
+  job::CalibrateFlags flags;
+  give_all(flags.options(), given);
+  const placement::Plan plan = flags.placement.plan();
+  task::InferOptions infer = flags.placement.infer_options(plan, flags.placement.precision_on(plan));
+  infer.reading_threads = threads_of(flags.placement);
+  return {{"request", request_json(flags.model.request(false, 1))},
+          {"seen", seen_json(flags.model)},
+          {"infer", infer_json(infer)},
+          {"data", *flags.data.data},
+          {"split", *flags.data.split},
+          {"seed", value_or_null(*flags.data.seed)},
+          {"images", *flags.data.images},
+          {"unknown", *flags.data.unknown}};
+}
+
 json handed_to_data(const std::string& command, const Words& given) {
   if (command == "data synth") {
     job::SynthFlags flags;
@@ -255,6 +273,7 @@ json handed_to_data(const std::string& command, const Words& given) {
 json handed_by_inference(const std::string& command, const Words& given) {
   if (command == "infer") return handed_to_inference(given);
   if (command == "serve") return handed_to_server(given);
+  if (command == "calibrate") return handed_to_calibration(given);
   if (command == "quantize") return handed_to_quantization(given);
   if (command == "detect") return handed_to_detection(given);
   if (command == "faces") return handed_to_faces(given);

@@ -8,8 +8,8 @@ const Words kMany = {"--on", "300xcpu/t1"};
 const Words kServer = {"--scenario", "server"};
 
 std::vector<OptionRow> shown_network() {
-  const char* all = "infer|serve|quantize";
-  const char* four = "infer|serve|quantize|detect";
+  const char* all = "infer|serve|quantize|calibrate";
+  const char* four = "infer|serve|quantize|detect|calibrate";
   return {{four, {"MODEL", "resnet32"}, "/request/model", "resnet32"},
           {four, {"--weights", "there.pt"}, "/request/weights", "there.pt"},
           {four, {"--labels", "names.txt"}, "/request/labels", "names.txt"},
@@ -27,11 +27,12 @@ std::vector<OptionRow> shown_network() {
           {four, {"--layout", "nhwc"}, "/request/layout", 1},
           {four, {"--layout", "nchw"}, "/request/layout", 0},
           {four, {"--channel-order", "bgr"}, "/request/bgr", true},
-          {all, {"--output-name", "scores"}, "/request/output", "scores"}};
+          {all, {"--output-name", "scores"}, "/request/output", "scores"},
+          {"infer|serve", {"--uncalibrated", "true"}, "/request/calibrated", false}};
 }
 
 std::vector<OptionRow> where_computed() {
-  const char* all = "infer|serve|quantize|detect";
+  const char* all = "infer|serve|quantize|detect|calibrate";
   return {{all, {"--on", "2xcpu/t1"}, "/infer/plan/text", "2xcpu/t1"},
           {all, {"--oversubscribe", "true"}, "/infer/plan/replicas", 300, kMany},
           {all, {"--precision", "bf16"}, "/infer/precision", "bf16"},
@@ -119,6 +120,19 @@ std::vector<OptionRow> serving() {
           {serve, {"--connections", "9"}, "/http/connections", 9},
           {serve, {"--random", "true"}, "test:ServeCommand.RefusesWhatItCantServe"},
           {serve, {"--quiet", "true"}, "test:ServeCommand.QuietSaysItsAddressAlone"}};
+}
+
+std::vector<OptionRow> calibrating() {
+  const char* calibrate = "calibrate";
+  return {{calibrate, {"--data", "synth:digits:50"}, "/data", "synth:digits:50"},
+          {calibrate, {"--split", "50/20/30"}, "/split", "50/20/30"},
+          {calibrate, {"--seed", "7"}, "/seed", 7},
+          {calibrate, {"--images", "45"}, "/images", 45},
+          {calibrate, {"--images", "3"}, "test:Calibrate.RefusesWhatCantBeCalibrated"},
+          {calibrate, {"--unknown", "0.125"}, "/unknown", 0.125},
+          {calibrate, {"--unlike", "there"}, "test:Calibrate.TheCommandFindsWhatTheTrainingFound"},
+          {calibrate, {"--json", "-"}, "test:Calibrate.TheCommandFindsWhatTheTrainingFound"},
+          {calibrate, {"--quiet", "true"}, "test:Calibrate.TheCommandFindsWhatTheTrainingFound"}};
 }
 
 std::vector<OptionRow> quantizing() {
@@ -217,8 +231,8 @@ std::vector<OptionRow> finding_faces() {
 
 std::vector<OptionRow> option_rows_of_inference() {
   std::vector<OptionRow> rows;
-  for (auto part : {shown_network, where_computed, what_is_shown, answers, scenarios, energy, serving, quantizing,
-                    detecting, finding_faces}) {
+  for (auto part : {shown_network, where_computed, what_is_shown, answers, scenarios, energy, serving, calibrating,
+                    quantizing, detecting, finding_faces}) {
     const std::vector<OptionRow> more = part();
     rows.insert(rows.end(), more.begin(), more.end());
   }

@@ -80,6 +80,7 @@ std::vector<OptionRow> about_networks() {
           {exports, {"--normalize", "data"}, "/error", "~needs training images"},
           {exports, {"--normalize", "imagenet"}, "test:ExportCommand.RandomWeightsAreSaidToBe"},
           {exports, {"--normalize-inside", "true"}, "test:ExportCommand.ARunBecomesAFileThatIsRun"},
+          {exports, {"--uncalibrated", "true"}, "test:Calibrate.AnExportedFileSaysTheSame"},
           {exports, {"--overwrite", "true"}, "test:ExportCommand.AnOlderFileIsReplacedOnlyWhereAsked"}};
 }
 

@@ -61,7 +61,9 @@ std::vector<OptionRow> learning() {
           {"train", {"--label-smoothing", "0.125"}, "/label_smoothing", 0.125},
           {"train", {"--validate-every", "3"}, "/validate_every", 3},
           {"train", {"--patience", "5"}, "/patience", 5},
-          {"train", {"--until-accuracy", "0.9"}, "/until_accuracy", 0.9}};
+          {"train", {"--until-accuracy", "0.9"}, "/until_accuracy", 0.9},
+          {"train", {"--no-calibration", "true"}, "test:Calibrate.TrainingsLeaveItOutWhereAskedAndWhereImagesAreFew"},
+          {"train", {"--unknown", "0"}, "test:Calibrate.TrainingsLeaveItOutWhereAskedAndWhereImagesAreFew"}};
 }
 
 std::vector<OptionRow> placement() {

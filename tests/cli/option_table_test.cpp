@@ -32,6 +32,7 @@ const std::map<std::string, Words>& least_words() {
       {"infer", {"MODEL", "resnet20"}},
       {"serve", {"MODEL", "resnet20"}},
       {"quantize", {"MODEL", "resnet20"}},
+      {"calibrate", {"MODEL", "resnet20"}},
       {"detect", {"MODEL", "resnet20"}},
       {"faces", {"DIR", "photos", "--detector-weights", "weights"}},
       {"export", {"MODEL", "resnet20", "--onnx", "there.onnx"}},

@@ -34,6 +34,26 @@ std::string input_text(const network::Network& network, const task::ExportOption
   return shape + " (N, C, H, W), " + values;
 }
 
+/// The calibration beside the weights, with its temperature taken into these; absent where there is none.
+std::optional<task::ClassifierCalibration> take_calibration(const ExportFlags& flags, task::TrainedModel& model,
+                                                            Observer& observer) {
+  if (*flags.uncalibrated || model.weights.empty() || !task::feature_layer(model.network)) return std::nullopt;
+  task::FoundCalibration found = task::read_calibration(model.weights);
+  if (!found.note.empty()) observer.note("note: " + found.note);
+  if (!found.calibration) return std::nullopt;
+  const std::int64_t features =
+      element_count(model.network.layers()[static_cast<std::size_t>(*task::feature_layer(model.network))].shape);
+  if (found.calibration->unknown && found.calibration->unknown->features != features) return std::nullopt;
+  task::fold_temperature(model.network, model.state, found.calibration->temperature);
+  observer.note(fmt::format("logits are divided by the temperature {:.3g}{}", found.calibration->temperature,
+                            found.calibration->unknown
+                                ? fmt::format("; the output '{}' is above 1 for images like none "
+                                              "that it was trained on",
+                                              task::kUnknownOutput)
+                                : ""));
+  return std::move(found.calibration);
+}
+
 /// After Ctrl-C there is the whole file or, where it had not been begun, none.
 void end_where_stopped(const std::string& what) {
   if (stop_requested()) throw Interrupted("interrupted: " + what);
@@ -67,10 +87,14 @@ ExportedFile export_network(const ExportFlags& flags, Observer& observer, const 
   const WorkScope scope(this_work_until(stop));
   const fs::path onnx = *flags.onnx;
   task::require_export(onnx);
-  const task::TrainedModel model = task::open_trained_model(flags.request());
+  task::TrainedModel model = task::open_trained_model(flags.request());
   end_where_stopped("nothing was written");
   for (const std::string& note : model.notes) observer.note(note);
-  const task::ExportOptions options{onnx, normalization_of(flags, model), *flags.normalize_inside};
+  const std::optional<task::ClassifierCalibration> calibration = take_calibration(flags, model, observer);
+  const task::ExportOptions options{.onnx = onnx,
+                                    .normalization = normalization_of(flags, model),
+                                    .calibration = calibration ? &*calibration : nullptr,
+                                    .normalize_inside = *flags.normalize_inside};
   task::write_export(model, options);
   end_where_stopped(*flags.onnx + " is whole, but was not run to check it");
   const network::Network& network = model.network;

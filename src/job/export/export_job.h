@@ -41,6 +41,10 @@ struct ExportFlags : OptionGroup {
       *this,
       {"--normalize-inside", "",
        "The file takes pixels from 0 to 255 and normalises them itself (otherwise it takes normalised ones)"}};
+  Option<bool> uncalibrated{
+      *this,
+      {"--uncalibrated", "",
+       "Leave out the temperature of its probabilities, and the output that tells what is unknown"}};
   Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
 
   OptionSet options() { return {this}; }

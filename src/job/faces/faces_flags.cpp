@@ -99,6 +99,7 @@ task::EmbedderRequest FaceNetworkFlags::embedder_request() const {
     file.inherit(words);
     take_sidecar(file);
     request.file = file.request(/*features=*/false, /*seed=*/1);
+    request.file.calibrated = false;
     return request;
   }
   for (const OptionBase* option : std::initializer_list<const OptionBase*>{&size, &normalize, &channel_order}) {

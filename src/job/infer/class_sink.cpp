@@ -30,12 +30,13 @@ namespace {
 /// The column of the table beside the likeliest class.
 constexpr double kWorthTelling = 0.005;
 
-std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top,
+std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown,
                      const std::function<std::string(std::size_t)>& class_name) {
+  const std::string last = unknown ? fmt::format(",{:.4g}", *unknown) : "";
   std::string rows;
   for (std::size_t rank = 0; rank < top.size(); ++rank) {
-    rows += fmt::format("{},{},{},{},{:.6g}\n", report::csv_cell(name), rank + 1, top[rank].index,
-                        report::csv_cell(class_name(top[rank].index)), top[rank].score);
+    rows += fmt::format("{},{},{},{},{:.6g}{}\n", report::csv_cell(name), rank + 1, top[rank].index,
+                        report::csv_cell(class_name(top[rank].index)), top[rank].score, last);
   }
   return rows;
 }
@@ -54,6 +55,13 @@ std::string score_name(task::OutputType type) {
 
 }  // namespace
 
+std::optional<float> unknown_of(const task::InferenceModel& network, const task::Prediction& prediction) {
+  if (!network.tells_unknown()) return std::nullopt;
+  const auto found = prediction.outputs.find(task::kUnknownOutput);
+  return found == prediction.outputs.end() || found->second.empty() ? std::nullopt
+                                                                    : std::optional(found->second.front());
+}
+
 std::string class_name(const task::InferenceModel& network, std::size_t index) {
   return index < network.classes().size() ? network.classes()[index] : fmt::format("class {}", index);
 }
@@ -66,7 +74,8 @@ ClassSink::ClassSink(const PredictionFlags& flags, const task::InferenceModel& n
   if (format_.empty()) {
     format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
   }
-  const std::string heading = "file,rank,class_index,class_name," + score_name(flags_.type()) + "\n";
+  const std::string heading =
+      "file,rank,class_index,class_name," + score_name(flags_.type()) + (network.tells_unknown() ? ",unknown\n" : "\n");
   if (format_ == "csv") observer_.tell(heading);
   if (!folder.empty()) {
     csv_path_ = folder / "predictions.csv";
@@ -91,6 +100,11 @@ std::string ClassSink::class_name(std::size_t index) const {
 void ClassSink::take(const task::Prediction& prediction) {
   const auto output = prediction.outputs.at(network_.main_output());
   if (const auto label = samples_.label(prediction.index)) score(prediction, output, *label);
+  const std::optional<float> unknown = unknown_of(network_, prediction);
+  if (unknown) {
+    ++unknown_.images;
+    unknown_.unknown += is_unknown(unknown) ? 1 : 0;
+  }
   if (is_first_ && flags_.topk.given() && static_cast<std::size_t>(*flags_.topk) > output.size()) {
     observer_.note(fmt::format("note: there are {} classes; --topk {} tells all of them", output.size(), *flags_.topk));
   }
@@ -101,7 +115,7 @@ void ClassSink::take(const task::Prediction& prediction) {
     std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
   }
   if (!top.empty()) show(prediction, top.front());
-  tell(samples_.name(prediction.index), top);
+  tell(samples_.name(prediction.index), top, unknown);
 }
 
 void ClassSink::show(const task::Prediction& prediction, const task::ClassScore& best) {
@@ -113,7 +127,8 @@ void ClassSink::show(const task::Prediction& prediction, const task::ClassScore&
                     .score = best.score,
                     .is_probability = flags_.type() != task::OutputType::kLogits,
                     .truth = label ? class_name(static_cast<std::size_t>(*label)) : "",
-                    .png_base64 = small_picture(samples_, prediction.index).text()});
+                    .png_base64 = small_picture(samples_, prediction.index).text(),
+                    .is_unknown = is_unknown(unknown_of(network_, prediction))});
 }
 
 void ClassSink::score(const task::Prediction& prediction, std::span<const float> output, std::int32_t label) {
@@ -139,11 +154,11 @@ void ClassSink::score(const task::Prediction& prediction, std::span<const float>
   if (row < scores_.confusion.size() && column < scores_.confusion.size()) ++scores_.confusion[row][column];
 }
 
-void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore>& top) {
+void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown) {
   const auto named = [this](std::size_t index) { return class_name(index); };
-  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, named))) throw_csv_error();
+  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, unknown, named))) throw_csv_error();
   if (format_ == "csv") {
-    observer_.tell(csv_rows(name, top, named));
+    observer_.tell(csv_rows(name, top, unknown, named));
   } else if (format_ == "jsonl") {
     nlohmann::ordered_json line = {{"file", to_utf8_text(name)}, {"predictions", nlohmann::ordered_json::array()}};
     for (const auto& one : top) {
@@ -151,6 +166,7 @@ void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore
                                      {"index", one.index},
                                      {score_name(flags_.type()), one.score}});
     }
+    if (unknown) line["unknown"] = *unknown;
     observer_.tell(line.dump() + "\n");
   } else if (format_ == "table") {
     std::string text;
@@ -160,7 +176,8 @@ void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore
       const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
       text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
     }
-    observer_.tell(fmt::format("{}  {}\n", printable(name), text.empty() ? "-" : text));
+    observer_.tell(
+        fmt::format("{}  {}{}\n", printable(name), is_unknown(unknown) ? "unknown: " : "", text.empty() ? "-" : text));
   }
 }
 

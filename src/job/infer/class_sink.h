@@ -37,6 +37,11 @@ struct Scores {
   std::vector<Mistake> sure;                         // the surest right predictions of each class
 };
 
+/// How many images are like nothing that the network was trained on; of 0 images where it doesn't know.
+struct UnknownCount {
+  std::int64_t images = 0, unknown = 0;
+};
+
 class ClassSink : public PredictionSink {
  public:
   /// `folder`: of predictions.csv; empty = none is written. `are_random`: samples that were made up, to measure. Throws
@@ -49,6 +54,7 @@ class ClassSink : public PredictionSink {
   bool tells_each() const override { return format_ != "none"; }
 
   const Scores& scores() const { return scores_; }
+  const UnknownCount& unknown() const { return unknown_; }
 
  private:
   std::string class_name(std::size_t index) const;
@@ -62,7 +68,7 @@ class ClassSink : public PredictionSink {
   std::vector<task::ActivationMap> maps_of(std::span<const Mistake> ones) const;
   /// Keeps a small picture of some of the images, evenly spread, for the page.
   void show(const task::Prediction& prediction, const task::ClassScore& best);
-  void tell(const std::string& name, const std::vector<task::ClassScore>& top);
+  void tell(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown);
   [[noreturn]] void throw_csv_error() const;
 
   const PredictionFlags& flags_;
@@ -77,7 +83,16 @@ class ClassSink : public PredictionSink {
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
   std::vector<record::PredictedImage> shown_;
   Scores scores_;
+  UnknownCount unknown_;
 };
+
+/// How far the image is from all that the network was trained on, as a share of what is called unknown; absent where
+/// the network doesn't know.
+std::optional<float> unknown_of(const task::InferenceModel& network, const task::Prediction& prediction);
+/// Whether it is called unknown.
+inline bool is_unknown(std::optional<float> unknown) {
+  return unknown.value_or(0) > 1;
+}
 
 /// "class 3" where the network has no names.
 std::string class_name(const task::InferenceModel& network, std::size_t index);

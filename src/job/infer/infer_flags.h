@@ -37,8 +37,8 @@ struct PredictionFlags : OutputFlags {
       *this, {"--features", "FILE", "Write what the last linear layer reads of each image (.safetensors)"}};
   Option<std::string> sort{*this,
                            {"--sort", "DIR",
-                            "Put each photo into a folder for its class there, and unsure ones into 'unsure'; what is "
-                            "there already stays where it is"},
+                            "Put each photo into a folder for its class there, unsure ones into 'unsure', and those "
+                            "like nothing trained on into 'unknown'; what is there already stays where it is"},
                            "",
                            {.recorded = false}};
   Option<std::string> sort_by{

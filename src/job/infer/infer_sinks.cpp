@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder of sorted photos whose class isn't clear.
-constexpr const char* kUnsure = "unsure";
+/// The folders of sorted photos whose class isn't clear, and of those that are like nothing trained on.
+constexpr const char *kUnsure = "unsure", *kUnknown = "unknown";
 
 /// Samples that are not files can't be sorted.
 const data::Samples& files_only(const data::Samples& samples) {
@@ -64,14 +64,20 @@ SortSink::SortSink(const PredictionFlags& flags, const task::InferenceModel& net
 void SortSink::take(const task::Prediction& prediction) {
   const auto output = prediction.outputs.at(network_.main_output());
   const task::ClassScore best = task::top_classes(output, 1, task::OutputType::kAuto).front();
-  // A class may have that name: its photos are not among the unsure ones then.
-  const bool is_taken = std::ranges::find(network_.classes(), kUnsure) != network_.classes().end();
-  const std::string unsure = std::string(is_taken ? "_" : "") + kUnsure;
+  const bool unknown = is_unknown(unknown_of(network_, prediction));
   const bool is_unsure = best.score < *flags_.sort_threshold;
+  const std::string aside = unknown ? no_class(kUnknown) : is_unsure ? no_class(kUnsure) : "";
   const std::string name = class_name(network_, best.index);
   const auto folder = folders_.find(name);
-  sorter_.add(samples_.name(prediction.index), is_unsure ? unsure : folder == folders_.end() ? name : folder->second);
-  if (is_unsure && fs::is_directory(sorter_.out() / unsure)) mark_as_no_class(sorter_.out() / unsure);
+  sorter_.add(samples_.name(prediction.index), !aside.empty()             ? aside
+                                               : folder == folders_.end() ? name
+                                                                          : folder->second);
+  if (!aside.empty() && fs::is_directory(sorter_.out() / aside)) mark_as_no_class(sorter_.out() / aside);
+}
+
+std::string SortSink::no_class(const std::string& name) const {
+  const bool is_taken = std::ranges::find(network_.classes(), name) != network_.classes().end();
+  return std::string(is_taken ? "_" : "") + name;
 }
 
 InferSinks::InferSinks(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,

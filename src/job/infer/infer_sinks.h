@@ -42,7 +42,7 @@ class FeatureSink : public PredictionSink {
   std::vector<std::string> files_;
 };
 
-/// Puts each photo into the folder of its class (--sort).
+/// Puts each photo into the folder of its class, "unsure" or "unknown" (--sort).
 class SortSink : public PredictionSink {
  public:
   /// `photos`: the user's names for the files and folders of the samples. Throws UsageError where samples are no files.
@@ -53,6 +53,9 @@ class SortSink : public PredictionSink {
   const PhotoSorter& sorter() const { return sorter_; }
 
  private:
+  /// "unsure", or "_unsure" where a class has that name.
+  std::string no_class(const std::string& name) const;
+
   const PredictionFlags& flags_;
   const task::InferenceModel& network_;
   const data::Samples& samples_;
@@ -71,6 +74,7 @@ class InferSinks : public PredictionSinks {
 
   /// Empty where the predictions are not classes.
   Scores scores() const { return classes_ != nullptr ? classes_->scores() : Scores(); }
+  UnknownCount unknown() const { return classes_ != nullptr ? classes_->unknown() : UnknownCount(); }
   /// The sorter with its counts; null without --sort.
   const PhotoSorter* sorter() const { return sort_ != nullptr ? &sort_->sorter() : nullptr; }
 

@@ -168,6 +168,7 @@ void Inference::predict(task::InferJob& job, const InferImages& images, run::Met
   fill_stage_uses(metered.record(), result.stages);
   fill_inference_results(metered.record(), images.part.empty() ? "all" : images.part, result, sinks, rates);
   run.scores = sinks.scores();
+  run.unknown = sinks.unknown();
   run.scores_are_logits = flags_.predictions.type() == task::OutputType::kLogits;
   if (const PhotoSorter* sorter = sinks.sorter()) run.sorted = *sorter;
   run.answered = result.answered;
@@ -208,6 +209,7 @@ task::InferenceRequest inference_request(const InferCommandFlags& flags) {
   task::InferenceRequest request = flags.model.request(!flags.predictions.features->empty(),
                                                        static_cast<std::uint64_t>(flags.images.seed->value_or(1)));
   request.output_type = flags.predictions.type();
+  request.calibrated = request.calibrated && *flags.predictions.outputs != "raw";
   return request;
 }
 

@@ -44,8 +44,9 @@ struct InferCommandFlags : InferFlags {
 
 struct InferenceRun {
   record::Record record = {};
-  bool scores_are_logits = false;          // the scores of mistakes are logits, otherwise probabilities
-  Scores scores = {};                      // where classes are known
+  bool scores_are_logits = false;  // the scores of mistakes are logits, otherwise probabilities
+  Scores scores = {};              // where classes are known
+  UnknownCount unknown = {};
   std::string seen;                        // see InferImages::seen
   std::filesystem::path folder = {};       // empty: none was asked for
   std::size_t answered = 0;                // images

@@ -37,6 +37,17 @@ void add_accuracies(record::Record& record, const Scores& scores) {
 void fill_inference_results(record::Record& record, const std::string& part, const task::InferResult& result,
                             const InferSinks& sinks, const std::vector<double>& network_rates) {
   fill_inference_speeds(record, result, sinks.times_s(), network_rates);
+  if (const UnknownCount unknown = sinks.unknown(); unknown.images > 0) {
+    const double share = static_cast<double>(unknown.unknown) / static_cast<double>(unknown.images);
+    record::add_metric(record, {.name = "called_unknown",
+                                .unit = "share",
+                                .title = "",
+                                .label = "images called unknown",
+                                .better = record::Better::kLower,
+                                .value = share,
+                                .interval = record::share_interval(share, unknown.images),
+                                .of_images = unknown.images});
+  }
   const Scores& scores = sinks.scores();
   if (scores.images == 0) return;
   record.confusion = {part, scores.confusion};

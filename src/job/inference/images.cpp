@@ -89,38 +89,6 @@ InferImages from_array(const std::string& location, const task::InferenceModel& 
   return images;
 }
 
-/// For each of the data's classes the network's number of it. Nothing where no class of the data is one of the
-/// network's: then its folders say something else.
-std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::string>& of_data,
-                                                       const task::InferenceModel& network, const std::string& where) {
-  const auto& known = network.classes();
-  if (known.empty()) {
-    const bool fits = network.network() != nullptr &&
-                      network.network()->output_shape().front() == static_cast<std::int64_t>(of_data.size());
-    if (!fits) return std::nullopt;
-    std::vector<std::int32_t> same(of_data.size());
-    std::iota(same.begin(), same.end(), 0);
-    return same;
-  }
-  std::vector<std::int32_t> numbers;
-  std::vector<std::string> unknown;
-  for (const std::string& name : of_data) {
-    const auto found = std::ranges::find(known, name);
-    if (found == known.end()) unknown.push_back(name);
-    numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
-  }
-  if (network.names_are_assumed() && unknown.size() == of_data.size() && of_data.size() == known.size()) {
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-  }
-  if (unknown.size() == of_data.size() || (network.names_are_assumed() && !unknown.empty())) return std::nullopt;
-  if (unknown.empty()) return numbers;
-  throw UsageError(
-      fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, "
-                  "or name the images by a pattern such as '{}/**', whose classes are not looked at",
-                  where, quoted_text(unknown.front()), network.name(), fmt::join(known, ", "), where));
-}
-
 /// Nothing where the classes have nothing to do with the network's.
 std::optional<InferImages> from_data(const std::string& location, const InferenceFlags& flags,
                                      const task::InferenceModel& network, const RunConfig& run, int threads) {
@@ -151,6 +119,36 @@ std::vector<std::string> lines_of(std::istream& stream) {
 }
 
 }  // namespace
+
+std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::string>& of_data,
+                                                       const task::InferenceModel& network, const std::string& where) {
+  const auto& known = network.classes();
+  if (known.empty()) {
+    const bool fits = network.network() != nullptr &&
+                      network.network()->output_shape().front() == static_cast<std::int64_t>(of_data.size());
+    if (!fits) return std::nullopt;
+    std::vector<std::int32_t> same(of_data.size());
+    std::iota(same.begin(), same.end(), 0);
+    return same;
+  }
+  std::vector<std::int32_t> numbers;
+  std::vector<std::string> unknown;
+  for (const std::string& name : of_data) {
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) unknown.push_back(name);
+    numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
+  }
+  if (network.names_are_assumed() && unknown.size() == of_data.size() && of_data.size() == known.size()) {
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+  if (unknown.size() == of_data.size() || (network.names_are_assumed() && !unknown.empty())) return std::nullopt;
+  if (unknown.empty()) return numbers;
+  throw UsageError(
+      fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, "
+                  "or name the images by a pattern such as '{}/**', whose classes are not looked at",
+                  where, quoted_text(unknown.front()), network.name(), fmt::join(known, ", "), where));
+}
 
 std::vector<std::string> with_lists(const std::vector<std::string>& words) {
   std::vector<std::string> locations;

@@ -1,7 +1,9 @@
 // Opens what a user names as IMAGES, as samples.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,11 @@ struct InferImages {
 /// Replaces each word that names a list, a .txt file or - for stdin, by the lines of the list. Throws UsageError where
 /// nothing is left.
 std::vector<std::string> with_lists(const std::vector<std::string>& words);
+
+/// For each of the data's classes, which is at `where`, the network's number of it. Nothing where no class of the data
+/// is one of the network's: then its folders say something else. Throws UsageError where only some are.
+std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::string>& of_data,
+                                                       const task::InferenceModel& network, const std::string& where);
 
 /// Opens the images that `flags` name, for the network. Without IMAGES, opens the test part of the data on which the
 /// network was trained. Throws UsageError and Error.

@@ -61,6 +61,7 @@ task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t see
   request.layout = asked_layout(*layout);
   if (channel_order.given()) request.reverse_channels = *channel_order == "bgr";
   request.features = features;
+  request.calibrated = !*uncalibrated;
   request.output = *output_name;
   return request;
 }

@@ -78,6 +78,9 @@ struct InferModelFlags : TrainedModelFlags {
       {"--output-name", "NAME",
        "The output that tells classes (default: the one with as many values as there are names, or the first row)"}};
 
+  Option<bool> uncalibrated{
+      *this, {"--uncalibrated", "", "Probabilities as the network gives them, and nothing is called unknown"}, false};
+
   std::filesystem::path sidecar;  // the .toml file beside the network's from which options were taken; empty = none
 
   /// `features`: see task::InferenceRequest. Throws UsageError.

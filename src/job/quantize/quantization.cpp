@@ -65,6 +65,7 @@ class Quantization {
     task::InferenceRequest request = flags.request(false, 1);
     request.describe = true;
     request.study = task::perhaps_detector_study();
+    request.calibrated = false;  // of the float network's features
     return request;
   }
 

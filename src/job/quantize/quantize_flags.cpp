@@ -14,6 +14,13 @@ CalibrationDataFlags::CalibrationDataFlags() : OptionGroup("Data") {
   });
 }
 
+OptionSet QuantizeFlags::options() {
+  OptionSet all{&infer.model, &data, &quantization, &infer.placement, &output, &energy};
+  // The network is shown as it is; what comes of it is calibrated anew.
+  all.leave_out([&](const OptionBase& option) { return &option == &infer.model.uncalibrated; });
+  return all;
+}
+
 QuantizeFlags::QuantizeFlags() {
   infer.model.model.explain(
       "What becomes int8: the folder of a training, its .safetensors, another program's .onnx, .tflite or .xml, or a "

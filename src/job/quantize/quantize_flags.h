@@ -91,7 +91,7 @@ struct QuantizeFlags {
   QuantizeOutputFlags output;
   EnergyFlags energy;
 
-  OptionSet options() { return {&infer.model, &data, &quantization, &infer.placement, &output, &energy}; }
+  OptionSet options();
   std::vector<const OptionGroup*> groups() const { return {&infer.model, &data, &quantization, &infer.placement}; }
 };
 

@@ -222,6 +222,7 @@ InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleVa
   if (is_picture(request)) {
     InferRequest asked;
     asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};
+    if (model_.tells_unknown) asked.outputs.push_back({.name = task::kUnknownOutput});
     samples.push_back(sample_of_body(request, model_));
     return asked;
   }

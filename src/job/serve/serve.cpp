@@ -74,6 +74,7 @@ ServedModel served_model(const ServeFlags& flags, const task::InferenceModel& ne
   model.outputs = outputs_of(job, samples, network.main_output());
   model.classes = network.classes();
   model.no_classes = network.no_classes();
+  model.tells_unknown = network.tells_unknown();
   return model;
 }
 

@@ -26,6 +26,7 @@ struct ServedModel {
   std::optional<data::Preprocessing> pictures = {};  // how picture files become samples; absent = it takes no pictures
   std::vector<ServedOutput> outputs;                 // the one that tells classes first
   std::vector<std::string> classes = {};             // names; empty = not known
+  bool tells_unknown = false;                        // it has the output task::kUnknownOutput
   std::string no_classes = {};                       // why its outputs are no classes; "" = they are
 
   const char* datatype() const { return is_bytes ? "UINT8" : "FP32"; }

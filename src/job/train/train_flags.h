@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "job/options/calibration_flags.h"
 #include "job/options/data_flags.h"
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
@@ -25,6 +26,7 @@ struct TrainFlags {
   ModelFlags model;
   DataFlags data;
   OptimisationFlags optimisation;
+  TrainCalibrationFlags calibration;
   PlacementFlags placement;
   TrainOutputFlags output;
   MeasuringFlags measuring;
@@ -39,12 +41,12 @@ struct TrainFlags {
   std::optional<double> end_by_s() const;
 
   /// All of them, in the order of --help.
-  OptionSet options() { return {&model, &data, &optimisation, &placement, &output, &measuring, &energy}; }
-  std::array<const OptionGroup*, 7> groups() const {
-    return {&model, &data, &optimisation, &placement, &output, &measuring, &energy};
+  OptionSet options() { return {&model, &data, &optimisation, &calibration, &placement, &output, &measuring, &energy}; }
+  std::array<const OptionGroup*, 8> groups() const {
+    return {&model, &data, &optimisation, &calibration, &placement, &output, &measuring, &energy};
   }
-  std::array<OptionGroup*, 7> groups() {
-    return {&model, &data, &optimisation, &placement, &output, &measuring, &energy};
+  std::array<OptionGroup*, 8> groups() {
+    return {&model, &data, &optimisation, &calibration, &placement, &output, &measuring, &energy};
   }
 };
 

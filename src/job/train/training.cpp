@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "base/plural.h"
 #include "base/version.h"
+#include "job/calibrate/calibration_job.h"
 #include "job/copies_table.h"
 #include "job/layer_table.h"
 #include "job/train/decide.h"
@@ -154,18 +155,21 @@ TrainingOutcome from_message(const std::string& message) {
   return {record::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
-/// Trains on all ranks of this host; the outcome is that of rank 0.
+/// Trains on all ranks of this host; the outcome is that of rank 0. The training, with its data, is left in `made`,
+/// unless there was nothing to do.
 TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::TrainOptions options,
-                         TrainingObserver& observer, Observer& progress, const comm::HostPosition& position) {
+                         TrainingObserver& observer, Observer& progress, const comm::HostPosition& position,
+                         std::optional<task::TrainJob>& made) {
   std::vector<plan::Candidate> candidates;
   if (flags.placement.is_automatic()) candidates = candidates_of(flags);
   options.candidates = plans_of(candidates);
   task::PreparedTraining training(options, observer);
   for (std::string& text : decide(flags, candidates, training, progress)) observer.decided(std::move(text));
-  task::TrainJob job(std::move(training));
+  task::TrainJob& job = made.emplace(std::move(training));
   if (const auto end_s = flags.end_by_s()) job.end_by(*end_s);
   if (run.earlier() != nullptr && has_ended(job, *run.earlier())) {
     run.withdraw();
+    made.reset();
     const std::size_t epochs = run.earlier()->training.epochs.size();
     const bool ended_early = epochs < static_cast<std::size_t>(options.epochs);
     progress.note(fmt::format("nothing to do: the run ended after {}. Its record stays as it was; {}",
@@ -197,6 +201,10 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::Tr
   ranks.launch.hosts = hosts_options(position, job);
   ranks.launch.always_group = options.always_exchange;
   return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
+}
+
+bool tells_classes(const data::OpenedData& data) {
+  return data.dataset->target_kind() == data::TargetKind::kClasses;
 }
 
 /// Writes down what a job says of itself.
@@ -268,10 +276,11 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
   TrainingObserver observer(flags, run, watcher);
   const bool tries = flags.placement.is_automatic() || times_epochs(flags, plan);
   TrainingOutcome outcome;
+  std::optional<task::TrainJob> job;
   try {
     outcome.record = run.measure(
         [&] {
-          outcome = train_in(run, flags, options, observer, watcher, position);
+          outcome = train_in(run, flags, options, observer, watcher, position, job);
           return std::move(outcome.record);
         },
         tries ? run::SampledFrom::kBegin : run::SampledFrom::kStart);
@@ -281,6 +290,11 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
     throw;
   }
   outcome.out = run.folder();
+  const bool is_done = job.has_value() && *flags.optimisation.epochs > 0 && outcome.status == record::Status::kDone;
+  if (is_done && !*flags.calibration.no_calibration && tells_classes(job->data())) {
+    calibrate_training(run.folder(), job->data(), *flags.calibration.unknown, outcome.record, watcher);
+  }
+  job.reset();
   if (const auto& profiled = observer.profiled(); profiled && outcome.status == record::Status::kDone) {
     add_layers(run.folder(), outcome.record, watcher,
                [&] { return task::profile_training(profiled->first, profiled->second); });

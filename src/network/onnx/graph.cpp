@@ -34,6 +34,7 @@ class GraphWriter {
     for (const Parameter& parameter : network_.parameters()) add_parameter(parameter);
     for (std::size_t i = 1; i < network_.layers().size(); ++i) add_layer(static_cast<int>(i));
     for (const Output& output : network_.outputs()) add_output(output);
+    if (options_.distance) add_distance(*options_.distance);
   }
 
  private:
@@ -144,6 +145,50 @@ class GraphWriter {
     for (const int input : layer(index).inputs) inputs.push_back(value_of(input));
     const Shape& input_shape = layer(layer(index).inputs.front()).shape;
     onnx_module::add_layer({layer(index), input_shape, std::move(inputs), of_layer_[index], value_of(index)}, builder_);
+  }
+
+  /// |z - m|^2 as |z|^2 - 2 z m + |m|^2, of which the last two are one Gemm.
+  void add_distance(const OnnxDistance& distance) {
+    const std::string& name = distance.output;
+    const std::int64_t values = layer(distance.layer).shape.front();
+    const auto points = static_cast<std::int64_t>(distance.points.size()) / values;
+    const auto node = [&](const char* kind, const Values& inputs, const char* result) {
+      const std::string value = builder_.unique(name + "." + result);
+      return std::pair<onnx::NodeProto&, std::string>(builder_.add_node(kind, inputs, value), value);
+    };
+    const std::string output = builder_.unique(name);
+    const std::string& x = value_of(distance.layer);
+    auto [length, length_value] = node("ReduceL2", {x}, "length");
+    add_attribute(length, "axes", Integers{1});
+    const std::string least = builder_.add_floats(name + ".least", {1}, {1e-30F});
+    const std::string divisor = node("Max", {length_value, least}, "divisor").second;
+    const std::string unit = node("Div", {x, divisor}, "unit").second;
+    const std::string whitening = builder_.add_floats(name + ".whitening", {values, values}, distance.whitening);
+    auto [product, whitened] = node("Gemm", {unit, whitening}, "whitened");
+    add_attribute(product, "transB", std::int64_t{1});
+    std::vector<float> norms;
+    for (std::int64_t p = 0; p < points; ++p) {
+      double norm = 0;
+      for (std::int64_t j = 0; j < values; ++j) {
+        const double value = distance.points[static_cast<std::size_t>(p * values + j)];
+        norm += value * value;
+      }
+      norms.push_back(static_cast<float>(norm));
+    }
+    const std::string centres = builder_.add_floats(name + ".points", {points, values}, distance.points);
+    const std::string squares = builder_.add_floats(name + ".squares", {points}, norms);
+    auto [nearness, distances] = node("Gemm", {whitened, centres, squares}, "distances");
+    add_attribute(nearness, "transB", std::int64_t{1});
+    add_attribute(nearness, "alpha", -2.0F);
+    auto [minimum, nearest] = node("ReduceMin", {distances}, "nearest");
+    add_attribute(minimum, "axes", Integers{1});
+    const std::string square = node("Mul", {whitened, whitened}, "square").second;
+    const std::string axes = builder_.add_integers(name + ".axes", {1});
+    const std::string own = node("ReduceSum", {square, axes}, "own").second;
+    const std::string sum = node("Add", {own, nearest}, "sum").second;
+    const std::string share = builder_.add_floats(name + ".share", {}, {static_cast<float>(1 / distance.limit)});
+    builder_.add_node("Mul", {sum, share}, output);
+    set_type(*graph_.add_output(), output, {1});
   }
 
   const Network& network_;

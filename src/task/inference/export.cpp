@@ -90,6 +90,18 @@ TensorMap outputs_of_file(const TrainedModel& model, const ExportOptions& option
   return outputs_of(*file->make_runners(fed, runner, 1).front(), values);
 }
 
+std::optional<network::OnnxDistance> distance_of(const network::Network& network,
+                                                 const ClassifierCalibration& calibration) {
+  const std::optional<int> layer = feature_layer(network);
+  if (!calibration.unknown || !layer) return std::nullopt;
+  const FeatureStatistics& unknown = *calibration.unknown;
+  return network::OnnxDistance{.output = kUnknownOutput,
+                               .layer = *layer,
+                               .whitening = unknown.whitening,
+                               .points = unknown.centres,
+                               .limit = unknown.threshold};
+}
+
 }  // namespace
 
 void require_export(const fs::path& onnx) {
@@ -105,13 +117,15 @@ void require_export(const fs::path& onnx) {
 
 void write_export(const TrainedModel& model, const ExportOptions& options) {
   const network::Network& network = model.network;
+  network::OnnxOptions onnx;
+  if (options.calibration != nullptr) onnx.distance = distance_of(network, *options.calibration);
   const ModelFacts facts{.model = network.model(),
                          .classes = model.classes,
                          .input = network.input_shape(),
                          .normalization = options.normalization,
                          .crop = model.crop,
-                         .normalizes_inside = options.normalize_inside};
-  network::OnnxOptions onnx;
+                         .normalizes_inside = options.normalize_inside,
+                         .unknown_inside = onnx.distance.has_value()};
   onnx.metadata = model_metadata(facts);
   onnx.metadata["format"] = "evener-onnx-1";
   if (options.normalize_inside) {

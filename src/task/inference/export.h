@@ -8,6 +8,7 @@
 
 #include "data/channel_statistics.h"
 #include "network/network.h"
+#include "task/inference/calibration.h"
 #include "task/inference/trained_model.h"
 
 namespace evener::task {
@@ -16,6 +17,8 @@ struct ExportOptions {
   std::filesystem::path onnx;                            // the file to write
   std::optional<data::ChannelStatistics> normalization;  // of the images; absent = not known, and not written into the
                                                          // file
+  const ClassifierCalibration* calibration = nullptr;    // what is unknown becomes an output; its temperature is in the
+                                                       // weights already (fold_temperature)
   bool normalize_inside = false;  // the file takes pixels from 0 to 255 and normalises them itself
 };
 

@@ -50,16 +50,6 @@ std::vector<RawPrediction> predictions_of(const TensorMap& outputs, const std::v
   return predictions;
 }
 
-/// Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
-bool look_like_probabilities(std::span<const float> scores) {
-  constexpr float kByteStep = 1.0F / 256;
-  const bool in_range = std::ranges::all_of(scores, [](float score) { return score >= 0 && score <= 1; });
-  if (!in_range) return false;
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
-  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
-}
-
 }  // namespace
 
 SampleValues read_values(const data::Samples& samples, std::size_t index) {
@@ -119,7 +109,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
     const auto lane = static_cast<std::size_t>(worker);
     const Stopwatch call;
     start(*lanes_[lane], batch_of(taken, setup_.batch));
-    auto predictions = predictions_of(lanes_[lane]->wait(), taken);
+    auto predictions = predictions_of(wait(*lanes_[lane]), taken);
     dealing.gave(lane, call.seconds(), now_s());
     return predictions;
   };
@@ -178,7 +168,7 @@ TensorMap InferJob::call(std::size_t lane, const std::vector<const SampleValues*
   if (times != nullptr) times->gather_s = gathering.seconds();
   const Stopwatch computing;
   start(runner, batch);
-  TensorMap outputs = runner.wait();
+  TensorMap outputs = wait(runner);
   if (times != nullptr) times->compute_s = computing.seconds();
   return outputs;
 }
@@ -198,6 +188,16 @@ std::vector<double> InferJob::network_rates(const data::Samples& samples, double
                                                 : steady_call_rates(lanes_, batch, seconds, kBlocks);
   for (double& rate : rates) rate *= static_cast<double>(setup_.batch);
   return rates;
+}
+
+bool look_like_probabilities(std::span<const float> scores) {
+  constexpr float kByteStep = 1.0F / 256;
+  // Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
+  const bool in_range = std::ranges::all_of(scores, [](float score) { return score >= 0 && score <= 1; });
+  if (!in_range) return false;
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
+  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
 }
 
 std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type) {

@@ -129,6 +129,8 @@ class InferJob {
   /// Computes the outputs for at most setup().batch samples on a lane; the first extent of the outputs may be larger
   /// than the number of samples.
   TensorMap call(std::size_t lane, const std::vector<const SampleValues*>& samples, CallTimes* times = nullptr);
+  /// Waits for a call that was started on a lane's runner; its outputs as the answers of the model.
+  TensorMap wait(engine::Runner& runner) const { return model_.answers(runner.wait()); }
 
   /// How busy each stage was since the last call of watch_stages(); empty where the network is not divided.
   void watch_stages();
@@ -187,6 +189,10 @@ SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int6
 /// Begins a call with a batch.
 void start(engine::Runner& runner, const SampleValues& values);
 
+/// Whether scores are probabilities already: all lie from 0 to 1 and their sum is 1 within a hundredth, or all are
+/// multiples of 1/256, as a softmax in bytes is.
+bool look_like_probabilities(std::span<const float> scores);
+
 /// A class with its probability or raw score.
 struct ClassScore {
   std::size_t index = 0;
@@ -194,8 +200,7 @@ struct ClassScore {
 };
 
 /// The `count` classes of the highest scores, the highest first; of equal ones the first. Probabilities are the softmax
-/// of the scores, unless these are probabilities already (kAuto: where all lie from 0 to 1 and their sum is 1 within a
-/// hundredth, or where all are multiples of 1/256, as a softmax in bytes is).
+/// of the scores, unless these are probabilities already (kAuto: where look_like_probabilities()).
 std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type);
 
 }  // namespace evener::task

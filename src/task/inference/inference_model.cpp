@@ -22,18 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using engine::ChannelPlace;
 
-/// Marks what the last linear layer reads as an output.
-network::Network with_features(network::Network network) {
+/// What the last linear layer reads; absent where there is none.
+std::optional<int> read_by_last_linear(const network::Network& network) {
   const auto& layers = network.layers();
   for (auto i = static_cast<int>(layers.size()) - 1; i > 0; --i) {
     const network::Layer& layer = layers[static_cast<std::size_t>(i)];
-    if (!std::holds_alternative<network::Linear>(layer.op)) continue;
-    const int features = layer.inputs.front();
-    network.mark_last_layer();
-    network.set_output("features", features);
-    return network;
+    if (std::holds_alternative<network::Linear>(layer.op)) return layer.inputs.front();
   }
-  throw UsageError("--features gives what the last linear layer reads, and " + network.model() + " has none");
+  return std::nullopt;
 }
 
 /// Has the file opened by another process first: what ends that process, such as a damaged file that the library's
@@ -102,6 +98,65 @@ InferenceModel::InferenceModel(const InferenceRequest& request) {
     take_trained(request);
     take_classes(request);
   }
+  if (request.calibrated && !weights_.empty()) take_calibration(request);
+}
+
+/// Before the engine compiles it: features are an output of the network then.
+void InferenceModel::take_features(const InferenceRequest& request) {
+  network::Network& network = trained_->network;
+  std::optional<int> layer;
+  if (request.features) {
+    layer = read_by_last_linear(network);
+    if (!layer) throw UsageError("--features gives what the last linear layer reads, and " + name_ + " has none");
+  } else if (request.features_if_any || (calibration_ && calibration_->unknown)) {
+    layer = feature_layer(network);
+  }
+  if (!layer) return;
+  network.mark_last_layer();
+  network.set_output(kFeaturesOutput, *layer);
+  features_shape_ = network.output_shape(network.outputs().back());
+}
+
+void InferenceModel::take_calibration(const InferenceRequest& request) {
+  if (!no_classes().empty() || (trained_ && !trained_->network.anchors().empty())) return;
+  FoundCalibration found = read_calibration(weights_);
+  if (!found.note.empty()) notes_.push_back(std::move(found.note));
+  if (!found.calibration) return;
+  calibration_ = std::move(found.calibration);
+  if (!calibration_->unknown) return;
+  if (trained_ && !features_shape_) take_features(request);
+  const FeatureStatistics& unknown = *calibration_->unknown;
+  if (!features_shape_ || element_count(*features_shape_) != unknown.features) {
+    notes_.push_back(fmt::format("'{}' is about {} features, which '{}' doesn't have: nothing is called unknown",
+                                 calibration_file(weights_).string(), unknown.features, name_));
+    calibration_->unknown.reset();
+    return;
+  }
+  distance_.emplace(unknown);
+  outputs_.push_back({.name = kUnknownOutput, .shape = {1}});
+}
+
+bool InferenceModel::tells_unknown() const {
+  return std::ranges::find(outputs_, kUnknownOutput, &NetworkOutput::name) != outputs_.end() &&
+         (distance_.has_value() || knows_unknown_inside_);
+}
+
+TensorMap InferenceModel::answers(TensorMap outputs) const {
+  if (calibration_) {
+    if (const auto scores = outputs.find(main_output()); scores != outputs.end()) {
+      apply_temperature(scores->second, calibration_->temperature);
+    }
+  }
+  const auto features = outputs.find(kFeaturesOutput);
+  if (features == outputs.end()) return outputs;
+  if (distance_) {
+    const std::int64_t images = features->second.shape.front();
+    std::vector<float> distances = distance_->of(features->second.floats(), images);
+    for (float& distance : distances) distance = static_cast<float>(distance / calibration_->unknown->threshold);
+    outputs.insert_or_assign(kUnknownOutput, HostTensor::of_floats({images, 1}, distances));
+  }
+  if (!tells_features_) outputs.erase(kFeaturesOutput);
+  return outputs;
 }
 
 void InferenceModel::take_classes(const InferenceRequest& request) {
@@ -154,8 +209,9 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
                      request.model.model + "'");
   }
   trained_ = open_trained_model(request.model);
-  if (request.features) trained_->network = with_features(std::move(trained_->network));
   name_ = trained_->network.model();
+  tells_features_ = request.features || request.features_if_any;
+  if (tells_features_) take_features(request);
   weights_ = trained_->weights;
   run_ = trained_->run;
   classes_ = trained_->classes;
@@ -183,6 +239,7 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   name_ = fs::path(asked.model).filename().string();
   weights_ = asked.model;
   const ModelFacts facts = model_facts(file_->metadata());
+  knows_unknown_inside_ = facts.unknown_inside;
   classes_ = facts.classes;
   crop_ = facts.crop;
   if (const fs::path beside = labels_beside(asked.model); classes_.empty() && fs::exists(beside)) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "task/inference/calibration.h"
 #include "task/inference/class_output.h"
 #include "task/inference/file_habits.h"
 #include "task/inference/normalization.h"
@@ -29,6 +30,8 @@ struct InferenceRequest {
                                                     // for it
   FileStudy study = {};                             // asked of a file's network for images; empty = nobody knows it
   bool features = false;                            // add an output "features": the input of the last linear layer
+  bool features_if_any = false;                     // the same, unless the output is made in another way
+  bool calibrated = false;                          // use the calibration beside the weights (calibration.h), if any
   /// Converts a file of another program to a network of ours, so that network() and state() are known and all engines
   /// can run it.
   bool describe = false;
@@ -85,6 +88,17 @@ class InferenceModel {
   const std::string& main_output() const { return outputs_[class_output_.index].name; }
   /// Why its outputs are no classes, beginning with its name; "" = they are classes, or it is a detector.
   std::string no_classes() const;
+  /// The calibration beside its weights that answers() applies; null: there is none, or it wasn't asked for.
+  const ClassifierCalibration* calibration() const { return calibration_ ? &*calibration_ : nullptr; }
+  /// Whether it has the output kUnknownOutput, above 1 for images that are like nothing that it was trained on.
+  bool tells_unknown() const;
+  /// Whether runners give the output kFeaturesOutput, and the shape of that for one sample.
+  bool gives_features() const { return features_shape_.has_value(); }
+  const std::vector<std::int64_t>& features_shape() const { return features_shape_.value(); }
+  /// Makes answers of what a runner gave: probabilities by the calibration's temperature, and the output
+  /// kUnknownOutput. Thread-safe.
+  TensorMap answers(TensorMap outputs) const;
+
   /// The layers of a file of another program, or empty.
   std::vector<engine::ModelLayer> file_layers() const;
 
@@ -107,6 +121,8 @@ class InferenceModel {
   void take_outputs_of_file();
   void study_file(const InferenceRequest& request);
   void take_classes(const InferenceRequest& request);
+  void take_calibration(const InferenceRequest& request);
+  void take_features(const InferenceRequest& request);
   void take_normalization(const InferenceRequest& request, const std::optional<data::ChannelStatistics>& of_file);
 
   std::string name_;
@@ -124,6 +140,11 @@ class InferenceModel {
   std::optional<std::int64_t> fixed_batch_;
   bool is_foreign_ = false;
   std::optional<TrainedModel> trained_;
+  std::optional<ClassifierCalibration> calibration_;
+  std::optional<ClassDistance> distance_;  // of the calibration, where it knows what is unknown
+  std::optional<std::vector<std::int64_t>> features_shape_;
+  bool knows_unknown_inside_ = false;       // a file that we exported computes kUnknownOutput itself
+  bool tells_features_ = false;             // answers() leave the features in
   std::unique_ptr<engine::Engine> reader_;  // the engine that reads file_; it must outlive that
   std::unique_ptr<engine::ModelFile> file_;
 };

@@ -66,6 +66,7 @@ weights::Metadata model_metadata(const ModelFacts& facts) {
   if (facts.crop) metadata["crop"] = data::crop_mode_name(*facts.crop);
   if (facts.normalizes_inside) metadata["normalization"] = kInside;
   if (facts.reverses_channels) metadata["channel_order"] = kBgr;
+  if (facts.unknown_inside) metadata["unknown"] = kInside;
   if (facts.trained_elsewhere) metadata["trained"] = kElsewhere;
   if (!facts.quantization.empty()) metadata["quantization"] = scheme_json(facts.quantization).dump();
   return metadata;
@@ -96,6 +97,8 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
   facts.trained_elsewhere = trained != metadata.end() && trained->second == kElsewhere;
   const auto order = metadata.find("channel_order");
   facts.reverses_channels = order != metadata.end() && order->second == kBgr;
+  const auto unknown = metadata.find("unknown");
+  facts.unknown_inside = unknown != metadata.end() && unknown->second == kInside;
   facts.quantization = scheme_from(value_of(metadata, "quantization"));
   facts.normalizes_inside = where != metadata.end() && where->second == kInside;
   return facts;

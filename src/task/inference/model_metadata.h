@@ -26,12 +26,14 @@ struct ModelFacts {
   bool reverses_channels = false;                        // an ONNX file that takes blue, green, red
   bool trained_elsewhere = false;                        // by another program, which showed it the middle of each image
                                                          // (centre crop)
+  bool unknown_inside = false;                           // an ONNX file with an output that tells what is unknown
+                                                         // (calibration.h)
   network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
 };
 
 /// Of an Ultralytics file "names" and "imgsz" are understood, too. "model", "classes", "input", "mean",
-/// "standard_deviation", "crop", "normalization" ("inside"), "channel_order"
-/// ("bgr"), "trained" ("elsewhere") and "quantization"; lists are JSON. Absent facts have no key.
+/// "standard_deviation", "crop", "normalization" ("inside"), "channel_order" ("bgr"), "trained" ("elsewhere"),
+/// "unknown" ("inside") and "quantization"; lists are JSON. Absent facts have no key.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 

@@ -89,6 +89,10 @@ const placement::Plan& TrainJob::plan() const {
   return training_.options().plan;
 }
 
+const data::OpenedData& TrainJob::data() const {
+  return training_.state().data;
+}
+
 void TrainJob::end_by(double at_s) {
   training_.state().end_by_s = at_s;
 }

@@ -242,6 +242,8 @@ class TrainJob {
 
   /// The plan that the run computes on, without the replicas that were left out.
   const placement::Plan& plan() const;
+  /// The data, with its parts.
+  const data::OpenedData& data() const;
   /// Takes a replica that was lost for good out of the plan.
   void leave_out(int rank);
 

@@ -1,0 +1,224 @@
+#include "job/calibrate/calibration_job.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/folder_lock.h"
+#include "base/forked.h"
+#include "base/stop.h"
+#include "data/open/pictures.h"
+#include "job/cache_folder.h"
+#include "job/inference/images.h"
+#include "job/inference/labelled_data.h"
+#include "job/inference/model_sidecar.h"
+#include "job/inference/run_config.h"
+#include "job/inference/session.h"
+#include "task/calibration/calibrate.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The samples of each part of labelled data; null where it has none.
+struct PartSamples {
+  PartSamples(const data::OpenedData& opened, const std::vector<std::int32_t>& classes)
+      : train(part(opened, opened.split.train, classes)),
+        validation(part(opened, opened.split.val, classes)),
+        test(part(opened, opened.split.test, classes)) {}
+
+  task::CalibrationImages images() const {
+    return {.train = train.get(), .validation = validation.get(), .test = test.get()};
+  }
+
+  std::unique_ptr<data::Samples> train, validation, test;
+
+ private:
+  static std::unique_ptr<data::Samples> part(const data::OpenedData& opened, const std::vector<std::uint32_t>& indices,
+                                             const std::vector<std::int32_t>& classes) {
+    return indices.empty() ? nullptr : data::dataset_samples(opened.dataset, indices, classes);
+  }
+};
+
+/// Where a run's own files lie beside the weights.
+bool has_record(const fs::path& run) {
+  return !run.empty() && fs::exists(run / "record.json");
+}
+
+/// Before the work, and not only at its end.
+void require_writable(const fs::path& weights) {
+  if (weights.empty()) {
+    throw UsageError(
+        "there are no weights to calibrate: name the folder of a training, a file of a network, or one of the zoo with "
+        "--weights FILE");
+  }
+  require_writable_directory(weights.has_parent_path() ? weights.parent_path() : ".");
+}
+
+void write_all(const fs::path& weights, const fs::path& run, const task::CalibrationOutcome& outcome) {
+  task::write_calibration(weights, outcome.calibration);
+  if (!run.empty()) record::write_calibration_record(run / record::kCalibrationFile, outcome.record);
+}
+
+task::InferenceRequest uncalibrated_request(task::InferenceRequest request) {
+  request.calibrated = false;
+  request.features_if_any = true;
+  return request;
+}
+
+/// A session of `evener calibrate`.
+class CalibrationSession {
+ public:
+  CalibrationSession(const CalibrateFlags& flags, Observer& observer)
+      : flags_(flags),
+        line_(observer),
+        session_(flags.placement, uncalibrated_request(flags.model.request(false, 1))),
+        model_(session_.network()) {
+    require_usable();
+  }
+
+  CalibratedNetwork run() {
+    const fs::path run = has_record(model_.run()) ? model_.run() : fs::path();
+    std::unique_ptr<FolderLock> lock;
+    if (!run.empty()) lock = locked(run);
+    for (const std::string& note : model_.notes()) line_.note("note: " + note);
+    const RunConfig config(run);
+    const std::string location = flags_.data.data->empty() ? own_data(config) : *flags_.data.data;
+    if (location.empty()) {
+      throw UsageError("--data has to name labelled images, of which some were not trained on");
+    }
+    const data::OpenedData opened = opened_data(location, config);
+    for (const std::string& note : opened.notes) line_.note("note: " + note);
+    const auto classes = class_numbers(opened.dataset->classes(), model_, location);
+    if (!classes) {
+      throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", location, model_.name()));
+    }
+    const PartSamples parts(opened, *classes);
+    task::CalibrationImages images = parts.images();
+    std::unique_ptr<data::Samples> unlike;
+    if (!flags_.data.unlike->empty()) {
+      unlike = data::picture_samples(data::Pictures({*flags_.data.unlike}), flags_.model.preprocessing(model_));
+      images.unlike = unlike.get();
+      images.unlike_location = *flags_.data.unlike;
+    }
+    const task::CalibrationOutcome outcome = task::calibrate(model_, images, options());
+    line_.finish();
+    if (stop_requested()) throw Interrupted("interrupted: nothing was written");
+    write_all(model_.weights(), run, outcome);
+    if (!run.empty()) {
+      record::Record record = record::read_record(run);
+      record::add_calibration_metrics(outcome.record, record);
+      record::write_record(run, record);
+    }
+    return {outcome.record, task::calibration_file(model_.weights())};
+  }
+
+ private:
+  void require_usable() const {
+    require_writable(model_.weights());
+    if (const std::string why = model_.no_classes(); !why.empty()) throw UsageError(why);
+    if (model_.network() != nullptr && !model_.network()->anchors().empty()) {
+      throw UsageError("'" + model_.name() +
+                       "' finds boxes; probabilities are calibrated of networks that tell one class of each image");
+    }
+    if (!model_.takes_images())
+      throw UsageError("'" + model_.name() + "' takes no images, so it can't be calibrated here");
+  }
+
+  static std::unique_ptr<FolderLock> locked(const fs::path& run) {
+    auto lock = std::make_unique<FolderLock>(run);
+    if (lock->found() == LockState::kHeld) {
+      throw UsageError(
+          fmt::format("another process writes to '{}', such as its training: wait for its end", run.string()));
+    }
+    return lock;
+  }
+
+  data::OpenedData opened_data(const std::string& location, const RunConfig& config) const {
+    const LabelledDataRequest request{.location = location,
+                                      .weights = model_.weights(),
+                                      .split = *flags_.data.split,
+                                      .seed = *flags_.data.seed,
+                                      .threads = session_.threads()};
+    data::OpenedData opened = open_labelled_data(request, flags_.model.preprocessing(model_), config);
+    if (opened.dataset->target_kind() != data::TargetKind::kClasses) {
+      throw UsageError(fmt::format("'{}' has boxes, not a class for each image", location));
+    }
+    return opened;
+  }
+
+  task::CalibrationOptions options() const {
+    task::CalibrationOptions options{.infer = flags_.placement.infer_options(session_.plan(), session_.precision()),
+                                     .unknown_share = *flags_.data.unknown,
+                                     .most_images = static_cast<std::size_t>(*flags_.data.images),
+                                     .tell = [this](const std::string& what) { line_.show(what); }};
+    options.infer.reading_threads = session_.threads();
+    options.infer.cache = compile_cache();
+    return options;
+  }
+
+  const CalibrateFlags& flags_;
+  Observer& line_;
+  const InferenceSession session_;
+  const task::InferenceModel& model_;
+};
+
+}  // namespace
+
+OptionSet CalibrateFlags::options() {
+  OptionSet all{&model, &data, &placement, &output};
+  all.leave_out([&](const OptionBase& option) { return &option == &model.uncalibrated; });
+  return all;
+}
+
+void complete(CalibrateFlags& flags) {
+  take_sidecar(flags.model);
+}
+
+CalibratedNetwork calibrate(const CalibrateFlags& flags, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  return CalibrationSession(flags, observer).run();
+}
+
+void calibrate_training(const fs::path& folder, const data::OpenedData& data, double unknown_share,
+                        record::Record& record, Observer& observer) {
+  if (data.split.val.size() < task::kFewestCalibrationImages) return;  // a note at the start says that these are few
+  try {
+    observer.show("calibrating");
+    const std::string text = answer_in_child([&] {
+      const task::InferenceModel model(uncalibrated_request({.model = {.model = folder.string()}}));
+      const InferPlacementFlags placement;
+      task::CalibrationOptions options{.infer = placement.infer_options(placement.plan(), Precision::kFp32),
+                                       .unknown_share = unknown_share};
+      options.infer.reading_threads = usable_cpus();
+      const task::CalibrationOutcome outcome = task::calibrate(model, PartSamples(data, {}).images(), options);
+      write_all(model.weights(), folder, outcome);
+      return record::calibration_text(outcome.record);
+    });
+    observer.finish();
+    const record::CalibrationRecord figures = record::calibration_from_text(text, "the calibration");
+    record::add_calibration_metrics(figures, record);
+    for (std::string& sentence : record::calibration_sentences(figures)) {
+      observer.note(sentence);
+      record.notes.push_back(std::move(sentence));
+    }
+  } catch (const Interrupted&) {
+    observer.finish();
+    observer.note("note: the probabilities were not calibrated before the end; 'evener calibrate " + folder.string() +
+                  "' does so");
+    return;
+  } catch (const Error& error) {
+    observer.finish();
+    record.notes.push_back(fmt::format("the probabilities are not calibrated: {}", error.what()));
+    observer.note("note: " + record.notes.back());
+  }
+  record::write_record(folder, record);
+}
+
+}  // namespace evener::job

@@ -1,0 +1,101 @@
+#include "task/calibration/calibration_error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+#include "base/statistics.h"
+
+namespace evener::task {
+namespace {
+
+constexpr std::size_t kResamples = 1000;
+constexpr std::size_t kFewestForInterval = 30;
+
+void add(const JudgedAnswer& answer, record::ReliabilityBin& bin) {
+  ++bin.images;
+  bin.confidence += answer.confidence;
+  bin.accuracy += answer.is_right ? 1 : 0;
+}
+
+/// From sums to means.
+void finish(std::vector<record::ReliabilityBin>& bins) {
+  for (record::ReliabilityBin& bin : bins) {
+    if (bin.images == 0) continue;
+    bin.confidence = std::min(1.0, bin.confidence / static_cast<double>(bin.images));
+    bin.accuracy /= static_cast<double>(bin.images);
+  }
+}
+
+std::size_t bin_of(double confidence) {
+  const auto end = std::ceil(confidence * static_cast<double>(kReliabilityBins));
+  return std::min(kReliabilityBins, static_cast<std::size_t>(std::max(1.0, end))) - 1;
+}
+
+record::Interval bootstrap_interval(const std::vector<JudgedAnswer>& answers, double estimate) {
+  Random random(1, Purpose::kBootstrap);
+  std::vector<double> errors;
+  for (std::size_t resample = 0; resample < kResamples; ++resample) {
+    std::vector<record::ReliabilityBin> bins(kReliabilityBins);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const JudgedAnswer& drawn = answers[random.below(answers.size())];
+      add(drawn, bins[bin_of(drawn.confidence)]);
+    }
+    finish(bins);
+    errors.push_back(expected_calibration_error(bins));
+  }
+  std::ranges::sort(errors);
+  const auto mirrored = [&](double q) { return std::clamp(2 * estimate - sorted_quantile(errors, q), 0.0, 1.0); };
+  return {mirrored(0.975), mirrored(0.025)};
+}
+
+}  // namespace
+
+std::vector<JudgedAnswer> answers_at(const LogitTable& table, double temperature) {
+  std::vector<JudgedAnswer> answers;
+  for (std::size_t i = 0; i < table.images(); ++i) {
+    const float* const logits = table.row(i);
+    const float* const best = std::max_element(logits, logits + table.classes);
+    double weights = 0;
+    for (std::size_t c = 0; c < table.classes; ++c) {
+      weights += std::exp((static_cast<double>(logits[c]) - *best) / temperature);
+    }
+    answers.push_back({1 / weights, best - logits == table.labels[i]});
+  }
+  return answers;
+}
+
+std::vector<record::ReliabilityBin> equal_width_bins(const std::vector<JudgedAnswer>& answers) {
+  std::vector<record::ReliabilityBin> bins(kReliabilityBins);
+  for (const JudgedAnswer& answer : answers) add(answer, bins[bin_of(answer.confidence)]);
+  finish(bins);
+  return bins;
+}
+
+std::vector<record::ReliabilityBin> equal_mass_bins(std::vector<JudgedAnswer> answers) {
+  std::ranges::stable_sort(answers, {}, &JudgedAnswer::confidence);
+  std::vector<record::ReliabilityBin> bins(std::min(kReliabilityBins, answers.size()));
+  for (std::size_t i = 0; i < answers.size(); ++i) add(answers[i], bins[i * bins.size() / answers.size()]);
+  finish(bins);
+  return bins;
+}
+
+double expected_calibration_error(const std::vector<record::ReliabilityBin>& bins) {
+  double images = 0, sum = 0;
+  for (const record::ReliabilityBin& bin : bins) {
+    images += static_cast<double>(bin.images);
+    sum += static_cast<double>(bin.images) * std::abs(bin.accuracy - bin.confidence);
+  }
+  return images == 0 ? 0 : sum / images;
+}
+
+record::CalibrationError calibration_error(const std::vector<JudgedAnswer>& answers) {
+  record::CalibrationError error;
+  error.bins = equal_width_bins(answers);
+  error.ece = expected_calibration_error(error.bins);
+  error.ece_equal_mass = expected_calibration_error(equal_mass_bins(answers));
+  if (answers.size() >= kFewestForInterval) error.interval = bootstrap_interval(answers, error.ece);
+  return error;
+}
+
+}  // namespace evener::task

@@ -1,0 +1,277 @@
+// Temperatures, errors of calibration, and distances of features: against known answers and computations by hand.
+#include "task/inference/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "base/test_folder.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/calibration/calibration_error.h"
+#include "task/calibration/feature_fit.h"
+#include "task/calibration/temperature.h"
+#include "weights/safetensors.h"
+
+namespace evener::task {
+namespace {
+
+using testing::HasSubstr;
+
+/// Logits whose labels are drawn by softmax(logits / temperature): that is the temperature that holds.
+LogitTable drawn_table(std::size_t images, std::size_t classes, double temperature) {
+  LogitTable table{.classes = classes, .logits = {}, .labels = {}};
+  Random random(7, Purpose::kSynthetic);
+  for (std::size_t i = 0; i < images; ++i) {
+    std::vector<double> weights;
+    double sum = 0;
+    for (std::size_t c = 0; c < classes; ++c) {
+      const double logit = 4 * random.normal();
+      table.logits.push_back(static_cast<float>(logit));
+      weights.push_back(std::exp(logit / temperature));
+      sum += weights.back();
+    }
+    double draw = random.uniform() * sum;
+    std::int32_t label = 0;
+    while (static_cast<std::size_t>(label) + 1 < classes && draw >= weights[static_cast<std::size_t>(label)]) {
+      draw -= weights[static_cast<std::size_t>(label++)];
+    }
+    table.labels.push_back(label);
+  }
+  return table;
+}
+
+TEST(Temperature, IsThatByWhichLabelsWereDrawn) {
+  // 20,000 labels tell a temperature to about a per cent; four deviations are allowed.
+  for (const double temperature : {0.4, 1.0, 1.7, 5.0}) {
+    EXPECT_NEAR(fit_temperature(drawn_table(20'000, 10, temperature)), temperature, 0.04 * temperature);
+  }
+}
+
+TEST(Temperature, HasTheSmallestLoss) {
+  const LogitTable table = drawn_table(3000, 5, 2.2);
+  const double best = fit_temperature(table);
+  const double loss = negative_log_likelihood(table, best);
+  // The allowance for one wrong answer moves it by less than these steps.
+  EXPECT_LT(loss, negative_log_likelihood(table, 1.05 * best));
+  EXPECT_LT(loss, negative_log_likelihood(table, 0.95 * best));
+}
+
+TEST(Temperature, StaysSoberWhereAllIsRight) {
+  LogitTable table{.classes = 2, .logits = {}, .labels = {}};
+  for (int i = 0; i < 50; ++i) {
+    table.logits.insert(table.logits.end(), {3, 0});
+    table.labels.push_back(0);
+  }
+  // Of 50 right answers, one more might have been wrong: (1 - 1/52) + 1/104 is how sure it may be.
+  const double sure = 1 / (1 + std::exp(-3 / fit_temperature(table)));
+  EXPECT_NEAR(sure, 1 - 1.0 / 104, 1e-9);
+  EXPECT_EQ(fit_temperature({.classes = 2, .logits = {}, .labels = {}}), 1);
+}
+
+TEST(CalibrationError, IsTheMeanDistanceOverTheBins) {
+  // (0.5, 0.9] in bins 7 to 13 of 15: two answers of 0.9 in (13/15, 14/15], one right; two of 0.6 = 9/15, both right.
+  const std::vector<JudgedAnswer> answers = {{0.9, true}, {0.9, false}, {0.6, true}, {0.6, true}};
+  const std::vector<record::ReliabilityBin> bins = equal_width_bins(answers);
+  ASSERT_EQ(bins.size(), 15U);
+  EXPECT_EQ(bins[13].images, 2);
+  EXPECT_DOUBLE_EQ(bins[13].accuracy, 0.5);
+  EXPECT_EQ(bins[8].images, 2);  // 9/15 is the upper end of the ninth bin
+  EXPECT_NEAR(expected_calibration_error(bins), 0.5 * 0.4 + 0.5 * 0.4, 1e-12);
+  // Four bins of one answer each, in the order of confidence: |1 - 0.6| twice, |1 - 0.9|, |0 - 0.9|.
+  EXPECT_NEAR(calibration_error(answers).ece_equal_mass, (0.4 + 0.4 + 0.1 + 0.9) / 4, 1e-12);
+  EXPECT_FALSE(calibration_error(answers).interval);  // of four answers
+  EXPECT_EQ(expected_calibration_error(equal_width_bins({{0, false}, {1, true}})), 0);
+}
+
+TEST(CalibrationError, HasAnIntervalThatCoversTheTruth) {
+  // Answers that are right with the probability 0.8 and say 0.9 have the error 0.1; those that say 0.8 have none.
+  int wrong_covered = 0, right_covered = 0;
+  constexpr int kTimes = 40;
+  for (int time = 0; time < kTimes; ++time) {
+    Random random(static_cast<std::uint64_t>(time) + 1, Purpose::kSynthetic);
+    std::vector<JudgedAnswer> overconfident, honest;
+    for (int i = 0; i < 300; ++i) {
+      overconfident.push_back({0.9, random.uniform() < 0.8});
+      const double confidence = random.uniform(0.5, 1);
+      honest.push_back({confidence, random.uniform() < confidence});
+    }
+    const record::Interval off = calibration_error(overconfident).interval.value();
+    wrong_covered += off.low <= 0.1 && 0.1 <= off.high ? 1 : 0;
+    right_covered += calibration_error(honest).interval.value().low <= 0.02 ? 1 : 0;
+  }
+  // 95 % of 40 are 38; three deviations of a count are 4.
+  EXPECT_GE(wrong_covered, 34);
+  EXPECT_GE(right_covered, 34);
+}
+
+TEST(FeatureFit, IsTheMahalanobisDistanceOfFeaturesOfLengthOne) {
+  // Two classes in the plane; features of length one are given, so that nothing changes.
+  const auto at = [](double angle) { return std::pair{std::cos(angle), std::sin(angle)}; };
+  const std::vector<double> angles = {0.1, 0.3, 0.2, 0.15, 1.1, 1.4, 1.2, 1.3};
+  LabelledFeatures table{.features = 2, .values = {}, .labels = {0, 0, 0, 0, 1, 1, 1, 1}};
+  for (const double angle : angles) {
+    const auto [x, y] = at(angle);
+    table.values.insert(table.values.end(), {static_cast<float>(3 * x), static_cast<float>(3 * y)});  // any length
+  }
+  FeatureFit fit = fit_features(table);
+  // By hand: means, the mean product of deviations, Ledoit and Wolf's share, the inverse of the 2 x 2 matrix.
+  double mean[2][2] = {}, s[2][2] = {}, fourth = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const auto [x, y] = at(angles[i]);
+    mean[i / 4][0] += x / 4;
+    mean[i / 4][1] += y / 4;
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    const auto [x, y] = at(angles[i]);
+    const double r[2] = {x - mean[i / 4][0], y - mean[i / 4][1]};
+    for (int a = 0; a < 2; ++a) {
+      for (int b = 0; b < 2; ++b) s[a][b] += r[a] * r[b] / 8;
+    }
+    fourth += std::pow(r[0] * r[0] + r[1] * r[1], 2) / 8;
+  }
+  const double mu = (s[0][0] + s[1][1]) / 2;
+  const double squares = s[0][0] * s[0][0] + 2 * s[0][1] * s[0][1] + s[1][1] * s[1][1];
+  const double share = ((fourth - squares) / 16) / ((squares - 2 * mu * mu) / 2);
+  ASSERT_GT(share, 1e-3);
+  ASSERT_LT(share, 1);
+  EXPECT_NEAR(fit.shrinkage, share, 1e-5);
+  const double a = (1 - share) * s[0][0] + share * mu, b = (1 - share) * s[0][1],
+               d = (1 - share) * s[1][1] + share * mu, determinant = a * d - b * b;
+  const auto [x, y] = at(0.7);
+  double nearest = 1e30;
+  for (const auto& m : mean) {
+    const double dx = x - m[0], dy = y - m[1];
+    nearest = std::min(nearest, (d * dx * dx - 2 * b * dx * dy + a * dy * dy) / determinant);
+  }
+  const std::vector<float> shown = {static_cast<float>(0.2 * x), static_cast<float>(0.2 * y)};
+  EXPECT_NEAR(ClassDistance(fit.statistics).of(shown.data(), 1).front(), nearest, 1e-3 * nearest);
+}
+
+TEST(FeatureFit, TakesFewImagesOfManyFeaturesAndRefusesOneImageAlone) {
+  LabelledFeatures table{.features = 50, .values = {}, .labels = {}};
+  Random random(3, Purpose::kSynthetic);
+  for (int i = 0; i < 20; ++i) {
+    for (int j = 0; j < 50; ++j) table.values.push_back(static_cast<float>(random.normal() + (j == i % 2 ? 9 : 0)));
+    table.labels.push_back(i % 2 == 0 ? 0 : 2);  // class 1 has no image
+  }
+  const FeatureFit fit = fit_features(table);
+  EXPECT_EQ(fit.statistics.classes(), 2);
+  EXPECT_GT(fit.shrinkage, 0.1);
+  std::vector<float> other(50, 0);
+  other[7] = 9;
+  const ClassDistance distance(fit.statistics);
+  EXPECT_GT(distance.of(other.data(), 1).front(), 2 * distance.of(table.values.data(), 1).front());
+  LabelledFeatures same{.features = 2, .values = {1, 2, 1, 2}, .labels = {0, 0}};
+  EXPECT_THROW(fit_features(same), Error);
+}
+
+TEST(FeatureFit, ThresholdAndSharesAreThoseOfCounting) {
+  std::vector<float> known;
+  for (int i = 1; i <= 99; ++i) known.push_back(static_cast<float>(i));
+  EXPECT_EQ(threshold_of(known, 0.05), 95);  // the 95th of 99: ceil(100 x 0.95)
+  EXPECT_EQ(threshold_of({3, 1, 2}, 0.05), 3);
+  EXPECT_DOUBLE_EQ(area_under_roc({1, 2, 3}, {2, 4}), (1.5 + 3) / 6);
+  EXPECT_DOUBLE_EQ(false_positives_at_95(known, {95, 96, 10, 200}), 0.5);
+}
+
+class CalibrationFile : public testing::Test {
+ protected:
+  void SetUp() override { weights::write_safetensors(weights_, {{"a", HostTensor::of_floats({2}, {1, 2})}}); }
+
+  static ClassifierCalibration calibration() {
+    return {.temperature = 1.625,
+            .unknown = FeatureStatistics{
+                .features = 2, .whitening = {1, 0, 0.5F, 2}, .centres = {1, 2, 3, 4, 5, 6}, .threshold = 3.5}};
+  }
+
+  test::TestFolder folder_;
+  const std::filesystem::path weights_ = folder_ / "best.safetensors";
+};
+
+TEST_F(CalibrationFile, ComesBackAsItWas) {
+  EXPECT_FALSE(read_calibration(weights_).calibration);
+  write_calibration(weights_, calibration());
+  const ClassifierCalibration back = read_calibration(weights_).calibration.value();
+  EXPECT_EQ(back.temperature, 1.625);
+  ASSERT_TRUE(back.unknown);
+  EXPECT_EQ(back.unknown->whitening, calibration().unknown->whitening);
+  EXPECT_EQ(back.unknown->centres, calibration().unknown->centres);
+  EXPECT_EQ(back.unknown->threshold, 3.5);
+  EXPECT_EQ(back.unknown->classes(), 3);
+}
+
+TEST_F(CalibrationFile, OfOtherWeightsIsNotUsed) {
+  write_calibration(weights_, calibration());
+  weights::write_safetensors(weights_, {{"a", HostTensor::of_floats({2}, {1, 3})}});
+  const FoundCalibration found = read_calibration(weights_);
+  EXPECT_FALSE(found.calibration);
+  EXPECT_THAT(found.note, HasSubstr("other weights"));
+}
+
+TEST_F(CalibrationFile, IsRefusedWhereItIsDamaged) {
+  write_calibration(weights_, calibration());
+  const std::filesystem::path file = calibration_file(weights_);
+  EXPECT_EQ(file, folder_ / "best.calibration.safetensors");
+  const weights::SafetensorsFile whole = weights::read_safetensors(file);
+  const auto message_of = [&](const TensorMap& tensors, weights::Metadata metadata) -> std::string {
+    weights::write_safetensors(file, tensors, metadata);
+    try {
+      read_calibration(weights_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const auto with = [&](const char* key, const char* value) {
+    weights::Metadata metadata = whole.metadata;
+    metadata[key] = value;
+    return metadata;
+  };
+  EXPECT_THAT(message_of(whole.tensors, with("temperature", "0")), HasSubstr("temperature"));
+  EXPECT_THAT(message_of(whole.tensors, with("temperature", "nan")), HasSubstr("temperature"));
+  EXPECT_THAT(message_of(whole.tensors, with("threshold", "much")), HasSubstr("threshold"));
+  EXPECT_THAT(message_of(whole.tensors, with("format", "other")), HasSubstr("evener-calibration-1"));
+  TensorMap fewer = whole.tensors;
+  fewer.erase("centres");
+  EXPECT_THAT(message_of(fewer, whole.metadata), HasSubstr("a tensor is missing"));
+  TensorMap other = whole.tensors;
+  other["centres"] = HostTensor::of_floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(message_of(other, whole.metadata), HasSubstr("don't fit"));
+  other["centres"] = HostTensor::of_floats({1, 2}, {1, NAN});
+  EXPECT_THAT(message_of(other, whole.metadata), HasSubstr("no numbers"));
+  weights::write_safetensors(file, whole.tensors, whole.metadata);
+  const std::string bytes = read_file(file);
+  write_file_atomically(file, bytes.substr(0, bytes.size() - 3));
+  EXPECT_THROW(read_calibration(weights_), Error);
+}
+
+TEST(ApplyTemperature, DividesLogitsAndFlattensProbabilities) {
+  HostTensor logits = HostTensor::of_floats({2, 2}, {4, -2, 1, 8});
+  apply_temperature(logits, 2);
+  EXPECT_EQ(logits, HostTensor::of_floats({2, 2}, {2, -1, 0.5F, 4}));
+  HostTensor probabilities = HostTensor::of_floats({1, 2}, {0.9F, 0.1F});
+  apply_temperature(probabilities, 2);
+  EXPECT_NEAR(probabilities.floats()[0], 3.0 / 4, 1e-6);  // sqrt(0.9) / (sqrt(0.9) + sqrt(0.1))
+}
+
+TEST(FoldTemperature, DividesTheLastLayersWeights) {
+  const network::Network network = network::build("mlp:4-3-2", {});
+  TensorMap state = network::initial_state(network, 1);
+  const TensorMap before = state;
+  fold_temperature(network, state, 2);
+  int changed = 0;
+  for (const auto& [name, tensor] : before) {
+    if (state.at(name) == tensor) continue;
+    ++changed;
+    EXPECT_FLOAT_EQ(state.at(name).floats()[0], tensor.floats()[0] / 2) << name;
+  }
+  EXPECT_EQ(changed, 2);  // weight and bias
+}
+
+}  // namespace
+}  // namespace evener::task

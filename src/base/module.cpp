@@ -31,7 +31,8 @@ constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"fetch", "EVENER_FETCH"},
                                     {"http", "EVENER_HTTP"},
                                     {"mpi", "EVENER_MPI"},
-                                    {"onnx", "EVENER_ONNX"}};
+                                    {"onnx", "EVENER_ONNX"},
+                                    {"video", "EVENER_VIDEO"}};
 
 struct OpenedModule {
   ModuleStatus status;
@@ -56,8 +57,10 @@ const KnownModule& known_module(const std::string& name) {
 
 // Libraries that only some users need, which packages of evener therefore don't depend on, and the Debian packages that
 // contain them.
-constexpr std::pair<std::string_view, const char*> kOptionalLibraries[] = {{"libmpi.so", "libopenmpi3"},
-                                                                           {"libOpenCL.so", "ocl-icd-libopencl1"}};
+constexpr std::pair<std::string_view, const char*> kOptionalLibraries[] = {
+    {"libmpi.so", "libopenmpi3"}, {"libOpenCL.so", "ocl-icd-libopencl1"},
+    {"libavformat.so", "ffmpeg"}, {"libavcodec.so", "ffmpeg"},
+    {"libavutil.so", "ffmpeg"},   {"libswscale.so", "ffmpeg"}};
 
 // The advice `where_it_was_built` where the program was built by its user, other advice in a package. `missing`: a
 // library that wasn't found.

@@ -57,6 +57,7 @@ const Vendor kVendors[] = {
     {"^(curl|openssl)/", "data/fetch/web_module"},
     {"^httplib", "job/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
+    {"^(libav[a-z]+|libsw[a-z]+)/", "data/video/ffmpeg_module"},
     {"^pugixml", "data/sources"},
     {"^yaml-cpp", "data/sources"},
     {"^omp\\.h$", "engine/torch"},

@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
-#include "cli/progress.h"
+#include "cli/live_progress.h"
 #include "job/detect/detection.h"
 #include "job/detect/pictures.h"
 #include "job/detect/record.h"
@@ -27,8 +28,8 @@ constexpr const char* kDetectExamples = R"(Examples:
   evener detect ssdlite320_mobilenet_v3_large --weights ssdlite320.pth --labels coco.txt street.jpg)";
 
 int tell_detect(const job::DetectFlags& flags) {
-  ProgressLine progress(*flags.output.quiet);
-  const job::DetectionRun run = job::detect(flags, progress);
+  const auto progress = progress_for(*flags.images.images, *flags.output.quiet);
+  const job::DetectionRun run = job::detect(flags, *progress);
   const bool wrote_record = write_json(*flags.output.json, record::to_json(run.record));
   // Lines that another program reads stay alone.
   const std::string& format = *flags.output.format;
@@ -36,9 +37,13 @@ int tell_detect(const job::DetectFlags& flags) {
   if (for_people) std::fputs(job::layers_text(run.record).c_str(), stdout);
   if (for_people && run.quality) std::fputs(job::quality_text(*run.quality, run.classes).c_str(), stdout);
   if (for_people && !run.folder.empty()) fmt::print("results                   {}\n", run.folder.string());
-  if (for_people && *flags.output.save) {
+  for (const auto& video : run.videos) {
+    if (for_people) fmt::print("video                     {}\n", video.string());
+  }
+  if (for_people && *flags.output.save && std::filesystem::exists(job::pictures_index(run.folder))) {
     fmt::print("pictures                  {}\n", job::pictures_index(run.folder).string());
   }
+  if (run.was_stopped) throw Interrupted("stopped; the answers until then are kept");
   if (run.answered == 0) throw Error("none of the images could be read");
   return 0;
 }

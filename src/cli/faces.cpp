@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/fetching.h"
 #include "cli/json_output.h"
@@ -26,9 +27,11 @@ constexpr const char* kFacesExamples = R"(Examples:
 int tell_faces(const job::FacesCommandFlags& flags) {
   ProgressLine progress(*flags.output.quiet);
   const job::FacesRun run = job::find_faces(flags, progress);
-  if (write_json(*flags.output.json, record::to_json(run.record))) return 0;
-  for (const std::string& sentence : run.summary) fmt::print("{}\n", sentence);
-  fmt::print("results  {}\n", run.results.string());
+  if (!write_json(*flags.output.json, record::to_json(run.record))) {
+    for (const std::string& sentence : run.summary) fmt::print("{}\n", sentence);
+    fmt::print("results  {}\n", run.results.string());
+  }
+  if (run.was_stopped) throw Interrupted("stopped; the faces until then are kept");
   return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/fetching.h"
 #include "cli/json_output.h"
+#include "cli/live_progress.h"
 #include "cli/progress.h"
 #include "data/skipped.h"
 #include "job/infer/inference.h"
@@ -167,10 +168,11 @@ void tell_predictions(const job::InferCommandFlags& flags, const job::InferenceR
 }
 
 int tell_infer(const job::InferCommandFlags& flags) {
-  ProgressLine progress(*flags.predictions.quiet);
-  const job::InferenceRun run = job::infer(flags, progress);
+  const auto progress = progress_for(*flags.images.images, *flags.predictions.quiet);
+  const job::InferenceRun run = job::infer(flags, *progress);
   if (flags.scenario.wanted()) return tell_scenario(run, *flags.predictions.json);
   tell_predictions(flags, run);
+  if (run.was_stopped) throw Interrupted("stopped; the answers until then are kept");
   if (run.answered == 0) throw Error("none of the images could be read");
   return 0;
 }

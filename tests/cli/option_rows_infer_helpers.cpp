@@ -99,6 +99,13 @@ std::vector<OptionRow> scenarios() {
           {infer, {"--sample-interval", "125"}, "/around/sample_interval_ms", 125}};
 }
 
+std::vector<OptionRow> videos() {
+  const char* all = "infer|detect|faces";
+  return {{all, {"--every", "often"}, "/error", "~give a number of frames"},
+          {all, {"--every", "4"}, "test:VideosCommand.FramesAreAnsweredAsThePicturesThatTheyAre"},
+          {all, {"--frames", "3"}, "test:VideosCommand.FramesAreAnsweredAsThePicturesThatTheyAre"}};
+}
+
 std::vector<OptionRow> energy() {
   const char* all = "infer|quantize|detect|faces";
   return {{all, {"--idle", "1.5"}, "/around/idle_s", 1.5},
@@ -231,8 +238,8 @@ std::vector<OptionRow> finding_faces() {
 
 std::vector<OptionRow> option_rows_of_inference() {
   std::vector<OptionRow> rows;
-  for (auto part : {shown_network, where_computed, what_is_shown, answers, scenarios, energy, serving, calibrating,
-                    quantizing, detecting, finding_faces}) {
+  for (auto part : {shown_network, where_computed, what_is_shown, videos, answers, scenarios, energy, serving,
+                    calibrating, quantizing, detecting, finding_faces}) {
     const std::vector<OptionRow> more = part();
     rows.insert(rows.end(), more.begin(), more.end());
   }

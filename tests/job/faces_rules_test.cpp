@@ -248,7 +248,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/person-7/p1.jpg"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "sorted/unknown/p3.jpg"));
   // The next run knows them again by what this one leaves.
-  write_faces(folder_.path(), found, pictures, {}, kUsuallySure);
+  write_faces(folder_.path(), found, pictures, {}, {}, kUsuallySure);
   const KnownFaces next = KnownFaces::who_was_who(folder_.path());
   EXPECT_EQ(next.first_new_person(), 7);
   EXPECT_THAT(next.persons(101), ElementsAre(4, 6));
@@ -257,7 +257,7 @@ TEST_F(FacesRules, PersonsKeepTheirNumbersAndNewOnesGetOthers) {
   forget_persons(folder_.path());
   EXPECT_EQ(KnownFaces::who_was_who(folder_.path()).first_new_person(), 0);
   EXPECT_TRUE(fs::exists(folder_ / "embeddings.safetensors"));
-  write_faces(folder_.path(), gather_faces({}, {30}), pictures, {}, kUsuallySure);
+  write_faces(folder_.path(), gather_faces({}, {30}), pictures, {}, {}, kUsuallySure);
   EXPECT_FALSE(fs::exists(folder_ / "embeddings.safetensors")) << "of the run before";
 }
 

@@ -51,10 +51,12 @@ PictureSurvey survey_pictures(const Pictures& pictures, int threads, const Progr
 }
 
 std::vector<std::string> deep_notes(const Pictures& pictures) {
+  if (pictures.live() != nullptr) return {};
   constexpr std::size_t kMostLookedAt = 16;
   const std::size_t step = (pictures.size() + kMostLookedAt - 1) / kMostLookedAt;
   DeepImages deep;
   for (std::size_t i = 0; i < pictures.size(); i += step) {
+    if (pictures.video_of(i) != nullptr) continue;
     try {
       const std::string file = read_image_file(pictures.source(i));
       if (read_picture_header(file).has_16_bits) deep.add(decode_image_file(file));

@@ -1,8 +1,12 @@
 #include "data/open/pictures.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -11,21 +15,96 @@
 #include "data/image_files.h"
 #include "data/picture_listing.h"
 #include "data/sources/foreign_files.h"
+#include "data/video/camera.h"
+#include "data/video/video_files.h"
 
 namespace evener::data {
+namespace {
 
-Pictures::Pictures(const std::vector<std::string>& locations) {
-  PictureListing listing = list_pictures(locations);
-  files_ = std::move(listing.files);
+std::unique_ptr<VideoReader> open_live_source(const std::string& location) {
+  struct stat status {};
+  const bool is_device = ::stat(location.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
+  return is_device ? open_camera(location) : video_codecs().open(location, /*threads=*/2);
+}
+
+}  // namespace
+
+bool names_videos(const std::string& location) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(location, error)) return is_live_source(location) || is_video_file(location);
+  bool has_video = false;
+  fs::recursive_directory_iterator it(location, fs::directory_options::skip_permission_denied, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (has_image_extension(it->path())) return false;
+    has_video = has_video || has_video_extension(it->path());
+  }
+  return has_video;
+}
+
+Pictures::Pictures(const std::vector<std::string>& locations, const std::optional<FrameChoice>& frames) {
+  const auto live = frames ? std::ranges::find_if(locations, is_live_source) : locations.end();
+  if (live != locations.end()) {
+    if (locations.size() > 1) {
+      throw UsageError("'" + *live + "' gives pictures until it is stopped: name it alone, without other places");
+    }
+    open_live(*live, *frames);
+    return;
+  }
+  const ListVideos videos = !frames ? ListVideos::kNone : frames->is_default() ? ListVideos::kNamed : ListVideos::kAll;
+  PictureListing listing = list_pictures(locations, videos);
   skipped_ = std::move(listing.skipped);
   notes_ = std::move(listing.notes);
   passed_over_ = std::move(listing.passed_over);
-  if (!files_.empty()) return;
+  for (std::string& file : listing.files) {
+    if (listing.videos.contains(file)) {
+      add_video(file, *frames);
+    } else {
+      names_.push_back(std::move(file));
+    }
+  }
+  if (names_.empty()) refuse(locations);
+}
+
+void Pictures::open_live(const std::string& location, const FrameChoice& choice) {
+  try {
+    live_ = std::make_shared<LiveFrames>(location, open_live_source(location), choice);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error("'" + location + "': " + error.what());
+  }
+}
+
+void Pictures::add_video(const std::string& file, const FrameChoice& choice) {
+  std::size_t left = choice.most;
+  for (const Video& video : videos_) left -= video.frames->size();
+  if (left == 0) return;
+  try {
+    Video video{file, names_.size(), std::make_shared<VideoFrames>(file, choice, left, video_codecs())};
+    for (std::size_t i = 0; i < video.frames->size(); ++i) {
+      names_.push_back(frame_name(file, video.frames->time_s(i)));
+    }
+    if (const std::string& why = video.frames->broken_off(); !why.empty()) {
+      notes_.push_back("'" + file + "' ends early, after " + counted(video.frames->size(), "frame") + ": " + why);
+    }
+    videos_.push_back(std::move(video));
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    skipped_.push_back({file, error.what()});
+  }
+}
+
+void Pictures::refuse(const std::vector<std::string>& locations) const {
   std::string names;
   for (const std::string& location : locations) names += (names.empty() ? "'" : ", '") + location + "'";
   for (const std::string& location : locations) {
     const std::string hint = foreign_files_hint(location);
     if (!hint.empty()) throw Error("no image files in " + names + ", but " + hint);
+  }
+  if (locations.size() == 1 && skipped_.size() == 1 && skipped_.front().file == locations.front()) {
+    throw Error(names + ": " + skipped_.front().reason);
   }
   std::string passed_over;
   for (const std::string& note : notes()) passed_over += "; " + note;
@@ -41,8 +120,9 @@ std::vector<std::string> Pictures::notes() const {
 
 void Pictures::require_readable() const {
   constexpr std::size_t kMostTried = 64;
+  if (live_) return;
   std::string first_reason;
-  const std::size_t tried = std::min(files_.size(), kMostTried);
+  const std::size_t tried = std::min(names_.size(), kMostTried);
   for (std::size_t i = 0; i < tried; ++i) {
     try {
       read(i);
@@ -53,13 +133,33 @@ void Pictures::require_readable() const {
       if (first_reason.empty()) first_reason = error.what();
     }
   }
-  if (tried < files_.size()) return;
+  if (tried < names_.size()) return;
   throw Error(fmt::format("no image can be read: of {} none is whole; '{}': {}", counted(tried, "file"),
-                          printable(files_.front()), first_reason));
+                          printable(names_.front()), first_reason));
+}
+
+const Pictures::Video* Pictures::video_of(std::size_t index) const {
+  const auto after = std::ranges::upper_bound(videos_, index, {}, &Video::first);
+  if (after == videos_.begin()) return nullptr;
+  const Video& video = *std::prev(after);
+  return index < video.first + video.frames->size() ? &video : nullptr;
+}
+
+const std::string& Pictures::file(std::size_t index) const {
+  const Video* const video = video_of(index);
+  return video != nullptr ? video->file : source(index);
+}
+
+std::optional<double> Pictures::time_s(std::size_t index) const {
+  if (live_) return live_->time_s(index);
+  const Video* const video = video_of(index);
+  return video != nullptr ? std::optional(video->frames->time_s(index - video->first)) : std::nullopt;
 }
 
 Picture Pictures::read(std::size_t index) const {
-  return decode_image_file(read_image_file(files_[index]));
+  if (live_) return live_->read(index);
+  if (const Video* const video = video_of(index)) return video->frames->read(index - video->first);
+  return decode_image_file(read_image_file(names_[index]));
 }
 
 }  // namespace evener::data

@@ -24,6 +24,8 @@ class PictureSamples : public Samples {
   std::size_t size() const override { return pictures_.size(); }
   const std::vector<std::int64_t>& shape() const override { return shape_; }
   bool is_bytes() const override { return true; }
+  bool has(std::size_t index) const override { return pictures_.has(index); }
+  const Pictures* pictures() const override { return &pictures_; }
   std::string name(std::size_t index) const override { return pictures_.source(index); }
   void read(std::size_t index, std::span<std::uint8_t> values) const override {
     Picture picture = pictures_.read(index);

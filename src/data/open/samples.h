@@ -20,6 +20,12 @@ class Samples {
  public:
   virtual ~Samples() = default;
   virtual std::size_t size() const = 0;
+  /// Whether sample `index` is there; of a camera it is waited for (Pictures::has).
+  virtual bool has(std::size_t index) const { return index < size(); }
+  /// The pictures that the samples are made of; nullptr where they are none.
+  virtual const Pictures* pictures() const { return nullptr; }
+  /// The camera or pipe; nullptr where there is none.
+  const LiveFrames* live() const { return pictures() != nullptr ? pictures()->live() : nullptr; }
   /// The shape of one sample: (C, H, W) for images.
   virtual const std::vector<std::int64_t>& shape() const = 0;
   virtual bool is_bytes() const = 0;

@@ -107,7 +107,8 @@ void BoxSink::take(const task::Prediction& prediction) {
     photo.matched = confusion_.add(photo.found.boxes, photo.truth);
   }
   tell(told);
-  looked_at_.push_back(std::move(photo));
+  const bool is_for_later = all_.live() == nullptr || format_ == "coco" || format_ == "voc" || format_ == "yolo";
+  if (is_for_later) looked_at_.push_back(std::move(photo));
 }
 
 void BoxSink::tell(const task::FoundBoxes& told) {

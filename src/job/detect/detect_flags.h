@@ -55,7 +55,9 @@ struct DetectModelFlags : TrainedModelFlags {
 /// Options about the photos.
 struct DetectImagesFlags : PartFlags {
   Option<std::vector<std::string>> images{
-      *this, {"IMAGES", "WHAT", "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin"}};
+      *this,
+      {"IMAGES", "WHAT",
+       "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin; videos, a camera (/dev/video0)"}};
   Option<std::string> data{
       *this,
       {"--data", "DATA",
@@ -123,14 +125,15 @@ struct DetectOutputFlags : OutputFlags {
 struct DetectFlags {
   DetectModelFlags model;
   DetectImagesFlags images;
+  VideoFlags videos;
   InferPlacementFlags placement;
   DetectBoxesFlags boxes;
   DetectOutputFlags output;
   ProfileFlags profiling;
   EnergyFlags energy;
 
-  OptionSet options() { return {&model, &images, &placement, &boxes, &profiling, &output, &energy}; }
-  std::vector<const OptionGroup*> groups() const { return {&model, &images, &placement, &boxes, &output}; }
+  OptionSet options() { return {&model, &images, &videos, &placement, &boxes, &profiling, &output, &energy}; }
+  std::vector<const OptionGroup*> groups() const { return {&model, &images, &videos, &placement, &boxes, &output}; }
 };
 
 }  // namespace evener::job

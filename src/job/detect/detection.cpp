@@ -17,6 +17,7 @@
 #include "job/cache_folder.h"
 #include "job/detect/box_sink.h"
 #include "job/detect/images.h"
+#include "job/detect/marked_video.h"
 #include "job/detect/pictures.h"
 #include "job/detect/record.h"
 #include "job/inference/session.h"
@@ -36,21 +37,29 @@ class Detection {
         classes_(task::detector_classes(session_.network())),
         images_(open_photos(flags, session_.network(), classes_, session_.threads())),
         detector_(session_.network(),
-                  flags.boxes.options(images_.shown.labelled, classes_, task::usual_decoding(session_.network()))) {}
+                  flags.boxes.options(images_.shown.labelled, classes_, task::usual_decoding(session_.network()))) {
+    if (images_.photos->live() == nullptr || (!*flags.output.save && flags.output.crops->empty())) return;
+    throw UsageError(
+        "the frames of a camera or a pipe are gone once they were looked at: --save and --crops need files; record a "
+        "video first");
+  }
 
   DetectionRun run() {
     const placement::Plan& plan = session_.plan();
-    Shown shown = session_.show({.images = images_.shown,
-                                 .infer = infer_options(flags_, plan, session_.precision(), session_.threads()),
-                                 .run = run_options(flags_, plan, session_.network().weights()),
-                                 .groups = flags_.groups(),
-                                 .classes = classes_,
-                                 .times_layers = !flags_.profiling.profile->empty(),
-                                 .setup_line = [this](const task::InferSetup& setup) { return setup_line(setup); },
-                                 .work = [this](task::InferJob& job, run::MeteredRun& metered) { look(job, metered); }},
-                                line_);
+    Shown shown = session_.show(
+        {.images = images_.shown,
+         .infer = options_for(*images_.photos, infer_options(flags_, plan, session_.precision(), session_.threads())),
+         .run = run_options(flags_, plan, session_.network().weights()),
+         .groups = flags_.groups(),
+         .classes = classes_,
+         .times_layers = !flags_.profiling.profile->empty(),
+         .setup_line = [this](const task::InferSetup& setup) { return setup_line(setup); },
+         .work = [this](task::InferJob& job, run::MeteredRun& metered) { look(job, metered); }},
+        line_);
     tell_speed();
-    return {std::move(shown.record), std::move(quality_), classes_, std::move(shown.folder), result_.answered};
+    require_no_failure(*images_.photos);
+    return {std::move(shown.record), std::move(quality_), classes_,          std::move(shown.folder),
+            result_.answered,        result_.was_stopped, std::move(videos_)};
   }
 
  private:
@@ -62,8 +71,8 @@ class Detection {
     const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
     return fmt::format("{} ({}), {}, input {}; {}; {} on {}, {}, batch {}, boxes likelier than {}", network.name(),
                        from, classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size()),
-                       shape_text(images_.photos->shape()), counted(images_.photos->size(), "image"),
-                       setup.engines.front(), session_.plan().text, precision_name(session_.precision()), setup.batch,
+                       shape_text(images_.photos->shape()), count_text(*images_.photos), setup.engines.front(),
+                       session_.plan().text, precision_name(session_.precision()), setup.batch,
                        flags_.boxes.least_to_tell());
   }
 
@@ -80,6 +89,8 @@ class Detection {
     metered.take_times(metered.record());
     fill_inference_speeds(metered.record(), result_, sinks.times_s(), {});
     fill_detection(metered.record(), *boxes_, quality_ ? &*quality_ : nullptr);
+    if (photos.live() != nullptr) metered.record().data.images = static_cast<std::int64_t>(result_.answered);
+    if (const std::string note = dropped_note(photos, result_.answered); !note.empty()) metered.note(note);
     write_pictures(photos, metered);
   }
 
@@ -94,6 +105,10 @@ class Detection {
     const auto lost =
         write_photo_files(flags_.output, metered.folder(), *boxes_, photos, classes_, lettering, usable_cpus());
     result_.skipped.insert(result_.skipped.end(), lost.begin(), lost.end());
+    if (*flags_.output.save && photos.pictures() != nullptr && !photos.pictures()->videos().empty()) {
+      videos_ = write_marked_videos(metered.folder(), *boxes_, photos, classes_, lettering, line_, result_.skipped);
+      line_.note("note: videos with boxes have no sound");
+    }
     if (quality_ && !metered.folder().empty()) write_quality(photos, lettering, metered.folder());
   }
 
@@ -143,6 +158,7 @@ class Detection {
   const BoxSink* boxes_ = nullptr;  // one of those, once they look
   std::optional<task::DetectionQuality> quality_;
   task::InferResult result_;
+  std::vector<std::filesystem::path> videos_;
 };
 
 }  // namespace

@@ -20,8 +20,10 @@ struct DetectionRun {
   record::Record record;
   std::optional<task::DetectionQuality> quality;  // where boxes are known
   std::vector<std::string> classes;
-  std::filesystem::path folder;  // empty: none was asked for
-  std::size_t answered = 0;      // photos
+  std::filesystem::path folder;                    // empty: none was asked for
+  std::size_t answered = 0;                        // photos
+  bool was_stopped = false;                        // a camera or a pipe, by the user
+  std::vector<std::filesystem::path> videos = {};  // with boxes drawn, of --save
 };
 
 /// Finds the boxes, tells them to `observer` in the format that was asked for, and writes the files of the run. `stop`:

@@ -30,7 +30,7 @@ DetectImages owned(std::unique_ptr<task::Photos> photos) {
 
 DetectImages from_pictures(const DetectFlags& flags, const task::InferenceModel& network) {
   const std::vector<std::string> locations = with_lists(*flags.images.images);
-  data::Pictures pictures(locations);
+  data::Pictures pictures(locations, flags.videos.choice());
   std::vector<data::Skipped> skipped = pictures.skipped();
   std::vector<std::string> notes = pictures.notes();
   std::ranges::move(data::deep_notes(pictures), std::back_inserter(notes));

@@ -37,6 +37,9 @@ constexpr task::Colour kMissed = {213, 0, 0}, kWrong = {230, 130, 0}, kRight = {
 /// The name of a photo without its ending; of one that lies with others in a file, as "set.safetensors#17", with its
 /// number.
 std::string stem_of(const std::string& photo) {
+  // A frame's time, as in "clip.mp4@12.040s", would be taken for an ending.
+  const std::size_t time = photo.ends_with('s') ? photo.rfind('@') : std::string::npos;
+  if (time != std::string::npos) return stem_of(photo.substr(0, time)) + photo.substr(time);
   const fs::path path(photo);
   const std::string ending = path.extension().string();
   const std::size_t number = ending.rfind('#');
@@ -170,8 +173,9 @@ void write_page(const fs::path& folder, std::vector<report::PictureOnPage> pictu
   write_file_atomically(pictures_index(folder), report::pictures_html(page));
 }
 
-void make_folders(const DetectOutputFlags& flags, const fs::path& folder, const std::vector<std::string>& classes) {
-  if (*flags.save) fs::create_directories(folder / "pictures" / "small");
+void make_folders(const DetectOutputFlags& flags, bool has_pictures, const fs::path& folder,
+                  const std::vector<std::string>& classes) {
+  if (has_pictures) fs::create_directories(folder / "pictures" / "small");
   if (*flags.format == "voc") fs::create_directories(folder / "annotations");
   if (*flags.format != "yolo") return;
   fs::create_directories(folder / "labels");
@@ -187,6 +191,11 @@ void write_labels(const std::string& format, const LookedAt& photo, float least,
     write_file_atomically(folder / "annotations" / (name + ".xml"), data::voc_text(labelled, classes));
   }
   if (format == "yolo") write_file_atomically(folder / "labels" / (name + ".txt"), data::yolo_text(labelled));
+}
+
+/// Frames of videos become a video again.
+bool is_frame(const task::Photos& photos, const LookedAt& photo) {
+  return photos.pictures() != nullptr && photos.pictures()->video_of(photo.index) != nullptr;
 }
 
 }  // namespace
@@ -213,7 +222,9 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   const std::vector<LookedAt>& all = writer.photos();
   const std::vector<std::string> names = file_names(all);
   const float least = writer.shown_confidence();
-  make_folders(flags, folder, classes);
+  const bool has_pictures =
+      *flags.save && std::ranges::any_of(all, [&](const LookedAt& photo) { return !is_frame(photos, photo); });
+  make_folders(flags, has_pictures, folder, classes);
   const std::vector<std::string> class_folders = crop_folders(classes);
   std::vector<report::PictureOnPage> pictures(*flags.save ? all.size() : 0);
   std::mutex mutex;
@@ -225,7 +236,8 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
   data::for_each_index(all.size(), threads, [&](std::size_t i) {
     const LookedAt& photo = all[i];
     write_labels(*flags.format, photo, least, folder, names[i], classes);
-    if (!*flags.save && crops.empty()) return;
+    const bool saved = *flags.save && !is_frame(photos, photo);
+    if (!saved && crops.empty()) return;
     data::Picture picture;
     try {
       picture = photos.picture(photo.index);
@@ -235,9 +247,9 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
     }
     std::string lost_crops;
     if (!crops.empty()) lost_crops = write_crops(photo, picture, least, names[i], crops, class_folders);
-    const std::string lost_picture = *flags.save ? jpeg_refusal(picture) : "";
+    const std::string lost_picture = saved ? jpeg_refusal(picture) : "";
     if (const std::string& why = lost_picture.empty() ? lost_crops : lost_picture; !why.empty()) lose(photo, why);
-    if (!*flags.save || !lost_picture.empty()) return;
+    if (!saved || !lost_picture.empty()) return;
     pictures[i] = on_page(photo, picture, least, names[i]);
     data::Picture small =
         task::cut_out(picture, {0, 0, static_cast<float>(picture.width), static_cast<float>(picture.height), 0, 0});
@@ -246,7 +258,7 @@ std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, con
     picture = task::with_boxes(std::move(picture), boxes_to_draw(photo.found, least, classes), lettering);
     write_file_atomically(folder / "pictures" / pictures[i].picture, data::encode_jpeg(picture, kQuality));
   });
-  if (*flags.save) write_page(folder, std::move(pictures), least, classes);
+  if (has_pictures) write_page(folder, std::move(pictures), least, classes);
   return lost;
 }
 

@@ -22,10 +22,10 @@ std::filesystem::path pictures_index(const std::filesystem::path& folder);
 std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float least,
                                           const std::vector<std::string>& classes);
 
-/// Writes what the options ask for: pictures/ with a page (--save), labels/ (--format yolo), annotations/ (--format
-/// voc) in `folder`, and crops, a folder for each class, in that of --crops; with the boxes of at least
-/// `writer.shown_confidence()`. Returns the photos that can't be read any more, or are too large for a JPEG file.
-/// Throws Error where a file can't be written, Interrupted after a stop request.
+/// Writes what the options ask for: pictures/ with a page (--save; frames of videos see marked_video.h), labels/
+/// (--format yolo), annotations/ (--format voc) in `folder`, and crops, a folder for each class, in that of --crops;
+/// with the boxes of at least `writer.shown_confidence()`. Returns the photos that can't be read any more, or are too
+/// large for a JPEG file. Throws Error where a file can't be written, Interrupted after a stop request.
 std::vector<data::Skipped> write_photo_files(const DetectOutputFlags& flags, const std::filesystem::path& folder,
                                              const BoxSink& writer, const task::Photos& photos,
                                              const std::vector<std::string>& classes, const task::Lettering& lettering,

@@ -4,6 +4,7 @@
 #include "job/options/energy_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
+#include "job/options/video_flags.h"
 #include "placement/plan.h"
 #include "task/faces/faces.h"
 
@@ -14,7 +15,9 @@ struct FacesFlags : OptionGroup {
 
   Option<std::vector<std::string>> photos{
       *this,
-      {"DIR", "WHAT", "Photos: folders, files, patterns; or the embeddings.safetensors of an earlier run"},
+      {"DIR", "WHAT",
+       "Photos: folders, files, patterns; videos, a camera (/dev/video0); or the embeddings.safetensors of an earlier "
+       "run"},
       {},
       {.required = true}};
   Option<std::string> pairs{
@@ -156,13 +159,14 @@ struct FacesOutputFlags : OutputFlags {
 
 struct FacesCommandFlags {
   FacesFlags photos;
+  VideoFlags videos;
   FaceNetworkFlags networks;
   FacesComparisonFlags comparison;
   FacesPlacementFlags placement;
   FacesOutputFlags output;
   EnergyFlags energy;
 
-  OptionSet options() { return {&photos, &networks, &comparison, &placement, &output, &energy}; }
+  OptionSet options() { return {&photos, &videos, &networks, &comparison, &placement, &output, &energy}; }
   /// The options for the record's config.
   nlohmann::json config() const;
 };

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
+#include "base/stop.h"
 #include "base/version.h"
 #include "data/each_index.h"
 #include "data/open/picture_survey.h"
@@ -27,6 +28,7 @@
 #include "job/faces/pairs.h"
 #include "job/faces/results.h"
 #include "job/faces/sort.h"
+#include "job/faces/tracks.h"
 #include "job/progress.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"
@@ -125,7 +127,7 @@ PhotoCounts take_known(const data::Pictures& photos, const KnownFaces& known, st
       photos.size(), usable_cpus(),
       [&](std::size_t i) {
         try {
-          contents[i] = task::content_of(photos.source(i));
+          contents[i] = task::content_of(photos, i);
         } catch (const Error&) {  // told when its turn comes to be read
         }
       },
@@ -211,8 +213,12 @@ bool goes_on(const FacesOutputFlags& output) {
 }
 
 /// Opens the photos, and checks that one can be read before weights are downloaded, which would be in vain.
-data::Pictures readable_photos(const FacesFlags& flags) {
-  data::Pictures photos(*flags.photos);
+data::Pictures readable_photos(const FacesCommandFlags& flags) {
+  data::Pictures photos(*flags.photos.photos, flags.videos.choice());
+  if (photos.live() != nullptr && (*flags.output.resume || !flags.output.sort->empty())) {
+    throw UsageError(
+        "--resume and --sort need files: the frames of a camera or a pipe are gone once they were looked at");
+  }
   photos.require_readable();
   return photos;
 }
@@ -223,7 +229,7 @@ class FacesOnPhotos {
   FacesOnPhotos(const FacesCommandFlags& flags, Observer& line)
       : flags_(flags),
         line_(line),
-        photos_(readable_photos(flags.photos)),
+        photos_(readable_photos(flags)),
         options_(faces_options(flags)),
         pairs_(flags.photos.pairs->empty() ? std::vector<PhotoPair>() : read_photo_pairs(*flags.photos.pairs, photos_)),
         resumes_(goes_on(flags.output)),
@@ -232,7 +238,10 @@ class FacesOnPhotos {
   FacesRun run() {
     record::Record record = run_.measure([&] { return find_and_compare(); });
     std::vector<std::string> summary = tell(record);
-    return {std::move(record), std::move(summary), run_.folder() / "faces.html"};
+    if (photos_.live() != nullptr && !photos_.live()->failure().empty()) {
+      throw Error(photos_.live()->failure() + "; the faces until then are in " + run_.folder().string());
+    }
+    return {std::move(record), std::move(summary), run_.folder() / "faces.html", result_.was_stopped};
   }
 
  private:
@@ -258,7 +267,7 @@ class FacesOnPhotos {
     std::vector<task::PhotoFaces> all;
     know(known, all);
     std::optional<task::FacesJob> job;
-    if (!counts_.to_do.empty()) {
+    if (!counts_.to_do.empty() || photos_.live() != nullptr) {
       job.emplace(options_);
       job->fit_into_memory(photos_, counts_.to_do);
     }
@@ -272,6 +281,7 @@ class FacesOnPhotos {
       job.reset();  // what it takes is room for comparing
       give_back_freed_memory();
     }
+    tracks_ = keep_tracks(all, photos_, run_.folder(), faces_journal(run_.folder()));
     found_ = gather_faces(std::move(all), {*flags_.comparison.founder_size, sure_});
     ComparisonRequest request = comparison_request(flags_.comparison);
     request.threads = usable_cpus();
@@ -284,6 +294,7 @@ class FacesOnPhotos {
 
   /// Finds out which photos are known from before, and which are new.
   void know(const KnownFaces& known, std::vector<task::PhotoFaces>& all) {
+    if (photos_.live() != nullptr) return;
     if (resumes_) {
       counts_ = take_known(photos_, known, all, line_);
     } else {
@@ -305,8 +316,10 @@ class FacesOnPhotos {
   /// Finds the faces on the new photos, which are added to `journal` and to `all`.
   void look(task::FacesJob& job, task::FacesJournal& journal, std::vector<task::PhotoFaces>& all) {
     lanes_ = job.lanes();
-    line_.note(fmt::format("{} on {}: {}", counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo"),
-                           options_.plan.text, counted(lanes_, "thread")));
+    const std::string what = photos_.live() != nullptr
+                                 ? "frames of " + photos_.live()->source() + " as they come"
+                                 : counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo");
+    line_.note(fmt::format("{} on {}: {}", what, options_.plan.text, counted(lanes_, "thread")));
     GrowingResults results(run_.folder(), photos_, counts_.to_do.size(), journal, all, line_);
     try {
       result_ = job.run(
@@ -317,6 +330,7 @@ class FacesOnPhotos {
                                     results.done(), counted(counts_.to_do.size(), "photo"), run_.folder().string()));
     }
     line_.finish();
+    if (result_.was_stopped) clear_stop_request();  // what was found has still to be compared and written
     chunks_ = results.chunks();
   }
 
@@ -325,6 +339,10 @@ class FacesOnPhotos {
     run_.take_times(record);
     fill_speed(record, result_, lanes_);
     record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
+    if (const data::LiveFrames* const live = photos_.live()) {
+      record.data.images = static_cast<std::int64_t>(result_.photos);
+      if (live->dropped() > 0) run_.note(counted(live->dropped(), "frame") + " were dropped: they came too fast");
+    }
     add_comparison(record, found_.faces.size(), tells_persons() ? std::optional(found_.person_count) : std::nullopt);
     add_chunks(record, chunks_);
     if (pairs_.empty()) return;
@@ -337,6 +355,7 @@ class FacesOnPhotos {
   std::vector<std::string> tell(const record::Record& record) {
     std::vector<std::string> summary =
         summary_of(result_, found_, counts_, main_part_, mtcnn_min_size(), tells_persons());
+    summary.insert(summary.end(), tracks_.summary.begin(), tracks_.summary.end());
     FacesStory story{.title = record.data.location, .notes = record.notes, .tells_persons = tells_persons()};
     if (judged_ && judged_->result) {
       summary.push_back(judgement_text(*judged_));
@@ -345,7 +364,7 @@ class FacesOnPhotos {
     }
     story.chunks = chunks_on_page(chunks_);
     story.summary = summary;
-    write_faces(run_.folder(), found_, photos_, story, sure_);
+    write_faces(run_.folder(), found_, photos_, tracks_, story, sure_);
     if (!flags_.output.sort->empty()) summary.push_back(sort_by_person(*flags_.output.sort, found_, photos_));
     for (const auto& skipped : result_.skipped) line_.note(printable(skipped.file) + ": " + skipped.reason);
     return summary;
@@ -360,6 +379,7 @@ class FacesOnPhotos {
   run::MeteredRun run_;
   PhotoCounts counts_;
   task::FacesResult result_;
+  VideoTracks tracks_;
   FoundFaces found_;
   std::vector<task::FacesChunk> chunks_;
   std::size_t lanes_ = 1;

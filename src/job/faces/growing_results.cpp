@@ -51,6 +51,11 @@ void GrowingResults::add_chunk(const task::FacesChunk& chunk) {
 void GrowingResults::show() {
   constexpr double kNextLine_s = 10;  // where it can't be redrawn
   if (!pace_.is_due(line_, kNextLine_s)) return;
+  if (photos_.live() != nullptr) {
+    line_.show(
+        fmt::format("{}, {}, {} dropped", counted(done_, "frame"), counted(faces_, "face"), photos_.live()->dropped()));
+    return;
+  }
   const double left_s = (now_s() - begin_s_) / static_cast<double>(done_) * static_cast<double>(to_do_ - done_);
   line_.show(fmt::format("{} of {}, {}, {} left", done_, counted(to_do_, "photo"), counted(faces_, "face"),
                          time_left_text(left_s)));

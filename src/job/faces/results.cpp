@@ -26,24 +26,40 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
 
-/// Calls `tell` with each photo's name, its faces from `first` on, and how many they are.
+/// Calls `tell` with each photo's name, its faces from `first` on, and how many they are. The number of the photo comes
+/// last.
 template <class Tell>
 void for_each_photo(const FoundFaces& found, const data::Pictures& photos, const Tell& tell) {
   std::size_t first = 0;
   for (const SeenPhoto& seen : found.photos) {
-    tell(photos.source(seen.photo), first, seen.faces);
+    tell(photos.source(seen.photo), first, seen.faces, seen.photo);
     first += seen.faces;
   }
 }
 
-void write_table(const fs::path& path, const FoundFaces& found, const data::Pictures& photos) {
+/// The columns of tracks behind those of faces_rows(), which are empty for photos.
+std::vector<std::string> span_columns(std::size_t photo, std::size_t faces, const VideoTracks& tracks) {
+  std::vector<std::string> columns;
+  for (std::size_t face = 0; tracks.has_videos && face < faces; ++face) {
+    const auto span = tracks.spans.find({photo, face});
+    columns.push_back(span == tracks.spans.end() ? ",,,"
+                                                 : fmt::format(",{:.3f},{:.3f},{}", span->second.first_s,
+                                                               span->second.last_s, span->second.frames));
+  }
+  return columns;
+}
+
+void write_table(const fs::path& path, const FoundFaces& found, const data::Pictures& photos,
+                 const VideoTracks& tracks) {
   write_file_atomically(path, [&](std::ostream& out) {
-    out << faces_heading() << "\n";
-    for_each_photo(found, photos, [&](const std::string& file, std::size_t first, std::size_t count) {
+    out << faces_heading() << (tracks.has_videos ? ",first_s,last_s,frames\n" : "\n");
+    const auto tell = [&](const std::string& file, std::size_t first, std::size_t count, std::size_t photo) {
       const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
       out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
-                        {found.persons.begin() + begin, found.persons.begin() + end}, found.names);
-    });
+                        {found.persons.begin() + begin, found.persons.begin() + end}, found.names,
+                        span_columns(photo, count, tracks));
+    };
+    for_each_photo(found, photos, tell);
   });
 }
 
@@ -53,8 +69,24 @@ std::string link_from(const fs::path& folder, const std::string& photo) {
   return report::url_path(target.lexically_relative(fs::absolute(folder).lexically_normal()).string());
 }
 
+/// What the page says of where a face was seen.
+std::string seen_text(const data::Pictures& photos, std::size_t photo, std::size_t face, const TrackSpans& spans) {
+  const auto span = spans.find({photo, face});
+  if (span == spans.end()) return photos.source(photo);
+  return fmt::format("{}, from {:.1f} s to {:.1f} s on {}", photos.source(photo), span->second.first_s,
+                     span->second.last_s, counted(span->second.frames, "frame"));
+}
+
+/// The address of a photo, or of a video at the frame's time.
+std::string address_of(const fs::path& folder, const data::Pictures& photos, std::size_t photo) {
+  if (photos.live() != nullptr) return "";
+  const std::string link = link_from(folder, photos.file(photo));
+  const auto time_s = photos.time_s(photo);
+  return time_s ? fmt::format("{}#t={:.3f}", link, *time_s) : link;
+}
+
 report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                          const FacesStory& story) {
+                          const VideoTracks& tracks, const FacesStory& story) {
   report::FacesPage page;
   page.names_file = to_utf8_text(names_file(folder).string());
   page.names = found.names.all();
@@ -69,17 +101,19 @@ report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const
   page.judgement = story.judgement;
   page.chunks = story.chunks;
   std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
+  std::size_t on_photo = 0;                                           // the face's place on its photo
   for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
     const task::EmbeddedFace& face = found.faces[i];
+    on_photo = i > 0 && found.faces[i - 1].photo == face.photo ? on_photo + 1 : 0;
     if (face.thumbnail.empty()) continue;
     place[i] = page.faces.size();
     const task::FaceBox& box = face.face.box;
-    page.faces.push_back({.file = to_utf8_text(photos.source(face.photo)),
+    page.faces.push_back({.file = to_utf8_text(seen_text(photos, face.photo, on_photo, tracks.spans)),
                           .image = face.thumbnail,
                           .probability = box.probability,
                           .group = found.persons[i],
                           .clear = found.clear[i],
-                          .link = link_from(folder, photos.source(face.photo)),
+                          .link = address_of(folder, photos, face.photo),
                           .box = {box.x1, box.y1, box.x2, box.y2}});
   }
   for (const task::NearPair& pair : found.pairs) {
@@ -178,7 +212,7 @@ std::string sort_by_person(const fs::path& out, const FoundFaces& found, const d
   for (const int person : found.persons) names.push_back(person < 0 ? "" : found.names.of(person));
   const std::map<std::string, std::string> named = folders_of(names);
   for (const SeenPhoto& seen : found.photos) {
-    SortedPhoto photo{photos.source(seen.photo), {}};
+    SortedPhoto photo{photos.file(seen.photo), {}};
     for (std::size_t i = first; i < first + seen.faces; ++i) {
       const int person = found.persons[i];
       if (person < 0) continue;
@@ -187,16 +221,20 @@ std::string sort_by_person(const fs::path& out, const FoundFaces& found, const d
     }
     first += seen.faces;
     folders.insert(photo.persons.begin(), photo.persons.end());
-    sorted.push_back(std::move(photo));
+    if (!sorted.empty() && sorted.back().file == photo.file) {  // another frame of a video
+      sorted.back().persons.merge(photo.persons);
+    } else {
+      sorted.push_back(std::move(photo));
+    }
   }
   const std::size_t links = sort_photos(out, sorted);
   return fmt::format("{} sorted into folders of {} in {}, by {}.", counted(sorted.size(), "photo"),
                      counted(folders.size(), "person"), out.string(), counted(links, "link"));
 }
 
-void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos, const FacesStory& story,
-                 float sure) {
-  write_table(folder / "faces.csv", found, photos);
+void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
+                 const VideoTracks& tracks, const FacesStory& story, float sure) {
+  write_table(folder / "faces.csv", found, photos, tracks);
   StoredFaces stored{found.embeddings, {}, {}, sure};
   for (const task::EmbeddedFace& face : found.faces) {
     stored.files.push_back(photos.source(face.photo));
@@ -212,7 +250,7 @@ void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pi
   std::set<int> persons(found.persons.begin(), found.persons.end());
   persons.erase(-1);
   found.names.write(folder, persons);
-  write_file_atomically(folder / "faces.html", report::faces_html(page_of(folder, found, photos, story)));
+  write_file_atomically(folder / "faces.html", report::faces_html(page_of(folder, found, photos, tracks, story)));
 }
 
 }  // namespace evener::job

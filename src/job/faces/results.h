@@ -12,6 +12,7 @@
 #include "job/faces/comparison.h"
 #include "job/faces/known.h"
 #include "job/faces/names.h"
+#include "job/faces/tracks.h"
 #include "job/observer.h"
 #include "report/faces_page.h"
 #include "task/faces/compare.h"
@@ -71,6 +72,6 @@ struct FacesStory {
 
 /// Writes the other files into `folder`. `sure`: see FounderRule. Throws Error where one can't be written.
 void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const FacesStory& story, float sure);
+                 const VideoTracks& tracks, const FacesStory& story, float sure);
 
 }  // namespace evener::job

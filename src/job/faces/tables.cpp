@@ -16,7 +16,7 @@ std::string faces_heading() {
 }
 
 std::string faces_rows(const std::string& file, const std::vector<task::EmbeddedFace>& faces,
-                       const std::vector<int>& groups, const PersonNames& names) {
+                       const std::vector<int>& groups, const PersonNames& names, const std::vector<std::string>& more) {
   const std::string name = csv_cell(to_utf8_text(file));
   std::string rows;
   for (std::size_t i = 0; i < faces.size(); ++i) {
@@ -24,8 +24,9 @@ std::string faces_rows(const std::string& file, const std::vector<task::Embedded
     rows += fmt::format("{},{},{:.2f},{:.2f},{:.2f},{:.2f},{:.6f}", name, i, box.x1, box.y1, box.x2, box.y2,
                         box.probability);
     for (const task::Point& point : faces[i].face.landmarks) rows += fmt::format(",{:.2f},{:.2f}", point.x, point.y);
-    rows += i < groups.size() && groups[i] >= 0 ? fmt::format(",{},{}\n", groups[i] + 1, csv_cell(names.of(groups[i])))
-                                                : ",,\n";
+    rows += i < groups.size() && groups[i] >= 0 ? fmt::format(",{},{}", groups[i] + 1, csv_cell(names.of(groups[i])))
+                                                : ",,";
+    rows += (i < more.size() ? more[i] : "") + "\n";
   }
   return rows;
 }

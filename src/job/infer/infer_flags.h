@@ -62,8 +62,8 @@ struct PredictionFlags : OutputFlags {
 struct InferFlags : InferenceFlags {
   PredictionFlags predictions;
 
-  OptionSet options() { return {&model, &images, &placement, &predictions}; }
-  std::vector<const OptionGroup*> groups() const { return {&model, &images, &placement, &predictions}; }
+  OptionSet options() { return {&model, &images, &videos, &placement, &predictions}; }
+  std::vector<const OptionGroup*> groups() const { return {&model, &images, &videos, &placement, &predictions}; }
 };
 
 }  // namespace evener::job

@@ -83,10 +83,22 @@ std::string setup_line(const InferenceSession& session, const InferImages& image
   const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
   const std::string why = setup.reasons.front().empty() ? "" : " (" + setup.reasons.front() + ")";
   return fmt::format("{} ({}), input {}; {}; {}{} on {}{}, {}, {}, batch {}", network.name(), from,
-                     shape_text(images.samples->shape()), counted(images.samples->size(), "image"),
-                     setup.engines.front(), why, session.plan().text, threads_text(session.plan()),
+                     shape_text(images.samples->shape()), count_text(*images.samples), setup.engines.front(), why,
+                     session.plan().text, threads_text(session.plan()),
                      counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(session.precision()),
                      setup.batch);
+}
+
+/// Frames are no files that could be sorted, and those of a camera can't be shown again and again.
+void require_files_for(const InferCommandFlags& flags, const data::Samples& samples) {
+  const data::Pictures* const pictures = samples.pictures();
+  if (pictures == nullptr) return;
+  if (pictures->live() != nullptr && flags.scenario.wanted()) {
+    throw UsageError("--scenario shows images again and again, and those of a camera or a pipe come once");
+  }
+  if ((pictures->live() != nullptr || !pictures->videos().empty()) && !flags.predictions.sort->empty()) {
+    throw UsageError("--sort puts photos into folders, and frames of a video are no files: leave the videos out");
+  }
 }
 
 /// Looked at before the network is opened, which may take long.
@@ -125,33 +137,36 @@ InferenceRun Inference::run(Observer& observer, const StopFlag* stop) {
   const task::InferenceModel& network = session_.network();
   InferImages images = open_images(flags_, network, session_.threads());
   require_classes(flags_, network, images);
+  require_files_for(flags_, *images.samples);
   job::require_meaning(flags_, network, images.are_random);
   if (!images.part_note.empty()) images.notes.push_back(images.part_note);
   if (const fs::path& sidecar = flags_.model.sidecar; !sidecar.empty()) {
     images.notes.push_back(fmt::format("'{}' beside the network says how it is shown images", sidecar.string()));
   }
   InferenceRun run{.seen = images.seen};
-  Shown shown =
-      session_.show({.images = images,
-                     .infer = infer_options(flags_, session_.plan(), session_.precision(), session_.threads()),
-                     .run = run_options(flags_, session_.plan(), network.weights()),
-                     .groups = flags_.groups(),
-                     .classes = network.classes(),
-                     .times_layers = !flags_.measuring.profile->empty(),
-                     .setup_line = [&](const task::InferSetup& setup) { return setup_line(session_, images, setup); },
-                     .work =
-                         [&](task::InferJob& job, run::MeteredRun& metered) {
-                           tell_skipped(images.skipped, "image", "read", observer);
-                           if (flags_.scenario.wanted()) {
-                             run.was_stopped = measure(job, images, metered, observer);
-                           } else {
-                             predict(job, images, metered, observer, run);
-                           }
-                         }},
-                    observer);
+  Shown shown = session_.show(
+      {.images = images,
+       .infer = options_for(*images.samples,
+                            infer_options(flags_, session_.plan(), session_.precision(), session_.threads())),
+       .run = run_options(flags_, session_.plan(), network.weights()),
+       .groups = flags_.groups(),
+       .classes = network.classes(),
+       .times_layers = !flags_.measuring.profile->empty(),
+       .setup_line = [&](const task::InferSetup& setup) { return setup_line(session_, images, setup); },
+       .work =
+           [&](task::InferJob& job, run::MeteredRun& metered) {
+             tell_skipped(images.skipped, "image", "read", observer);
+             if (flags_.scenario.wanted()) {
+               run.was_stopped = measure(job, images, metered, observer);
+             } else {
+               predict(job, images, metered, observer, run);
+             }
+           }},
+      observer);
   run.folder = shown.folder;
   run.record = std::move(shown.record);
   if (!flags_.scenario.wanted()) tell_end(run, observer);
+  require_no_failure(*images.samples);
   return run;
 }
 
@@ -173,6 +188,9 @@ void Inference::predict(task::InferJob& job, const InferImages& images, run::Met
   if (const PhotoSorter* sorter = sinks.sorter()) run.sorted = *sorter;
   run.answered = result.answered;
   run.seconds = result.seconds;
+  run.was_stopped = result.was_stopped;
+  if (images.samples->live() != nullptr) metered.record().data.images = static_cast<std::int64_t>(result.answered);
+  if (const std::string note = dropped_note(*images.samples, result.answered); !note.empty()) metered.note(note);
   run.unread = std::move(result.skipped);
 }
 

@@ -53,7 +53,7 @@ bool is_array(const std::string& word) {
 InferImages from_pictures(const std::vector<std::string>& locations, const InferenceFlags& flags,
                           const task::InferenceModel& network) {
   InferImages images;
-  data::Pictures pictures(locations);
+  data::Pictures pictures(locations, flags.videos.choice());
   images.skipped = pictures.skipped();
   images.notes = pictures.notes();
   std::ranges::move(data::deep_notes(pictures), std::back_inserter(images.notes));
@@ -207,7 +207,7 @@ InferImages open_images(const InferenceFlags& flags, const task::InferenceModel&
       throw Error(fmt::format("'{}' doesn't exist; name pictures, folders, data or random:N", words.front()));
     }
     const bool is_list = words.front() == "-" || words.front().ends_with(".txt");
-    if (!is_list && !data::has_pictures_only(words.front())) {
+    if (!is_list && !data::names_videos(words.front()) && !data::has_pictures_only(words.front())) {
       if (auto images = from_data(words.front(), flags, network, run, threads)) return std::move(*images);
       if (!fs::is_directory(words.front())) {
         throw UsageError(fmt::format("the classes of '{}' are not those that {} knows", words.front(), network.name()));

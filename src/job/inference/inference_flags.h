@@ -9,6 +9,7 @@
 #include "data/preprocess.h"
 #include "job/options/option_set.h"
 #include "job/options/placement_flags.h"
+#include "job/options/video_flags.h"
 #include "placement/plan.h"
 #include "task/inference/infer.h"
 
@@ -113,11 +114,12 @@ struct PartFlags : OptionGroup {
 
 /// The images for the network.
 struct ImagesFlags : PartFlags {
-  Option<std::vector<std::string>> images{
-      *this,
-      {"IMAGES", "WHAT",
-       "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; data as train takes it; arrays "
-       "(.npy, .safetensors); or random:N (default: what the run's own data has to test on)"}};
+  Option<std::vector<std::string>> images{*this,
+                                          {"IMAGES", "WHAT",
+                                           "Pictures: files, folders, patterns, lists (.txt), or - for a list on "
+                                           "stdin; videos, a camera (/dev/video0); data "
+                                           "as train takes it; arrays (.npy, .safetensors); or random:N (default: what "
+                                           "the run's own data has to test on)"}};
   Option<bool> random_weights{
       *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
 
@@ -173,6 +175,7 @@ struct InferPlacementFlags : OptionGroup {
 struct InferenceFlags {
   InferModelFlags model;
   ImagesFlags images;
+  VideoFlags videos;
   InferPlacementFlags placement;
 };
 

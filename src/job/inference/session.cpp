@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "base/stop.h"
 #include "base/tensor.h"
 #include "job/inference/session_record.h"
 #include "job/layer_table.h"
@@ -18,15 +20,18 @@ namespace {
 /// Shows how far the predictions are, beside giving them to the sinks.
 class ShownPredictions : public task::InferObserver {
  public:
-  ShownPredictions(PredictionSinks& sinks, Observer& line, std::size_t images)
-      : sinks_(sinks), line_(line), images_(images) {
+  ShownPredictions(PredictionSinks& sinks, Observer& line, const data::Samples& samples)
+      : sinks_(sinks), line_(line), samples_(samples) {
     for (const auto& sink : sinks.sinks()) told_ = told_ || sink->tells_each();
   }
 
   void on_prediction(const task::Prediction& prediction) override {
     sinks_.on_prediction(prediction);
     if (told_ || !pace_.is_due(line_)) return;
-    std::string text = fmt::format("{} of {}", sinks_.times_s().size(), counted(images_, "image"));
+    const std::size_t done = sinks_.times_s().size();
+    const data::LiveFrames* const live = samples_.live();
+    std::string text = live != nullptr ? fmt::format("{}, {} dropped", counted(done, "frame"), live->dropped())
+                                       : fmt::format("{} of {}", done, counted(samples_.size(), "image"));
     for (const auto& sink : sinks_.sinks()) {
       if (const std::string found = sink->found_text(); !found.empty()) text += ", " + found;
     }
@@ -36,7 +41,7 @@ class ShownPredictions : public task::InferObserver {
  private:
   PredictionSinks& sinks_;
   Observer& line_;
-  const std::size_t images_;
+  const data::Samples& samples_;
   bool told_ = false;
   RedrawPace pace_;
 };
@@ -87,11 +92,37 @@ void InferenceSession::begin(const Showing& showing, run::MeteredRun& run, const
 
 task::InferResult predict_all(task::InferJob& job, const data::Samples& samples, PredictionSinks& sinks,
                               Observer& line) {
-  ShownPredictions shown(sinks, line, samples.size());
+  ShownPredictions shown(sinks, line, samples);
   task::InferResult result = job.run(samples, shown);
+  if (result.was_stopped) clear_stop_request();  // what follows has still to be written
   line.finish();
   sinks.finish();
   return result;
+}
+
+task::InferOptions options_for(const data::Samples& samples, task::InferOptions options) {
+  if (samples.live() != nullptr && !options.batch) options.batch = 1;
+  return options;
+}
+
+std::string count_text(const data::Samples& samples) {
+  if (samples.live() != nullptr && samples.size() == data::Pictures::kEndless) return "frames until Ctrl-C";
+  if (samples.live() != nullptr) return fmt::format("at most {}", counted(samples.size(), "frame"));
+  return counted(samples.size(), "image");
+}
+
+std::string dropped_note(const data::Samples& samples, std::size_t answered) {
+  const data::LiveFrames* const live = samples.live();
+  if (live == nullptr || live->dropped() == 0) return "";
+  const std::size_t came = answered + live->dropped();
+  return fmt::format("{} of {} were dropped, as the network could not keep up: {:.0f} %", live->dropped(),
+                     counted(came, "frame"), 100.0 * static_cast<double>(live->dropped()) / static_cast<double>(came));
+}
+
+void require_no_failure(const data::Samples& samples) {
+  const data::LiveFrames* const live = samples.live();
+  if (live == nullptr || live->failure().empty()) return;
+  throw Error(live->failure() + "; the answers until then are kept");
 }
 
 OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples) {

@@ -74,6 +74,16 @@ class InferenceSession {
 task::InferResult predict_all(task::InferJob& job, const data::Samples& samples, PredictionSinks& sinks,
                               Observer& line);
 
+/// "20 images"; "frames until Ctrl-C" of a camera.
+std::string count_text(const data::Samples& samples);
+/// How many frames of a camera or a pipe were dropped, for a note; "" for none, and for other samples.
+std::string dropped_note(const data::Samples& samples, std::size_t answered);
+/// Throws Error where a camera or pipe failed: to be called once the record is written.
+void require_no_failure(const data::Samples& samples);
+
+/// The options of an inference, for samples that may be a camera's: then each is computed as soon as it comes.
+task::InferOptions options_for(const data::Samples& samples, task::InferOptions options);
+
 /// The shapes of the network's outputs for one sample, found by a call on zeros.
 OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -18,23 +20,31 @@ class FilePhotos : public Photos {
   FilePhotos(data::Pictures pictures, const data::Preprocessing& steps)
       : pictures_(std::move(pictures)),
         steps_(steps),
-        shape_({steps.shape.channels, steps.shape.height, steps.shape.width}),
-        sizes_(pictures_.size()) {}
+        shape_({steps.shape.channels, steps.shape.height, steps.shape.width}) {}
 
   std::size_t size() const override { return pictures_.size(); }
   const std::vector<std::int64_t>& shape() const override { return shape_; }
   bool is_bytes() const override { return true; }
+  bool has(std::size_t index) const override { return pictures_.has(index); }
+  const data::Pictures* pictures() const override { return &pictures_; }
   std::string name(std::size_t index) const override { return pictures_.source(index); }
   void read(std::size_t index, std::span<std::uint8_t> values) const override {
     data::Picture photo = pictures_.read(index);
     const PhaseMark mark(Phase::kDecode);
-    sizes_[index] = {photo.width, photo.height};
+    {
+      const std::scoped_lock lock(mutex_);
+      sizes_[index] = {photo.width, photo.height};
+      constexpr std::size_t kKept = 4096;  // of a camera's frames: it may run for weeks
+      if (pictures_.live() != nullptr && index >= kKept) sizes_.erase(index - kKept);
+    }
     data::preprocess(std::move(photo), steps_, values);
   }
 
   PhotoSize photo_size(std::size_t index) const override {
-    if (sizes_[index].width == 0) throw Error("the size of '" + name(index) + "' is asked for before it was read");
-    return sizes_[index];
+    const std::scoped_lock lock(mutex_);
+    const auto found = sizes_.find(index);
+    if (found == sizes_.end()) throw Error("the size of '" + name(index) + "' is asked for before it was read");
+    return found->second;
   }
   data::Picture picture(std::size_t index) const override { return pictures_.read(index); }
   std::optional<std::vector<TrueBox>> truth(std::size_t /*index*/) const override { return std::nullopt; }
@@ -46,7 +56,8 @@ class FilePhotos : public Photos {
   const data::Pictures pictures_;
   const data::Preprocessing steps_;
   const std::vector<std::int64_t> shape_;
-  mutable std::vector<PhotoSize> sizes_;  // each written by who reads that photo
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::size_t, PhotoSize> sizes_;  // how many there will be isn't known of a camera
 };
 
 class DatasetPhotos : public Photos {

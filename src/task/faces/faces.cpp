@@ -19,6 +19,7 @@
 #include "base/names.h"
 #include "base/process_memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "base/this_work.h"
 #include "data/codecs/colour.h"
 #include "data/codecs/jpeg_encode.h"
@@ -100,6 +101,14 @@ std::uint64_t content_of(const std::filesystem::path& file) {
   return hash_text(bytes);
 }
 
+std::uint64_t content_of(const data::Pictures& pictures, std::size_t index) {
+  const auto time_s = pictures.time_s(index);
+  if (!time_s) return content_of(pictures.source(index));
+  const data::Pictures::Video* const video = pictures.video_of(index);
+  const std::string source = video != nullptr ? std::to_string(video->frames->content()) : pictures.source(index);
+  return hash_text(source + "@" + std::to_string(*time_s));
+}
+
 FacesJob::FacesJob(const FacesOptions& options)
     : options_(options), on_cpu_(std::ranges::all_of(options.plan.replicas, [](const placement::PlanReplica& replica) {
         return replica.stages.front().device.kind == DeviceKind::kCpu;
@@ -169,6 +178,7 @@ void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<s
   std::uint64_t largest_bytes = 0;
   for (std::size_t i = 0; i < which.size(); i += 1 + which.size() / kLookedAtFirst) {
     try {
+      if (photos.video_of(which[i]) != nullptr) continue;
       const std::string& name = photos.source(which[i]);
       const std::string file = data::read_image_file(name);
       const std::uint64_t bytes = decoding_bytes(data::read_picture_header(file), file.size(), options_.turn);
@@ -193,9 +203,9 @@ void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<s
   room_ = std::make_unique<PhotoRoom>(options_.memory_bytes - beside);
 }
 
-FacesJob::Looked FacesJob::find(const std::string& file, std::size_t index, int worker) {
+FacesJob::Looked FacesJob::find(data::Picture photo, std::uint64_t content, std::size_t index, int worker) {
   FaceDetector& detector = *detectors_[static_cast<std::size_t>(worker)];
-  TurnedPhoto seen{data::decode_image_file(file), {}, 0};
+  TurnedPhoto seen{std::move(photo), {}, 0};
   if (options_.turn) {
     seen = find_turned(detector, std::move(seen.photo));
   } else {
@@ -206,7 +216,7 @@ FacesJob::Looked FacesJob::find(const std::string& file, std::size_t index, int 
     std::ranges::swap(faces.front(), *std::ranges::max_element(faces, {}, [](const Face& f) { return f.box.area(); }));
     faces.resize(1);
   }
-  Looked looked{hash_text(file), {}};
+  Looked looked{content, {}};
   for (const Face& face : faces) {
     Found one{index, face, {}, {}};
     if (!prepare(seen.photo, one)) continue;
@@ -268,17 +278,22 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   room_->forget();
   const std::size_t batch = embedder_->batch();
   ChunkMeter meter(lanes, options_.chunk, on_chunk);
+  const bool is_live = photos.live() != nullptr;
   const auto next_index = [&]() -> std::optional<std::size_t> {
+    if (is_live) return photos.has(next) ? std::optional(next++) : std::nullopt;
     return next < which.size() ? std::optional(which[next++]) : std::nullopt;
   };
   // Two workers share a thread: one looks at photos, one embeds. Where threads are fewer than cores they take turns, so
   // that no more cores are used; all cores are kept busier without.
   Turns turns(on_cpu_ && lanes < usable_cores() ? lanes : 2 * lanes);
   const auto find_faces = [&](std::size_t index, int worker) {
-    const PhotoRoom::Entered entered = room_->enter(photos.source(index), options_.turn);
+    const bool is_frame = is_live || photos.video_of(index) != nullptr;
+    const PhotoRoom::Entered entered =
+        is_frame ? PhotoRoom::Entered() : room_->enter(photos.source(index), options_.turn);
     const Turns::Turn turn(turns);
     meter.begin(worker);
-    Looked looked = find(entered.file, index, worker);
+    Looked looked = is_frame ? find(photos.read(index), content_of(photos, index), index, worker)
+                             : find(data::decode_image_file(entered.file), hash_text(entered.file), index, worker);
     meter.end(worker, looked.faces.size());
     gathering.expect(index, looked.content, looked.faces.size());
     return std::move(looked.faces);
@@ -304,19 +319,27 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   const auto name_of = [&](const std::size_t& index) { return photos.source(index); };
   parallel::Flow flow =
       parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)
-          .expand({.name = "find faces", .workers = lanes, .on_failure = failure}, find_faces)
+          .expand({.name = "find faces",
+                   .workers = lanes,
+                   .capacity = is_live ? 1 : parallel::FlowStep().capacity,
+                   .on_failure = failure},
+                  find_faces)
           .batch(batch)
           .expand({.name = "embed", .workers = lanes, .capacity = 4 * batch}, embed)
           .into({.name = "keep", .capacity = 2 * batch}, [&](EmbeddedFace face) { gathering.add(std::move(face)); });
   const Stopwatch clock;
   try {
     flow.run();
+  } catch (const Interrupted&) {
+    meter.finish();
+    if (!is_live) throw;
   } catch (...) {
     meter.finish();
     throw;
   }
   meter.finish();
   FacesResult result;
+  result.was_stopped = is_live && stop_requested();
   result.seconds = clock.seconds();
   result.looked_at_s = gathering.looked_at_s();
   result.photos = result.looked_at_s.size();

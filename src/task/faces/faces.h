@@ -56,6 +56,9 @@ struct PhotoFaces {
 /// A hash of the file's bytes, by which a photo is recognised under any name. Throws Error where it can't be read.
 std::uint64_t content_of(const std::filesystem::path& file);
 
+/// The same of a picture, which may be a frame of a video: then of the video and the frame's time.
+std::uint64_t content_of(const data::Pictures& pictures, std::size_t index);
+
 struct FacesResult {
   std::size_t photos = 0;              // that were read
   std::vector<data::Skipped> skipped;  // photos that could not be
@@ -63,6 +66,7 @@ struct FacesResult {
   std::vector<double> looked_at_s;  // for each photo when it was done, in seconds since the first one's begin
   DetectorTimes detector_times;     // sums over all workers
   parallel::FlowReport flow;
+  bool was_stopped = false;  // frames of a camera or a pipe, until a stop was requested
 };
 
 /// The networks, ready for a placement.
@@ -86,7 +90,8 @@ class FacesJob {
 
   /// Finds and embeds the faces of the photos with the numbers `which`. `on_photo` is called for each photo that could
   /// be read, as soon as all its faces are embedded: never by two threads at once, but by any thread and in any order.
-  /// `on_chunk` is called likewise for each FacesChunk.
+  /// `on_chunk` is called likewise for each FacesChunk. Of a camera or a pipe all frames are looked at that come,
+  /// whatever `which` says, until a stop is requested.
   FacesResult run(const data::Pictures& photos, const std::vector<std::size_t>& which,
                   const std::function<void(PhotoFaces)>& on_photo,
                   const std::function<void(const FacesChunk&)>& on_chunk = {});
@@ -96,8 +101,7 @@ class FacesJob {
   struct Looked;
   class Gathering;
   class Turns;
-  /// `file`: the bytes of photo `index`.
-  Looked find(const std::string& file, std::size_t index, int worker);
+  Looked find(data::Picture photo, std::uint64_t content, std::size_t index, int worker);
   DetectorTimes detector_times() const;
   bool prepare(const data::Picture& photo, Found& found) const;
 

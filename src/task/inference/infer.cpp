@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/stop.h"
 #include "parallel/dealing.h"
 #include "task/inference/runner_trial.h"
 
@@ -18,6 +19,7 @@ using parallel::FlowStep;
 /// How many calls a fast device may be ahead of a slow one. Predictions are given in order, so the fast one's have to
 /// be kept.
 constexpr std::size_t kPredictionsAhead = 1024;
+constexpr int kMostLiveReaders = 4;  // so many frames of a camera are prepared at the same time
 
 struct ReadSample {
   std::size_t index = 0;
@@ -92,9 +94,12 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
   std::size_t next = 0;
   const auto batch = static_cast<std::size_t>(setup_.batch);
   const std::size_t waiting = batch * std::max<std::size_t>(2, lanes_.size() + 1);
+  // What waits before a step is old when its turn comes: frames of a camera wait in the camera, which drops them.
+  const bool is_live = samples.live() != nullptr;
   const FlowStep reading{
       .name = "read",
-      .workers = std::max(1, options_.reading_threads),
+      .workers = std::max(1, is_live ? std::min(options_.reading_threads, kMostLiveReaders) : options_.reading_threads),
+      .capacity = is_live ? 1 : FlowStep().capacity,
       .on_failure = options_.strict ? parallel::OnFailure::kEndFlow : parallel::OnFailure::kSetAside};
   parallel::Dealing dealing(call_s_, static_cast<std::int64_t>((samples.size() + batch - 1) / batch));
   FlowStep computing{.name = "run", .workers = static_cast<int>(lanes_.size()), .capacity = waiting};
@@ -102,7 +107,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
   InferResult result;
   result.images_at_once = batch * lanes_.size();
   const auto next_index = [&]() -> std::optional<std::size_t> {
-    return next < samples.size() ? std::optional(next++) : std::nullopt;
+    return samples.has(next) ? std::optional(next++) : std::nullopt;
   };
   const auto read = [&](std::size_t index) { return ReadSample{index, read_values(samples, index)}; };
   const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
@@ -127,7 +132,13 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
                             .into({.name = "prediction", .capacity = std::max(waiting, kPredictionsAhead)}, tell);
   watch_stages();
   const Stopwatch clock;
-  flow.run();
+  try {
+    flow.run();
+  } catch (const Interrupted&) {
+    if (!is_live) throw;
+    result.was_stopped = true;
+  }
+  result.was_stopped = result.was_stopped || (is_live && stop_requested());
   result.seconds = clock.seconds();
   result.stages = stage_uses();
   result.flow = flow.report();

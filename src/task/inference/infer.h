@@ -94,6 +94,7 @@ struct InferResult {
   parallel::FlowReport flow;
   std::vector<data::Skipped> skipped;  // samples that could not be read
   StageUses stages = {};               // empty: the network is not divided
+  bool was_stopped = false;            // samples of a camera or a pipe, until a stop was requested
 };
 
 /// The values of one sample or of a batch, as bytes or as floats; the other vector is empty.
@@ -119,7 +120,7 @@ class InferJob {
   const InferSetup& setup() const { return setup_; }
 
   /// Runs all samples and gives their predictions to `observer`. Throws as Flow::run does: after a stop request,
-  /// Interrupted, once the predictions so far were given.
+  /// Interrupted, once the predictions so far were given; of a camera that is the usual end, and nothing is thrown.
   InferResult run(const data::Samples& samples, InferObserver& observer);
 
   /// The number of runners that can be called at the same time, each by one thread, with calls of setup().batch

@@ -1,0 +1,189 @@
+// Videos and pipes, as a user shows them to evener infer, detect and faces.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/built_modules.h"
+#include "base/files.h"
+#include "cli/faces_helpers.h"
+#include "cli/infer_helpers.h"
+#include "data/codecs/colour.h"
+#include "data/open/pictures.h"
+#include "data/png_encode.h"
+#include "data/video_helpers.h"
+#include "network/init.h"
+#include "network/zoo.h"
+#include "task/inference/model_metadata.h"
+#include "weights/safetensors.h"
+
+namespace evener::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+/// A detector that was never trained: what it finds means nothing, but is the same every time.
+void write_detector(const fs::path& path) {
+  const network::Network network =
+      network::build("ssdlite_mobilenet_v2", {.input = network::Shape{3, 64, 64}, .classes = 2});
+  const task::ModelFacts facts{.model = "ssdlite_mobilenet_v2",
+                               .classes = {"circle", "square"},
+                               .input = network::Shape{3, 64, 64},
+                               .normalization = data::ChannelStatistics{{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}},
+                               .normalizes_inside = false};
+  weights::write_safetensors(path, network::initial_state(network, 3), task::model_metadata(facts));
+}
+
+class VideosCommand : public Infer {
+ protected:
+  void SetUp() override {
+    Infer::SetUp();
+    if (!IsSkipped() && !module_is_built("video")) GTEST_SKIP() << "the module 'video' is not built";
+  }
+  /// The frames of a video as PNG files, by their numbers.
+  void write_frames(const std::string& video, const std::string& folder) const {
+    const data::Pictures pictures({video}, data::FrameChoice());
+    fs::create_directories(folder_ / folder);
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      const data::Picture picture = pictures.read(i);
+      std::vector<std::uint8_t> planes(picture.bytes());
+      data::write_planes(picture, 3, planes);
+      std::ofstream(folder_ / folder / (std::to_string(1000 + i) + ".png"), std::ios::binary)
+          << data::encode_png({3, picture.height, picture.width}, planes);
+    }
+  }
+  /// The lines of CSV without their first column.
+  static std::vector<std::string> without_files(const std::string& csv) {
+    std::vector<std::string> lines;
+    for (const std::string& line : lines_of(csv)) lines.push_back(line.substr(line.find(',')));
+    return lines;
+  }
+};
+
+TEST_F(VideosCommand, FramesAreAnsweredAsThePicturesThatTheyAre) {
+  const std::string run = trained();
+  write_video(file("clip.mp4"), 12, {.codec = "mpeg4", .frames_between = 2});
+  write_frames(file("clip.mp4"), "frames");
+  const ProgramResult of_video = infer({run, file("clip.mp4"), "--format", "csv"});
+  const ProgramResult of_frames = infer({run, file("frames"), "--format", "csv"});
+  ASSERT_EQ(of_video.exit_code, 0) << of_video.err;
+  ASSERT_EQ(of_frames.exit_code, 0) << of_frames.err;
+  EXPECT_THAT(lines_of(of_video.out), SizeIs(1 + 12 * 5));
+  EXPECT_EQ(without_files(of_video.out), without_files(of_frames.out));
+  const ProgramResult some =
+      infer({run, file("clip.mp4"), "--format", "csv", "--topk", "1", "--every", "4", "--frames", "2"});
+  ASSERT_THAT(lines_of(some.out), SizeIs(3)) << some.err;
+  EXPECT_THAT(lines_of(some.out)[2], HasSubstr("clip.mp4@0.160s,1,"));
+}
+
+TEST_F(VideosCommand, BoxesAreThoseOfTheFramesAndAreDrawnOnAVideo) {
+  write_detector(file("model.safetensors"));
+  write_video(file("clip.mkv"), 6, {.codec = "ffv1"});
+  write_frames(file("clip.mkv"), "frames");
+  const Words what = {"--confidence", "0.2", "--max-boxes", "4", "--format", "csv"};
+  const auto detect = [&](const Words& words) {
+    return run_program(joined({"detect", file("model.safetensors")}, joined(words, what)), options());
+  };
+  const ProgramResult of_video = detect({file("clip.mkv"), "--out", file("found"), "--save"});
+  const ProgramResult of_frames = detect({file("frames")});
+  ASSERT_EQ(of_video.exit_code, 0) << of_video.err;
+  EXPECT_THAT(of_video.err, HasSubstr("no sound"));
+  EXPECT_EQ(without_files(of_video.out), without_files(of_frames.out));
+  const data::Pictures marked({file("found/pictures/clip.mp4")}, data::FrameChoice());
+  ASSERT_EQ(marked.size(), 6U);
+  EXPECT_NEAR(marked.time_s(5).value(), 0.2, 1e-3);
+  EXPECT_EQ(marked.read(0).width, 64);
+  EXPECT_FALSE(fs::exists(folder_ / "found/pictures/index.html")) << "there is no picture";
+  const ProgramResult camera = run_program({"detect", file("model.safetensors"), "/dev/null"}, options());
+  EXPECT_EQ(camera.exit_code, 1);
+  EXPECT_THAT(camera.err, AllOf(HasSubstr("/dev/null"), HasSubstr("no camera")));
+}
+
+TEST_F(VideosCommand, APipeIsAnsweredUntilItsEnd) {
+  const std::string run = trained();
+  write_video(file("clip.mkv"), 10, {.codec = "ffv1"});
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  std::thread writing([&] { std::ofstream(file("pipe"), std::ios::binary) << read_file(file("clip.mkv")); });
+  const ProgramResult result = infer({run, file("pipe"), "--format", "csv", "--topk", "1", "--out", file("out")});
+  writing.join();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::size_t answered = lines_of(result.out).size() - 1;
+  EXPECT_GE(answered, 1U);
+  EXPECT_EQ(record_in(folder_ / "out")["data"]["images"], answered);
+}
+
+TEST_F(VideosCommand, CtrlCIsTheEndOfAPipeAndLeavesItsRecord) {
+  const std::string run = trained();
+  write_video(file("clip.mkv"), 3, {.codec = "ffv1"});
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  RunningProgram program(program_path(),
+                         {"infer", run, file("pipe"), "--format", "csv", "--out", file("out"), "--seconds", "0"},
+                         options());
+  std::ofstream pipe(file("pipe"), std::ios::binary);  // stays open
+  pipe << read_file(file("clip.mkv")) << std::flush;
+  ASSERT_TRUE(program.wait_for("pipe@")) << "a frame is answered as soon as it has come";
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_GE(record_in(folder_ / "out")["data"]["images"], 1);
+  EXPECT_TRUE(fs::exists(folder_ / "out/predictions.csv"));
+}
+
+TEST_F(VideosCommand, WhatNeedsFilesIsRefused) {
+  const std::string run = trained();
+  write_video(file("clip.mkv"), 3, {.codec = "ffv1"});
+  EXPECT_THAT(refused({run, file("clip.mkv"), "--sort", file("sorted")}).err,
+              HasSubstr("frames of a video are no files"));
+  write_bytes(folder_ / "text.mp4", "no video\n");
+  const ProgramResult text = refused({run, file("text.mp4")});
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_THAT(text.err, AllOf(HasSubstr("text.mp4"), HasSubstr("it is no video"), Not(HasSubstr("[mov"))));
+}
+
+class FacesOnVideos : public Faces {
+ protected:
+  void SetUp() override {
+    Faces::SetUp();
+    if (!IsSkipped() && !module_is_built("video")) GTEST_SKIP() << "the module 'video' is not built";
+  }
+};
+
+TEST_F(FacesOnVideos, ATrackIsOneFaceWithItsTime) {
+  // Its made-up weights find faces everywhere, and the picture hardly changes.
+  write_video(file("clip.mkv"), 6, {.codec = "ffv1"});
+  write_photo("a.pgm");
+  const ProgramResult result = faces({file("clip.mkv"), file("photos"), "--out", file("out")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("clip.mkv: "), HasSubstr(" on 6 frames make ")));
+  const std::vector<Row> rows = rows_of(folder_ / "out/faces.csv"), all = rows_of(folder_ / "out/tracks.csv");
+  ASSERT_FALSE(all.empty());
+  std::size_t of_video = 0, frames = 0;
+  for (const Row& row : rows) {
+    if (row.at("first_s").empty()) {
+      EXPECT_EQ(row.at("file"), file("photos/a.pgm"));
+      continue;
+    }
+    ++of_video;
+    frames += std::stoul(row.at("frames"));
+    EXPECT_LE(std::stod(row.at("first_s")), std::stod(row.at("last_s")));
+    EXPECT_THAT(row.at("file"), HasSubstr("clip.mkv@0."));
+  }
+  EXPECT_EQ(frames, all.size()) << "each face is of one track";
+  EXPECT_LT(of_video, all.size());
+  EXPECT_THAT(read_file(folder_ / "out/faces.html"), AllOf(HasSubstr("#t=0."), HasSubstr("from 0.0 s to ")));
+  const ProgramResult again = faces({file("clip.mkv"), file("photos"), "--out", file("out"), "--resume"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("7 known from before, 0 new"));
+  EXPECT_EQ(rows_of(folder_ / "out/faces.csv"), rows);
+}
+
+}  // namespace
+}  // namespace evener::test

@@ -1,0 +1,293 @@
+// Videos: which frames are found and under what names, their pixels, and what is told of files that are no videos.
+#include "data/video/video.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "base/built_modules.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "data/data_helpers.h"
+#include "data/open/pictures.h"
+#include "data/video/video_files.h"
+#include "data/video_helpers.h"
+
+namespace evener::data {
+namespace {
+
+using namespace test;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+/// Pixels are kept as they are.
+const VideoFormat kLossless = {.codec = "ffv1"};
+
+class Videos : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!module_is_built("video")) GTEST_SKIP() << "the module 'video' is not built";
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string video(const std::string& name, int count, const VideoFormat& format = kLossless) const {
+    write_video(path(name), count, format);
+    return path(name);
+  }
+  Pictures frames(const std::string& file, const FrameChoice& choice = {}) const { return Pictures({file}, choice); }
+  std::vector<std::string> names(const Pictures& pictures) const {
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < pictures.size(); ++i) found.push_back(fs::path(pictures.source(i)).filename().string());
+    return found;
+  }
+  /// Why the only place that is named can't be looked at.
+  std::string refusal(const std::string& file) const {
+    try {
+      frames(file);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "taken";
+  }
+
+  TemporaryFolder folder_;
+};
+
+/// The largest difference of two pictures' values; 256 where their sizes differ.
+int difference(const Picture& a, const Picture& b) {
+  if (a.channels != b.channels || a.height != b.height || a.width != b.width) return 256;
+  int most = 0;
+  for (std::size_t i = 0; i < a.bytes(); ++i) most = std::max(most, std::abs(a.pixels[i] - b.pixels[i]));
+  return most;
+}
+
+/// What a quarter turn to the right makes of a picture.
+Picture turned_right(const Picture& picture) {
+  Picture turned = Picture::unset(3, picture.width, picture.height);
+  for (std::int64_t y = 0; y < turned.height; ++y) {
+    for (std::int64_t x = 0; x < turned.width; ++x) {
+      std::copy_n(picture.row(picture.height - 1 - x) + 3 * y, 3, turned.row(y) + 3 * x);
+    }
+  }
+  return turned;
+}
+
+TEST_F(Videos, FramesAreNamedByTheirTimesAndKeepTheirPixels) {
+  const Pictures pictures = frames(video("clip.mkv", 5));
+  EXPECT_THAT(names(pictures), ElementsAre("clip.mkv@0.000s", "clip.mkv@0.040s", "clip.mkv@0.080s", "clip.mkv@0.120s",
+                                           "clip.mkv@0.160s"));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(difference(pictures.read(static_cast<std::size_t>(i)), numbered_frame(i)), 0) << i;
+  EXPECT_EQ(pictures.file(3), path("clip.mkv"));
+  EXPECT_DOUBLE_EQ(pictures.time_s(2).value(), 0.08);
+}
+
+TEST_F(Videos, FramesThatAreStoredOutOfOrderComeInTheOrderInWhichTheyAreShown) {
+  for (const char* name : {"clip.mp4", "clip.avi", "clip.ts", "clip.mov"}) {
+    const Pictures pictures = frames(video(name, 30, {.codec = "mpeg4", .key_interval = 12, .frames_between = 2}));
+    ASSERT_EQ(pictures.size(), 30U) << name;
+    for (int i = 0; i < 30; ++i) {
+      // The nearest of all frames is the one of that number: the square's place tells.
+      const Picture read = pictures.read(static_cast<std::size_t>(i));
+      EXPECT_LT(difference(read, numbered_frame(i)), 100) << name << " frame " << i;
+    }
+  }
+}
+
+TEST_F(Videos, ManyThreadsGetTheFramesThatOneGets) {
+  const std::string file = video("clip.mp4", 60, {.codec = "mpeg4", .key_interval = 10, .frames_between = 2});
+  const Pictures one = frames(file);
+  std::vector<Picture> expected;
+  for (std::size_t i = 0; i < one.size(); ++i) expected.push_back(one.read(i));
+  const Pictures shared = frames(file);
+  std::atomic<std::size_t> next = 0;
+  std::atomic<int> wrong = 0;
+  const auto read = [&] {
+    for (std::size_t i = next++; i < shared.size(); i = next++) {
+      if (difference(shared.read(i), expected[i]) != 0) ++wrong;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back(read);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  // Backwards, which no decoder goes.
+  for (const std::size_t i : {59U, 7U, 8U, 30U, 0U}) EXPECT_EQ(difference(shared.read(i), expected[i]), 0) << i;
+}
+
+TEST_F(Videos, EveryTenthFrameIsTheSameAsOfAllWhetherSoughtOrNot) {
+  const std::string file = video("clip.mp4", 100, {.codec = "mpeg4", .key_interval = 5, .frames_between = 0});
+  const Pictures all = frames(file), some = frames(file, {.every = 40});
+  EXPECT_THAT(names(some), ElementsAre("clip.mp4@0.000s", "clip.mp4@1.600s", "clip.mp4@3.200s"));
+  for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(difference(some.read(i), all.read(40 * i)), 0) << i;
+}
+
+TEST_F(Videos, ATimeAndAnUpperLimitChooseFrames) {
+  const std::string file = video("clip.mkv", 60);
+  EXPECT_THAT(names(frames(file, parse_every("1s"))),
+              ElementsAre("clip.mkv@0.000s", "clip.mkv@1.000s", "clip.mkv@2.000s"));
+  FrameChoice two = parse_every("10");
+  two.most = 2;
+  EXPECT_THAT(names(frames(file, two)), ElementsAre("clip.mkv@0.000s", "clip.mkv@0.400s"));
+  video("more.mkv", 5);
+  two.most = 7;
+  EXPECT_THAT(Pictures({file, path("more.mkv")}, two).size(), 7U) << "of both together, six of the first";
+}
+
+TEST_F(Videos, PlayersAndWeTurnThemOnce) {
+  const Pictures pictures = frames(video("clip.mov", 2, {.codec = "mjpeg", .quarters = 1, .pixels = "yuvj444p"}));
+  const Picture read = pictures.read(1);
+  EXPECT_EQ(read.width, 48);
+  EXPECT_EQ(read.height, 64);
+  EXPECT_LT(difference(read, turned_right(numbered_frame(1))), 60) << "JPEG's losses at the square's edges";
+}
+
+TEST_F(Videos, AreRecognisedByContentAndNotOnlyByName) {
+  fs::rename(video("clip.mkv", 3), path("clip"));
+  EXPECT_EQ(frames(path("clip")).size(), 3U);
+  fs::rename(path("clip"), path("clip.jpg"));
+  EXPECT_EQ(frames(path("clip.jpg")).size(), 3U);
+}
+
+TEST_F(Videos, OfAFolderWithPicturesAreTakenWhereTheyAreSpokenOf) {
+  video("clip.mkv", 3);
+  write_bytes(folder_ / "photo.png", plain_png(4, 4, {1, 2, 3}));
+  const std::string all = folder_.path().string();
+  const Pictures photos = frames(all);
+  EXPECT_THAT(names(photos), ElementsAre("photo.png"));
+  EXPECT_THAT(photos.notes(), ElementsAre(AllOf(HasSubstr("1 video beside the pictures"), HasSubstr("--every 1s"))));
+  EXPECT_THAT(names(frames(all, {.every = 2})), ElementsAre("clip.mkv@0.000s", "clip.mkv@0.080s", "photo.png"));
+  EXPECT_THAT(names(frames(path("*.mkv"))), SizeIs(3)) << "a pattern names them";
+  fs::remove(path("photo.png"));
+  EXPECT_THAT(names(frames(all)), SizeIs(3)) << "there is nothing else";
+  EXPECT_THROW(Pictures({all}), Error) << "who doesn't take videos finds nothing";
+}
+
+TEST_F(Videos, WhatIsNoneIsRefusedWithTheReason) {
+  write_bytes(folder_ / "empty.mp4", "");
+  EXPECT_THAT(refusal(path("empty.mp4")), HasSubstr("it is empty"));
+  write_bytes(folder_ / "text.mp4", "this is no video, but a text that somebody has named so\n");
+  EXPECT_THAT(refusal(path("text.mp4")), HasSubstr("it is no video"));
+  write_bytes(folder_ / "list.mp4", "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nhttp://127.0.0.1:9/a.ts\n");
+  EXPECT_THAT(refusal(path("list.mp4")), HasSubstr("it is no video")) << "a playlist would open other places";
+  video("none.mkv", 0);
+  EXPECT_NE(refusal(path("none.mkv")), "taken");
+}
+
+TEST_F(Videos, OneThatIsCutShortIsReadUpToThere) {
+  const std::string whole = read_file(video("clip.mkv", 40));
+  write_bytes(folder_ / "cut.mkv", whole.substr(0, whole.size() / 2));
+  const Pictures pictures = frames(path("cut.mkv"));
+  EXPECT_GT(pictures.size(), 10U);
+  EXPECT_LT(pictures.size(), 30U);
+  EXPECT_EQ(difference(pictures.read(9), numbered_frame(9)), 0);
+  const std::string mp4 = read_file(video("clip.mp4", 40, {.codec = "mpeg4"}));
+  write_bytes(folder_ / "cut.mp4", mp4.substr(0, mp4.size() / 2));
+  EXPECT_THAT(refusal(path("cut.mp4")), HasSubstr("cut short")) << "its table of frames was at the end";
+}
+
+TEST_F(Videos, DamageLosesFramesAndNothingElse) {
+  std::string bytes = read_file(video("clip.mkv", 40, {.codec = "mpeg4", .key_interval = 10, .frames_between = 0}));
+  std::srand(3);
+  for (std::size_t i = bytes.size() / 4; i < bytes.size() / 2; i += 7) bytes[i] = static_cast<char>(std::rand());
+  write_bytes(folder_ / "damaged.mkv", bytes);
+  try {
+    const Pictures pictures = frames(path("damaged.mkv"));
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      try {
+        pictures.read(i);
+      } catch (const Error&) {  // told with the frame
+      }
+    }
+  } catch (const Error&) {  // nothing of it can be read
+  }
+}
+
+TEST_F(Videos, APipeIsReadAsItComes) {
+  const std::string bytes = read_file(video("clip.mkv", 20));
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  std::thread writing([&] { std::ofstream(path("pipe"), std::ios::binary) << bytes; });
+  const Pictures pictures = frames(path("pipe"));
+  std::size_t count = 0;
+  for (; pictures.has(count); ++count) {
+    EXPECT_EQ(pictures.read(count).width, 64);
+    EXPECT_THAT(pictures.source(count), AllOf(HasSubstr("pipe@"), EndsWith("s")));
+  }
+  writing.join();
+  EXPECT_EQ(count + pictures.live()->dropped(), 20U);
+  EXPECT_GT(count, 0U);
+  EXPECT_EQ(pictures.live()->failure(), "");
+  EXPECT_THROW(Pictures({path("pipe"), path("clip.mkv")}, FrameChoice()), UsageError);
+}
+
+TEST_F(Videos, ADeviceThatIsNoCameraIsNamed) {
+  EXPECT_THAT(refusal("/dev/null"), AllOf(HasSubstr("/dev/null"), HasSubstr("no camera")));
+}
+
+TEST_F(Videos, NothingHalfWrittenStays) {
+  const auto writer = video_codecs().create(path("left.mp4"), {.width = 64, .height = 48, .codec = "mpeg4"});
+  writer->add(numbered_frame(0), 0);
+  EXPECT_FALSE(fs::exists(path("left.mp4"))) << "it has another name until it is whole";
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1000, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  std::string reason;
+  try {
+    write_video(path("large.mkv"), 30, kLossless);
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_THAT(reason, AllOf(HasSubstr("can't write"), HasSubstr("large.mkv")));
+  for (const auto& entry : fs::directory_iterator(folder_.path())) {
+    EXPECT_THAT(entry.path().filename().string(), HasSubstr("left.mp4.tmp-")) << "of the writer that is still at work";
+  }
+}
+
+TEST_F(Videos, OddSizesAreWrittenToo) {
+  const auto writer = video_codecs().create(path("odd.mp4"), {.width = 33, .height = 21});
+  for (int i = 0; i < 3; ++i) writer->add(numbered_frame(i, 33, 21), i / 25.0);
+  writer->finish();
+  const Picture read = frames(path("odd.mp4")).read(0);
+  EXPECT_EQ(read.width, 34) << "H.264 and MPEG-4 halve the colours";
+  EXPECT_EQ(read.height, 22);
+}
+
+TEST_F(Videos, AnUnknownEndingIsNamed) {
+  try {
+    video_codecs().create(path("clip.nothing"), {.width = 64, .height = 48});
+    FAIL() << "no container is called so";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("clip.nothing"), HasSubstr(".mp4")));
+  }
+}
+
+TEST(VideoFiles, AreToldFromPicturesInTheSameContainer) {
+  const std::string size("\0\0\0\x18", 4);
+  EXPECT_TRUE(begins_as_video(size + "ftypisom........"));
+  EXPECT_FALSE(begins_as_video(size + "ftypheic........"));
+  EXPECT_FALSE(begins_as_video(size + "ftypavif........"));
+  EXPECT_TRUE(begins_as_video("RIFF....AVI LIST"));
+  EXPECT_FALSE(begins_as_video("RIFF....WEBPVP8 "));
+  EXPECT_FALSE(begins_as_video("GIF89a.........."));
+  EXPECT_FALSE(begins_as_video("G"));
+  EXPECT_FALSE(begins_as_video(""));
+  EXPECT_TRUE(has_video_extension("a/B.MP4"));
+  EXPECT_FALSE(has_video_extension("a/b.png"));
+}
+
+}  // namespace
+}  // namespace evener::data

@@ -15,6 +15,14 @@ configuration_key() { # PRESET
   echo "preset $1, in $root, prefix ${CMAKE_PREFIX_PATH-}, ${CXX-} ${CXXFLAGS-} ${LDFLAGS-}"
   echo "system $os_id $os_version, wheels $(cat "$deps"/wheels-*.txt | cksum) $wheel_set"
   echo "launcher $(compiler_cache "$1")"
+  echo "optional $(installed_optional)"
+}
+
+# A module is built where its library is: one that came later is looked for anew.
+installed_optional() {
+  command -v dpkg-query >/dev/null || return 0
+  { sed -n 's/^\([^# ]*\)? .*/\1/p' "$deps/apt.txt" | xargs dpkg-query -W -f '${Package} ${db:Status-Status}\n' 2>/dev/null || true; } |
+    sed -n 's/ installed$//p' | tr '\n' ' '
 }
 
 # Where there is ccache, what was compiled before, in this copy or another one, is not compiled again. A folder that was

@@ -129,7 +129,7 @@ void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::strin
              advice("run './evener setup' to build it again"));
 }
 
-void check_entry(OpenedModule& module) {
+void check_entry(const KnownModule& known, OpenedModule& module) {
   ModuleStatus& status = module.status;
   if (module.entry->abi != kModuleAbi) {
     refuse(status, ModuleState::kNotLoadable,
@@ -146,7 +146,9 @@ void check_entry(OpenedModule& module) {
     reason = error.what();
   }
   if (!reason.empty()) {
-    refuse(status, ModuleState::kNotUsable, reason, "use another engine or device on this machine");
+    const bool lacks_library = known.headers != nullptr;
+    refuse(status, ModuleState::kNotUsable, reason,
+           lacks_library ? "install what is missing" : "use another engine or device on this machine");
     return;
   }
   status.state = ModuleState::kUsable;
@@ -171,7 +173,7 @@ OpenedModule open_module(const KnownModule& known, const fs::path& file) {
     refuse_to_load(module.status, file, "it has no symbol 'evener_module', so it is not a module of this program");
     return module;
   }
-  check_entry(module);
+  check_entry(known, module);
   if (module.status.state != ModuleState::kUsable) module.entry = nullptr;
   return module;
 }

@@ -17,17 +17,32 @@ namespace evener::data {
 
 namespace fs = std::filesystem;
 
-bool has_image_extension(const fs::path& path) {
-  static constexpr std::string_view kExtensions[] = {
-      ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".dib", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm",
-      ".pnm", ".pbm", ".jp2", ".heic", ".heif", ".hif", ".heics", ".heifs", ".avif", ".avifs", ".jxl",
-      // Cameras' RAW files: Adobe and telephones, Canon, Nikon, Sony, Panasonic and Leica, Olympus, Fujifilm, Pentax,
-      // Samsung, Hasselblad, Phase One, Sigma, Minolta, Epson, Kodak, Mamiya.
-      ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".sr2", ".srf", ".rw2", ".rwl", ".orf", ".raf", ".pef",
-      ".srw", ".3fr", ".fff", ".iiq", ".x3f", ".mrw", ".erf", ".kdc", ".dcr", ".mef"};
+namespace {
+
+constexpr std::string_view kExtensions[] = {".jpg",  ".jpeg", ".jpe",  ".jfif",  ".png",   ".bmp",  ".dib",   ".gif",
+                                            ".webp", ".tif",  ".tiff", ".ppm",   ".pgm",   ".pnm",  ".pbm",   ".jp2",
+                                            ".heic", ".heif", ".hif",  ".heics", ".heifs", ".avif", ".avifs", ".jxl"};
+
+/// Adobe and telephones, Canon, Nikon, Sony, Panasonic and Leica, Olympus, Fujifilm, Pentax, Samsung, Hasselblad, Phase
+/// One, Sigma, Minolta, Epson, Kodak, Mamiya.
+constexpr std::string_view kRawExtensions[] = {".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".sr2",
+                                               ".srf", ".rw2", ".rwl", ".orf", ".raf", ".pef", ".srw", ".3fr",
+                                               ".fff", ".iiq", ".x3f", ".mrw", ".erf", ".kdc", ".dcr", ".mef"};
+
+std::string extension_in_small(const fs::path& path) {
   std::string extension = path.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::ranges::find(kExtensions, extension) != std::end(kExtensions);
+  return extension;
+}
+
+}  // namespace
+
+bool has_image_extension(const fs::path& path) {
+  return std::ranges::find(kExtensions, extension_in_small(path)) != std::end(kExtensions) || has_raw_extension(path);
+}
+
+bool has_raw_extension(const fs::path& path) {
+  return std::ranges::find(kRawExtensions, extension_in_small(path)) != std::end(kRawExtensions);
 }
 
 bool is_hidden(const fs::path& path) {

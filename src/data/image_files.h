@@ -13,6 +13,9 @@ namespace evener::data {
 /// skipped, with the reason, and not ignored in silence.
 bool has_image_extension(const std::filesystem::path& path);
 
+/// True for the names of cameras' RAW files.
+bool has_raw_extension(const std::filesystem::path& path);
+
 /// True for names that begin with a dot.
 bool is_hidden(const std::filesystem::path& path);
 

@@ -48,6 +48,19 @@ std::size_t images_in(const fs::path& folder) {
 
 }  // namespace
 
+namespace {
+
+/// Whether the camera has written the same shot in a format that all programs show.
+bool has_picture_beside(const fs::path& raw_file) {
+  static constexpr const char* kWritten[] = {".JPG", ".jpg", ".HIF", ".hif", ".HEIC", ".heic", ".JPEG", ".jpeg"};
+  return std::ranges::any_of(kWritten, [&raw_file](const char* extension) {
+    std::error_code ignored;
+    return fs::exists(fs::path(raw_file).replace_extension(extension), ignored);
+  });
+}
+
+}  // namespace
+
 bool is_system_folder(const fs::path& path) {
   std::string name = path.filename().string();
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -61,6 +74,7 @@ bool is_passed_over(const fs::path& path) {
 PassedOver::PassedOver(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     for (const fs::path& part : fs::path(pattern)) named_.insert(part.string());
+    is_raw_asked_for_ = is_raw_asked_for_ || has_raw_extension(pattern);
   }
 }
 
@@ -70,7 +84,10 @@ bool PassedOver::is_passed_over(const fs::path& path) {
     system_folders_.insert(path);
     return true;
   }
-  return is_hidden(path);
+  if (is_hidden(path)) return true;
+  if (is_raw_asked_for_ || !has_raw_extension(path) || !has_picture_beside(path)) return false;
+  raw_files_.insert(path);
+  return true;
 }
 
 bool PassedOver::is_no_class(const fs::path& folder) {
@@ -103,6 +120,10 @@ std::vector<std::string> PassedOver::notes() const {
         "passed over: " + text +
         ", where systems keep thumbnails, deleted files and the like; name such a folder itself to read it");
   }
+  if (!raw_files_.empty()) {
+    notes.push_back(fmt::format("passed over: {}, beside which lies the camera's JPEG or HEIC file of the same shot",
+                                counted(raw_files_.size(), "RAW file")));
+  }
   for (const fs::path& folder : no_classes_) {
     notes.push_back(
         fmt::format("{} with {} is no class: --sort put there what has none (its file '{}' says so). Move "
@@ -118,7 +139,7 @@ std::vector<std::string> passed_over_below(const fs::path& folder) {
   fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     std::error_code ignored;
-    if (it->is_directory(ignored) && passed_over.is_passed_over(it->path())) it.disable_recursion_pending();
+    if (passed_over.is_passed_over(it->path()) && it->is_directory(ignored)) it.disable_recursion_pending();
   }
   return passed_over.notes();
 }

@@ -29,7 +29,9 @@ class PassedOver {
   /// Folders whose names occur in one of the user's patterns are not skipped.
   explicit PassedOver(const std::vector<std::string>& patterns);
 
-  /// As the function of the same name, but for the folders in patterns.
+  /// As the function of the same name, but for the folders in patterns; and true for RAW files beside which the camera's
+  /// JPEG or HEIC file of the same shot lies, where no pattern asks for RAW files: one shot is one image, and its second
+  /// file must not come into another part of the data.
   bool is_passed_over(const std::filesystem::path& path);
   /// Whether a folder among class folders has kNoClassMark.
   bool is_no_class(const std::filesystem::path& folder);
@@ -39,7 +41,8 @@ class PassedOver {
 
  private:
   std::set<std::string> named_;
-  std::set<std::filesystem::path> system_folders_, no_classes_;
+  bool is_raw_asked_for_ = false;
+  std::set<std::filesystem::path> system_folders_, no_classes_, raw_files_;
 };
 
 /// The notes for everything below `folder`.

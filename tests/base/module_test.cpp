@@ -78,6 +78,24 @@ TEST_F(Module, NamesAMissingLibrary) {
   EXPECT_THAT(status.remedy, HasSubstr("evener setup"));
 }
 
+TEST_F(Module, OfAnOptionalLibraryNamesItsPackages) {
+  EXPECT_THAT(module_status("heif").remedy, HasSubstr("Debian: libheif-dev"));
+  write_text(folder_ / "dep.c", "int needed(void) { return 1; }\n");
+  const std::string library = (folder_ / "libavif.so.99").string();
+  if (std::system(
+          ("cc -shared -fPIC -Wl,-soname,libavif.so.99 -o " + library + " " + (folder_ / "dep.c").string()).c_str()) !=
+      0) {
+    GTEST_SKIP() << "there is no C compiler 'cc'";
+  }
+  ASSERT_TRUE(build("int needed(void); int use(void) { return needed(); }\n", library));
+  std::filesystem::rename(folder_ / "libevener_torch.so", folder_ / "libevener_avif.so");
+  std::filesystem::remove(library);
+  const ModuleStatus status = module_status("avif");
+  EXPECT_EQ(status.state, ModuleState::kNotLoadable);
+  EXPECT_THAT(status.reason, HasSubstr("'libavif.so.99' that it needs was not found"));
+  EXPECT_THAT(status.remedy, HasSubstr("Debian: libavif99"));
+}
+
 TEST_F(Module, WithoutItsSymbol) {
   if (!build("int something_else;\n")) GTEST_SKIP() << "there is no C compiler 'cc'";
   EXPECT_EQ(module_status("torch").state, ModuleState::kNotLoadable);

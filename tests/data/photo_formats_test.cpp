@@ -15,6 +15,7 @@
 #include "data/codecs/decode.h"
 #include "data/data_helpers.h"
 #include "data/image_files.h"
+#include "data/passed_over.h"
 #include "data/resize.h"
 #include "weights/safetensors.h"
 
@@ -193,6 +194,25 @@ TEST(PhotoFormats, HaveTheirNames) {
     EXPECT_TRUE(has_image_extension(name)) << name;
   }
   for (const char* name : {"a.mp4", "a.mov", "a.txt", "a.xmp", "heic"}) EXPECT_FALSE(has_image_extension(name)) << name;
+}
+
+TEST(PhotoFormats, OfAShotInTwoFormatsOneIsRead) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.CR2", "a.JPG", "b.cr2", "c.NEF", "c.heic", "d.JPG"}) write_bytes(folder / name, "x");
+  const auto passed_over = [&folder](PassedOver& rule) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      if (rule.is_passed_over(entry.path())) names.push_back(entry.path().filename());
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  PassedOver rule, asked({folder.path() / "*.CR2"});
+  EXPECT_THAT(passed_over(rule), ::testing::ElementsAre("a.CR2", "c.NEF"));
+  ASSERT_EQ(rule.notes().size(), 1U);
+  EXPECT_THAT(rule.notes()[0], HasSubstr("passed over: 2 RAW files, beside which lies the camera's JPEG or HEIC"));
+  EXPECT_EQ(passed_over_below(folder.path()), rule.notes());
+  EXPECT_THAT(passed_over(asked), ::testing::IsEmpty());
 }
 
 TEST(PhotoFormats, AreDecodedByManyThreadsAtOnce) {

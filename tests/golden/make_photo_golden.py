@@ -44,7 +44,9 @@ def write_heic(photo, rgba):
     photo.resize((100, 70)).save(FOLDER / "tiles.heic", quality=60, tile_size=64)
     deep = np.asarray(photo).astype(np.uint16) * 257
     pillow_heif.from_bytes("RGB;16", photo.size, deep.tobytes()).save(FOLDER / "10_bits.heic", quality=80, bit_depth=10)
-    small = photo.crop((0, 0, 24, 16))  # even: libheif before 1.17 turns odd ones with their colours a pixel aside
+    small = photo.crop((0, 0, 24, 16))
+    photo.save(FOLDER / "turned_odd_6.heic", quality=70, exif=oriented(6))
+    photo.save(FOLDER / "turned_odd_7.heic", quality=70, exif=oriented(7))
     for orientation in range(1, 9):  # written as irot and imir
         small.save(FOLDER / f"turned_{orientation}.heic", quality=70, exif=oriented(orientation))
 

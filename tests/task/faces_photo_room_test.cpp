@@ -31,6 +31,7 @@ class PhotosInARoom : public testing::Test {
 TEST_F(PhotosInARoom, BytesAreThoseOfTheFileAndOfAllCopies) {
   EXPECT_EQ(decoding_bytes({3, 10, 20}, 50, false), 50U + 3 * 600);
   EXPECT_EQ(decoding_bytes({1, 10, 20}, 50, true), 50U + 4 * 200);
+  EXPECT_EQ(decoding_bytes({3, 10, 20, false, 5}, 50, true), 50U + 6 * 600) << "what a decoder needs is more";
 }
 
 TEST_F(PhotosInARoom, ALaterOneWaitsUntilTheFirstHasLeft) {

@@ -15,6 +15,7 @@ struct StoredHeader {
   std::int64_t width = 0;
   int orientation = 1;
   bool has_16_bits = false;  // the file has 16 bits per channel, of which the upper 8 are kept
+  std::int64_t copies = 3;   // see PictureHeader
 };
 
 struct StoredPicture {

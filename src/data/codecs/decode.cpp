@@ -116,7 +116,7 @@ std::string unknown_format(std::string_view file) {
 
 PictureHeader read_picture_header(std::string_view file) {
   const StoredHeader stored = codec_of(file).read_header(file);
-  PictureHeader header{stored.channels, stored.height, stored.width, stored.has_16_bits};
+  PictureHeader header{stored.channels, stored.height, stored.width, stored.has_16_bits, stored.copies};
   if (is_transposed(stored.orientation)) std::swap(header.height, header.width);
   return header;
 }

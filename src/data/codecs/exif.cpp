@@ -64,6 +64,11 @@ int exif_orientation(std::string_view tiff) {
   return entry->first >= 1 && entry->first <= 8 ? static_cast<int>(entry->first) : 1;
 }
 
+int orientation_of_turns(int quarters, Mirror mirror) {
+  static constexpr int kOrientations[4][3] = {{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}};
+  return kOrientations[quarters & 3][static_cast<std::size_t>(mirror)];
+}
+
 Picture turn_upright(Picture stored, int orientation) {
   if (orientation <= 1 || orientation > 8) return stored;
   const std::int64_t channels = stored.channels, height = stored.height, width = stored.width;

@@ -17,6 +17,10 @@ int exif_orientation(std::string_view tiff);
 /// letter. Nothing where there is no such tag, or the structure is damaged.
 std::optional<std::uint32_t> tiff_number(std::string_view tiff, std::uint16_t tag);
 
+enum class Mirror { kNone, kTopWithBottom, kLeftWithRight };
+/// The orientation of a picture that has to be turned by quarters against the clock and then mirrored.
+int orientation_of_turns(int quarters, Mirror mirror);
+
 /// True where orientation exchanges width and height.
 inline bool is_transposed(int orientation) {
   return orientation >= 5;

@@ -10,9 +10,9 @@ namespace evener::task {
 
 std::uint64_t decoding_bytes(const data::PictureHeader& header, std::uint64_t file_bytes, bool looked_at_turned) {
   const auto bytes = static_cast<std::uint64_t>(header.channels * header.height * header.width);
-  // The picture with coefficients of two bytes each, or with itself before it was turned upright; find_turned() holds
-  // it in up to three orientations at once.
-  return file_bytes + (looked_at_turned ? 4 : 3) * bytes;
+  // The picture with coefficients of two bytes each, or with itself before it was turned upright, or what its decoder
+  // needs; find_turned() holds it in up to three orientations at once.
+  return file_bytes + (static_cast<std::uint64_t>(header.copies) + (looked_at_turned ? 1 : 0)) * bytes;
 }
 
 PhotoRoom::Entered PhotoRoom::enter(const std::string& path, bool looked_at_turned) {

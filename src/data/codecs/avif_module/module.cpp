@@ -66,9 +66,13 @@ PictureArea shown_area(const avifImage& image) {
   return {crop.x, crop.y, crop.width, crop.height};
 }
 
-StoredHeader header_of(const avifImage& image) {
+StoredHeader header_of(const avifDecoder& decoder) {
+  const avifImage& image = *decoder.image;
   const PictureArea area = shown_area(image);
-  return {image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3, area.height, area.width, orientation_of(image)};
+  const bool is_grey = image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400, is_deep = image.depth > 8;
+  StoredHeader header{is_grey ? 1 : 3, area.height, area.width, orientation_of(image)};
+  header.copies = is_grey ? (is_deep ? 12 : 9) : (is_deep || decoder.alphaPresent != AVIF_FALSE ? 5 : 3);
+  return header;
 }
 
 /// All of the picture, with three or four bytes per pixel. Colours must not be multiplied by alpha, which libavif does
@@ -102,11 +106,11 @@ Picture cut(const Colours& colours, std::int64_t stored_width, const PictureArea
 
 class AvifPhotos : public PhotoDecoder {
  public:
-  StoredHeader read_header(std::string_view file) const override { return header_of(*parse(file)->image); }
+  StoredHeader read_header(std::string_view file) const override { return header_of(*parse(file)); }
 
   StoredPicture decode(std::string_view file) const override {
     const Decoder decoder = parse(file);
-    const StoredHeader header = header_of(*decoder->image);
+    const StoredHeader header = header_of(*decoder);
     const auto turn = wait_for_turn(decoder->image->width, decoder->image->height);
     check(avifDecoderNextImage(decoder.get()), *decoder);
     const avifImage& image = *decoder->image;

@@ -9,7 +9,8 @@
 
 #include "base/error.h"
 #include "base/module_entry.h"
-#include "data/codecs/heif_module/monochrome.h"
+#include "data/codecs/exif.h"
+#include "data/codecs/heif_module/item_properties.h"
 #include "data/codecs/photo_decoder.h"
 
 namespace evener::data::heif_module {
@@ -25,7 +26,7 @@ template <class Type>
 using Held = std::unique_ptr<Type, Free>;
 
 constexpr const char* kNoDecoder =
-    "libheif has no decoder of HEVC on this machine; install it (Debian 13, Ubuntu 24.04: libheif-plugin-libde265)";
+    "libheif has no decoder of HEVC on this machine (Debian 13, Ubuntu 24.04: libheif-plugin-libde265)";
 
 void check(const heif_error& error) {
   if (error.code == heif_error_Ok) return;
@@ -44,14 +45,25 @@ struct OpenHeif {
   Held<heif_context> context;
   Held<heif_image_handle> handle;
   bool is_grey = false;
+  int left_orientation = 1;  // what libheif is told to leave to us
 
   StoredHeader header() const {
-    const StoredHeader header{is_grey ? 1 : 3, heif_image_handle_get_height(handle.get()),
-                              heif_image_handle_get_width(handle.get())};
+    StoredHeader header{is_grey ? 1 : 3, heif_image_handle_get_height(handle.get()),
+                        heif_image_handle_get_width(handle.get()), left_orientation};
     check_picture_size(header.width, header.height);
+    if (is_transposed(left_orientation)) std::swap(header.width, header.height);
+    const bool is_deep = heif_image_handle_get_luma_bits_per_pixel(handle.get()) > 8;
+    header.copies = is_grey ? (is_deep ? 14 : 9) : (is_deep ? 6 : 4);
     return header;
   }
 };
+
+/// libheif before 1.17 turns the planes of a picture of an odd size each on its own, which leaves colours a pixel
+/// aside.
+int orientation_left_to_us(std::string_view file, const heif_image_handle& handle) {
+  const bool is_odd = (heif_image_handle_get_width(&handle) | heif_image_handle_get_height(&handle)) % 2 != 0;
+  return is_odd ? orientation_of_primary(file).value_or(1) : 1;
+}
 
 OpenHeif open(std::string_view file) {
   constexpr int kMostPixelsRoot = 16384;  // kMaxPixels is its square
@@ -66,6 +78,7 @@ OpenHeif open(std::string_view file) {
   check(heif_context_get_primary_image_handle(opened.context.get(), &handle));
   opened.handle.reset(handle);
   opened.is_grey = is_monochrome(file);
+  opened.left_orientation = orientation_left_to_us(file, *handle);
   return opened;
 }
 
@@ -73,6 +86,7 @@ Held<heif_image> decode_pixels(const OpenHeif& opened) {
   const Held<heif_decoding_options> options(heif_decoding_options_alloc());
   if (!options) throw Error("not enough memory to decode the HEIF file");
   options->convert_hdr_to_8bit = 1;
+  options->ignore_transformations = opened.left_orientation == 1 ? 0 : 1;
   heif_image* image = nullptr;
   check(
       heif_decode_image(opened.handle.get(), &image, heif_colorspace_RGB, heif_chroma_interleaved_RGB, options.get()));
@@ -107,7 +121,7 @@ class HeifPhotos : public PhotoDecoder {
     const OpenHeif opened = open(file);
     const StoredHeader header = opened.header();
     const auto turn = wait_for_turn(header.width, header.height);
-    return {copy_pixels(*decode_pixels(opened), header), 1};
+    return {copy_pixels(*decode_pixels(opened), header), header.orientation};
   }
 };
 

@@ -34,7 +34,10 @@ class JxlReader {
       if (JxlDecoderGetExtraChannelInfo(decoder_.get(), i, &channel) != JXL_DEC_SUCCESS) continue;
       if (channel.type == JXL_CHANNEL_BLACK) throw Error("a JPEG XL file in CMYK, which is not read; save it as RGB");
     }
-    return {info.num_color_channels == 1 ? 1 : 3, info.ysize, info.xsize};
+    StoredHeader header{info.num_color_channels == 1 ? 1 : 3, info.ysize, info.xsize};
+    // Lossless and progressive files are decoded as a whole, in numbers of four bytes.
+    header.copies = header.channels == 1 ? 18 : info.uses_original_profile != JXL_FALSE ? 12 : 4;
+    return header;
   }
 
   Picture read_pixels(const StoredHeader& header) {

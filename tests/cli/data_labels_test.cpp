@@ -66,7 +66,7 @@ TEST_F(DataLabels, FindsDigitsInTheWrongFolderByTheirPixels) {
   const ProgramResult told = run_in_process({"data", "labels", digits(), "--out", out.string()});
   ASSERT_EQ(told.exit_code, 0) << told.err;
   EXPECT_THAT(told.out, AllOf(HasSubstr("labels look wrong"), HasSubstr("looks like"), HasSubstr("labels.html"),
-                              HasSubstr("pixels of the images at 28x28")));
+                              HasSubstr("pixels of the images at 16x16")));
   EXPECT_THAT(told.err, HasSubstr("name a pretrained network"));
   const std::vector<std::string> found = files_in(out / "labels.csv", "wrong");
   EXPECT_THAT(read_file(out / "labels.csv"),

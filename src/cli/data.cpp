@@ -62,9 +62,12 @@ Command data_synth_command() {
 }  // namespace
 
 Command data_command() {
-  return {.name = "data",
-          .summary = "Look at data (info) and its labels (labels), pack it (pack), generate it (synth) and download it (fetch)",
-          .commands = {data_info_command(), data_labels_command(), data_pack_command(), data_synth_command(), data_fetch_command()}};
+  return {
+      .name = "data",
+      .summary =
+          "Look at data (info) and its labels (labels), pack it (pack), generate it (synth) and download it (fetch)",
+      .commands = {data_info_command(), data_labels_command(), data_pack_command(), data_synth_command(),
+                   data_fetch_command()}};
 }
 
 }  // namespace evener::cli

@@ -14,7 +14,7 @@ struct LabelOnPage {
   std::string file;              // as lists of images name it
   std::string label, suggested;  // classes; "" = none
   double probability = 0, label_probability = 0, score = 0;
-  std::string kind;                    // "wrong", "both", "neither"; "missed", "extra", "class", "fit"
+  std::string kind;                    // "wrong", "likely", "both", "neither"; "missed", "extra", "class", "fit"
   std::string part;                    // "train", ...; "" = none
   std::string small;                   // bytes of the picture, reduced to what a card shows
   std::string small_type;              // of those: "image/jpeg", "image/png"

@@ -42,7 +42,7 @@ TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
                             "quantize", "calibrate", "faces",   "detect", "matmul",     "plan",  "sweep",
                             "report",   "share",     "compare", "data",   "completion", "man"}));
   EXPECT_THAT(offered("evener tr"), testing::ElementsAre("train"));
-  EXPECT_THAT(offered("evener data ''"), testing::UnorderedElementsAre("info", "pack", "synth", "fetch"));
+  EXPECT_THAT(offered("evener data ''"), testing::UnorderedElementsAre("info", "labels", "pack", "synth", "fetch"));
   EXPECT_THAT(offered("evener train --lab"), testing::ElementsAre("--label-smoothing"));
   EXPECT_THAT(offered("evener train --"), AllOf(Contains("--config"), Not(Contains("--hosts-started"))));
   EXPECT_THAT(offered("evener train --optimizer ''"), testing::ElementsAre("sgd", "adamw"));

@@ -81,6 +81,23 @@ TEST(ConfidentJoint, TellsWhatLooksLikeBothAndLikeNeither) {
   EXPECT_EQ(others[1].label, 3);
 }
 
+TEST(ConfidentJoint, AddsTheSurestUntilAsManyAsEstimated) {
+  // Thresholds of 0.6 and 0.9: of the last two, which are likelier the first class, none reaches 0.6.
+  const ClassProbabilities probabilities{
+      2, {0.8F, 0.2F, 0.4F, 0.6F, 0.6F, 0.4F, 0.05F, 0.95F, 0.02F, 0.98F, 0.56F, 0.44F, 0.58F, 0.42F}};
+  const std::vector<std::int32_t> labels = {0, 0, 0, 1, 1, 1, 1};
+  ConfidentJoint joint = confident_joint(probabilities, labels);
+  joint.counts = {{3, 0}, {1, 3}};
+  joint.confident = {0, 0, 0, 1, 1, -1, -1};
+  joint.thresholds = {0.6, 0.9};
+  const std::vector<DoubtfulLabel> doubtful = doubtful_labels(probabilities, labels, joint);
+  ASSERT_GE(doubtful.size(), 1U);
+  EXPECT_EQ(doubtful[0].sample, 6U) << "one of four labels of the second class is estimated to be wrong";
+  EXPECT_EQ(doubtful[0].kind, LabelDoubt::kLikely);
+  EXPECT_NEAR(doubtful[0].score, 0.58, 1e-6);
+  for (std::size_t i = 1; i < doubtful.size(); ++i) EXPECT_NE(doubtful[i].kind, LabelDoubt::kLikely);
+}
+
 TEST(ConfidentJoint, IsOfAllClassesThatHaveSamples) {
   const ClassProbabilities probabilities{3, {0.6F, 0.0F, 0.4F, 0.5F, 0.0F, 0.5F}};
   const ConfidentJoint joint = confident_joint(probabilities, std::vector<std::int32_t>{0, 2});

@@ -28,6 +28,8 @@ const char* doubt_name(task::LabelDoubt doubt) {
   switch (doubt) {
     case task::LabelDoubt::kWrong:
       return "wrong";
+    case task::LabelDoubt::kLikely:
+      return "likely";
     case task::LabelDoubt::kBoth:
       return "both";
     case task::LabelDoubt::kNeither:

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Pictures of at most so many values are compared as they are; others are scaled down.
-constexpr std::size_t kMostPixels = 1024;
+constexpr std::size_t kMostPixels = 256;
 constexpr std::int64_t kSmallSide = 16;
 
 /// Features of all images, and a copy of most of them for a fold, have to fit into memory.
@@ -44,6 +44,18 @@ void require_room(std::size_t images, std::size_t values) {
                   "take a network with fewer features",
                   values, images, bytes_text(needed), bytes_text(there)));
 }
+
+/// Passes progress on, and no notes: those on classes and speed say nothing of features.
+class ProgressAlone : public Observer {
+ public:
+  explicit ProgressAlone(Observer& line) : line_(line) {}
+  void show(const std::string& text) override { line_.show(text); }
+  void finish() override { line_.finish(); }
+  bool redraws() const override { return line_.redraws(); }
+
+ private:
+  Observer& line_;
+};
 
 class FeatureRows : public PredictionSink {
  public:
@@ -99,8 +111,7 @@ void choose_small_size(data::DataOptions& options) {
   options.height = std::min(shape.height, kSmallSide);
 }
 
-ImageFeatures pixels(const LabelsFlags& flags, const std::string& run, const std::string& location,
-                     Observer& observer) {
+ImageFeatures pixels(const LabelsFlags& flags, const std::string& location, Observer& observer) {
   LoadingProgress progress(observer);
   data::DataOptions options;
   options.location = location;
@@ -111,7 +122,6 @@ ImageFeatures pixels(const LabelsFlags& flags, const std::string& run, const std
   options.threads = usable_cores();
   if (flags.size->empty()) choose_small_size(options);
   options.progress = [&](std::size_t done, std::size_t of) { progress.update("reading images", done, of); };
-  static_cast<void>(run);
   ImageFeatures features{.opened = data::open_data(options), .steps = {}, .samples = {}, .table = {}};
   observer.finish();
   const data::Dataset& dataset = *features.opened.dataset;
@@ -175,7 +185,9 @@ ImageFeatures of_network(const LabelsFlags& flags, const FeatureSource& source, 
   take_sidecar(model);
   InferPlacementFlags placement;
   placement.on.read({*flags.on});
-  InferenceSession session(placement, model.request(true, *flags.seed));
+  task::InferenceRequest request = model.request(true, *flags.seed);
+  request.tells_classes = false;
+  InferenceSession session(placement, request);
   if (session.network().weights().empty()) {
     throw UsageError(
         fmt::format("'{}' has no weights here, so that its features would mean nothing: name trained ones "
@@ -193,25 +205,23 @@ ImageFeatures of_network(const LabelsFlags& flags, const FeatureSource& source, 
   options.reading_threads = session.threads();
   options.cache = compile_cache();
   options.strict = *flags.strict;
+  observer.note(fmt::format("{} ({}): features of {} on {}", session.network().name(),
+                            session.network().weights().string(), counted(features.samples.size(), "image"),
+                            session.plan().text));
+  ProgressAlone progress(observer);
   session.show({.images = images,
                 .infer = std::move(options),
                 .run = {.kind = "labels", .version = program_version()},
                 .groups = {},
                 .classes = session.network().classes(),
-                .setup_line =
-                    [&](const task::InferSetup& setup) {
-                      return fmt::format("{} ({}): features of {}; {} on {}", session.network().name(),
-                                         session.network().weights().string(),
-                                         counted(features.samples.size(), "image"), setup.engines.front(),
-                                         session.plan().text);
-                    },
+                .setup_line = [](const task::InferSetup&) { return std::string(); },
                 .work =
                     [&](task::InferJob& job, run::MeteredRun&) {
                       PredictionSinks sinks;
                       sinks.add<FeatureRows>(*images.samples, features);
-                      features.skipped = predict_all(job, *images.samples, sinks, observer).skipped;
+                      features.skipped = predict_all(job, *images.samples, sinks, progress).skipped;
                     }},
-               observer);
+               progress);
   judge_source(source, session, location, features);
   return features;
 }
@@ -237,8 +247,8 @@ FeatureSource feature_source(const LabelsFlags& flags, const std::string& run) {
 
 ImageFeatures image_features(const LabelsFlags& flags, const FeatureSource& source, const std::string& location,
                              Observer& observer) {
-  ImageFeatures features = source.model.empty() ? pixels(flags, source.run, location, observer)
-                                                : of_network(flags, source, location, observer);
+  ImageFeatures features =
+      source.model.empty() ? pixels(flags, location, observer) : of_network(flags, source, location, observer);
   features.skipped.insert(features.skipped.begin(), features.opened.skipped.begin(), features.opened.skipped.end());
   features.notes.insert(features.notes.begin(), features.opened.notes.begin(), features.opened.notes.end());
   return features;

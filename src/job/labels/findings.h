@@ -17,11 +17,11 @@ namespace evener::job {
 struct LabelFinding {
   std::size_t index = 0;  // of the image, for LabelFindings::picture
   std::string file;
-  std::string label, suggested;                     // "" = none
-  double probability = 0, label_probability = 0;    // of the suggested class and of the label
-  double score = 0;                                 // 1 = surely wrong
-  std::string kind;                                 // "wrong", "both", "neither"; "missed", "extra", "class", "fit"
-  std::string part;                                 // "train", "validation", ...; "" = the data isn't divided
+  std::string label, suggested;                   // "" = none
+  double probability = 0, label_probability = 0;  // of the suggested class and of the label
+  double score = 0;                               // 1 = surely wrong
+  std::string kind;  // "wrong", "likely", "both", "neither"; "missed", "extra", "class", "fit"
+  std::string part;  // "train", "validation", ...; "" = the data isn't divided
   std::optional<std::array<double, 4>> found = {};  // boxes: x1, y1, x2, y2 in pixels of the photo; the one that was
                                                     // found, and the label's
   std::optional<std::array<double, 4>> labelled = {};

@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kMostRows = 20, kMostPairs = 10;
 
 using Kind = std::pair<const char*, const char*>;
-constexpr std::array<Kind, 3> kClassKinds = {Kind{"wrong", "look like another class"},
+constexpr std::array<Kind, 4> kClassKinds = {Kind{"wrong", "look like another class"},
+                                             Kind{"likely", "may be another class"},
                                              Kind{"both", "look like both classes"}, Kind{"neither", "look like none"}};
 constexpr std::array<Kind, 4> kBoxKinds = {
     Kind{"missed", "objects without a label"}, Kind{"extra", "labels where nothing is found"},
@@ -30,8 +31,10 @@ std::size_t count_of(const LabelFindings& findings, const char* kind) {
 
 std::string class_sums(const LabelFindings& findings) {
   const double share = findings.labels > 0 ? findings.estimated / static_cast<double>(findings.labels) : 0;
-  std::string text = fmt::format("{} of {} labels look wrong; {:.0f} ({:.1f} %) are estimated to be",
-                                 count_of(findings, "wrong"), findings.labels, findings.estimated, 100 * share);
+  const std::size_t wrong = count_of(findings, "wrong"), likely = count_of(findings, "likely");
+  std::string text =
+      fmt::format("{} of {} labels look wrong{}; {:.0f} ({:.1f} %) are estimated to be", wrong, findings.labels,
+                  likely > 0 ? fmt::format(", and {} may well be", likely) : "", findings.estimated, 100 * share);
   const std::size_t both = count_of(findings, "both"), neither = count_of(findings, "neither");
   if (both > 0) text += fmt::format("; {} {} like both classes", both, both == 1 ? "looks" : "look");
   if (neither > 0) text += fmt::format("; {} {} like none", neither, neither == 1 ? "looks" : "look");

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 
@@ -65,6 +66,26 @@ bool half_reached(std::span<const float> probabilities, const std::vector<double
   return double{probabilities[c]} >= thresholds[c] / 2;
 }
 
+/// Makes the surest of each pair of label and likelier class kLikely, as many as the estimate has beyond the wrong
+/// ones. `others`: samples of which another class is likelier, none of them wrong.
+void add_likely(const LabelMatrix& estimated, std::vector<DoubtfulLabel> others, std::vector<DoubtfulLabel>& doubtful) {
+  LabelMatrix missing = estimated;
+  for (const DoubtfulLabel& one : doubtful) {
+    if (one.kind == LabelDoubt::kWrong) {
+      --missing[static_cast<std::size_t>(one.label)][static_cast<std::size_t>(one.suggested)];
+    }
+  }
+  std::ranges::stable_sort(others, std::ranges::greater{}, &DoubtfulLabel::score);
+  for (DoubtfulLabel& one : others) {
+    double& left = missing[static_cast<std::size_t>(one.label)][static_cast<std::size_t>(one.suggested)];
+    if (left < 0.5) continue;
+    --left;
+    one.kind = LabelDoubt::kLikely;
+    std::erase_if(doubtful, [&](const DoubtfulLabel& known) { return known.sample == one.sample; });
+    doubtful.push_back(one);
+  }
+}
+
 std::optional<LabelDoubt> doubt_of(std::span<const float> probabilities, const std::vector<double>& thresholds,
                                    std::size_t label, std::size_t other, std::int32_t confident) {
   const bool is_other_likelier = probabilities[other] > probabilities[label];
@@ -112,23 +133,27 @@ LabelMatrix estimated_joint(const ConfidentJoint& joint, std::span<const std::in
 std::vector<DoubtfulLabel> doubtful_labels(const ClassProbabilities& probabilities,
                                            std::span<const std::int32_t> labels, const ConfidentJoint& joint) {
   require_labels(probabilities, labels);
-  std::vector<DoubtfulLabel> doubtful;
+  std::vector<DoubtfulLabel> doubtful, others;
   if (probabilities.classes < 2) return doubtful;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<const float> of = probabilities.of(i);
     const auto label = static_cast<std::size_t>(labels[i]);
     const std::size_t other = likeliest_other(of, label);
     const auto kind = doubt_of(of, joint.thresholds, label, other, joint.confident[i]);
-    if (!kind) continue;
-    const std::size_t suggested = *kind == LabelDoubt::kWrong ? static_cast<std::size_t>(joint.confident[i]) : other;
-    doubtful.push_back({.sample = static_cast<std::uint32_t>(i),
-                        .label = labels[i],
-                        .suggested = static_cast<std::int32_t>(suggested),
-                        .probability = double{of[suggested]},
-                        .label_probability = double{of[label]},
-                        .score = (1 + double{of[other]} - double{of[label]}) / 2,
-                        .kind = *kind});
+    const bool is_wrong = kind == LabelDoubt::kWrong;
+    if (!kind && of[other] <= of[label]) continue;
+    const std::size_t suggested = is_wrong ? static_cast<std::size_t>(joint.confident[i]) : other;
+    const DoubtfulLabel one{.sample = static_cast<std::uint32_t>(i),
+                            .label = labels[i],
+                            .suggested = static_cast<std::int32_t>(suggested),
+                            .probability = double{of[suggested]},
+                            .label_probability = double{of[label]},
+                            .score = (1 + double{of[other]} - double{of[label]}) / 2,
+                            .kind = kind.value_or(LabelDoubt::kLikely)};
+    if (kind) doubtful.push_back(one);
+    if (!is_wrong && of[other] > of[label]) others.push_back(one);
   }
+  add_likely(estimated_joint(joint, labels), std::move(others), doubtful);
   std::ranges::sort(doubtful, {},
                     [](const DoubtfulLabel& one) { return std::tuple(one.kind, -one.score, one.sample); });
   return doubtful;

@@ -43,6 +43,7 @@ LabelMatrix estimated_joint(const ConfidentJoint& joint, std::span<const std::in
 /// What seems to be the matter with a label.
 enum class LabelDoubt : std::uint8_t {
   kWrong,   // the image belongs confidently to another class, which is likelier than its label's
+  kLikely,  // another class is likelier, and the image is one of the surest of as many as are estimated to be wrong
   kBoth,    // the label's class and a likelier other one both reach half of their thresholds
   kNeither  // no class reaches half of its threshold
 };
@@ -57,8 +58,9 @@ struct DoubtfulLabel {
   LabelDoubt kind = LabelDoubt::kWrong;
 };
 
-/// The labels in doubt: the wrong ones first, then those that look like both and like neither; within a kind those with
-/// the highest score first.
+/// The labels in doubt, kind by kind; within a kind those with the highest score first. As the confident ones among the
+/// wrong are fewer than there are, the surest others of each pair of label and class are added, as kLikely, until there
+/// are as many as estimated_joint() says.
 std::vector<DoubtfulLabel> doubtful_labels(const ClassProbabilities& probabilities,
                                            std::span<const std::int32_t> labels, const ConfidentJoint& joint);
 

@@ -12,13 +12,18 @@ namespace evener::task {
 namespace {
 
 constexpr std::array<double, 3> kDecays = {0.01, 0.1, 1};
-/// Features of so many samples are fitted in moments.
-constexpr std::size_t kFewValues = 20'000'000;
+/// So many features of all samples are fitted in moments: then each decay is tried on all folds.
+constexpr std::size_t kFewValues = 1'000'000;
+/// Otherwise on one fold, with no more samples than these.
+constexpr std::size_t kMostTried = 4000;
 
-FeatureTable without_fold(const FeatureTable& table, std::span<const std::uint32_t> folds, std::uint32_t left_out) {
+/// The samples of all folds but one; where they are more than `most`, some from everywhere.
+FeatureTable without_fold(const FeatureTable& table, std::span<const std::uint32_t> folds, std::uint32_t left_out,
+                          std::size_t most) {
   FeatureTable rest;
   rest.values = table.values;
-  for (std::size_t i = 0; i < table.samples(); ++i) {
+  const std::size_t every = std::max<std::size_t>(1, table.samples() / most);
+  for (std::size_t i = 0; i < table.samples(); i += every) {
     if (folds[i] == left_out) continue;
     const float* const row = table.features.data() + i * table.values;
     rest.features.insert(rest.features.end(), row, row + table.values);
@@ -57,16 +62,19 @@ class Validation {
   CrossValidation run() {
     const bool is_small = table_.samples() * table_.values <= kFewValues;
     const std::uint32_t tried = is_small ? count_ : 1;
-    fits_ = kDecays.size() * tried + (is_small ? 0 : count_ - 1);
+    fits_ = kDecays.size() * tried + (is_small ? 0 : count_);
     CrossValidation best;
     for (const double decay : kDecays) {
       CrossValidation one = empty(decay);
-      double loss = 0;
-      for (std::uint32_t fold = 0; fold < tried; ++fold) loss += validate(fold, one);
-      one.loss = loss;
+      for (std::uint32_t fold = 0; fold < tried; ++fold) {
+        validate(fold, is_small ? table_.samples() : kMostTried, one);
+      }
       if (best.decay == 0 || one.loss < best.loss) best = std::move(one);
     }
-    for (std::uint32_t fold = tried; fold < count_; ++fold) best.loss += validate(fold, best);
+    if (!is_small) {
+      best = empty(best.decay);
+      for (std::uint32_t fold = 0; fold < count_; ++fold) validate(fold, table_.samples(), best);
+    }
     best.loss /= static_cast<double>(table_.samples());
     best.accuracy /= static_cast<double>(table_.samples());
     return best;
@@ -80,10 +88,10 @@ class Validation {
     return one;
   }
 
-  /// Returns the sum of the fold's losses, and adds the right answers to `to.accuracy`.
-  double validate(std::uint32_t fold, CrossValidation& to) {
+  /// Judges a fold by a head that at most `most` samples of the others fit. Adds its losses and right answers to `to`.
+  void validate(std::uint32_t fold, std::size_t most, CrossValidation& to) {
     if (stop_requested()) throw Interrupted("interrupted while heads were fitted; nothing was written");
-    const LinearFit fit = fit_softmax(without_fold(table_, folds_, fold), classes_, to.decay, threads_);
+    const LinearFit fit = fit_softmax(without_fold(table_, folds_, fold, most), classes_, to.decay, threads_);
     std::vector<std::size_t> members;
     for (std::size_t i = 0; i < table_.samples(); ++i) {
       if (folds_[i] == fold) members.push_back(i);
@@ -93,15 +101,13 @@ class Validation {
       write_probabilities(fit, std::span(table_.features).subspan(i * table_.values, table_.values),
                           std::span(to.probabilities.values).subspan(i * classes_, classes_));
     });
-    double loss = 0;
     for (const std::size_t i : members) {
       const std::span<const float> of = to.probabilities.of(i);
       const auto label = static_cast<std::size_t>(table_.labels[i]);
-      loss -= std::log(std::max(1e-12, double{of[label]}));
+      to.loss -= std::log(std::max(1e-12, double{of[label]}));
       to.accuracy += static_cast<std::size_t>(std::ranges::max_element(of) - of.begin()) == label ? 1 : 0;
     }
     if (progress_) progress_(++done_, fits_);
-    return loss;
   }
 
   const FeatureTable& table_;

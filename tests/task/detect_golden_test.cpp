@@ -10,6 +10,7 @@
 #include "base/paths.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/decode.h"
+#include "task/detect/decoders/anchors.h"
 
 namespace evener::task {
 namespace {

@@ -57,7 +57,7 @@ def network_alone(context, model, batch):
     """From memory: the same network by evener infer, which measures it without reading."""
     record = context.evener(
         *("infer", model, f"random:{4 * batch * context.threads}", "--batch", batch, "--on", f"cpu/t{context.threads}"),
-        *("--outputs", "raw", "--precision", "fp32", "--seconds", 1 if context.quick else 4, "--json", "-", "--quiet"),
+        *("--precision", "fp32", "--seconds", 1 if context.quick else 4, "--json", "-", "--quiet"),
     )
     return record["metrics"]["network_images_per_s"]["value"]
 

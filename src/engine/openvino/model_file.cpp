@@ -1,6 +1,8 @@
 #include "engine/openvino/model_file.h"
 
 #include <algorithm>
+#include <openvino/op/constant.hpp>
+#include <openvino/op/unsqueeze.hpp>
 #include <openvino/pass/constant_folding.hpp>
 #include <openvino/pass/manager.hpp>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "engine/openvino/compiled.h"
 #include "engine/openvino/describe.h"
 #include "engine/openvino/errors.h"
+#include "engine/openvino/free_batch.h"
 #include "engine/openvino/graph_layers.h"
 #include "engine/openvino/quantize_graph.h"
 #include "engine/openvino/two_classes.h"
@@ -50,45 +53,6 @@ void fold_constants(const std::shared_ptr<ov::Model>& graph) {
   manager.run_passes(graph);
 }
 
-/// Whether a graph for one image can take several: with two, every value has one extent that was 1 and is 2, or stays
-/// as it is. A graph that mixes images, such as by a shape that holds only for one of them, shows in another extent.
-bool takes_any_batch(const std::shared_ptr<ov::Model>& graph) {
-  const ov::PartialShape given = graph->input().get_partial_shape();
-  if (given.is_dynamic() || given.size() < 2 || given[0] != 1) return false;
-  const auto one = graph->clone(), two = graph->clone();
-  ov::PartialShape doubled = given;
-  doubled[0] = 2;
-  try {
-    two->reshape(doubled);
-  } catch (const std::exception&) {  // a shape that is fixed inside
-    return false;
-  }
-  const auto has_two = [](const ov::PartialShape& before, const ov::PartialShape& after) {
-    if (before.is_dynamic() || after.is_dynamic() || before.size() != after.size()) return false;
-    int grown = 0;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      if (before[i] == after[i]) continue;
-      if (before[i] != 1 || after[i] != 2) return false;
-      ++grown;
-    }
-    return grown <= 1;
-  };
-  const auto of_one = one->get_ordered_ops(), of_two = two->get_ordered_ops();
-  if (of_one.size() != of_two.size()) return false;
-  for (std::size_t i = 0; i < of_one.size(); ++i) {
-    for (std::size_t k = 0; k < of_one[i]->get_output_size(); ++k) {
-      const ov::element::Type type = of_one[i]->get_output_element_type(k);
-      const bool may_be_shape = type == ov::element::i64 || type == ov::element::i32;
-      const bool fits = has_two(of_one[i]->get_output_partial_shape(k), of_two[i]->get_output_partial_shape(k));
-      if (!fits && !may_be_shape) return false;
-    }
-  }
-  return std::ranges::all_of(two->outputs(), [](const ov::Output<ov::Node>& output) {
-    const ov::PartialShape& shape = output.get_partial_shape();
-    return shape.size() > 0 && shape[0] == 2;
-  });
-}
-
 /// Outputs for one image that lack a batch, such as a list of boxes of any length, get one.
 void give_batch(ov::Model& graph) {
   for (const auto& result : graph.get_results()) {
@@ -124,11 +88,12 @@ void fix_photo_size(const std::shared_ptr<ov::Model>& graph) {
 
 class OpenVinoModelFile : public ModelFile, public QuantizableFile {
  public:
-  OpenVinoModelFile(fs::path path, std::shared_ptr<ov::Model> graph)
+  /// `takes_any_batch`: although the graph's input has a batch of 1.
+  OpenVinoModelFile(fs::path path, std::shared_ptr<ov::Model> graph, bool takes_any_batch)
       : path_(std::move(path)), graph_(std::move(graph)) {
     const ov::Model& model = *graph_;
     for (std::size_t i = 0; i < model.inputs().size(); ++i) inputs_.push_back(port_of(model.input(i), i, "input"));
-    if (takes_any_batch(graph_)) inputs_.front().shape.front() = -1;
+    if (takes_any_batch) inputs_.front().shape.front() = -1;
     for (std::size_t i = 0; i < model.outputs().size(); ++i) outputs_.push_back(port_of(model.output(i), i, "output"));
     metadata_ = metadata_of(model);
   }
@@ -245,7 +210,8 @@ std::unique_ptr<ModelFile> read_model_file(const fs::path& path) {
     throw Error(name + " takes " + std::to_string(graph->inputs().size()) +
                 " inputs; models with one input, for images, volumes or points, are run");
   }
-  return std::make_unique<OpenVinoModelFile>(path, std::move(graph));
+  const auto freed = with_free_batch(graph);
+  return std::make_unique<OpenVinoModelFile>(path, freed ? freed : std::move(graph), freed != nullptr);
 }
 
 }  // namespace evener::engine::openvino_engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <openvino/op/ops.hpp>
 
 #include "base/error.h"
 #include "engine/openvino/constants.h"

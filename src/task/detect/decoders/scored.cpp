@@ -43,7 +43,7 @@ bool are_corners(const TrialOutput& boxes) {
   std::size_t ordered = 0, all = 0;
   for (std::size_t i = 0; i + 4 <= boxes.values.size(); i += 4, ++all) {
     const float* const box = &boxes.values[i];
-    ordered += box[2] >= box[0] && box[3] >= box[1] ? 1 : 0;
+    ordered += box[2] > box[0] && box[3] > box[1] ? 1 : 0;
   }
   return 10 * ordered >= 9 * all;
 }
@@ -151,7 +151,8 @@ std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file) {
                       .shares = are_shares_of_image(*boxes),
                       .width = file.width,
                       .height = file.height};
-  const bool detr = file.wanted == "detr" || (file.wanted.empty() && is_detr(*boxes, layout));
+  const bool detr = file.wanted == "detr" ||
+                    (file.wanted.empty() && (file.named({"pred_boxes"}) != nullptr || is_detr(*boxes, layout)));
   if (detr) layout.from_middle = layout.shares = true;
   layout.needs_nms = !detr;
   layout.kind = kind_of(file, *scores, detr);

@@ -159,17 +159,30 @@ class OpenVinoModelFile : public ModelFile, public QuantizableFile {
   }
 
   DescribedNetwork describe(const ModelInput& input) const override {
-    std::vector<std::string> names;
-    for (const ModelPort& output : outputs_) names.push_back(output.name);
     const std::string name = path_.filename().string();
     return with_errors("'" + path_.string() + "' can't become a network of ours", [&] {
       const auto graph = of_batch(input, 1);
+      std::vector<std::string> names;
+      const ov::ResultVector results = graph->get_results();
+      for (std::size_t i = 0; i < outputs_.size(); ++i) {
+        if (is_added(outputs_[i].name)) {
+          graph->remove_result(results.at(i));
+        } else {
+          names.push_back(outputs_[i].name);
+        }
+      }
       fold_constants(graph);
       return openvino_engine::describe(graph, name, input, names);
     });
   }
 
  private:
+  /// Whether the output is no part of the network: what `evener export` adds for a calibrated one.
+  bool is_added(const std::string& output) const {
+    const auto found = metadata_.find(output);
+    return output == "unknown" && found != metadata_.end() && found->second == "inside";
+  }
+
   std::shared_ptr<ov::Model> of_batch(const ModelInput& input, std::int64_t batch) const {
     auto graph = graph_->clone();
     graph->set_friendly_name(path_.filename().string());

@@ -18,7 +18,7 @@ struct ExportOptions {
   std::optional<data::ChannelStatistics> normalization;  // of the images; absent = not known, and not written into the
                                                          // file
   const ClassifierCalibration* calibration = nullptr;    // what is unknown becomes an output; its temperature is in the
-                                                       // weights already (fold_temperature)
+                                                         // weights already (fold_temperature)
   bool normalize_inside = false;  // the file takes pixels from 0 to 255 and normalises them itself
 };
 

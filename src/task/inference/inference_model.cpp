@@ -322,6 +322,8 @@ void InferenceModel::describe_file() {
                      "--channel-order bgr and give it pictures whose channels are reversed");
   }
   engine::DescribedNetwork described = file_->describe(input_);
+  if (knows_unknown_inside_) std::erase_if(outputs_, [](const auto& output) { return output.name == kUnknownOutput; });
+  knows_unknown_inside_ = false;
   if (described.pixels) normalization_ = normalization_before(*described.pixels, normalization_);
   if (described.pixels && float_normalization_) {
     float_normalization_ = normalization_before(*described.pixels, *float_normalization_);

@@ -219,8 +219,8 @@ std::vector<OptionRow> finding_faces() {
 
 std::vector<OptionRow> option_rows_of_inference() {
   std::vector<OptionRow> rows;
-  for (auto part : {shown_network, where_computed, what_is_shown, videos, answers, scenarios, energy, serving, quantizing,
-                    detecting, finding_faces}) {
+  for (auto part : {shown_network, where_computed, what_is_shown, videos, answers, scenarios, energy, serving,
+                    quantizing, detecting, finding_faces}) {
     const std::vector<OptionRow> more = part();
     rows.insert(rows.end(), more.begin(), more.end());
   }

@@ -33,6 +33,8 @@ def main():
         cv2.resize(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB), size, interpolation=cv2.INTER_AREA)
         frames += 1
     seconds = time.perf_counter() - begin
+    if frames == 0:
+        raise SystemExit(f"OpenCV reads no frame of {options.video}")
     print(json.dumps({"frames": frames, "seconds": seconds, "frames_per_s": frames / seconds}))
 
 

@@ -14,7 +14,7 @@
 namespace evener::data {
 namespace {
 
-using namespace test;
+using namespace evener::test;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

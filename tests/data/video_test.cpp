@@ -22,6 +22,7 @@ namespace evener::data {
 namespace {
 
 using namespace test;
+using namespace evener::test;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;

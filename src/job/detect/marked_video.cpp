@@ -97,7 +97,7 @@ std::vector<fs::path> write_marked_videos(const fs::path& folder, const BoxSink&
       const std::vector<task::DrawnBox> boxes = boxes_to_draw(frames[i].found, writer.shown_confidence(), classes);
       marked.add(task::with_boxes(std::move(picture), boxes, lettering),
                  video.frames->time_s(frames[i].index - video.first));
-      progress.update("writing " + name, i + 1, frames.size());
+      progress.update("writing the video with boxes", i + 1, frames.size());
     }
     if (marked.finish()) written.push_back(folder / "pictures" / name);
   }

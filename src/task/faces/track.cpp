@@ -34,6 +34,7 @@ double distance_of(std::span<const float> a, std::span<const float> b) {
 struct OpenTrack {
   FaceTrack track;
   FaceBox last;
+  std::vector<float> last_embedding;
   std::size_t last_frame = 0;
   double best_quality = -1;
 };
@@ -56,7 +57,8 @@ std::vector<PossibleLink> possible_links(const std::vector<OpenTrack>& tracks, c
     for (std::size_t f = 0; f < frame.faces->size(); ++f) {
       const EmbeddedFace& face = (*frame.faces)[f];
       const double overlap = overlap_of(open.last, face.face.box);
-      const double distance = distance_of(open.track.embedding, face.embedding);
+      const double distance =
+          std::min(distance_of(open.track.embedding, face.embedding), distance_of(open.last_embedding, face.embedding));
       const bool is_one = distance <= options.near || (overlap >= options.least_overlap && distance <= options.far);
       if (is_one) all.push_back({t, f, overlap + 1 - distance / 2});
     }
@@ -81,6 +83,7 @@ void add_to(OpenTrack& open, std::size_t frame, std::size_t number, double time_
     track.embedding[i] += unit[i] * static_cast<float>(std::max(quality, 1e-3));
   }
   open.last = face.face.box;
+  open.last_embedding = face.embedding;
   open.last_frame = frame;
 }
 

@@ -22,8 +22,8 @@ struct FaceTrack {
 
 struct TrackOptions {
   double least_overlap = 0.3;  // intersection over union with the track's last box ...
-  double far = 1.25;           // ... of faces whose distance (0 to 2) from the track's mean is no larger
-  double near = 0.85;          // so near a face belongs to a track wherever it is
+  double far = 1.0;            // ... of faces whose distance (0 to 2) from the track is no larger
+  double near = 0.8;           // so near a face belongs to a track wherever it is
   double longest_gap_s = 1;    // between faces of a track; three frames that were looked at in any case
 };
 
@@ -40,7 +40,8 @@ double face_quality(const Face& face);
 /// The share of the union of two boxes that both cover.
 double overlap_of(const FaceBox& a, const FaceBox& b);
 
-/// Links faces frame by frame, the most alike first (overlap and similarity of embeddings together). Tracks come in the
+/// Links faces frame by frame, the most alike first (overlap and similarity of embeddings together). A face's distance
+/// from a track is that from its last face, or from the mean of all, whichever is smaller. Tracks come in the
 /// order of their first faces.
 std::vector<FaceTrack> link_faces(const std::vector<FrameFaces>& frames, const TrackOptions& options = {});
 

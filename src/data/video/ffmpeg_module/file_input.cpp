@@ -120,7 +120,10 @@ void FileInput::open() {
   AVDictionary* options = nullptr;
   av_dict_set(&options, "format_whitelist", kContainers, 0);
   av_dict_set(&options, "protocol_whitelist", "none", 0);
-  if (is_pipe_) av_dict_set(&options, "analyzeduration", "1000000", 0);
+  if (is_pipe_) {  // its first frames are waited for as short as can be
+    av_dict_set(&options, "analyzeduration", "200000", 0);
+    av_dict_set(&options, "fpsprobesize", "0", 0);
+  }
   const int code = avformat_open_input(&format, nullptr, nullptr, &options);  // frees the format where it fails
   av_dict_free(&options);
   if (code >= 0) {

@@ -60,7 +60,7 @@ void turn(AVStream& stream, int quarters) {
   if (quarters == 0) return;
   constexpr std::size_t kBytes = 9 * sizeof(std::int32_t);
   std::int32_t matrix[9];
-  av_display_rotation_set(matrix, -90.0 * quarters);  // which counts to the left
+  av_display_rotation_set(matrix, 90.0 * quarters);
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 100)
   AVPacketSideData* const data = av_packet_side_data_new(
       &stream.codecpar->coded_side_data, &stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX, kBytes, 0);

@@ -22,7 +22,8 @@ void take_named_weights(job::Option<std::string>& weights, job::Option<std::stri
                         const std::string& model);
 
 /// The same for the face networks: "facenet" for the embedder's weights, and "mtcnn" for the detector's. "facenet" also
-/// takes mtcnn where no other detector and no weights of it are given. Throws UsageError where the embedder is another network.
+/// takes mtcnn where no other detector and no weights of it are given. Throws UsageError where the embedder is another
+/// network.
 void take_named_face_weights(job::FaceNetworkFlags& networks);
 
 }  // namespace evener::cli

@@ -124,7 +124,7 @@ TEST_F(FacesDetectorFile, OptionsOfOneDetectorAreNotOfTheOther) {
   refuses({"--detector-weights", weights().string(), "--detector-size", "64x64"}, "is for a detector in a file");
   refuses({"--detector", "mtcn"}, "mtcnn");
   refuses({"--detector", file("means.onnx")}, "no face detector that is known", 1);
-  refuses({"--detector", file("none.onnx")}, "doesn't exist", 1);
+  refuses({"--detector", file("none.onnx")}, "none.onnx", 1);
 }
 
 TEST_F(FacesDetectorFile, WithoutWeightsTheOthersAreNamedWithTheirLicence) {

@@ -12,7 +12,7 @@
 #include "base/module.h"
 #include "base/real_data.h"
 #include "base/test_folder.h"
-#include "data/codecs/decode.h"
+#include "data/image_files.h"
 #include "task/faces/detector_file.h"
 #include "task/faces/detectors.h"
 #include "task/faces/turned.h"

@@ -21,6 +21,7 @@
 namespace evener::task {
 namespace {
 
+constexpr std::int64_t kLeastMultiple = 32;     // of the sides of images, for every family
 constexpr std::int64_t kUsualSide = 640;        // of images, where a file leaves it open
 constexpr std::int64_t kLongestOwnSide = 2048;  // of photos that are seen at their own size, to bound memory
 constexpr SeenSize kTried = {96, 64};           // to see whether a network takes images of any size
@@ -264,6 +265,7 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
                     "OpenVINO, or by --detector mtcnn",
                     engine.name(), path));
   }
+  if (options.size) check_size(*options.size, path, kLeastMultiple);
   const OpenedFile opened = open_file(engine, path);
   SeenSize size = options.size.value_or(opened.size);
   if (size.width < 1) size.width = kUsualSide;

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kNames[] = {"420.heic",  "10_bits.heic", "turned_6.heic", "420.avif",    "moving.avif",
-                                  "lossy.jxl", "grey.heic",    "moving.gif",    "moving.webp", "turned_6.dng"};
+                                  "lossy.jxl", "grey.heic",    "moving.gif",    "moving.webp", "turned_twice.dng"};
 
 class PhotoFormatsInCommands : public testing::Test {
  protected:
@@ -49,8 +49,8 @@ class PhotoFormatsInCommands : public testing::Test {
 
 TEST_F(PhotoFormatsInCommands, AreTrainedOnAndShownToTheNetwork) {
   const ProgramResult trained =
-      run_in_process({"train", "mlp:16-2", "--data", file("classes"), "--size", "16x16", "--engine", "native", "--on",
-                      "cpu/t1", "--epochs", "1", "--strict", "--out", file("run")});
+      run_in_process({"train", "mlp:768-8-2", "--data", file("classes"), "--size", "16x16", "--engine", "native",
+                      "--on", "cpu/t1", "--epochs", "1", "--strict", "--out", file("run")});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const ProgramResult shown = run_in_process({"infer", file("run"), file("all"), "--on", "cpu/t1", "--strict"});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;

@@ -1,5 +1,6 @@
-// The preview that a camera puts into its RAW files, found by libraw: what its screen shows, mostly as large as the
-// photo. The sensor's own values are not developed.
+// The preview in RAW files whose structure isn't TIFF's (Canon's CR3 and CRW, Olympus, Minolta, Sigma), found by
+// libraw: what the camera's screen shows. The sensor's own values are not developed. Others are read by
+// raw_preview.cpp: damaged ones make libraw 0.20 crash.
 #include <libraw/libraw.h>
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/module_entry.h"
 #include "data/codecs/photo_decoder.h"
+#include "data/codecs/raw_preview.h"
 
 namespace evener::data {
 namespace {
@@ -58,15 +60,9 @@ class RawPreview {
     return preview;
   }
 
-  /// Of the preview, as EXIF says it: what the preview says of itself counts, else what the camera says of the photo,
-  /// unless the preview lies as the photo is to be seen.
   int orientation(std::int64_t height, std::int64_t width, int of_preview) const {
-    if (of_preview != 1) return of_preview;
     const libraw_image_sizes_t& sizes = raw_->imgdata.sizes;
-    const bool exchanges_axes = (sizes.flip & 4) != 0;
-    const bool is_turned = exchanges_axes && sizes.width != sizes.height && width != height &&
-                           (sizes.width > sizes.height) != (width > height);
-    return is_turned ? 1 : orientation_of_flip(sizes.flip);
+    return preview_orientation(height, width, of_preview, orientation_of_flip(sizes.flip), sizes.width >= sizes.height);
   }
 
   std::unique_ptr<LibRaw> raw_;

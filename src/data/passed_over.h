@@ -29,9 +29,9 @@ class PassedOver {
   /// Folders whose names occur in one of the user's patterns are not skipped.
   explicit PassedOver(const std::vector<std::string>& patterns);
 
-  /// As the function of the same name, but for the folders in patterns; and true for RAW files beside which the camera's
-  /// JPEG or HEIC file of the same shot lies, where no pattern asks for RAW files: one shot is one image, and its second
-  /// file must not come into another part of the data.
+  /// As the function of the same name, but for the folders in patterns; and true for RAW files beside which the
+  /// camera's JPEG or HEIC file of the same shot lies, where no pattern asks for RAW files: one shot is one image, and
+  /// its second file must not come into another part of the data.
   bool is_passed_over(const std::filesystem::path& path);
   /// Whether a folder among class folders has kNoClassMark.
   bool is_no_class(const std::filesystem::path& folder);

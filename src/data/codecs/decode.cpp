@@ -9,6 +9,7 @@
 #include "data/codecs/codecs.h"
 #include "data/codecs/exif.h"
 #include "data/codecs/photo_formats.h"
+#include "data/codecs/raw_preview.h"
 
 namespace evener::data {
 
@@ -76,7 +77,10 @@ const Codec& codec_of(std::string_view file) {
   static constexpr Codec kPnm{"P", read_pnm_header, decode_pnm};
   if (file.empty()) throw Error("the file is empty");
   if (is_pnm(file)) return kPnm;
-  if (const std::optional<PhotoFormat> photo = photo_format(file)) return photo_codec(*photo);
+  if (const std::optional<PhotoFormat> photo = photo_format(file)) {
+    static constexpr Codec kRaw{"", read_raw_header, decode_raw};
+    return photo == PhotoFormat::kRaw && has_known_preview(file) ? kRaw : photo_codec(*photo);
+  }
   bool is_beginning = file == "P" || (file.size() < 12 && (file.starts_with(kRiffMagic) || has_at(file, 4, "ftyp")));
   for (const Codec& codec : kCodecs) {
     const bool is_webp = codec.magic != kRiffMagic || has_at(file, 8, "WEBP");

@@ -7,8 +7,8 @@
 
 namespace evener::data::heif_module {
 
-/// True where each picture that the file stores was coded without colour (HEVC, AV1); pictures of alpha and depth are so
-/// in files with colour too, but not alone.
+/// True where each picture that the file stores was coded without colour (HEVC, AV1); pictures of alpha and depth are
+/// so in files with colour too, but not alone.
 bool is_monochrome(std::string_view file);
 
 /// The EXIF orientation (1 to 8) that the file's picture gets by its properties "irot" and "imir". Nothing where it is

@@ -1,15 +1,15 @@
-// The preview that a camera puts into its RAW files, found by libraw: what its screen shows, mostly as large as the
-// photo. The sensor's own values are not developed.
+// The preview in RAW files whose structure isn't TIFF's (Canon's CR3 and CRW, Olympus, Minolta, Sigma), found by
+// libraw: what the camera's screen shows. The sensor's own values are not developed. Others are read by
+// raw_preview.cpp: damaged ones make libraw 0.20 crash.
 #include <libraw/libraw.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "base/module_entry.h"
 #include "data/codecs/photo_decoder.h"
+#include "data/codecs/raw_preview.h"
 
 namespace evener::data {
 namespace {
@@ -22,75 +22,51 @@ int orientation_of_flip(int flip) {
 
 class RawPreview {
  public:
-  explicit RawPreview(std::string_view file) : raw_(libraw_init(0)) {
-    if (!raw_) throw Error("not enough memory to read the RAW file");
-    libraw_set_dataerror_handler(raw_.get(), nullptr, nullptr);  // else it writes to stderr
-    check(libraw_open_buffer(raw_.get(), const_cast<char*>(file.data()), file.size()));
-    const int status = libraw_unpack_thumb(raw_.get());
-    if (status == LIBRAW_NO_THUMBNAIL || status == LIBRAW_UNSUPPORTED_THUMBNAIL) {
-      throw Error("the RAW file has no preview that can be read; save the photo as JPEG or TIFF");
+  explicit RawPreview(std::string_view file) : raw_(std::make_unique<LibRaw>()) {
+    raw_->set_dataerror_handler(nullptr, nullptr);  // else it writes to stderr
+    const int status = raw_->open_buffer(const_cast<char*>(file.data()), file.size());
+    if (status == LIBRAW_IO_ERROR) throw Error("the RAW file is cut short");
+    if (status != LIBRAW_SUCCESS) {
+      throw Error(std::string("damaged RAW file, or of an unknown camera: ") + libraw_strerror(status));
     }
-    check(status);
-    if (raw_->thumbnail.thumb == nullptr || raw_->thumbnail.tlength == 0) throw Error("the RAW file has no preview");
+    preview_ = find(file);
   }
 
   StoredHeader read_header() const {
-    if (!is_jpeg()) {
-      const auto [width, height] = bitmap_size();
-      return {3, height, width, orientation(height, width, 1)};
-    }
-    StoredHeader header = read_jpeg_header(preview());
+    StoredHeader header = read_jpeg_header(preview_);
     header.orientation = orientation(header.height, header.width, header.orientation);
     return header;
   }
 
   StoredPicture decode() const {
-    if (is_jpeg()) {
-      StoredPicture stored = decode_jpeg(preview());
-      stored.orientation = orientation(stored.picture.height, stored.picture.width, stored.orientation);
-      return stored;
-    }
-    const auto [width, height] = bitmap_size();
-    Picture picture = Picture::unset(3, height, width);
-    std::memcpy(picture.pixels.get(), preview().data(), picture.bytes());
-    return {std::move(picture), orientation(height, width, 1)};
+    StoredPicture stored = decode_jpeg(preview_);
+    stored.orientation = orientation(stored.picture.height, stored.picture.width, stored.orientation);
+    return stored;
   }
 
  private:
-  struct Free {
-    void operator()(libraw_data_t* raw) const { libraw_close(raw); }
-  };
-
-  static void check(int status) {
-    if (status == LIBRAW_SUCCESS) return;
-    if (status == LIBRAW_IO_ERROR) throw Error("the RAW file is cut short");
-    throw Error(std::string("the RAW file can't be read: ") + libraw_strerror(status));
+  /// Where libraw says that it is. unpack_thumb() would copy it, and writes beyond its memory where a damaged file of
+  /// some cameras lies about the size (version 0.20).
+  std::string_view find(std::string_view file) const {
+    constexpr std::string_view kJpegMagic = "\xFF\xD8\xFF";
+    const INT64 begin = raw_->get_internal_data_pointer()->internal_data.toffset;
+    const std::size_t bytes = raw_->imgdata.thumbnail.tlength;
+    if (begin <= 0 || bytes == 0) throw Error("the RAW file has no preview; save the photo as JPEG or TIFF");
+    if (static_cast<std::uint64_t>(begin) >= file.size()) throw Error("the RAW file is cut short");
+    const std::string_view preview = file.substr(static_cast<std::size_t>(begin), bytes);
+    if (!preview.starts_with(kJpegMagic)) {
+      throw Error("the RAW file's preview is no JPEG picture; save the photo as JPEG or TIFF");
+    }
+    return preview;
   }
 
-  bool is_jpeg() const { return raw_->thumbnail.tformat == LIBRAW_THUMBNAIL_JPEG; }
-
-  std::string_view preview() const { return {raw_->thumbnail.thumb, raw_->thumbnail.tlength}; }
-
-  std::pair<std::int64_t, std::int64_t> bitmap_size() const {
-    const libraw_thumbnail_t& bitmap = raw_->thumbnail;
-    if (bitmap.tformat != LIBRAW_THUMBNAIL_BITMAP) throw Error("the RAW file has no preview that can be read");
-    check_picture_size(bitmap.twidth, bitmap.theight);
-    if (std::uint64_t{3} * bitmap.twidth * bitmap.theight > bitmap.tlength) throw Error("the RAW file is cut short");
-    return {bitmap.twidth, bitmap.theight};
-  }
-
-  /// Of the preview, as EXIF says it: what the preview says of itself counts, else what the camera says of the photo,
-  /// unless the preview lies as the photo is to be seen.
   int orientation(std::int64_t height, std::int64_t width, int of_preview) const {
-    if (of_preview != 1) return of_preview;
-    const libraw_image_sizes_t& sizes = raw_->sizes;
-    const bool exchanges_axes = (sizes.flip & 4) != 0;
-    const bool is_turned = exchanges_axes && sizes.width != sizes.height && width != height &&
-                           (sizes.width > sizes.height) != (width > height);
-    return is_turned ? 1 : orientation_of_flip(sizes.flip);
+    const libraw_image_sizes_t& sizes = raw_->imgdata.sizes;
+    return preview_orientation(height, width, of_preview, orientation_of_flip(sizes.flip), sizes.width >= sizes.height);
   }
 
-  std::unique_ptr<libraw_data_t, Free> raw_;
+  std::unique_ptr<LibRaw> raw_;
+  std::string_view preview_;
 };
 
 class RawPhotos : public PhotoDecoder {

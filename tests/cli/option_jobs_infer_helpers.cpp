@@ -205,7 +205,7 @@ json handed_to_faces(const Words& given) {
   give_all(flags.options(), given);
   const task::FacesOptions options = job::faces_options(flags);
   const job::ComparisonRequest compared = job::comparison_request(flags.comparison);
-  const task::DetectorFileOptions& file = options.detector.file;
+  const task::FaceDetectorFileOptions& file = options.detector.file;
   return {{"detector", options.detector.name},
           {"detector_weights", options.detector.weights.string()},
           {"detector_size", file.size ? json({file.size->width, file.size->height}) : json()},

@@ -77,7 +77,7 @@ void add_detector_settings(nlohmann::json& settings, const task::DetectorRequest
   settings["--detector-size"] = "";
   settings["--detector-weights"] = "";
   if (in_file) {
-    const task::DetectorFileOptions& file = detector.file;
+    const task::FaceDetectorFileOptions& file = detector.file;
     if (file.size) settings["--detector-size"] = fmt::format("{}x{}", file.size->width, file.size->height);
     settings["--min-size"] = file.min_size;
     settings["--thresholds"] = file.least_score ? fmt::format("{}", *file.least_score) : "";

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "task/faces/detector_file.h"
 #include "task/faces/face_detector.h"
+#include "task/faces/face_detector_file.h"
 #include "task/faces/mtcnn.h"
 
 namespace evener::task {
@@ -15,7 +15,7 @@ struct DetectorRequest {
   std::string name = "mtcnn";          // or a file (is_foreign_model)
   std::filesystem::path weights = {};  // of MTCNN: a folder, see read_detector_weights
   MtcnnOptions mtcnn = {};
-  DetectorFileOptions file = {};
+  FaceDetectorFileOptions file = {};
 };
 
 /// Throws UsageError for a name that is neither a detector nor a file, naming the nearest.

@@ -20,7 +20,7 @@ struct SeenSize {
   bool operator==(const SeenSize&) const = default;
 };
 
-struct DetectorFileOptions {
+struct FaceDetectorFileOptions {
   /// Absent = as the file says, else 640 x 640; YuNet sees photos at their own size, up to 2048 pixels.
   std::optional<SeenSize> size = {};
   std::optional<float> least_score = {};  // absent = what is usual for the family
@@ -40,16 +40,16 @@ PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, st
                          std::int64_t multiple);
 
 /// The network of a file, which several detectors share.
-struct DetectorNetwork {
+struct FaceDetectorNetwork {
   std::string path;
   FaceFamily family = FaceFamily::kScrfd;
   std::optional<SeenSize> size;  // absent = any
 };
 
-class DetectorFile : public FaceDetector {
+class FaceDetectorFile : public FaceDetector {
  public:
-  DetectorFile(std::shared_ptr<const DetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
-               const DetectorFileOptions& options);
+  FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
+                   const FaceDetectorFileOptions& options);
 
   std::vector<Face> find(const data::Picture& photo) override;
   void look_at_nothing() override;
@@ -63,16 +63,16 @@ class DetectorFile : public FaceDetector {
   /// The network's outputs for values_.
   TensorMap compute(const SeenSize& image);
 
-  std::shared_ptr<const DetectorNetwork> network_;
+  std::shared_ptr<const FaceDetectorNetwork> network_;
   std::unique_ptr<engine::Runner> runner_;
-  const DetectorFileOptions options_;
+  const FaceDetectorFileOptions options_;
   std::vector<float> values_;
 };
 
 /// Opens a file and makes `count` detectors. A call takes one photo: on a CPU several calls at the same time take less
 /// time than one with several photos. Throws UsageError where the file can't be used so, Error for a file that is no
 /// face detector that is known, naming its outputs.
-FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path, const DetectorFileOptions& options,
-                                 engine::RunnerOptions runner, int count);
+FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path,
+                                 const FaceDetectorFileOptions& options, engine::RunnerOptions runner, int count);
 
 }  // namespace evener::task

@@ -1,4 +1,4 @@
-#include "task/faces/detector_file.h"
+#include "task/faces/face_detector_file.h"
 
 #include <fmt/format.h>
 
@@ -171,24 +171,24 @@ PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, st
   return placed;
 }
 
-DetectorFile::DetectorFile(std::shared_ptr<const DetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
-                           const DetectorFileOptions& options)
+FaceDetectorFile::FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network,
+                                   std::unique_ptr<engine::Runner> runner, const FaceDetectorFileOptions& options)
     : network_(std::move(network)), runner_(std::move(runner)), options_(options) {}
 
-float DetectorFile::sure_probability() const {
+float FaceDetectorFile::sure_probability() const {
   return face_family_facts(network_->family).sure_score;
 }
 
-std::string DetectorFile::main_part() const {
+std::string FaceDetectorFile::main_part() const {
   return std::string(face_family_facts(network_->family).name) + "'s network";
 }
 
-PhotoOnImage DetectorFile::place(const data::Picture& photo) const {
+PhotoOnImage FaceDetectorFile::place(const data::Picture& photo) const {
   if (network_->size) return fitted_into(*network_->size, photo.width, photo.height);
   return at_own_size(photo.width, photo.height, kLongestOwnSide, face_family_facts(network_->family).multiple);
 }
 
-void DetectorFile::paint(const data::Picture& photo, const PhotoOnImage& on_image) {
+void FaceDetectorFile::paint(const data::Picture& photo, const PhotoOnImage& on_image) {
   const bool scaled = on_image.width != photo.width || on_image.height != photo.height;
   data::Picture resized;
   if (scaled) {
@@ -213,11 +213,11 @@ void DetectorFile::paint(const data::Picture& photo, const PhotoOnImage& on_imag
   }
 }
 
-TensorMap DetectorFile::compute(const SeenSize& image) {
+TensorMap FaceDetectorFile::compute(const SeenSize& image) {
   return outputs_for(*runner_, values_, image, !network_->size);
 }
 
-std::vector<Face> DetectorFile::find(const data::Picture& photo) {
+std::vector<Face> FaceDetectorFile::find(const data::Picture& photo) {
   Stopwatch clock;
   const PhotoOnImage on_image = place(photo);
   paint(photo, on_image);
@@ -251,14 +251,14 @@ std::vector<Face> DetectorFile::find(const data::Picture& photo) {
   return faces;
 }
 
-void DetectorFile::look_at_nothing() {
+void FaceDetectorFile::look_at_nothing() {
   const SeenSize image = network_->size.value_or(SeenSize{kLongestOwnSide, kLongestOwnSide});
   values_.assign(static_cast<std::size_t>(3 * image.width * image.height), 0);
   compute(image);
 }
 
-FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path, const DetectorFileOptions& options,
-                                 engine::RunnerOptions runner, int count) {
+FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path,
+                                 const FaceDetectorFileOptions& options, engine::RunnerOptions runner, int count) {
   if (std::string_view(engine.name()) != "openvino" || runner.device.kind == DeviceKind::kCuda) {
     throw UsageError(
         fmt::format("the engine '{}' doesn't run files such as '{}': find faces by it on the CPU, with "
@@ -282,7 +282,7 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
   const TensorMap outputs = outputs_for_nothing(*runners.front(), size, false);
   const auto decoder = FivePointDecoder::recognise(place_outputs(outputs), size.width, size.height);
   if (!decoder) refuse_detector(path, size, outputs);
-  auto network = std::make_shared<DetectorNetwork>();
+  auto network = std::make_shared<FaceDetectorNetwork>();
   *network = {path, decoder->family(), size};
   const FaceFamilyFacts& facts = face_family_facts(network->family);
   if (!decoder->has_points()) {
@@ -299,7 +299,8 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
     }
   }
   FaceDetectors detectors;
-  for (auto& one : runners) detectors.lanes.push_back(std::make_unique<DetectorFile>(network, std::move(one), options));
+  for (auto& one : runners)
+    detectors.lanes.push_back(std::make_unique<FaceDetectorFile>(network, std::move(one), options));
   detectors.notes.push_back(
       fmt::format("faces are found by '{}', a {} that sees photos {}", path, facts.name,
                   network->size ? fmt::format("fitted into {} pixels", size_text(size))

@@ -1,4 +1,6 @@
 // Faces found by a network in a file: small networks that take bright squares for faces.
+#include "task/faces/face_detector_file.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include "base/real_data.h"
 #include "base/test_folder.h"
 #include "data/image_files.h"
-#include "task/faces/detector_file.h"
 #include "task/faces/detectors.h"
 #include "task/faces/turned.h"
 
@@ -69,13 +70,13 @@ class DetectorInFile : public testing::Test {
     test::write_five_points_onnx(folder_ / "faces.onnx", network);
     return (folder_ / "faces.onnx").string();
   }
-  FaceDetectors open(const test::FivePointsOnnx& network, const DetectorFileOptions& options = {},
+  FaceDetectors open(const test::FivePointsOnnx& network, const FaceDetectorFileOptions& options = {},
                      int count = 1) const {
     engine::RunnerOptions runner;
     runner.threads = count;
     return make_face_detectors(*engine_, {.name = write(network), .file = options}, runner, count);
   }
-  std::string error_of(const test::FivePointsOnnx& network, const DetectorFileOptions& options = {}) const {
+  std::string error_of(const test::FivePointsOnnx& network, const FaceDetectorFileOptions& options = {}) const {
     try {
       open(network, options);
     } catch (const Error& error) {
@@ -158,7 +159,7 @@ TEST_F(DetectorInFile, FilesThatLeaveTheSizeOpenOrGiveNoBatch) {
 
 TEST_F(DetectorInFile, ScoresAndSizesBelowTheLeastAreLeftOut) {
   const data::Picture grey = photo_with(96, 64, {32, 0, 32, 32}, {200, 200, 200});  // a score of 0.566
-  const auto faces = [&](const DetectorFileOptions& options) {
+  const auto faces = [&](const FaceDetectorFileOptions& options) {
     return open({}, options).lanes.front()->find(grey).size();
   };
   EXPECT_EQ(faces({}), 1U);

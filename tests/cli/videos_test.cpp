@@ -142,7 +142,7 @@ TEST_F(VideosCommand, WhatNeedsFilesIsRefused) {
   write_video(file("clip.mkv"), 3, {.codec = "ffv1"});
   EXPECT_THAT(refused({run, file("clip.mkv"), "--sort", file("sorted")}).err,
               HasSubstr("frames of a video are no files"));
-  data::test::write_bytes(folder_ / "text.mp4", "no video\n");
+  write_file_atomically(file("text.mp4"), "no video\n");
   const ProgramResult text = refused({run, file("text.mp4")});
   EXPECT_EQ(text.exit_code, 1);
   EXPECT_THAT(text.err, AllOf(HasSubstr("text.mp4"), HasSubstr("it is no video"), Not(HasSubstr("[mov"))));

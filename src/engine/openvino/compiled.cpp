@@ -80,7 +80,6 @@ class OpenVinoRunner : public Runner {
       for (std::size_t i = 0; i < compiled_->feeding.outputs.size(); ++i) {
         const ov::Tensor values = call.get_output_tensor(i);
         HostTensor& output = outputs[compiled_->feeding.outputs[i]];
-        if (i < compiled_->feeding.lack_batch.size() && compiled_->feeding.lack_batch[i]) output.shape.push_back(1);
         for (const std::size_t extent : values.get_shape()) output.shape.push_back(static_cast<std::int64_t>(extent));
         output.bytes.resize(values.get_byte_size());
         std::memcpy(output.bytes.data(), std::as_const(values).data(), values.get_byte_size());

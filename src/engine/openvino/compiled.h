@@ -26,8 +26,6 @@ struct Feeding {
   std::vector<std::string> outputs;  // names, in the order of the graph's results
   /// Maps from an output's whole numbers to values, one per output; empty = outputs are values already.
   std::vector<LinearMap> meanings = {};
-  /// For each output whether it lacks the batch, which is 1, and gets it as its first extent. Empty: none does.
-  std::vector<bool> lack_batch = {};
 };
 
 /// Adds preprocessing of images to the front of `graph`, compiles it with `count` streams, and returns a runner for

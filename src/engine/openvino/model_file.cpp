@@ -120,7 +120,6 @@ class OpenVinoModelFile : public ModelFile, public QuantizableFile {
       const ov::PartialShape given = graph->output(i).get_partial_shape();
       const bool batched = given.rank().is_static() && given.size() > 0 &&
                            (given[0].is_dynamic() || given[0].get_length() == options.batch);
-      feeding.lack_batch.push_back(!batched && options.batch == 1);
       if (!batched && options.batch != 1) {
         throw Error(name + " gives '" + outputs_[i].name + "' as " + given.to_string() + " for a batch of " +
                     std::to_string(options.batch) + ": its results don't belong to single images. Try --batch 1");

@@ -1,4 +1,5 @@
 // evener detect with detectors of other programs, as a user runs it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -94,7 +95,11 @@ TEST_F(DetectFiles, ABoxOfYoloxComesToThePhoto) {
 TEST_F(DetectFiles, AFileForOneImageTakesAnyBatchWhereItsGraphAllowsIt) {
   write_yolox("m.xml");
   Words words = {file("m.xml")};
-  for (int i = 0; i < 5; ++i) words.push_back(file(i % 2 == 0 ? "grey.pgm" : "wide.pgm"));
+  for (int i = 0; i < 5; ++i) {
+    const std::string copy = file(fmt::format("{}.pgm", i));
+    std::filesystem::copy_file(file(i % 2 == 0 ? "grey.pgm" : "wide.pgm"), copy);
+    words.push_back(copy);
+  }
   const auto one = found(joined(words, {"--batch", "1"}));
   EXPECT_EQ(found(joined(words, {"--batch", "4"})), one);
   EXPECT_EQ(one.size(), 5U);

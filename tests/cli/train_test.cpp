@@ -213,7 +213,7 @@ TEST_F(TrainCommand, CheckpointsKeepTheSettingsUnderTheSameNames) {
     "loss": "cross-entropy", "momentum": 0.9, "weight decay": 0, "layout": 0, "weights": null, "freeze": null,
     "normalize": null, "augment": null, "decode": null, "class": null, "optimizer": null, "label smoothing": null,
     "batch norm": null, "accumulate": null, "box loss": "smooth-l1", "quantize": null, "crop": null,
-    "micro-batches": null, "backbone rate": null})");
+    "micro-batches": null, "backbone rate": null, "drop": null, "drop-test": null})");
   EXPECT_EQ(settings_in(out()), usual);
 
   const Words more = {
@@ -238,12 +238,12 @@ TEST_F(TrainCommand, RecordsHaveTheOptionsUnderTheSameNames) {
   EXPECT_THAT(
       keys, testing::ElementsAre(
                 "accumulate", "assume-power", "augment", "backbone-rate", "batch", "batch-norm", "box-loss", "channels",
-                "class", "clip-norm", "convolution", "crop", "cut", "data", "data-on", "decode", "deterministic", "ema",
-                "engine", "epochs", "exchange", "exchange-precision", "freeze", "head-first", "kernels",
-                "label-smoothing", "layout", "loader-threads", "loss", "lr", "mean", "memory", "micro-batches",
-                "minutes", "model", "momentum", "nesterov", "no-calibration", "normalize", "on", "optimizer",
-                "oversubscribe", "patience", "pipeline-schedule", "precision", "quantize", "replicas", "resume",
-                "schedule", "seed", "shares", "size", "split", "standard-deviation", "step-graph", "unknown",
+                "class", "clip-norm", "convolution", "crop", "cut", "data", "data-on", "decode", "deterministic",
+                "drop", "drop-test", "ema", "engine", "epochs", "exchange", "exchange-precision", "freeze",
+                "head-first", "kernels", "label-smoothing", "layout", "loader-threads", "loss", "lr", "mean", "memory",
+                "micro-batches", "minutes", "model", "momentum", "nesterov", "no-calibration", "normalize", "on",
+                "optimizer", "oversubscribe", "patience", "pipeline-schedule", "precision", "quantize", "replicas",
+                "resume", "schedule", "seed", "shares", "size", "split", "standard-deviation", "step-graph", "unknown",
                 "until-accuracy", "validate-every", "warmup", "weight-decay", "weights"));
   EXPECT_EQ(config["schedule"], "step:5:0.1");
   EXPECT_EQ(config["split"], nlohmann::json({70, 10, 20}));

@@ -148,8 +148,8 @@ TEST_F(Serve, KnowsAPictureByItsBytesWhateverTypeTheClientSays) {
     return answer.body;
   };
   EXPECT_THAT(refused(file.substr(0, 40), "application/x-www-form-urlencoded"), HasSubstr("curl --data-binary"));
-  EXPECT_THAT(refused("GIF89a", "application/x-www-form-urlencoded"),
-              AllOf(HasSubstr("but a GIF file"), HasSubstr("curl --data-binary")));
+  EXPECT_THAT(refused("%PDF-1.7", "application/x-www-form-urlencoded"),
+              AllOf(HasSubstr("but a PDF file"), HasSubstr("curl --data-binary")));
   EXPECT_THAT(refused("", "image/png"), HasSubstr("is empty"));
   EXPECT_THAT(refused("", "application/json"), HasSubstr("is empty"));
   EXPECT_THAT(refused("{\"inputs\": ", "application/x-www-form-urlencoded"), HasSubstr("is no JSON"));

@@ -139,7 +139,7 @@ class MadeUp(context.Context):
     def peer(self, script, *words):
         number = self.generator.uniform
         return {
-            **{name: number(40, 60) for name in ("images_per_s", "photos_per_s", "seconds")},
+            **{name: number(40, 60) for name in ("images_per_s", "photos_per_s", "frames_per_s", "seconds")},
             **{"peak_rss_bytes": number(0.9e9, 1.1e9), "parameters": 100, "train_loss": [1.0]},
             "answers": {"output": [[1.0, 2.0]]},
             **{"faces": 20, "photos_with_others": 0, "least_overlap": number(0.98, 1), "score_difference": number(0, 0.002)},
@@ -184,7 +184,7 @@ class Experiments(unittest.TestCase):
         (cifar / "test" / "cat").mkdir(parents=True)
         (cifar / "train.bin.gz").touch()
         names = {f"EVENER_{name}": photos for name in ("PHOTOS", "ANTS_BEES", "BCCD")}
-        names |= {f"EVENER_{name}": cifar for name in ("CIFAR10", "RESNET20", "FACE_DETECTOR", "FACE_EMBEDDER")}
+        names |= {f"EVENER_{name}": cifar for name in ("CIFAR10", "RESNET20", "FACE_DETECTOR", "FACE_EMBEDDER", "YOLOX")}
         others = {name: value for name, value in os.environ.items() if not name.startswith("EVENER_")}
         ends.enter_context(mock.patch.dict(os.environ, {**others, **{name: str(path) for name, path in names.items()}}, clear=True))
 
@@ -224,6 +224,8 @@ def without_waiting(module):
         if module.__name__.endswith(".neighbour"):
             ends.enter_context(mock.patch.object(module, "neighbours", lambda *_: contextlib.nullcontext()))
             ends.enter_context(mock.patch.object(module, "quota", lambda _: contextlib.nullcontext(())))
+        if module.__name__.endswith(".video"):
+            ends.enter_context(mock.patch.object(module, "make_video", lambda path, _: path))
         if module.__name__.endswith((".mlp", ".neighbour")):
             perceptron = importlib.import_module("experiments.mlp")
             ends.enter_context(mock.patch.object(perceptron, "make_data", lambda folder: "MNIST"))

@@ -178,7 +178,7 @@ void InferenceModel::take_classes(const InferenceRequest& request) {
     classes_.clear();
     class_output_ = choose_class_output(outputs_, 0, request.output);
   }
-  if (!class_output_.note.empty()) notes_.push_back(class_output_.note);
+  if (!class_output_.note.empty() && !request.features) notes_.push_back(class_output_.note);
   if (!classes_.empty() || weights_.empty() || class_output_.classes < 0) return;
   classes_ = imagenet_names(static_cast<std::size_t>(class_output_.classes));
   names_are_assumed_ = !classes_.empty();

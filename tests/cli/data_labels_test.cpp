@@ -142,7 +142,9 @@ TEST_F(DataLabels, TrainsWithoutWhatIsDropped) {
   EXPECT_THAT(other.err, HasSubstr("drop: \"10 names, "));
   // What was left out of the run isn't shown to it either.
   const ProgramResult shown = run_in_process({"infer", some, "--part", "all", "--format", "none", "--json", "-"});
-  if (module_is_built("openvino")) EXPECT_THAT(shown.out, HasSubstr("\"images\": 391"));
+  if (module_is_built("openvino")) {
+    EXPECT_THAT(shown.out, HasSubstr("\"images\": 391"));
+  }
 }
 
 TEST_F(DataLabels, JudgesARunsDataByItsNetwork) {

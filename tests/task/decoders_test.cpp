@@ -299,7 +299,9 @@ TEST(UsualNames, AreCocosAndVocs) {
     const std::vector<std::string> coco = usual_names(80);
     const bool same = std::ranges::find(coco, voc) != coco.end();
     EXPECT_TRUE(same || std::ranges::find(coco, synonym_of(voc)) != coco.end()) << voc;
-    if (!same) EXPECT_EQ(synonym_of(synonym_of(voc)), voc);
+    if (!same) {
+      EXPECT_EQ(synonym_of(synonym_of(voc)), voc);
+    }
   }
 }
 

@@ -31,7 +31,9 @@ TEST(PythonNames, AndSizesComeWithFilesOfUltralytics) {
   EXPECT_THAT(facts.classes, ElementsAre("cat", "dog"));
   ASSERT_TRUE(facts.input);
   EXPECT_THAT(*facts.input, ElementsAre(3, 480, 640));
-  EXPECT_TRUE(model_facts(model_metadata({.model = "m", .reverses_channels = true})).reverses_channels);
+  ModelFacts reversed{"m", {}, {}, {}};
+  reversed.reverses_channels = true;
+  EXPECT_TRUE(model_facts(model_metadata(reversed)).reverses_channels);
 }
 
 }  // namespace

@@ -157,9 +157,9 @@ std::string count_text(const FoundFaces& found, std::size_t photos, bool tells_p
          "persons. Give --weights";
 }
 
+/// `mtcnn_min_size` is 0 where another detector found the faces.
 std::vector<std::string> summary_of(const task::FacesResult& result, const FoundFaces& found, const PhotoCounts& counts,
-                                    const std::string& main_part, std::optional<int> mtcnn_min_size,
-                                    bool tells_persons) {
+                                    const std::string& main_part, int mtcnn_min_size, bool tells_persons) {
   const task::DetectorTimes& times = result.detector_times;
   const double all_s = times.main_s + times.other_s;
   std::vector<std::string> summary = {count_text(found, result.photos + counts.known, tells_persons)};
@@ -174,8 +174,8 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                   main_part));
     // MTCNN's first network's work is proportional to the photo's pixels divided by the square of the smallest face's
     // size.
-    if (share > 0.5 && mtcnn_min_size && *mtcnn_min_size < kEasySize) {
-      const double left = static_cast<double>(*mtcnn_min_size * *mtcnn_min_size) / (kEasySize * kEasySize);
+    if (share > 0.5 && mtcnn_min_size > 0 && mtcnn_min_size < kEasySize) {
+      const double left = static_cast<double>(mtcnn_min_size * mtcnn_min_size) / (kEasySize * kEasySize);
       summary.push_back(fmt::format("--min-size {} would leave out smaller faces, and {:.0f} % of that network's work.",
                                     kEasySize, 100 * (1 - left)));
     }
@@ -249,12 +249,6 @@ class FacesOnPhotos {
   bool tells_persons() const {
     const FaceNetworkFlags& networks = flags_.networks;
     return !networks.weights->empty() || task::is_foreign_model(*networks.embedder) || found_.faces.empty();
-  }
-
-  /// Absent where another detector finds the faces.
-  std::optional<int> mtcnn_min_size() const {
-    if (task::is_foreign_model(options_.detector.name)) return std::nullopt;
-    return options_.detector.mtcnn.min_size;
   }
 
   record::Record find_and_compare() {
@@ -353,8 +347,9 @@ class FacesOnPhotos {
 
   /// Writes the tables and the page. The summary.
   std::vector<std::string> tell(const record::Record& record) {
+    const int mtcnn_min_size = task::is_foreign_model(options_.detector.name) ? 0 : options_.detector.mtcnn.min_size;
     std::vector<std::string> summary =
-        summary_of(result_, found_, counts_, main_part_, mtcnn_min_size(), tells_persons());
+        summary_of(result_, found_, counts_, main_part_, mtcnn_min_size, tells_persons());
     summary.insert(summary.end(), tracks_.summary.begin(), tracks_.summary.end());
     FacesStory story{.title = record.data.location, .notes = record.notes, .tells_persons = tells_persons()};
     if (judged_ && judged_->result) {

@@ -259,12 +259,13 @@ class Quantization {
         "calibrating on {} of {}",
         std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
         counted(images_.calibration.shown.samples->size(), "image")));
-    task::ModelFacts facts{.model = model_.name()};
-    facts.classes = model_.classes();
-    facts.input = model_.input_shape();
+    task::ModelFacts facts{.model = model_.name(),
+                           .classes = model_.classes(),
+                           .input = model_.input_shape(),
+                           .normalization = {},
+                           .crop = crop_of_file(),
+                           .reverses_channels = model_.reverses_channels()};
     if (model_.takes_images()) facts.normalization = model_.normalization();
-    facts.crop = crop_of_file();
-    facts.reverses_channels = model_.reverses_channels();
     task::QuantizeOutcome outcome = task::quantize_file({.model = model_,
                                                          .calibration = *images_.calibration.shown.samples,
                                                          .images = static_cast<std::size_t>(*flags_.data.images),

@@ -11,6 +11,7 @@
 #include "base/plural.h"
 #include "task/detect/decoders/anchors.h"
 #include "task/detect/decoders/understand.h"
+#include "task/inference/class_output.h"
 
 namespace evener::task {
 namespace {
@@ -20,6 +21,10 @@ bool has_anchors(const InferenceModel& model) {
 }
 
 [[noreturn]] void refuse(const InferenceModel& model) {
+  if (!model.takes_images()) {
+    throw UsageError("'" + model.name() + "' is no detector: it takes no images, but inputs of shape " +
+                     open_shape_text(model.input_shape()));
+  }
   throw UsageError("'" + model.name() +
                    "' is no detector: it has no anchors that boxes could start from. Give the folder of a run that "
                    "trained one, a network such as ssdlite320_mobilenet_v3_large, or a detector's file (.onnx, .xml, "

@@ -3,6 +3,7 @@ against ONNX Runtime with the family's own preparation and decoding."""
 
 import os
 import pathlib
+import shutil
 
 from common import compare
 from common.context import say
@@ -10,7 +11,7 @@ from common.context import say
 TITLE = "A detector of another program (YOLOX-Nano): images/s from memory, and from files to boxes"
 NEEDS_PEERS = True
 THEME = "faces"
-ENVIRONMENT = {"EVENER_YOLOX": "yolox_nano.onnx", "EVENER_PHOTOS": "photos/"}
+ENVIRONMENT = {"EVENER_YOLOX": "yolox_nano.onnx", "EVENER_PHOTOS": "a:b"}
 
 NETWORK_TARGET, FILES_TARGET = 1.0, 1.3
 BATCHES = (1, 8)
@@ -18,32 +19,36 @@ SIDE = 416
 
 
 def run(context):
-    model, photos = os.environ.get("EVENER_YOLOX"), os.environ.get("EVENER_PHOTOS")
-    if not model or not photos:
-        say("  left out: EVENER_YOLOX names no file of a YOLOX for 416x416 pixels, or EVENER_PHOTOS no folder of photos")
+    model = os.environ.get("EVENER_YOLOX")
+    sources = [pathlib.Path(folder) for folder in os.environ.get("EVENER_PHOTOS", "").split(":") if folder]
+    if not model or not sources:
+        say("  left out: EVENER_YOLOX names no file of a YOLOX for 416x416 pixels, or EVENER_PHOTOS no folders of photos (a:b)")
         return {"comparisons": []}
     with context.folder() as folder:
-        chosen = listed(context, photos, folder)
+        photos, one_round = copied(context, sources, pathlib.Path(folder) / "photos")
         context.evener_text(
-            *("quantize", model, "--data", chosen, "--images", 16 if context.quick else 300, "--seconds", 0.1),
+            *("quantize", model, "--data", photos, "--images", 16 if context.quick else 300, "--seconds", 0.1),
             *("--on", f"cpu/t{context.threads}", "--out", f"{folder}/int8", "--quiet"),
         )
         comparisons = []
-        for batch in BATCHES:
+        for batch in BATCHES if context.wants("memory") else ():
             comparisons += from_memory(context, model, f"{folder}/int8", batch)
-        for batch in BATCHES:
-            comparisons += from_files(context, model, f"{folder}/int8", chosen, batch)
+        for batch in BATCHES if context.wants("files") else ():
+            comparisons += from_files(context, model, f"{folder}/int8", photos, one_round, batch)
     return {"comparisons": [one.json() for one in comparisons]}
 
 
-def listed(context, photos, folder):
-    """A list of the photos for both sides: 16, or so many that evener works for some seconds."""
-    found = sorted(path for path in pathlib.Path(photos).rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
-    wanted = 16 if context.quick else 512
-    repeated = (found * (wanted // len(found) + 1))[:wanted]
-    path = pathlib.Path(folder) / "photos.txt"
-    path.write_text("".join(f"{photo.resolve()}\n" for photo in repeated))
-    return str(path)
+def copied(context, sources, folder):
+    """Copies the photos as often as evener works on for some seconds, for it reads each file once; and the names of those
+    copied first, which are each photo once."""
+    found = sorted(path for source in sources for path in source.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
+    folder.mkdir()
+    names = []
+    for i in range(len(found) * -(-(16 if context.quick else 256) // len(found))):
+        photo = found[i % len(found)]
+        names.append(folder / f"{i:04}{photo.suffix.lower()}")
+        shutil.copyfile(photo, names[-1])
+    return folder, names[: len(found)]
 
 
 def detect(context, model, photos, batch):
@@ -91,13 +96,12 @@ def from_memory(context, model, int8, batch):
     return results
 
 
-def from_files(context, model, int8, photos, batch):
+def from_files(context, model, int8, photos, one_round, batch):
     """ONNX Runtime computes one image at a time, as the file is fixed to it; photos are prepared by threads meanwhile."""
 
     def peer():
         words = ("--family", "yolox", "--threads", context.threads, "--seconds", 1 if context.quick else 5)
-        names = [line for line in pathlib.Path(photos).read_text().splitlines() if line]
-        return context.peer("detector_peers.py", "rate", model, *names[:64], *words)["images_per_s"]
+        return context.peer("detector_peers.py", "rate", model, *one_round, *words)["images_per_s"]
 
     about = {"job": f"JPEG files to boxes, YOLOX-Nano at {SIDE}x{SIDE}, batch {batch}", "precision": "fp32"}
     sides = {

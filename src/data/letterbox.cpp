@@ -24,15 +24,6 @@ double to_even(double value) {
   return std::fmod(below, 2) == 0 ? below : below + 1;
 }
 
-/// Of a side's free pixels those before the picture.
-std::int64_t before(std::int64_t free, LetterboxRounding rounding) {
-  // Ultralytics rounds half the free pixels less a tenth, which of an odd number takes the smaller half.
-  if (rounding == LetterboxRounding::kNearestEven) {
-    return static_cast<std::int64_t>(to_even(static_cast<double>(free) / 2 - 0.1));
-  }
-  return free / 2;
-}
-
 }  // namespace
 
 PictureLayout letterbox_layout(std::int64_t width, std::int64_t height, const ImageShape& shape,
@@ -60,8 +51,9 @@ PictureLayout letterbox_layout(std::int64_t width, std::int64_t height, const Im
   layout.width = std::clamp<std::int64_t>(static_cast<std::int64_t>(sides.width), 1, shape.width);
   layout.height = std::clamp<std::int64_t>(static_cast<std::int64_t>(sides.height), 1, shape.height);
   if (!letterbox.upper_left) {
-    layout.left = before(shape.width - layout.width, letterbox.rounding);
-    layout.top = before(shape.height - layout.height, letterbox.rounding);
+    // Ultralytics rounds half less a tenth, which comes to the same.
+    layout.left = (shape.width - layout.width) / 2;
+    layout.top = (shape.height - layout.height) / 2;
   }
   layout.scale_x = letterbox.one_scale && scale > 0 ? scale : static_cast<double>(layout.width) / w;
   layout.scale_y = letterbox.one_scale && scale > 0 ? scale : static_cast<double>(layout.height) / h;

@@ -42,6 +42,16 @@ bool is_share(double value) {
   return value >= 0 && value <= 1;
 }
 
+constexpr std::string_view kCalibratedNote = "probabilities are calibrated";
+constexpr std::string_view kNothingUnknownNote = "nothing is called unknown";
+constexpr std::string_view kUnknownNote = "unknown is called what";
+
+/// Whether a note was left by add_calibration(), or says why there is none.
+bool tells_of_calibration(const std::string& note) {
+  return note.starts_with(kCalibratedNote) || note.starts_with(kNothingUnknownNote) || note.starts_with(kUnknownNote) ||
+         note.starts_with(kUncalibratedNote) || note.find("are called unknown; AUROC") != std::string::npos;
+}
+
 }  // namespace
 
 template <typename Fields>
@@ -110,7 +120,7 @@ CalibrationRecord read_calibration_record(const std::filesystem::path& path) {
   return calibration_from_text(read_file(path, kMostCalibrationBytes), path.string());
 }
 
-void add_calibration_metrics(const CalibrationRecord& calibration, Record& record) {
+void add_calibration(const CalibrationRecord& calibration, Record& record) {
   std::vector<Metric> metrics;
   metrics.push_back({.name = "temperature",
                      .unit = "",
@@ -151,23 +161,25 @@ void add_calibration_metrics(const CalibrationRecord& calibration, Record& recor
     record.metrics.erase(name);
   }
   for (Metric& metric : metrics) add_metric(record, std::move(metric));
+  std::erase_if(record.notes, tells_of_calibration);
+  for (std::string& sentence : calibration_sentences(calibration)) record.notes.push_back(std::move(sentence));
 }
 
 std::vector<std::string> calibration_sentences(const CalibrationRecord& calibration) {
   std::vector<std::string> sentences;
   sentences.push_back(
-      fmt::format("probabilities are calibrated by temperature {:.3g}: expected calibration error {} before, {} after, "
+      fmt::format("{} by temperature {:.3g}: expected calibration error {} before, {} after, "
                   "on {} images ({})",
-                  calibration.temperature, error_text(calibration.before), error_text(calibration.after),
-                  calibration.judged_images, calibration.judged));
+                  kCalibratedNote, calibration.temperature, error_text(calibration.before),
+                  error_text(calibration.after), calibration.judged_images, calibration.judged));
   if (!calibration.no_unknown.empty()) {
-    sentences.push_back("nothing is called unknown: " + calibration.no_unknown);
+    sentences.push_back(fmt::format("{}: {}", kNothingUnknownNote, calibration.no_unknown));
     return sentences;
   }
   const double known = calibration.known_unknown.value_or(0);
-  sentences.push_back(
-      fmt::format("unknown is called what is like none of {} training images: {} of {} known images ({})",
-                  calibration.statistics_images, percent_words(known), calibration.judged_images, calibration.judged));
+  sentences.push_back(fmt::format("{} is like none of {} training images: {} of {} known images ({})", kUnknownNote,
+                                  calibration.statistics_images, percent_words(known), calibration.judged_images,
+                                  calibration.judged));
   if (const auto& unlike = calibration.unlike) {
     sentences.push_back(
         fmt::format("of {} images in '{}' {} are called unknown; AUROC {}, {} pass where 95 % of known "

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "record/record.h"
@@ -64,8 +65,11 @@ CalibrationRecord calibration_from_text(const std::string& text, const std::stri
 void write_calibration_record(const std::filesystem::path& path, const CalibrationRecord& calibration);
 CalibrationRecord read_calibration_record(const std::filesystem::path& path);
 
-/// Adds the figures to a record, in place of those of an earlier calibration.
-void add_calibration_metrics(const CalibrationRecord& calibration, Record& record);
+/// How the note begins that says why a training's probabilities aren't calibrated.
+inline constexpr std::string_view kUncalibratedNote = "the probabilities are not calibrated";
+
+/// Adds the figures and sentences to a record, in place of those of an earlier calibration.
+void add_calibration(const CalibrationRecord& calibration, Record& record);
 
 /// One or two sentences for people: "temperature 1.31; expected calibration error 4.2 % (95 %: 1 to 7) before, 2 %
 /// ...".

@@ -107,6 +107,11 @@ TEST_F(Calibrate, TheCommandFindsWhatTheTrainingFound) {
                                HasSubstr("best.calibration.safetensors")));
   EXPECT_FALSE(record_in(run)["metrics"].contains("unlike_called_unknown"));
   EXPECT_EQ(rows({run, noise()}).front().size(), 5U);
+  ASSERT_EQ(calibrate({run, "--unknown", "0", "--on", "cpu/t1"}).exit_code, 0);
+  const std::string notes = record_in(run)["notes"].dump();
+  EXPECT_EQ(notes.find("probabilities are calibrated"), notes.rfind("probabilities are calibrated")) << notes;
+  EXPECT_THAT(notes, AllOf(HasSubstr("nothing is called unknown"), Not(HasSubstr("unknown is called what")),
+                           Not(HasSubstr("AUROC"))));
 }
 
 TEST_F(Calibrate, InferTellsWhatIsUnknown) {

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 
 #include "base/error.h"
@@ -145,11 +147,37 @@ TEST_F(LiveFramesTest, FramesOfLongAgoAreGone) {
   EXPECT_EQ(live.name(0), "camera@0.000s") << "names are kept longer";
 }
 
+TEST_F(LiveFramesTest, WhatComesAfterTheLastOneThatWasWantedIsNeitherDroppedNorAFailure) {
+  LiveFrames live = frames({.most = 1});
+  shutter_.allowed = 1;
+  shutter_.failure = "it is gone";
+  ASSERT_TRUE(live.wait_for(0));
+  {
+    std::unique_lock lock(shutter_.mutex);
+    shutter_.allowed = shutter_.last = 4;
+    shutter_.changed.notify_all();
+    // The wait ends early if all four are taken, which they shouldn't be.
+    shutter_.changed.wait_for(lock, std::chrono::milliseconds(300), [&] { return shutter_.taken == 4; });
+  }
+  EXPECT_EQ(live.dropped(), 0U);
+  EXPECT_FALSE(live.wait_for(1));
+  EXPECT_EQ(live.failure(), "");
+}
+
+TEST_F(LiveFramesTest, AllNamesAreKeptForThoseWhoTellOfThemAtTheEnd) {
+  LiveFrames live = frames({.keeps_all_names = true});
+  shutter_.allowed = shutter_.last = std::numeric_limits<int>::max();
+  for (std::size_t i = 0; i < 65'540; ++i) ASSERT_TRUE(live.wait_for(i));
+  EXPECT_GE(live.time_s(65'539), 6553.9);
+  EXPECT_LT(live.time_s(0), live.time_s(1));
+}
+
 TEST(FrameChoice, TakesNumbersAndTimes) {
   EXPECT_EQ(parse_every("10").every, 10U);
   EXPECT_DOUBLE_EQ(parse_every("1s").every_s, 1);
   EXPECT_DOUBLE_EQ(parse_every("200ms").every_s, 0.2);
   EXPECT_TRUE(parse_every("").is_default());
+  EXPECT_FALSE(parse_every("1").is_default()) << "all frames, which a folder's videos give only to who asks";
   for (const char* wrong : {"0", "-1", "1.5", "s", "1m", "ten", "0s", "inf", "nan", "1 s"}) {
     EXPECT_THROW(parse_every(wrong), UsageError) << wrong;
   }

@@ -59,7 +59,6 @@ TEST(ConfidentJoint, IsThatOfCleanlab) {
 }
 
 TEST(ConfidentJoint, TellsWhatLooksLikeBothAndLikeNeither) {
-  // Thresholds: 0.35 of the first class, 0.6 of the second, 0.8 of the third, 0.7 of the fourth.
   const ClassProbabilities probabilities{4, {0.7F,  0.1F,  0.1F, 0.1F, 0.0F, 0.6F, 0.2F, 0.2F,  0.05F, 0.05F,
                                              0.80F, 0.10F, 0.1F, 0.1F, 0.1F, 0.7F, 0.0F, 0.55F, 0.43F, 0.02F}};
   const std::vector<std::int32_t> labels = {0, 1, 2, 3, 2};
@@ -79,6 +78,32 @@ TEST(ConfidentJoint, TellsWhatLooksLikeBothAndLikeNeither) {
   EXPECT_EQ(others[1].kind, LabelDoubt::kNeither);
   EXPECT_EQ(others[1].sample, 3U);
   EXPECT_EQ(others[1].label, 3);
+}
+
+TEST(ConfidentJoint, SuggestsTheLikeliestClassAndNotTheOneThatIsEasyToReach) {
+  const ClassProbabilities probabilities{3, {0.38F, 0.60F, 0.02F}};
+  ConfidentJoint joint = confident_joint(probabilities, std::vector<std::int32_t>{0});
+  joint.thresholds = {0.9, 0.9, 0.01};
+  joint.confident = {2};
+  const std::vector<DoubtfulLabel> doubtful = doubtful_labels(probabilities, std::vector<std::int32_t>{0}, joint);
+  ASSERT_EQ(doubtful.size(), 1U);
+  EXPECT_EQ(doubtful[0].kind, LabelDoubt::kWrong);
+  EXPECT_EQ(doubtful[0].suggested, 1);
+  EXPECT_NEAR(doubtful[0].probability, 0.60, 1e-6);
+}
+
+TEST(ConfidentJoint, AClassThatCannotBeJudgedTakesNoSamplesOfOthers) {
+  // The only sample of the third class is judged by a head that never saw it, so that its threshold would be 0.01.
+  const ClassProbabilities probabilities{
+      3, {0.9F, 0.1F, 0.0F, 0.6F, 0.3F, 0.1F, 0.2F, 0.8F, 0.0F, 0.3F, 0.5F, 0.2F, 0.8F, 0.19F, 0.01F}};
+  const std::vector<std::int32_t> labels = {0, 0, 1, 1, 2};
+  const ConfidentJoint reached = confident_joint(probabilities, labels);
+  EXPECT_THAT(reached.confident, ElementsAre(0, 2, 1, 2, 0));
+  const ConfidentJoint joint = confident_joint(probabilities, labels, {2});
+  EXPECT_THAT(joint.confident, ElementsAre(0, -1, 1, -1, -1));
+  EXPECT_THAT(estimated_joint(joint, labels),
+              ElementsAre(ElementsAre(2, 0, 0), ElementsAre(0, 2, 0), ElementsAre(0, 0, 1)));
+  EXPECT_THAT(doubtful_labels(probabilities, labels, joint), IsEmpty());
 }
 
 TEST(ConfidentJoint, AddsTheSurestUntilAsManyAsEstimated) {

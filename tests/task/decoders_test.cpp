@@ -140,6 +140,18 @@ TEST(Decoders, Yolov8IsTransposedAndHasNoObjectness) {
   }
 }
 
+TEST(Decoders, Yolov8MayHaveAFourthStride) {
+  DetectorFile file = file_of({table("output0", {4 + 3, kPlaces + 1})});  // a place of stride 64
+  auto& values = file.outputs.front().values;
+  const float column[] = {32, 40, 60, 30, 0.1F, 0.2F, 0.9F};
+  for (std::size_t row = 0; row < 7; ++row) values[row * (kPlaces + 1) + kPlaces] = column[row];
+  const UnderstoodDetector detector = understand(file, "m.onnx");
+  EXPECT_EQ(detector.family, "YOLOv8");
+  const auto found = decoded(detector, file);
+  ASSERT_THAT(found, SizeIs(1));
+  expect_box(found[0], {2, 25, 62, 55}, 2, 0.9F);
+}
+
 TEST(Decoders, Yolov5HasThreeAnchorsAndAnObjectness) {
   DetectorFile file = file_of({table("output", {3 * kPlaces, 25})});
   float* const row = &file.outputs.front().values[100 * 25];
@@ -210,6 +222,16 @@ TEST(Decoders, DetrHasSoftmaxWithNoObjectOrSigmoids) {
     expect_box(found[0], {24, 12, 40, 20}, 18,
                static_cast<float>(columns == 92 ? std::exp(2.0) / rest : 1 / (1 + std::exp(-2.0))));
   }
+}
+
+TEST(Decoders, DetrOfSixClassesIsNoTableOfFinishedBoxes) {
+  DetectorFile file = file_of({table("logits", {100, 6}, -8), table("pred_boxes", {100, 4}, 0.5F)});
+  file.outputs[0].values[3 * 6 + 4] = 2;
+  const UnderstoodDetector detector = understand(file, "m.onnx");
+  EXPECT_EQ(detector.family, "DETR");
+  const auto found = decoded(detector, file);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].label, 4);
 }
 
 TEST(Decoders, TablesOfBoxesAndScoresMayHaveABackground) {

@@ -82,6 +82,10 @@ TEST(DoubtfulBoxes, CrowdsAndDifficultLabelsAreNotJudged) {
   labels[0].is_crowd = true;
   labels[1].is_difficult = true;
   EXPECT_THAT(doubts_of({{10, 10, 30, 30, 1, 0.9F}}, labels), IsEmpty()) << "one of the crowd, of whatever class";
+  BoxDoubts judged({});
+  labels.push_back(label_at(300, 0, 340, 40, 1));
+  judged.add(0, {}, labels);
+  EXPECT_EQ(judged.labels(), 1U);
 }
 
 TEST(DoubtfulBoxes, WorstFirst) {

@@ -9,7 +9,7 @@
 namespace evener::data {
 
 bool FrameChoice::is_default() const {
-  return every == 1 && every_s == 0 && most == std::numeric_limits<std::size_t>::max();
+  return !is_told && every == 1 && every_s == 0 && most == std::numeric_limits<std::size_t>::max();
 }
 
 FrameChoice parse_every(const std::string& text) {
@@ -18,6 +18,7 @@ FrameChoice parse_every(const std::string& text) {
   };
   FrameChoice choice;
   if (text.empty()) return choice;
+  choice.is_told = true;
   std::size_t digits = 0;
   double value = 0;
   try {

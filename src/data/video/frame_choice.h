@@ -15,8 +15,10 @@ struct FrameChoice {
   std::size_t every = 1;  // of the frames; 1 = all
   double every_s = 0;     // the first frame of each span of so many seconds; 0 = by their number
   std::size_t most = std::numeric_limits<std::size_t>::max();  // frames of all videos or of a camera together
+  bool is_told = false;                                        // that --every was given, maybe as 1
+  bool keeps_all_names = false;  // of a camera's frames, for those who tell of all of them at the end
 
-  /// Whether the user said anything of frames.
+  /// Whether the user said nothing of frames.
   bool is_default() const;
 };
 

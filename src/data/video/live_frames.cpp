@@ -13,7 +13,7 @@ namespace {
 
 /// How many frames can still be read after they were waited for: more than are ever on their way to a network.
 constexpr std::size_t kKept = 64;
-/// How many names are kept: a camera may run for weeks.
+/// How many names are kept, unless all are asked for: a camera may run for weeks.
 constexpr std::size_t kNamed = 65536;
 
 }  // namespace
@@ -33,6 +33,7 @@ void LiveFrames::capture() {
     while (std::shared_ptr<VideoFrame> frame = source_->next()) {
       if (!chooser.takes(frame->place().time_s)) continue;
       const std::scoped_lock lock(mutex_);
+      if (is_over_) break;
       if (newest_) ++dropped_;
       newest_ = std::move(frame);
       came_.notify_all();
@@ -42,7 +43,7 @@ void LiveFrames::capture() {
     failure = name_ + ": " + error.what();
   }
   const std::scoped_lock lock(mutex_);
-  failure_ = std::move(failure);
+  if (!is_over_) failure_ = std::move(failure);
   ended_ = true;
   came_.notify_all();
 }
@@ -54,15 +55,19 @@ bool LiveFrames::wait_for(std::size_t number) {
   std::unique_lock lock(mutex_);
   while (!newest_ && !ended_) {
     came_.wait_for(lock, 50ms);
-    if (stop_requested()) return false;
+    if (stop_requested()) {
+      is_over_ = true;
+      return false;
+    }
   }
   if (!newest_) return false;
   const double time_s = newest_->place().time_s;
   given_[number] = {frame_name(name_, time_s), time_s};
-  if (given_.size() > kNamed) given_.erase(given_.begin());
+  if (given_.size() > kNamed && !choice_.keeps_all_names) given_.erase(given_.begin());
   kept_[number] = std::move(newest_);
   newest_ = nullptr;
   if (kept_.size() > kKept) kept_.erase(kept_.begin());
+  is_over_ = number + 1 >= choice_.most;
   return true;
 }
 

@@ -32,7 +32,8 @@ class LiveFrames {
   const std::string& source() const { return name_; }
   /// A frame that wait_for() told of. Thread-safe. Throws Error where it was too long ago.
   Picture read(std::size_t number) const;
-  /// "/dev/video0@3.042s"; of frames that wait_for() told of; of the last 65536 of them. Stays valid as long.
+  /// "/dev/video0@3.042s"; of frames that wait_for() told of; of the last 65536 of them, unless the
+  /// choice keeps all names. Stays valid as long.
   const std::string& name(std::size_t number) const;
   double time_s(std::size_t number) const;
 
@@ -60,6 +61,7 @@ class LiveFrames {
   std::map<std::size_t, std::shared_ptr<VideoFrame>> kept_;  // the last ones that were waited for
   std::map<std::size_t, Given> given_;
   std::size_t dropped_ = 0;
+  bool is_over_ = false;  // nobody will wait any more: what comes is not dropped, and a failure is none
   bool ended_ = false;
   std::string failure_;
   std::thread thread_;

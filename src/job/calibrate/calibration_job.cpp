@@ -113,7 +113,7 @@ class CalibrationSession {
     write_all(model_.weights(), run, outcome);
     if (!run.empty()) {
       record::Record record = record::read_record(run);
-      record::add_calibration_metrics(outcome.record, record);
+      record::add_calibration(outcome.record, record);
       record::write_record(run, record);
     }
     return {outcome.record, task::calibration_file(model_.weights())};
@@ -203,11 +203,8 @@ void calibrate_training(const fs::path& folder, const data::OpenedData& data, do
     });
     observer.finish();
     const record::CalibrationRecord figures = record::calibration_from_text(text, "the calibration");
-    record::add_calibration_metrics(figures, record);
-    for (std::string& sentence : record::calibration_sentences(figures)) {
-      observer.note(sentence);
-      record.notes.push_back(std::move(sentence));
-    }
+    record::add_calibration(figures, record);
+    for (const std::string& sentence : record::calibration_sentences(figures)) observer.note(sentence);
   } catch (const Interrupted&) {
     observer.finish();
     observer.note("note: the probabilities were not calibrated before the end; 'evener calibrate " + folder.string() +
@@ -215,7 +212,7 @@ void calibrate_training(const fs::path& folder, const data::OpenedData& data, do
     return;
   } catch (const Error& error) {
     observer.finish();
-    record.notes.push_back(fmt::format("the probabilities are not calibrated: {}", error.what()));
+    record.notes.push_back(fmt::format("{}: {}", record::kUncalibratedNote, error.what()));
     observer.note("note: " + record.notes.back());
   }
   record::write_record(folder, record);

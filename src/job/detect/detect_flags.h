@@ -30,12 +30,7 @@ struct DetectModelFlags : TrainedModelFlags {
       "",
       {.one_of = {"", "stretch", "letterbox", "yolo", "yolox", "insightface"},
        .other_spellings = data::crop_spellings()}};
-  Option<std::string> interpolation{*this,
-                                    {"--interpolation", "NAME",
-                                     "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not "
-                                     "antialiased (default: bilinear, or "
-                                     "as --crop has it)"},
-                                    "bilinear"};
+  Option<std::string> interpolation = interpolation_option(*this);
   Option<std::string> layout = layout_option(*this);
   Option<std::string> channel_order{
       *this,

@@ -100,7 +100,9 @@ void check_options(const FacesCommandFlags& flags) {
     throw UsageError(option.name() + " is for photos; in " + flags.photos.photos->front() +
                      " are faces that were embedded already");
   };
-  for (const OptionBase* option : static_cast<const OptionGroup&>(flags.networks).options()) refuse(*option);
+  for (const OptionGroup* group : std::initializer_list<const OptionGroup*>{&flags.networks, &flags.videos}) {
+    for (const OptionBase* option : group->options()) refuse(*option);
+  }
   for (const OptionBase* option : std::initializer_list<const OptionBase*>{
            &flags.photos.pairs, &flags.photos.strict, &flags.placement.precision, &flags.placement.memory,
            &flags.output.resume, &flags.output.chunk, &flags.output.sort}) {

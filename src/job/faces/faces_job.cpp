@@ -22,6 +22,7 @@
 #include "job/faces/comparison.h"
 #include "job/faces/costs.h"
 #include "job/faces/embeddings.h"
+#include "job/faces/face_settings.h"
 #include "job/faces/faces_flags.h"
 #include "job/faces/growing_results.h"
 #include "job/faces/known.h"
@@ -64,51 +65,6 @@ void fill_speed(record::Record& record, const task::FacesResult& result, std::si
   if (result.seconds > 0 && result.photos > 0) overall.value = static_cast<double>(result.photos) / result.seconds;
   if (!overall.value) overall.reason = "no photo was read";
   record::add_metric(record, std::move(overall));
-}
-
-std::string content_text(const std::filesystem::path& file) {
-  return fmt::format("{:016x}", task::content_of(file));
-}
-
-/// Those of MTCNN are as they were before there were other detectors, so that journals from then can be gone on with.
-void add_detector_settings(nlohmann::json& settings, const task::DetectorRequest& detector) {
-  const bool in_file = task::is_foreign_model(detector.name);
-  settings["--detector"] = in_file ? "a file of content " + content_text(detector.name) : "";
-  settings["--detector-size"] = "";
-  settings["--detector-weights"] = "";
-  if (in_file) {
-    const task::FaceDetectorFileOptions& file = detector.file;
-    if (file.size) settings["--detector-size"] = fmt::format("{}x{}", file.size->width, file.size->height);
-    settings["--min-size"] = file.min_size;
-    settings["--thresholds"] = file.least_score ? fmt::format("{}", *file.least_score) : "";
-    return;
-  }
-  const task::MtcnnOptions& mtcnn = detector.mtcnn;
-  settings["--min-size"] = mtcnn.min_size;
-  settings["--thresholds"] = fmt::format("{}", fmt::join(mtcnn.thresholds, ","));
-  settings["--factor"] = mtcnn.factor;
-  std::string weights = "files of content";
-  for (const auto& file : task::detector_weight_files(detector.weights)) weights += " " + content_text(file);
-  settings["--detector-weights"] = weights;
-}
-
-/// The settings on which found faces depend: faces found with other settings can't be reused.
-nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement,
-                             const task::EmbedderRequest& embedder, const task::DetectorRequest& detector) {
-  nlohmann::json settings = {{"--embedder", *flags.embedder}, {"--margin", *flags.margin},
-                             {"--largest", *flags.largest},   {"--rotate", *flags.rotate},
-                             {"--cut", *flags.cut},           {"--precision", *placement.precision}};
-  if (task::is_foreign_model(*flags.embedder)) {
-    settings["--embedder"] = "a file of content " + content_text(*flags.embedder);
-    // A file beside the network's may have said so, which can change.
-    settings["--size"] =
-        fmt::format("{}x{}", embedder.file.model.width.value_or(0), embedder.file.model.height.value_or(0));
-    settings["--normalize"] = embedder.file.normalization.text;
-    settings["--channel-order"] = embedder.file.reverse_channels ? "bgr" : "rgb";
-  }
-  settings["--weights"] = flags.weights->empty() ? "random ones" : "a file of content " + content_text(*flags.weights);
-  add_detector_settings(settings, detector);
-  return settings;
 }
 
 /// Where a run's photos come from.
@@ -214,10 +170,13 @@ bool goes_on(const FacesOutputFlags& output) {
 
 /// Opens the photos, and checks that one can be read before weights are downloaded, which would be in vain.
 data::Pictures readable_photos(const FacesCommandFlags& flags) {
-  data::Pictures photos(*flags.photos.photos, flags.videos.choice());
-  if (photos.live() != nullptr && (*flags.output.resume || !flags.output.sort->empty())) {
+  data::FrameChoice choice = flags.videos.choice();
+  choice.keeps_all_names = true;
+  data::Pictures photos(*flags.photos.photos, choice);
+  const bool needs_files = *flags.output.resume || !flags.output.sort->empty() || !flags.photos.pairs->empty();
+  if (photos.live() != nullptr && needs_files) {
     throw UsageError(
-        "--resume and --sort need files: the frames of a camera or a pipe are gone once they were looked at");
+        "--resume, --sort and --pairs need files: the frames of a camera or a pipe are gone once they were looked at");
   }
   photos.require_readable();
   return photos;

@@ -32,6 +32,15 @@ task::InferenceRequest TrainedModelFlags::request_of_all() const {
   return request;
 }
 
+Option<std::string> interpolation_option(OptionGroup& group) {
+  return {
+      group,
+      {"--interpolation", "NAME",
+       "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not antialiased (default: bilinear, "
+       "or as --crop has it)"},
+      "bilinear"};
+}
+
 Option<std::string> layout_option(OptionGroup& group) {
   return {group,
           {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},

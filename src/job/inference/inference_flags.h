@@ -37,6 +37,8 @@ struct TrainedModelFlags : OptionGroup {
   task::InferenceRequest request_of_all() const;
 };
 
+/// How images are brought to the size of a network's input.
+Option<std::string> interpolation_option(OptionGroup& group);
 /// Where a file's network has the channels of images.
 Option<std::string> layout_option(OptionGroup& group);
 /// Absent for "auto".
@@ -64,12 +66,7 @@ struct InferModelFlags : TrainedModelFlags {
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},
       {},
       {.range = from_to(0.01, 1)}};
-  Option<std::string> interpolation{*this,
-                                    {"--interpolation", "NAME",
-                                     "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not "
-                                     "antialiased (default: bilinear, or "
-                                     "as --crop has it)"},
-                                    "bilinear"};
+  Option<std::string> interpolation = interpolation_option(*this);
   Option<std::string> layout = layout_option(*this);
   Option<std::string> channel_order{
       *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/version.h"
+#include "data/locations.h"
 #include "job/cache_folder.h"
 #include "job/detect/detect_flags.h"
 #include "job/detect/images.h"
@@ -96,10 +97,11 @@ BoxData open_boxes(const LabelsFlags& flags, const std::string& location, const 
   if (indices.empty()) throw UsageError(fmt::format("'{}' has no images in its {} part", location, *flags.part));
   const std::vector<std::string> parts = part_names(opened);
   for (const std::uint32_t sample : indices) data.parts.push_back(parts[sample]);
-  const bool is_own = !network.run().empty() &&
-                      RunConfig(network.run()).data_location() == location;  // otherwise notes tell of trained images
+  const bool judges_itself = !run.empty() && flags.model->empty();
+  const bool is_own =
+      !network.run().empty() && data::are_same_locations(RunConfig(network.run()).data_location(), location);
   const auto trained = static_cast<std::size_t>(std::ranges::count(data.parts, "train"));
-  if ((is_own || !run.empty()) && trained > 0) {
+  if ((is_own || judges_itself) && trained > 0) {
     data.notes.push_back(fmt::format(
         "the detector was trained on {} of the {}: it may have learnt their wrong labels, so that fewer of these are "
         "found (column part: train); the others it never saw",

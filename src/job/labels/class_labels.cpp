@@ -134,9 +134,9 @@ LabelFindings find_class_labels(const LabelsFlags& flags, const std::string& loc
       task::cross_validate(table, classes.size(), fold_of, usable_cores(),
                            [&](std::size_t done, std::size_t of) { progress.update("fitting heads", done, of); });
   observer.finish();
-  const task::ConfidentJoint joint = task::confident_joint(judged.probabilities, table.labels);
-  std::vector<task::DoubtfulLabel> doubtful = task::doubtful_labels(judged.probabilities, table.labels, joint);
   const std::set<std::int32_t> lonely = lonely_classes(table, groups, classes.size());
+  const task::ConfidentJoint joint = task::confident_joint(judged.probabilities, table.labels, lonely);
+  std::vector<task::DoubtfulLabel> doubtful = task::doubtful_labels(judged.probabilities, table.labels, joint);
   std::erase_if(doubtful, [&](const task::DoubtfulLabel& one) { return lonely.contains(one.label); });
 
   LabelFindings findings{

@@ -29,6 +29,7 @@ DetectImages open_for_detector(const QuantizeFlags& flags, const task::Inference
                                const std::string& location, const std::string& part, int threads) {
   DetectFlags detect;
   if (!flags.infer.model.crop->empty()) detect.model.crop.read({*flags.infer.model.crop});
+  if (flags.infer.model.interpolation.given()) detect.model.interpolation.read({*flags.infer.model.interpolation});
   if (has_parts(location)) {
     detect.images.data.read({location});
     detect.images.part.read({part});

@@ -301,13 +301,15 @@ void InferenceModel::take_outputs_of_file() {
 
 void InferenceModel::study_file(const InferenceRequest& request) {
   if (!request.labels.empty()) classes_ = read_labels(request.labels);
-  habits_ = request.study({.name = name_,
-                           .metadata = file_->metadata(),
-                           .outputs = outputs_,
-                           .image = input_.shape,
-                           .classes = classes_,
-                           .is_lite = name_.ends_with(".tflite"),
-                           .trial = [&] { return trial_run(*file_, input_, fixed_batch_.value_or(1)); }});
+  habits_ =
+      request.study({.name = name_,
+                     .metadata = file_->metadata(),
+                     .outputs = outputs_,
+                     .image = input_.shape,
+                     .classes = classes_,
+                     // A quantised one is OpenVINO's file, and tells which it was made of.
+                     .is_lite = name_.ends_with(".tflite") || model_facts(file_->metadata()).model.ends_with(".tflite"),
+                     .trial = [&] { return trial_run(*file_, input_, fixed_batch_.value_or(1)); }});
   if (!habits_.decoder) return;
   classes_ = habits_.classes;
   names_are_assumed_ = !habits_.named_by.empty();

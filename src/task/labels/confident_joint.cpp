@@ -27,8 +27,8 @@ void require_labels(const ClassProbabilities& probabilities, std::span<const std
   }
 }
 
-std::vector<double> mean_self_confidence(const ClassProbabilities& probabilities,
-                                         std::span<const std::int32_t> labels) {
+std::vector<double> mean_self_confidence(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels,
+                                         const std::set<std::int32_t>& unjudged) {
   std::vector<double> sums(probabilities.classes), counts(probabilities.classes);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto label = static_cast<std::size_t>(labels[i]);
@@ -36,7 +36,8 @@ std::vector<double> mean_self_confidence(const ClassProbabilities& probabilities
     ++counts[label];
   }
   for (std::size_t c = 0; c < sums.size(); ++c) {
-    sums[c] = counts[c] == 0 ? kUnreachable : std::max(kLeastThreshold, sums[c] / counts[c]);
+    const bool is_judged = counts[c] > 0 && !unjudged.contains(static_cast<std::int32_t>(c));
+    sums[c] = is_judged ? std::max(kLeastThreshold, sums[c] / counts[c]) : kUnreachable;
   }
   return sums;
 }
@@ -103,14 +104,16 @@ std::optional<LabelDoubt> doubt_of(std::span<const float> probabilities, const s
 
 }  // namespace
 
-ConfidentJoint confident_joint(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels) {
+ConfidentJoint confident_joint(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels,
+                               const std::set<std::int32_t>& unjudged) {
   require_labels(probabilities, labels);
-  ConfidentJoint joint{mean_self_confidence(probabilities, labels),
+  ConfidentJoint joint{mean_self_confidence(probabilities, labels, unjudged),
                        LabelMatrix(probabilities.classes, std::vector<double>(probabilities.classes)),
                        {}};
   joint.confident.reserve(labels.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    joint.confident.push_back(confident_class(probabilities.of(i), joint.thresholds));
+    const bool is_judged = !unjudged.contains(labels[i]);
+    joint.confident.push_back(is_judged ? confident_class(probabilities.of(i), joint.thresholds) : -1);
     if (joint.confident.back() < 0) continue;
     ++joint.counts[static_cast<std::size_t>(labels[i])][static_cast<std::size_t>(joint.confident.back())];
   }
@@ -142,11 +145,10 @@ std::vector<DoubtfulLabel> doubtful_labels(const ClassProbabilities& probabiliti
     const auto kind = doubt_of(of, joint.thresholds, label, other, joint.confident[i]);
     const bool is_wrong = kind == LabelDoubt::kWrong;
     if (!kind && of[other] <= of[label]) continue;
-    const std::size_t suggested = is_wrong ? static_cast<std::size_t>(joint.confident[i]) : other;
     const DoubtfulLabel one{.sample = static_cast<std::uint32_t>(i),
                             .label = labels[i],
-                            .suggested = static_cast<std::int32_t>(suggested),
-                            .probability = double{of[suggested]},
+                            .suggested = static_cast<std::int32_t>(other),
+                            .probability = double{of[other]},
                             .label_probability = double{of[label]},
                             .score = (1 + double{of[other]} - double{of[label]}) / 2,
                             .kind = kind.value_or(LabelDoubt::kLikely)};

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -33,8 +34,10 @@ struct ConfidentJoint {
 };
 
 /// Counts the samples by label and class. Throws Error where the lengths differ, and for a label that is none of the
-/// classes.
-ConfidentJoint confident_joint(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels);
+/// classes. `unjudged`: classes that no head could learn without the sample that it judges, such as those of one image
+/// alone: no sample belongs to them confidently, and their own are in no doubt.
+ConfidentJoint confident_joint(const ClassProbabilities& probabilities, std::span<const std::int32_t> labels,
+                               const std::set<std::int32_t>& unjudged = {});
 
 /// The estimated number of samples by label and true class: each row of the counts scaled to the number of samples with
 /// that label.
@@ -42,7 +45,7 @@ LabelMatrix estimated_joint(const ConfidentJoint& joint, std::span<const std::in
 
 /// What seems to be the matter with a label.
 enum class LabelDoubt : std::uint8_t {
-  kWrong,   // the image belongs confidently to another class, which is likelier than its label's
+  kWrong,   // the image belongs confidently to another class, and another is likelier than its label's
   kLikely,  // another class is likelier, and the image is one of the surest of as many as are estimated to be wrong
   kBoth,    // the label's class and a likelier other one both reach half of their thresholds
   kNeither  // no class reaches half of its threshold
@@ -51,7 +54,7 @@ enum class LabelDoubt : std::uint8_t {
 /// A label that is in doubt.
 struct DoubtfulLabel {
   std::uint32_t sample = 0;
-  std::int32_t label = 0, suggested = 0;          // suggested: the confident class, else the likeliest other one
+  std::int32_t label = 0, suggested = 0;          // suggested: the likeliest other class
   double probability = 0, label_probability = 0;  // of the two classes
   double score = 0;                               // 1 - the normalised margin: (1 + the likeliest other class's
                                                   // probability - the label's) / 2; 1 = surely wrong

@@ -22,7 +22,7 @@ FeatureTable without_fold(const FeatureTable& table, std::span<const std::uint32
                           std::size_t most) {
   FeatureTable rest;
   rest.values = table.values;
-  const std::size_t every = std::max<std::size_t>(1, table.samples() / most);
+  const std::size_t every = std::max<std::size_t>(1, (table.samples() + most - 1) / most);
   for (std::size_t i = 0; i < table.samples(); i += every) {
     if (folds[i] == left_out) continue;
     const float* const row = table.features.data() + i * table.values;

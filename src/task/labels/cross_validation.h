@@ -19,9 +19,8 @@ struct CrossValidation {
 
 /// Fits a softmax head (task/fine_tuning/softmax_regression.h) for each fold to the samples of all other folds, and
 /// asks it for the probabilities of the fold's. `folds`: the fold of each sample, 0 to count - 1. The decay of the
-/// weights is the one of a few with
-/// the least cross-entropy on samples of other folds: where there are many samples, on the first fold by heads of some
-/// of the others. `progress` counts fits. Throws Error as fit_softmax(); Interrupted.
+/// weights is the one of a few with the least cross-entropy on samples of other folds: where there are many samples, on
+/// the first fold by heads of some of the others. `progress` counts fits. Throws Error as fit_softmax(); Interrupted.
 CrossValidation cross_validate(const FeatureTable& table, std::size_t classes, std::span<const std::uint32_t> folds,
                                int threads, const data::Progress& progress = {});
 

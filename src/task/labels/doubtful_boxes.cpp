@@ -171,8 +171,8 @@ void BoxDoubts::add(std::size_t image, std::span<const Detection> found, std::sp
     kinds_.emplace_back();
   }
   for (std::size_t t = 0; t < truth.size(); ++t) {
-    ++labels_;
     if (!is_judged(truth[t])) continue;
+    ++labels_;
     const Kind kind{truth[t].label, size_of(truth[t])};
     Recall& recall = recalls_[kind];
     ++recall.labels;

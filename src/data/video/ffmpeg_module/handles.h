@@ -53,8 +53,8 @@ Packet new_packet();
 
 /// What FFmpeg says of one of its error codes.
 std::string reason_of(int code);
-/// FFmpeg's last message at the level of an error on this thread or one of its codecs' since forget_message(); "" for
-/// none. Its messages are never printed.
+/// FFmpeg's last message at the level of an error, on any thread since forget_message(); "" for none.
+/// Its messages are never printed.
 std::string last_message();
 void forget_message();
 /// Makes FFmpeg's messages go where last_message() finds them.

@@ -43,7 +43,11 @@ VideoIndex sorted_index(std::vector<Stamp> stamps, const FileInput& input) {
   index.has_timestamps = std::ranges::none_of(stamps, is_missing, &Stamp::shown);
   const bool has_decoding_times = std::ranges::none_of(stamps, is_missing, &Stamp::decoded);
   std::ranges::stable_sort(stamps, {}, index.has_timestamps ? &Stamp::shown : &Stamp::decoded);
-  if (std::ranges::adjacent_find(stamps, {}, &Stamp::shown) != stamps.end()) index.has_timestamps = false;
+  if (index.has_timestamps && std::ranges::adjacent_find(stamps, {}, &Stamp::shown) != stamps.end()) {
+    index.has_timestamps = false;
+    // The i-th frame that is shown has the i-th decoding time then, so that times rise.
+    if (has_decoding_times) std::ranges::stable_sort(stamps, {}, &Stamp::decoded);
+  }
   const double rate = index.rate > 0 ? index.rate : kAssumedRate;
   for (std::size_t i = 0; i < stamps.size(); ++i) {
     const Stamp& stamp = stamps[i];

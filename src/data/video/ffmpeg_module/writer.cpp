@@ -192,6 +192,7 @@ void FileWriter::write_packets() {
 }
 
 void FileWriter::add(const Picture& picture, double time_s) {
+  forget_message();  // of decoders
   Frame frame = new_frame();
   frame->width = codec_->width;
   frame->height = codec_->height;
@@ -206,6 +207,7 @@ void FileWriter::add(const Picture& picture, double time_s) {
 }
 
 void FileWriter::finish() {
+  forget_message();
   require(avcodec_send_frame(codec_.get(), nullptr), "its end can't be encoded");
   write_packets();
   require(av_write_trailer(output_.get()), "its end");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "task/inference/nms.h"
@@ -78,13 +79,11 @@ std::vector<Detection> decode(std::span<const float> offsets, std::span<const fl
   const std::vector<float> shares = softmax(scores, columns);
   std::vector<Detection> found;
   for (std::int32_t label = 0; label + 1 < static_cast<std::int32_t>(columns); ++label) {
-    if (!options.labels.empty() && std::ranges::find(options.labels, label) == options.labels.end()) continue;
+    if (!is_wanted(label, options)) continue;
     const std::vector<Detection> more = of_class(shares, columns, label, boxes, options);
     found.insert(found.end(), more.begin(), more.end());
   }
-  std::ranges::stable_sort(found, [](const Detection& a, const Detection& b) { return a.score > b.score; });
-  if (found.size() > options.most) found.resize(options.most);
-  return found;
+  return likeliest(std::move(found), options);
 }
 
 AnchorDecoder::AnchorDecoder(const network::Network& network)

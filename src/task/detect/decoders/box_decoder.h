@@ -18,9 +18,9 @@ class BoxDecoder {
  public:
   virtual ~BoxDecoder() = default;
 
-  /// The boxes of one image, the likeliest first, in pixels of the network's image, to which they are clipped. `pixel`:
-  /// the side of a pixel of the photo there. Thread-safe. Throws Error where the outputs have other sizes than the
-  /// decoder was made for.
+  /// The boxes of one image, the likeliest first, in pixels of the network's image, beyond which they may reach.
+  /// `pixel`: the side of a pixel of the photo there. Thread-safe. Throws Error where the outputs have other sizes than
+  /// the decoder was made for.
   virtual std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options,
                                        float pixel) const = 0;
 

@@ -33,7 +33,12 @@ std::optional<RecognisedDetector> rows_with_all(const DetectorFile& file) {
                     .other_columns = static_cast<std::size_t>(columns),
                     .width = file.width,
                     .height = file.height};
-  if (columns == 6 && output.shape.size() == 2) {
+  // Where another output has four values for each of its rows, these are scores: of DETR with five classes, say.
+  const bool has_boxes_beside = std::ranges::any_of(file.outputs, [&](const TrialOutput& other) {
+    return other.name != output.name && other.shape.size() >= 2 && other.columns() == 4 &&
+           other.rows() == output.rows();
+  });
+  if (columns == 6 && output.shape.size() == 2 && !has_boxes_beside) {
     layout.score = 4, layout.class_at = 5;
     RecognisedDetector detector = listed("YOLO with its boxes ready", layout);
     detector.normalization = "0/1";

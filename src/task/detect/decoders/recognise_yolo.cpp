@@ -107,8 +107,8 @@ std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file) {
   const auto may_be = [&](const char* name) { return file.wanted.empty() || file.wanted == name; };
   if (file.outputs.empty() || file.outputs.front().shape.size() != 2) return std::nullopt;
   const TrialOutput& output = file.outputs.front();
-  YoloLayout layout{.output = output.name, .width = file.width, .height = file.height};
   for (const std::int64_t stride : {32, 64}) {
+    YoloLayout layout{.output = output.name, .width = file.width, .height = file.height};
     const std::int64_t places = grid_places(file.width, file.height, stride);
     if (places == 0) continue;
     const std::int64_t rows = output.rows(), columns = output.columns();

@@ -87,6 +87,7 @@ void Team::run(Region& region) {
   start(region.size);
   region.size = std::min(region.size, static_cast<int>(members_.size()));
   for (int i = 0; i < region.size; ++i) members_[static_cast<std::size_t>(i)].stage = 0;
+  arrivals_before_ = arrivals_;
   Member& caller = members_.front();
   caller.thread.begin(0);
   caller.thread.give_back();
@@ -132,16 +133,20 @@ void Team::arrive(Member& member, std::uint32_t stage) {
   announce(arrivals_, sleepers_);
 }
 
+/// Counts arrivals instead of looking at each member, since all who wait would read as many cache lines as there are
+/// members. Nobody passes a barrier before all others have reached it, so the count tells.
 void Team::await_all(Member& member, const Region& region, std::uint32_t stage) {
-  Member* missing = nullptr;
-  const auto done = [&] {
+  const std::uint32_t all = stage * static_cast<std::uint32_t>(region.size);
+  const auto missing = [&]() -> StepThread* {
     for (int i = 0; i < region.size; ++i) {
-      missing = &members_[static_cast<std::size_t>(i)];
-      if (missing->stage < stage) return false;
+      Member& other = members_[static_cast<std::size_t>(i)];
+      if (other.stage < stage) return &other.thread;
     }
-    return true;
+    return nullptr;
   };
-  StepWait(member.thread, region.size).until(arrivals_, sleepers_, done, [&] { return &missing->thread; });
+  StepWait(member.thread, region.size)
+      .until(
+          arrivals_, sleepers_, [&] { return arrivals_ - arrivals_before_ >= all; }, missing);
 }
 
 void Team::barrier(int number, const Region& region) {

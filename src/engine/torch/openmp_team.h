@@ -67,7 +67,7 @@ class Team {
   bool is_alive() const;
 
  private:
-  struct Member {
+  struct alignas(64) Member {  // so that no two of them share a cache line
     StepThread thread;
     Team* team = nullptr;
     Member* caller = nullptr;  // kept here, since members_ may be growing meanwhile
@@ -86,7 +86,8 @@ class Team {
   std::deque<Member> members_;
   std::atomic<int> size_{1};  // of members_
   bool ending_ = false;
-  alignas(64) std::atomic<std::uint32_t> arrivals_{0};
+  std::uint32_t arrivals_before_ = 0;                   // of the region
+  alignas(64) std::atomic<std::uint32_t> arrivals_{0};  // of any member at any barrier
   std::atomic<std::uint32_t> sleepers_{0};
 };
 

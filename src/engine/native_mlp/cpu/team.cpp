@@ -66,18 +66,17 @@ void Team::barrier(int thread) {
   self.thread.give_back();
   self.barriers = barriers;
   announce(arrivals_, sleepers_);
-  Member* missing = nullptr;
-  const auto done = [&] {
+  // Counts arrivals instead of looking at each member, since all who wait would read as many cache lines as there are
+  // members. Compared by differences, since the counters wrap around.
+  const std::uint32_t all = barriers * static_cast<std::uint32_t>(threads_);
+  const auto done = [&] { return static_cast<std::int32_t>(arrivals_ - all) >= 0; };
+  const auto missing = [&]() -> StepThread* {
     for (Member& each : members_) {
-      // Compared by their difference, since the counters wrap around; they are at most one apart.
-      if (static_cast<std::int32_t>(each.barriers - barriers) < 0) {
-        missing = &each;
-        return false;
-      }
+      if (static_cast<std::int32_t>(each.barriers - barriers) < 0) return &each.thread;
     }
-    return true;
+    return nullptr;
   };
-  StepWait(self.thread, threads_).until(arrivals_, sleepers_, done, [&] { return &missing->thread; });
+  StepWait(self.thread, threads_).until(arrivals_, sleepers_, done, missing);
 }
 
 void Team::serve(int thread) {

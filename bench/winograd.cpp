@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/simd_level.h"
 #include "engine/kernels/levels.h"
 #include "measure/peaks.h"
 
@@ -18,7 +19,9 @@ namespace evener {
 namespace {
 
 namespace kernels = engine::kernels;
+using kernels::BFloat16;
 using kernels::WinogradKernels;
+using kernels::WinogradProducts;
 using kernels::WinogradShape;
 using Values = std::vector<float>;
 
@@ -28,10 +31,13 @@ Values values(std::int64_t count) {
   return Values(static_cast<std::size_t>(count), 0.5F);
 }
 
-/// Operands of one layer.
+/// Operands of one layer, with images of T.
+template <class T>
 struct Layer {
-  explicit Layer(const ConvolutionSize& size)
-      : shape{size.images, size.height, size.width, size.channels, size.channels, 1} {}
+  Layer(const ConvolutionSize& size, WinogradProducts products)
+      : shape{size.images, size.height, size.width, size.channels, size.channels, 1, products},
+        x(static_cast<std::size_t>(shape.batch * shape.height * shape.width * shape.in_channels)),
+        y(x) {}
 
   kernels::WinogradWeights taps() const {
     const std::int64_t c = shape.in_channels;
@@ -39,33 +45,34 @@ struct Layer {
   }
 
   WinogradShape shape;
-  Values x = values(shape.batch * shape.height * shape.width * shape.in_channels), y = x;
+  std::vector<T> x, y;
   Values weights = values(9 * shape.in_channels * shape.out_channels);
-  Values transformed = values(shape.weight_values());
+  Values transformed = values(shape.weight_units()), sums = values(shape.sum_values());
 };
 
 /// The transform of the weights is part of each pass, as in training.
-void convolve(const WinogradKernels& table, Layer& layer, const kernels::WinogradWeights& weights) {
+template <class T>
+void convolve(const WinogradKernels<T>& table, Layer<T>& layer, const kernels::WinogradWeights& weights) {
   static thread_local Values scratch;
-  scratch.resize(static_cast<std::size_t>(kernels::winograd_scratch_values(layer.shape)));
+  scratch.resize(static_cast<std::size_t>(kernels::winograd_scratch_units(layer.shape)));
   table.transform_weights(weights, layer.transformed.data(), 0, layer.shape.out_channels / 16);
-  const kernels::WinogradForward<float> work{.shape = layer.shape,
-                                             .x = layer.x.data(),
-                                             .weights = layer.transformed.data(),
-                                             .y = layer.y.data(),
-                                             .clamp = kNoClamp};
-  table.fp32.forward(work, scratch.data(), {0, layer.shape.tiles(), 0, layer.shape.out_channels});
+  const kernels::WinogradForward<T> work{.shape = layer.shape,
+                                         .x = layer.x.data(),
+                                         .weights = layer.transformed.data(),
+                                         .y = layer.y.data(),
+                                         .clamp = kNoClamp};
+  table.forward(work, scratch.data(), {0, layer.shape.tiles(), 0, layer.shape.out_channels});
 }
 
-void sum_gradient(const WinogradKernels& table, Layer& layer) {
+template <class T>
+void sum_gradient(const WinogradKernels<T>& table, Layer<T>& layer) {
   const std::int64_t channels = layer.shape.out_channels;
-  const kernels::WinogradGradient<float> work{
-      layer.shape, layer.x.data(), layer.y.data(), layer.transformed.data(), 0, layer.shape.tiles(), 0, channels};
+  const kernels::WinogradGradient<T> work{
+      layer.shape, layer.x.data(), layer.y.data(), layer.sums.data(), 0, layer.shape.tiles(), 0, channels};
   static thread_local Values scratch;
-  scratch.resize(static_cast<std::size_t>(kernels::winograd_gradient_scratch_values(layer.shape, channels)));
-  table.fp32.sum_gradient(work, scratch.data());
-  table.finish_gradient(layer.shape, layer.transformed.data(), layer.weights.data(), layer.taps().steps, 0,
-                        channels / 16);
+  scratch.resize(static_cast<std::size_t>(kernels::winograd_gradient_scratch_units(layer.shape, channels)));
+  table.sum_gradient(work, scratch.data());
+  table.finish_gradient(layer.shape, layer.sums.data(), layer.weights.data(), layer.taps().steps, 0, channels / 16);
 }
 
 ConvolutionSize size_of(const benchmark::State& state) {
@@ -93,17 +100,18 @@ void add(const std::string& name, const Body& body) {
       ->Unit(benchmark::kMillisecond);
 }
 
-void add_level(const std::string& level, const WinogradKernels& table) {
+template <class T>
+void add_level(const std::string& level, const WinogradKernels<T>& table) {
   const auto each = [&](const char* name, auto product) {
     add(level + "/" + name, [product, &table](benchmark::State& state) {
-      Layer layer(size_of(state));
-      for (auto _ : state) product(table, layer);
+      Layer<T> layer(size_of(state), table.products);
+      for (auto _ : state) product(layer);
       report(state);
     });
   };
-  each("forward", [](const auto& kernels, Layer& layer) { convolve(kernels, layer, layer.taps()); });
-  each("input_gradient", [](const auto& kernels, Layer& layer) { convolve(kernels, layer, layer.taps().turned()); });
-  each("weight_gradient", [](const auto& kernels, Layer& layer) { sum_gradient(kernels, layer); });
+  each("forward", [&](Layer<T>& layer) { convolve(table, layer, layer.taps()); });
+  each("input_gradient", [&](Layer<T>& layer) { convolve(table, layer, layer.taps().turned()); });
+  each("weight_gradient", [&](Layer<T>& layer) { sum_gradient(table, layer); });
 }
 
 }  // namespace
@@ -118,11 +126,15 @@ int main(int argc, char** argv) {
       report(state);
     });
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) add_level("avx2", kernels::avx2::winograd_table);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    add_level("avx2", kernels::avx2::winograd_table.fp32);
+  }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq")) {
-    add_level("avx512", kernels::avx512::winograd_table);
+    add_level("avx512", kernels::avx512::winograd_table.fp32);
+    add_level("avx512_bfloat16_images", kernels::avx512::winograd_table.bf16);
   }
+  if (has_bfloat16_products()) add_level("avx512_bfloat16_products", kernels::avx512_bf16::winograd_kernels);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   return 0;

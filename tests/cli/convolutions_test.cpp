@@ -46,13 +46,24 @@ TEST_F(ConvolutionsOfTraining, TheRecordCountsThem) {
   EXPECT_LT(distance, kRoundedOtherwise);
 }
 
-TEST_F(ConvolutionsOfTraining, ImagesInBfloat16TakeThemWhereThereAreNoProductsOfThem) {
+TEST_F(ConvolutionsOfTraining, ImagesInBfloat16TakeThemWhereTheyAreNotMultipliedInTiles) {
   train("narrow", "auto", "avx2", "bf16");
   EXPECT_EQ(executed("narrow"), json({{"Convolution direct bf16", 9}, {"Convolution winograd bf16", 10}}));
-  if (has_bfloat16_products()) {
+  if (has_bfloat16_tiles()) {
     train("widest", "auto", "", "bf16");
     EXPECT_EQ(executed("widest"), json({{"Convolution direct bf16", 19}}));
   }
+}
+
+TEST_F(ConvolutionsOfTraining, FastProductsOfBfloat16AreTakenForManyChannels) {
+  if (!has_bfloat16_products()) GTEST_SKIP() << "this processor has no products of bfloat16 (AVX512-BF16)";
+  train("fast", "auto", "avx512_bf16", "bf16");
+  EXPECT_EQ(executed("fast"), json({{"Convolution direct bf16", 14}, {"Convolution winograd bf16", 5}}));
+  train("all", "winograd", "avx512_bf16", "bf16");
+  train("direct", "direct", "avx512_bf16", "bf16");
+  const double distance = relative_distance(last_weights(out() / "all"), last_weights(out() / "direct"));
+  EXPECT_GT(distance, 0);
+  EXPECT_LT(distance, kRoundedOtherwise);
 }
 
 TEST_F(ConvolutionsOfTraining, ANarrowerProcessorLearnsTheSame) {

@@ -12,10 +12,6 @@ constexpr std::int64_t kBlockRows = 128;
 // Rows summed in registers before the running sum is read and written.
 constexpr int kTogether = 4;
 
-void zero(float* values, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) values[i] = 0;
-}
-
 void flush(const float* block, std::int64_t count, double* total) {
   for (std::int64_t i = 0; i < count; ++i) total[i] += block[i];
 }

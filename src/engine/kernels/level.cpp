@@ -25,10 +25,8 @@ constexpr Kernels<T> table_of() {
 namespace EVENER_KERNEL_LEVEL {
 constinit const Kernels<float> float_table = table_of<float>();
 constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
-constinit const WinogradKernels winograd_table = {{winograd_forward<float>, sum_gradient<float>},
-                                                  {winograd_forward<BFloat16>, sum_gradient<BFloat16>},
-                                                  transform_weights,
-                                                  finish_gradient};
+constinit const WinogradTable winograd_table = {winograd_kernels_of<FloatProducts, float>(),
+                                                winograd_kernels_of<FloatProducts, BFloat16>()};
 constinit const RowKernels row_table = {convolve_row, max_pool_row};
 constinit const ProductKernels product_table = {
     {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, row_squared_distance, places_not_below};

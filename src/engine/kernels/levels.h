@@ -11,24 +11,28 @@ namespace evener::engine::kernels {
 namespace baseline {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
-extern const WinogradKernels winograd_table;
+extern const WinogradTable winograd_table;
 extern const RowKernels row_table;
 extern const ProductKernels product_table;
 }  // namespace baseline
 namespace avx2 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
-extern const WinogradKernels winograd_table;
+extern const WinogradTable winograd_table;
 extern const RowKernels row_table;
 extern const ProductKernels product_table;
 }  // namespace avx2
 namespace avx512 {
 extern const Kernels<float> float_table;
 extern const Kernels<BFloat16> bfloat16_table;
-extern const WinogradKernels winograd_table;
+extern const WinogradTable winograd_table;
 extern const RowKernels row_table;
 extern const ProductKernels product_table;
 }  // namespace avx512
+/// For processors with has_bfloat16_products() alone.
+namespace avx512_bf16 {
+extern const WinogradKernels<BFloat16> winograd_kernels;
+}  // namespace avx512_bf16
 /// For processors with has_bfloat16_tiles() alone.
 namespace amx {
 extern const PanelKernels<BFloat16> tile_table;

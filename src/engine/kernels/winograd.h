@@ -1,8 +1,9 @@
-// Convolutions of kernel 3 and stride 1 with a quarter of the multiplications: Winograd's minimal filtering
-// F(4x4, 3x3) (Lavin and Gray 2015, arXiv 1509.09308). An output tile of 4x4 pixels comes from 6x6 inputs; transformed,
-// both are 36 values between which there is a product for each pair of channels and nothing else. Channels-last images
-// in float32 or bfloat16; everything between reading and writing them is float32. Each function does a range of the
-// work, so that any pool of threads can share it, and what it computes does not depend on the ranges.
+// Convolutions of kernel 3 and stride 1 with fewer multiplications: Winograd's minimal filtering (Lavin and Gray 2015,
+// arXiv 1509.09308). An output tile of 4x4 pixels comes from 6x6 inputs; transformed, both are 36 values between which
+// there is a product for each pair of channels and nothing else, a quarter of the multiplications; 2x2 pixels come from
+// 4x4 inputs by 16 values, four ninths of them. Channels-last images in float32 or bfloat16; transforms and sums are
+// float32. Each function does a range of the work, so that any pool of threads can share it, and what it computes does
+// not depend on the ranges.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,38 @@ namespace evener::engine::kernels {
 /// Output channels that are computed together; transformed weights lie in panels of as many channels.
 constexpr std::int64_t kWinogradPanel = 64;
 
+/// What is multiplied between the transforms.
+enum class WinogradProducts {
+  kFloat32,  // float32, by F(4x4, 3x3)
+  /// bfloat16, by F(2x2, 3x3), whose transforms lose little by being rounded; for images in bfloat16 and processors
+  /// with has_bfloat16_products(). Operands lie in units of two values that follow each other in the sums.
+  kBFloat16
+};
+
 struct WinogradShape {
   std::int64_t batch = 0, height = 0, width = 0;   // of the images that are read
   std::int64_t in_channels = 0, out_channels = 0;  // multiples of 16
   std::int64_t padding = 1;                        // 0 to 2, along all edges
+  WinogradProducts products = WinogradProducts::kFloat32;
 
   std::int64_t out_height() const { return height + 2 * padding - 2; }
   std::int64_t out_width() const { return width + 2 * padding - 2; }
-  std::int64_t tile_rows() const { return (out_height() + 3) / 4; }
-  std::int64_t tile_columns() const { return (out_width() + 3) / 4; }
+  constexpr std::int64_t tile_side() const { return products == WinogradProducts::kFloat32 ? 4 : 2; }  // output pixels
+  std::int64_t tile_rows() const { return (out_height() + tile_side() - 1) / tile_side(); }
+  std::int64_t tile_columns() const { return (out_width() + tile_side() - 1) / tile_side(); }
   std::int64_t tiles() const { return batch * tile_rows() * tile_columns(); }
-  /// Values of the transformed weights.
-  std::int64_t weight_values() const { return 36 * (in_channels + 1) * out_channels; }
+  constexpr std::int64_t frequencies() const { return (tile_side() + 2) * (tile_side() + 2); }  // values of a transformed tile
+  /// How many values of an operand a unit of four bytes holds.
+  constexpr std::int64_t values_in_unit() const { return products == WinogradProducts::kFloat32 ? 1 : 2; }
+  /// Units of the transformed weights.
+  std::int64_t weight_units() const { return frequencies() * (in_channels / values_in_unit() + 1) * out_channels; }
+  /// Values of the sums that the gradient of the weights is made of.
+  std::int64_t sum_values() const { return frequencies() * (in_channels + 1) * out_channels; }
 
   /// The shape of the inputs' gradient, which is a convolution of the outputs' gradient with the rotated weights.
-  WinogradShape turned() const { return {batch, out_height(), out_width(), out_channels, in_channels, 2 - padding}; }
+  WinogradShape turned() const {
+    return {batch, out_height(), out_width(), out_channels, in_channels, 2 - padding, products};
+  }
 };
 
 /// Whether the kernels are made for this: channels in multiples of 16, at least one output pixel.
@@ -60,14 +78,14 @@ template <class T>
 struct WinogradForward {
   WinogradShape shape = {};
   const T* x = nullptr;
-  const float* weights = nullptr;  // transformed
+  const float* weights = nullptr;  // transformed, in units
   T* y = nullptr;
   const float* bias = nullptr;  // (out_channels); null = none
   const T* residual = nullptr;  // as y; null = none
   Clamp clamp = {};
 };
 
-/// The part of the outputs that one call of WinogradPasses::forward computes.
+/// The part of the outputs that one call of WinogradKernels::forward computes.
 struct WinogradPart {
   std::int64_t first_tile, last_tile;  // [first, last)
   std::int64_t first_channel,
@@ -81,23 +99,19 @@ struct WinogradGradient {
   WinogradShape shape;
   const T* x;
   const T* dy;
-  float* sums;                               // shape.weight_values(), of which those of these channels are written
+  float* sums;                               // shape.sum_values(), of which those of these channels are written
   std::int64_t first_tile, last_tile;        // [first, last)
   std::int64_t first_channel, last_channel;  // [first, last); both multiples of kWinogradPanel, or the end
 };
 
-/// The kernels that read images of T.
+/// The kernels that read images of T, for shapes with `products`.
 template <class T>
-struct WinogradPasses {
-  /// `scratch`: winograd_scratch_values(shape) floats that no other thread uses.
-  void (*forward)(const WinogradForward<T>& work, float* scratch, const WinogradPart& part);
-  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_values() floats that no other thread uses.
-  void (*sum_gradient)(const WinogradGradient<T>& work, float* scratch);
-};
-
 struct WinogradKernels {
-  WinogradPasses<float> fp32;
-  WinogradPasses<BFloat16> bf16;
+  WinogradProducts products;
+  /// `scratch`: winograd_scratch_units(shape) floats that no other thread uses.
+  void (*forward)(const WinogradForward<T>& work, float* scratch, const WinogradPart& part);
+  /// Overwrites the sums. `scratch`: winograd_gradient_scratch_units() floats that no other thread uses.
+  void (*sum_gradient)(const WinogradGradient<T>& work, float* scratch);
   /// Transforms the weights of the output channels 16 * begin to 16 * end - 1.
   void (*transform_weights)(const WinogradWeights& from, float* transformed, std::int64_t begin, std::int64_t end);
   /// Computes the gradient of the weights of the output channels 16 * begin to 16 * end - 1 from the sums of all output
@@ -106,12 +120,19 @@ struct WinogradKernels {
                           std::int64_t begin, std::int64_t end);
 };
 
-/// Number of floats that a call of WinogradPasses::forward needs as scratch: at most some 2 MB.
-std::int64_t winograd_scratch_values(const WinogradShape& shape);
-/// The same for a call of WinogradPasses::sum_gradient on `channels` output channels.
-std::int64_t winograd_gradient_scratch_values(const WinogradShape& shape, std::int64_t channels);
+/// The kernels of one instruction set with products of float32.
+struct WinogradTable {
+  WinogradKernels<float> fp32;
+  WinogradKernels<BFloat16> bf16;
+};
 
-/// The kernels for this processor.
-const WinogradKernels& winograd_kernels();
+/// Number of units that a call of WinogradKernels::forward needs as scratch: at most some 2 MB.
+std::int64_t winograd_scratch_units(const WinogradShape& shape);
+/// The same for a call of WinogradKernels::sum_gradient on `channels` output channels.
+std::int64_t winograd_gradient_scratch_units(const WinogradShape& shape, std::int64_t channels);
+
+/// The kernels for this processor; the second for images in bfloat16, with products that it has.
+const WinogradKernels<float>& winograd_kernels();
+const WinogradKernels<BFloat16>& winograd_bfloat16_kernels(WinogradProducts products);
 
 }  // namespace evener::engine::kernels

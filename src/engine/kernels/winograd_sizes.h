@@ -6,13 +6,14 @@
 
 namespace evener::engine::kernels {
 
-/// How 36 matrices of `rows` rows lie in panels of columns: panel after panel, in each frequency after frequency. A row
-/// between two matrices keeps their distance from being a power of two, whose multiples share few sets of a cache.
+/// How the matrices of all frequencies, `rows` rows each, lie in panels of columns: panel after panel, in each
+/// frequency after frequency. A row between two matrices keeps their distance from being a power of two, whose
+/// multiples share few sets of a cache.
 struct WinogradPanels {
-  std::int64_t rows;
+  std::int64_t frequencies, rows;
 
   constexpr std::int64_t step(std::int64_t width) const { return (rows + 1) * width; }  // between two frequencies
-  constexpr std::int64_t begin(std::int64_t column) const { return 36 * (rows + 1) * column; }
+  constexpr std::int64_t begin(std::int64_t column) const { return frequencies * (rows + 1) * column; }
 };
 
 /// Whether the transformed weights exceed the second-level cache, so that each block of tiles reads them from farther
@@ -30,22 +31,23 @@ constexpr std::int64_t winograd_group_channels(const WinogradShape& s) {
 /// Number of tiles that a forward pass takes through all of its steps together.
 constexpr std::int64_t winograd_block_tiles(const WinogradShape& s) {
   if (winograd_streams_weights(s)) return 66;
-  constexpr std::int64_t kValues = 192 << 10, kLeast = 48, kMost = 60;
-  const std::int64_t fitting = kValues / (36 * s.in_channels) / 6 * 6;
+  if (s.products == WinogradProducts::kBFloat16) return 96;
+  constexpr std::int64_t kUnits = 192 << 10, kLeast = 48, kMost = 60;
+  const std::int64_t fitting = kUnits / (s.frequencies() * s.in_channels) / 6 * 6;
   return fitting < kLeast ? kLeast : fitting > kMost ? kMost : fitting;
 }
 
 /// Number of tiles that are kept in transformed form at once for the gradient of the weights of `channels` output
-/// channels.
+/// channels. An even number.
 constexpr std::int64_t winograd_chunk_tiles(const WinogradShape& s, std::int64_t channels) {
-  constexpr std::int64_t kValues = 256 << 10, kLeast = 48;
-  const std::int64_t fitting = kValues / (36 * (s.in_channels + channels));
+  constexpr std::int64_t kUnits = 256 << 10, kLeast = 48;
+  const std::int64_t fitting = kUnits * s.values_in_unit() / (s.frequencies() * (s.in_channels + channels)) / 2 * 2;
   return fitting < kLeast ? kLeast : fitting;
 }
 
-/// Number of values from one frequency to the next in `tiles` transformed inputs.
+/// Number of units from one frequency to the next in `tiles` transformed inputs.
 constexpr std::int64_t winograd_input_step(const WinogradShape& s, std::int64_t tiles) {
-  return tiles * s.in_channels + 16;
+  return tiles * s.in_channels / s.values_in_unit() + 16;
 }
 
 }  // namespace evener::engine::kernels

@@ -72,7 +72,7 @@ PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const Convol
     : op_(op), activation_(activation), bias_(bias) {
   if (winograd && winograd_supported(without_bias(op), input.shape)) {
     method_ = Method::kWinograd;
-    weight_ = winograd_weights(weight);
+    weight_ = winograd_weights(weight, input.type);
     return;
   }
   weight_ = weight.to(input.type);

@@ -20,8 +20,14 @@ using torch::autograd::variable_list;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kChannelBlock = 16;
 
+/// What is multiplied for images of this type.
+kernels::WinogradProducts products_of(at::ScalarType type) {
+  return type == at::kBFloat16 && fast_bfloat16_products() ? kernels::WinogradProducts::kBFloat16
+                                                           : kernels::WinogradProducts::kFloat32;
+}
+
 WinogradShape shape_of(const at::Tensor& x, std::int64_t out_channels, std::int64_t padding) {
-  return {x.size(0), x.size(2), x.size(3), x.size(1), out_channels, padding};
+  return {x.size(0), x.size(2), x.size(3), x.size(1), out_channels, padding, products_of(x.scalar_type())};
 }
 
 kernels::WeightSteps steps_of(const at::Tensor& weight) {
@@ -37,15 +43,24 @@ at::Tensor floats(std::int64_t count) {
   return at::empty({count}, at::kFloat);
 }
 
-/// Transforms the weights for a forward pass.
-at::Tensor transformed(const kernels::WinogradWeights& weights) {
-  const WinogradShape shape{.in_channels = weights.in_channels, .out_channels = weights.out_channels};
-  const at::Tensor values = floats(shape.weight_values());
-  float* const to = values.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.out_channels / kChannelBlock, 1, [&](std::int64_t begin, std::int64_t end) {
-    kernels::winograd_kernels().transform_weights(weights, to, begin, end);
+/// Calls body(kernels) with the kernels for images of `type`.
+template <class Body>
+void with_kernels(at::ScalarType type, const Body& body) {
+  if (type == at::kFloat) return body(kernels::winograd_kernels());
+  body(kernels::winograd_bfloat16_kernels(products_of(type)));
+}
+
+/// Transforms the weights for a forward pass on images of `type`.
+at::Tensor transformed(const kernels::WinogradWeights& weights, at::ScalarType type) {
+  const WinogradShape shape{
+      .in_channels = weights.in_channels, .out_channels = weights.out_channels, .products = products_of(type)};
+  const at::Tensor units = floats(shape.weight_units());
+  float* const to = units.mutable_data_ptr<float>();
+  with_kernels(type, [&](const auto& kernels) {
+    at::parallel_for(0, shape.out_channels / kChannelBlock, 1,
+                     [&](std::int64_t begin, std::int64_t end) { kernels.transform_weights(weights, to, begin, end); });
   });
-  return values;
+  return units;
 }
 
 /// The division of work among threads: the number of parts of the tiles, times that of the panels of output channels.
@@ -82,7 +97,7 @@ constexpr std::int64_t kLeastTiles = 48;
 /// same inputs again.
 ThreadParts forward_parts(const WinogradShape& shape) {
   constexpr std::int64_t kLeastProducts = 2 << 20;
-  const std::int64_t products = 36 * shape.tiles() * shape.in_channels * shape.out_channels;
+  const std::int64_t products = shape.frequencies() * shape.tiles() * shape.in_channels * shape.out_channels;
   const std::int64_t most = std::clamp<std::int64_t>(products / kLeastProducts, 1, at::get_num_threads());
   const std::int64_t by_tiles = std::clamp<std::int64_t>(shape.tiles() / kLeastTiles, 1, most);
   const std::int64_t of_channels = std::min((most + by_tiles - 1) / by_tiles, ThreadParts::panels_of(shape));
@@ -99,14 +114,6 @@ ThreadParts gradient_parts(const WinogradShape& shape) {
           of_channels};
 }
 
-/// Calls body(kernels, T()) with the kernels for the element type T of `images`.
-template <class Body>
-void with_passes(const at::Tensor& images, const Body& body) {
-  const kernels::WinogradKernels& kernels = kernels::winograd_kernels();
-  if (images.scalar_type() == at::kFloat) return body(kernels.fp32, float());
-  body(kernels.bf16, kernels::BFloat16());
-}
-
 /// The values of a tensor of T, or null where it is undefined.
 template <class T>
 T* values_of(const at::Tensor& tensor) {
@@ -117,8 +124,7 @@ at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::T
                     const WinogradRest& rest = {.bias = {}, .clamp = {-kInfinity, kInfinity}}) {
   const at::Tensor y = at::empty({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()},
                                  x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  with_passes(x, [&](const auto& passes, auto value) {
-    using T = decltype(value);
+  with_kernels(x.scalar_type(), [&]<class T>(const kernels::WinogradKernels<T>& kernels) {
     const kernels::WinogradForward<T> work{.shape = shape,
                                            .x = values_of<T>(x),
                                            .weights = values_of<float>(transformed),
@@ -128,9 +134,9 @@ at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::T
                                            .clamp = rest.clamp};
     const ThreadParts parts = forward_parts(shape);
     at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
-      const at::Tensor scratch = floats(kernels::winograd_scratch_values(shape));
+      const at::Tensor scratch = floats(kernels::winograd_scratch_units(shape));
       for (std::int64_t part = first; part < last; ++part) {
-        passes.forward(work, scratch.mutable_data_ptr<float>(), parts.part(part));
+        kernels.forward(work, scratch.mutable_data_ptr<float>(), parts.part(part));
       }
     });
   });
@@ -141,13 +147,12 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
                            const at::Tensor& weight) {
   const ThreadParts parts = gradient_parts(shape);
   // Zeros, since the gaps between values are never written, but are added up too.
-  at::Tensor sums = at::zeros({parts.of_tiles, shape.weight_values()}, at::kFloat);
-  with_passes(x, [&](const auto& passes, auto value) {
-    using T = decltype(value);
+  at::Tensor sums = at::zeros({parts.of_tiles, shape.sum_values()}, at::kFloat);
+  with_kernels(x.scalar_type(), [&]<class T>(const kernels::WinogradKernels<T>& kernels) {
     at::parallel_for(0, parts.count(), 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t index = first; index < last; ++index) {
         const kernels::WinogradPart part = parts.part(index);
-        float* const own = sums.mutable_data_ptr<float>() + index / parts.of_channels * shape.weight_values();
+        float* const own = sums.mutable_data_ptr<float>() + index / parts.of_channels * shape.sum_values();
         const kernels::WinogradGradient<T> work{.shape = shape,
                                                 .x = values_of<T>(x),
                                                 .dy = values_of<T>(dy),
@@ -157,17 +162,18 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
                                                 .first_channel = part.first_channel,
                                                 .last_channel = part.last_channel};
         const at::Tensor scratch =
-            floats(kernels::winograd_gradient_scratch_values(shape, part.last_channel - part.first_channel));
-        passes.sum_gradient(work, scratch.mutable_data_ptr<float>());
+            floats(kernels::winograd_gradient_scratch_units(shape, part.last_channel - part.first_channel));
+        kernels.sum_gradient(work, scratch.mutable_data_ptr<float>());
       }
     });
   });
   if (parts.of_tiles > 1) sums = sums.sum(0);
   at::Tensor gradient = at::empty_like(weight);
   float* const to = gradient.mutable_data_ptr<float>();
-  at::parallel_for(0, shape.out_channels / kChannelBlock, 1, [&](std::int64_t begin, std::int64_t end) {
-    kernels::winograd_kernels().finish_gradient(shape, sums.const_data_ptr<float>(), to, steps_of(gradient), begin,
-                                                end);
+  with_kernels(x.scalar_type(), [&](const auto& kernels) {
+    at::parallel_for(0, shape.out_channels / kChannelBlock, 1, [&](std::int64_t begin, std::int64_t end) {
+      kernels.finish_gradient(shape, sums.const_data_ptr<float>(), to, steps_of(gradient), begin, end);
+    });
   });
   return gradient;
 }
@@ -180,7 +186,7 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     ctx->saved_data["padding"] = padding;
     if (later) ctx->saved_data["later"] = at::IValue::make_capsule(later);
     const WinogradShape shape = shape_of(x, weight.size(0), padding);
-    return convolve(shape, x, transformed(weights_of(weight)));
+    return convolve(shape, x, transformed(weights_of(weight), x.scalar_type()));
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -196,7 +202,7 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     }
     variable_list gradients(5);
     if (ctx->needs_input_grad(0)) {
-      gradients[0] = convolve(shape.turned(), dy, transformed(weights_of(weight).turned()));
+      gradients[0] = convolve(shape.turned(), dy, transformed(weights_of(weight).turned(), dy.scalar_type()));
     }
     if (ctx->needs_input_grad(1)) gradients[1] = weight_gradient(shape, x, dy, weight);
     return gradients;
@@ -212,7 +218,7 @@ bool winograd_supported(const network::Conv2d& op, const network::Shape& input) 
 }
 
 bool winograd_pays_in(at::ScalarType type) {
-  return type == at::kFloat || (type == at::kBFloat16 && !has_bfloat16_products());
+  return type == at::kFloat || (type == at::kBFloat16 && !has_bfloat16_tiles());
 }
 
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
@@ -220,13 +226,18 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
   if (choice == ConvolutionChoice::kDirect || !winograd_supported(op, input)) return false;
   if (choice == ConvolutionChoice::kWinograd) return true;
   if (!winograd_pays_in(type)) return false;
-  constexpr std::int64_t kFewest = 32, kMost = 256;  // channels
-  constexpr std::int64_t kWorthTransforming = 100;   // tiles
+  const WinogradShape shape{batch, input[1], input[2], input[0], op.out_channels, op.padding.height, products_of(type)};
+  struct Bounds {
+    std::int64_t fewest_channels, most_channels, fewest_tiles;
+    double most_multiplications;  // of those of a direct convolution
+  };
+  const Bounds bounds =
+      shape.products == kernels::WinogradProducts::kFloat32 ? Bounds{32, 256, 100, 0.4} : Bounds{64, 512, 400, 0.6};
   const auto [fewer, more] = std::minmax(input[0], op.out_channels);
-  const WinogradShape shape{batch, input[1], input[2], input[0], op.out_channels, op.padding.height};
-  const std::int64_t multiplications = 36 * shape.tiles();
-  const std::int64_t direct = 9 * batch * shape.out_height() * shape.out_width();
-  return fewer >= kFewest && more <= kMost && shape.tiles() >= kWorthTransforming && 5 * multiplications <= 2 * direct;
+  const auto multiplications = static_cast<double>(shape.frequencies() * shape.tiles());
+  const auto direct = static_cast<double>(9 * batch * shape.out_height() * shape.out_width());
+  return fewer >= bounds.fewest_channels && more <= bounds.most_channels && shape.tiles() >= bounds.fewest_tiles &&
+         multiplications <= bounds.most_multiplications * direct;
 }
 
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
@@ -236,8 +247,8 @@ at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, s
                                  later);
 }
 
-at::Tensor winograd_weights(const at::Tensor& weight) {
-  return transformed(weights_of(weight));
+at::Tensor winograd_weights(const at::Tensor& weight, at::ScalarType type) {
+  return transformed(weights_of(weight), type);
 }
 
 at::Tensor winograd_inference(const at::Tensor& x, const at::Tensor& transformed, std::int64_t out_channels,

@@ -1,5 +1,6 @@
 // 3x3 convolutions on our own Winograd kernels (engine/kernels/winograd.h), for channels-last images in float32 or
-// bfloat16; weights, and all between reading and writing images, are float32.
+// bfloat16; weights and sums are float32. What is multiplied is float32 too, or bfloat16 where the images are and the
+// processor has instructions for it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,16 +16,16 @@ namespace evener::engine::torch_engine {
 /// padding of at most 2 along all edges, neither groups nor a bias, channels in multiples of 16.
 bool winograd_supported(const network::Conv2d& op, const network::Shape& input);
 
-/// Whether Winograd's kernels can be faster for images of this type. They can't for bfloat16 where the processor has
-/// instructions for its products, which do at least twice as many at a time as those of float32, in tiles (AMX) sixteen
-/// times.
+/// Whether Winograd's kernels can be faster for images of this type. They can't for bfloat16 where the processor
+/// multiplies tiles of it (AMX): a direct convolution then takes no longer than the transforms alone.
 bool winograd_pays_in(at::ScalarType type);
 
 /// Whether a layer uses Winograd's kernels for `batch` images of `type`. kAuto uses them where winograd_pays_in(type)
-/// and they were faster than LibTorch's on every processor tried: with 32 to 256 channels, images that fill their tiles
-/// well enough to save three multiplications in five, and at least a hundred tiles, to make up for transforming the
-/// weights. With fewer channels the transforms outweigh the products; with more the transformed weights exceed any
-/// second-level cache.
+/// and they were faster than LibTorch's on every processor tried: with 32 to 256 channels (of products in bfloat16,
+/// whose weights are smaller and direct convolutions faster, 64 to 512), images that fill their tiles well enough to
+/// save three multiplications in five (two in five), and tiles enough to make up for transforming the weights. With
+/// fewer channels the transforms outweigh the products; with more the transformed weights exceed any second-level
+/// cache.
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
                     ConvolutionChoice choice);
 
@@ -40,8 +41,9 @@ struct WinogradRest {
   kernels::Clamp clamp;
 };
 
-/// Transforms `weight` (O, C, 3, 3) for winograd_inference(): the result has four times as many values.
-at::Tensor winograd_weights(const at::Tensor& weight);
+/// Transforms `weight` (O, C, 3, 3) for winograd_inference() on images of `type`: the result has up to four times as
+/// many values.
+at::Tensor winograd_weights(const at::Tensor& weight, at::ScalarType type);
 /// A convolution with weights that were transformed before, without gradients; `x` as above.
 at::Tensor winograd_inference(const at::Tensor& x, const at::Tensor& transformed, std::int64_t out_channels,
                               std::int64_t padding, const WinogradRest& rest);

@@ -171,6 +171,7 @@ class LoadedNetwork::Implementation {
     options.cache = job::compile_cache();
     options.strict = true;
     options.repeated = true;
+    if (streams == 1 && is_one_cpu()) options.coming = 1;  // whoever shows one image waits for the answer
     return options;
   }
 

@@ -170,18 +170,6 @@ std::int64_t forward_macs(const Network& network) {
   return macs;
 }
 
-double share_of_winograd(const Network& network) {
-  const std::vector<LayerCost> costs = layer_costs(network);
-  std::int64_t shortened = 0, all = 0;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    all += costs[i].forward_flops;
-    const auto* op = std::get_if<Conv2d>(&network.layers()[i].op);
-    if (op == nullptr || op->groups != 1 || op->weight_bits != 0) continue;
-    if (op->kernel == Extent2d{3, 3} && op->stride == Extent2d{1, 1}) shortened += costs[i].forward_flops;
-  }
-  return all == 0 ? 0 : static_cast<double>(shortened) / static_cast<double>(all);
-}
-
 TrainingMemory training_memory(const Network& network) {
   TrainingMemory memory;
   for (const Parameter& parameter : network.parameters()) {

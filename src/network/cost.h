@@ -26,10 +26,6 @@ LayerCost total_cost(const Network& network);
 /// Multiply-adds of convolutions and linear layers per sample, the figure model tables usually give.
 std::int64_t forward_macs(const Network& network);
 
-/// The share of the forward operations that is in unquantised 3x3 convolutions with stride 1 and without groups, which
-/// Winograd's algorithm speeds up.
-double share_of_winograd(const Network& network);
-
 /// Estimated memory of a training step in float32: fixed parts, and what each sample of a batch adds.
 struct TrainingMemory {
   std::int64_t weight_bytes = 0;

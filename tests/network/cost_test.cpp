@@ -123,19 +123,6 @@ TEST(Cost, TrainingMemoryIsWhatPyTorchKeeps) {
             4208 - (10 * 4 + 8) + (784 + 256) * 4);
 }
 
-TEST(Cost, WinogradShortensFloatConvolutionsOf3x3) {
-  const ModelOptions options{.input = Shape{3, 224, 224}, .classes = 9};
-  EXPECT_NEAR(share_of_winograd(build("resnet18", options)), 0.75, 0.1);
-  EXPECT_LT(share_of_winograd(build("mobilenet_v2", options)), 0.1);
-  Network network("net", {4, 8, 8});
-  network.add("quantised", Conv2d{.out_channels = 4, .kernel = 3, .padding = 1, .weight_bits = 8});
-  EXPECT_EQ(share_of_winograd(network), 0);
-  network.add("strided", Conv2d{.out_channels = 4, .kernel = 3, .stride = 2, .padding = 1});
-  EXPECT_EQ(share_of_winograd(network), 0);
-  network.add("float", Conv2d{.out_channels = 4, .kernel = 3, .padding = 1});
-  EXPECT_GT(share_of_winograd(network), 0);
-}
-
 TEST(Cost, FixedMemoryIsWeightsGradientsMomentumAndStatistics) {
   Network network("net", {2, 3, 3});
   network.add("bn", BatchNorm{});

@@ -1,10 +1,15 @@
 // What runners are asked for: an engine that keeps the options it is given, and bounds of memory.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "base/error.h"
+#include "base/module.h"
+#include "base/simd_level.h"
 #include "data/open/samples.h"
 #include "network/cost.h"
 #include "network/passes/cut.h"
+#include "task/inference/infer.h"
 #include "task/inference/infer_stages.h"
 
 namespace evener::task {
@@ -195,6 +200,57 @@ TEST_F(MemoryOfStages, CutsAreChosenByOperationsWhereOneDeviceCannotHoldTheWhole
   options_.stage_memory_bytes = needed(*model_.network()) - 1;
   ASSERT_EQ(refusal(), "none");
   EXPECT_EQ(divided_, 2U);
+}
+
+TEST(EngineOfAJob, SuitsTheImagesToCome) {
+  for (const char* engine : {"torch", "openvino"}) {
+    if (module_status(engine).state != ModuleState::kUsable) GTEST_SKIP() << engine << " can't be used here";
+  }
+  if (simd_level() == SimdLevel::kBaseline) GTEST_SKIP() << "this processor has no AVX2";
+  InferenceRequest request;
+  request.model.model = "resnet18";
+  request.model.seed = 1;
+  const InferenceModel model(request);
+  const auto samples = data::random_samples(3, {3, 224, 224}, 1);
+  const auto chosen = [&](const std::function<void(InferOptions&)>& change) {
+    std::vector<std::string> opened;
+    InferOptions options;
+    options.plan.replicas = {{0, {placement::PlanStage{}}, {}}};
+    options.batch = 16;
+    options.open_engine = [&](const std::string& name) {
+      opened.push_back(name);
+      return std::make_unique<KeepingEngine>();
+    };
+    change(options);
+    const InferJob job(model, *samples, options);
+    EXPECT_EQ(opened, job.setup().engines) << "no other is opened";
+    return job.setup().engines.front();
+  };
+  const auto many = [](InferOptions& options) { options.coming = kManyImages; };
+  EXPECT_EQ(chosen([](InferOptions&) {}), "openvino") << "three images";
+  EXPECT_EQ(chosen(many), "torch");
+  EXPECT_EQ(chosen([](InferOptions& options) { options.repeated = true; }), "torch");
+  EXPECT_EQ(chosen([](InferOptions& options) {
+              options.repeated = true;
+              options.coming = 1;
+            }),
+            "openvino");
+  EXPECT_EQ(chosen([](InferOptions& options) {
+              options.repeated = true;
+              options.usual_engine = true;
+            }),
+            "openvino");
+  EXPECT_EQ(chosen([&](InferOptions& options) {
+              many(options);
+              options.precision = Precision::kBf16;
+            }),
+            "openvino");
+  EXPECT_EQ(chosen([](InferOptions& options) { options.engine = "torch"; }), "torch") << "as the user wants";
+  EXPECT_EQ(chosen([&](InferOptions& options) {
+              many(options);
+              options.engine = "openvino";
+            }),
+            "openvino");
 }
 
 }  // namespace

@@ -38,13 +38,6 @@ Runners one(std::unique_ptr<engine::Runner> runner) {
 
 const SampleValues kBatch = {.bytes = {1}, .floats = {}};
 
-TEST(RunnerTrial, TellsWhichIsFaster) {
-  const Runners slow = one(std::make_unique<SlowRunner>(std::chrono::milliseconds(50)));
-  const Runners fast = one(std::make_unique<SlowRunner>(std::chrono::milliseconds(1)));
-  EXPECT_GT(speed_against(slow, fast, kBatch, 0.1), 1);
-  EXPECT_LT(speed_against(fast, slow, kBatch, 0.1), 1);
-}
-
 // A line of stages is filled before its first call ends.
 TEST(RunnerTrial, SteadyRatesLeaveOutTheFirstCall) {
   EXPECT_THAT(rates_between({5, 5.5, 6, 6.25, 6.5, 7, 7.5}, 1, 3), ElementsAre(2, 4, 2));

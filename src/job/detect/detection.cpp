@@ -71,7 +71,7 @@ class Detection {
     const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
     return fmt::format("{} ({}), {}, input {}; {}; {} on {}, {}, batch {}, boxes likelier than {}", network.name(),
                        from, classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size()),
-                       shape_text(images_.photos->shape()), count_text(*images_.photos), setup.engines.front(),
+                       shape_text(images_.photos->shape()), count_text(*images_.photos), engine_text(setup),
                        session_.plan().text, precision_name(session_.precision()), setup.batch,
                        flags_.boxes.least_to_tell());
   }

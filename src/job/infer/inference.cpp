@@ -81,12 +81,10 @@ std::string threads_text(const placement::Plan& plan) {
 std::string setup_line(const InferenceSession& session, const InferImages& images, const task::InferSetup& setup) {
   const task::InferenceModel& network = session.network();
   const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
-  const std::string why = setup.reasons.front().empty() ? "" : " (" + setup.reasons.front() + ")";
-  return fmt::format("{} ({}), input {}; {}; {}{} on {}{}, {}, {}, batch {}", network.name(), from,
-                     shape_text(images.samples->shape()), count_text(*images.samples), setup.engines.front(), why,
-                     session.plan().text, threads_text(session.plan()),
-                     counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(session.precision()),
-                     setup.batch);
+  return fmt::format(
+      "{} ({}), input {}; {}; {} on {}{}, {}, {}, batch {}", network.name(), from, shape_text(images.samples->shape()),
+      count_text(*images.samples), engine_text(setup), session.plan().text, threads_text(session.plan()),
+      counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(session.precision()), setup.batch);
 }
 
 /// Frames are no files that could be sorted, and those of a camera can't be shown again and again.

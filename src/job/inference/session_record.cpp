@@ -70,6 +70,11 @@ void fill_inference_setup(record::Record& record, const std::vector<const Option
   record.times.init = setup.init_s;
 }
 
+std::string engine_text(const task::InferSetup& setup) {
+  const std::string& why = setup.reasons.front();
+  return setup.engines.front() + (why.empty() ? "" : " (" + why + ")");
+}
+
 std::vector<std::string> stage_notes(const task::InferSetup& setup) {
   const auto bytes = [](std::int64_t count) { return bytes_text(static_cast<std::uint64_t>(count)); };
   std::vector<std::string> notes;

@@ -15,6 +15,9 @@ void fill_inference_setup(record::Record& record, const std::vector<const Option
                           const task::InferenceModel& network, const InferImages& images, const placement::Plan& plan,
                           Precision precision, const task::InferSetup& setup);
 
+/// "torch (by rule 1.6 times as fast as ...)": the engine of the first replica, and why.
+std::string engine_text(const task::InferSetup& setup);
+
 /// Sentences on the part of a divided network that each stage computes.
 std::vector<std::string> stage_notes(const task::InferSetup& setup);
 

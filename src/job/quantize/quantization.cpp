@@ -291,7 +291,7 @@ class Quantization {
   task::RunFigures measure_side(const task::InferenceModel& model) const {
     task::InferOptions infer = flags_.infer.placement.infer_options(plan_, session_.precision());
     infer.reading_threads = session_.threads();
-    infer.tries_engines = false;  // one engine for both networks
+    infer.usual_engine = true;  // one engine for both networks
     const task::FigureOptions options{.infer = std::move(infer),
                                       .seconds = *flags_.output.seconds,
                                       .photos = is_detector() ? images_.evaluation.photos : nullptr,

@@ -16,6 +16,7 @@
 #include "job/cache_folder.h"
 #include "job/inference/model_sidecar.h"
 #include "job/inference/session.h"
+#include "job/inference/session_record.h"
 #include "job/serve/inference_api.h"
 
 namespace evener::job {
@@ -98,7 +99,7 @@ void tell_setup(Observer& observer, const ServedModel& model, const task::Infere
                 const placement::Plan& plan, const task::InferSetup& setup) {
   observer.note(fmt::format("{} ({}), {} of {}; {} on {}, {}, batches of {} at most", model.name,
                             network.weights().empty() ? "random weights" : network.weights().string(), model.datatype(),
-                            shape_text(model.shape), setup.engines.front(), plan.text, counted(setup.streams, "stream"),
+                            shape_text(model.shape), engine_text(setup), plan.text, counted(setup.streams, "stream"),
                             setup.batch));
   if (model.pictures) observer.note("seen are " + data::seen_text(*model.pictures));
   for (const std::vector<std::string>* notes : {&network.notes(), &plan.notes}) {

@@ -123,7 +123,7 @@ class Calibrating {
   InferOptions run_options() const {
     InferOptions infer = options_.infer;
     infer.repeated = true;
-    infer.tries_engines = false;
+    infer.usual_engine = true;
     return infer;
   }
 

@@ -20,8 +20,12 @@
 #include "parallel/stage_line.h"
 #include "placement/plan.h"
 #include "task/inference/inference_model.h"
+#include "task/inference/runner_choice.h"
 
 namespace evener::task {
+
+/// Images that nobody counts: enough for whatever pays only with many.
+inline constexpr std::int64_t kManyImages = std::int64_t{1} << 40;
 
 struct InferOptions {
   placement::Plan plan;
@@ -32,9 +36,11 @@ struct InferOptions {
   int reading_threads = 1;
   std::filesystem::path cache = {};   // folder for compiled networks; empty = they are not kept
   bool strict = false;                // a sample that can't be read is an error instead of being skipped
-  bool tries_engines = true;          // "auto" may compute for a moment to find the faster engine
+  bool usual_engine = false;          // "auto" is the same engine for all networks, not the faster one for this network
   bool repeated = false;              // samples are shown again and again, so that their number doesn't bound batch and
                                       // streams
+  std::optional<std::int64_t> coming = {};  // images that will be computed, for "auto"; absent = as many as there are
+                                            // samples, or many where these are repeated
   bool suits_few = false;             // also make runners for smaller batches, so that calls of few samples cost less
   std::vector<std::string> cut = {};  // layers that the second and later stages begin with; empty = chosen
   std::int64_t stage_memory_bytes = 0;  // emulated memory of each device; 0 = as much as is needed
@@ -145,6 +151,7 @@ class InferJob {
   class Batch;
 
   void choose_engines();
+  RunnerChoice engine_for(const placement::PlanStage& stage) const;
   void choose_batch(const data::Samples& samples);
   /// Asks for every GPU of the plan before anything computes: a library may open its part for GPUs then, and finds none
   /// where it has computed on a CPU before it did. Throws UsageError.
@@ -158,11 +165,6 @@ class InferJob {
                                        std::int64_t batch) const;
   /// The smaller batches for which runners are made (InferOptions::suits_few): the powers of two below the batch.
   std::vector<std::int64_t> smaller_batches() const;
-  /// Whether LibTorch, with its Winograd convolutions, could be faster than OpenVINO here; for users who name no
-  /// engine.
-  bool may_gain_by_torch() const;
-  /// Uses LibTorch on all CPUs if a trial on the first replica shows that it is faster.
-  void try_torch(const data::Samples& samples);
   /// A batch of zeros, for calls whose outputs nobody reads.
   SampleValues zeros_for(const data::Samples& samples, std::int64_t batch) const;
   void warm_up(const data::Samples& samples);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/module.h"
-#include "network/cost.h"
+#include "base/simd_level.h"
 #include "parallel/throttled_runner.h"
 #include "task/inference/infer.h"
 #include "task/inference/infer_stages.h"
@@ -19,8 +19,6 @@ namespace {
 
 /// A batch that keeps processors busy without making the first answer late.
 constexpr std::int64_t kUsualBatch = 8;
-/// Samples that no setup has too few of.
-constexpr std::int64_t kMany = std::int64_t{1} << 40;
 
 std::int64_t divided_up(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
@@ -36,8 +34,8 @@ InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, In
     : model_(model), options_(std::move(options)) {
   const Stopwatch clock;
   require_possible_stages(model_, options_);
-  choose_engines();
   choose_batch(samples);
+  choose_engines();
   require_devices(samples);
   make_lanes(samples);
   setup_.init_s = clock.seconds();
@@ -47,20 +45,35 @@ InferJob::~InferJob() = default;
 
 void InferJob::choose_engines() {
   for (const auto& replica : options_.plan.replicas) {
-    const Device device = stage_of(replica).device;
-    std::string name = options_.engine, reason;
-    if (name == "auto") {
-      name = engine::usual_runner_engine(device.kind);
-      reason = device.kind != DeviceKind::kCpu ? "computes on CUDA"
-               : name == "openvino"            ? "the faster one on CPUs"
-                                               : "OpenVINO can't be used here";
-    }
+    const auto [name, reason] = engine_for(stage_of(replica));
     setup_.engines.push_back(name);
     setup_.reasons.push_back(reason);
     if (!engines_.contains(name)) {
       engines_.emplace(name, options_.open_engine ? options_.open_engine(name) : engine::open_engine(name));
     }
   }
+}
+
+RunnerChoice InferJob::engine_for(const placement::PlanStage& stage) const {
+  if (options_.engine != "auto") return {options_.engine, ""};
+  if (stage.device.kind == DeviceKind::kCpu && !options_.usual_engine && options_.stage_memory_bytes == 0) {
+    const auto replicas = static_cast<std::int64_t>(options_.plan.replicas.size());
+    RunnerChoice choice = choose_runner_engine({.network = model_.network(),
+                                                .precision = options_.precision,
+                                                .batch = setup_.batch,
+                                                .images = options_.coming.value_or(shown_) / replicas,
+                                                .threads = stage.threads,
+                                                .streams = setup_.streams,
+                                                .level = simd_level(),
+                                                .has_torch = [] {
+                                                  return module_status("torch").state == ModuleState::kUsable;
+                                                }});
+    if (choice.engine == "torch" || module_status("openvino").state == ModuleState::kUsable) return choice;
+  }
+  const std::string name = engine::usual_runner_engine(stage.device.kind);
+  return {name, stage.device.kind != DeviceKind::kCpu ? "computes on CUDA"
+                : name == "openvino"                  ? "the usual one on CPUs"
+                                                      : "OpenVINO can't be used here"};
 }
 
 void InferJob::require_devices(const data::Samples& samples) const {
@@ -84,7 +97,7 @@ void InferJob::choose_batch(const data::Samples& samples) {
     }
   }
   if (options_.streams && *options_.streams < 1) throw UsageError("--streams has to be at least 1");
-  shown_ = options_.repeated ? kMany : static_cast<std::int64_t>(samples.size());
+  shown_ = options_.repeated ? kManyImages : static_cast<std::int64_t>(samples.size());
   setup_.batch = options_.batch.value_or(
       model_.fixed_batch().value_or(std::clamp<std::int64_t>(divided_up(shown_, lanes), 1, kUsualBatch)));
   if (setup_.batch < 1) throw UsageError("--batch has to be at least 1");
@@ -113,7 +126,6 @@ void InferJob::make_lanes(const data::Samples& samples) {
     throw Error(fmt::format("{} takes samples of shape {}, but these have {}", model_.name(), shape_text(shape),
                             shape_text(samples.shape())));
   }
-  if (may_gain_by_torch()) try_torch(samples);
   division_ = divided_for_inference(model_, options_, setup_, samples);
   setup_.stages = stage_setups(model_, division_, options_, setup_);
   for (std::size_t r = 0; r < options_.plan.replicas.size(); ++r) {
@@ -177,46 +189,6 @@ engine::RunnerOptions InferJob::runner_options(const placement::PlanStage& stage
   options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
   options.cache = options_.cache;
   return options;
-}
-
-bool InferJob::may_gain_by_torch() const {
-  constexpr std::int64_t kWorthATrial = 1000;  // fewer images would be answered before the trial has ended
-  constexpr double kEnough = 0.5;
-  return options_.tries_engines && options_.stage_memory_bytes == 0 && options_.engine == "auto" &&
-         options_.precision == Precision::kFp32 && shown_ >= kWorthATrial &&
-         std::ranges::find(setup_.engines, "openvino") != setup_.engines.end() && model_.network() != nullptr &&
-         network::share_of_winograd(*model_.network()) >= kEnough &&
-         module_status("torch").state == ModuleState::kUsable;
-}
-
-void InferJob::try_torch(const data::Samples& samples) {
-  constexpr double kTrial_s = 0.5, kClearly = 1.05;
-  const auto first = std::ranges::find(setup_.engines, "openvino") - setup_.engines.begin();
-  const auto& stage = stage_of(options_.plan.replicas[static_cast<std::size_t>(first)]);
-  auto torch = engine::open_engine("torch");
-  double ratio = 0;
-  try {
-    ratio =
-        speed_against(make_runners(stage, *engines_.at("openvino"), samples, setup_.batch),
-                      make_runners(stage, *torch, samples, setup_.batch), zeros_for(samples, setup_.batch), kTrial_s);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    for (std::size_t r = 0; r < setup_.engines.size(); ++r) {
-      if (setup_.engines[r] == "openvino") {
-        setup_.reasons[r] = fmt::format("torch was tried and failed: {}", error.what());
-      }
-    }
-    return;
-  }
-  const bool faster = ratio > kClearly;
-  if (faster) engines_.emplace("torch", std::move(torch));
-  for (std::size_t r = 0; r < setup_.engines.size(); ++r) {
-    if (setup_.engines[r] != "openvino") continue;
-    if (faster) setup_.engines[r] = "torch";
-    setup_.reasons[r] = fmt::format("in a trial {} was {:.2f} times as fast as {}", faster ? "it" : "torch", ratio,
-                                    faster ? "openvino" : "it");
-  }
 }
 
 SampleValues InferJob::zeros_for(const data::Samples& samples, std::int64_t batch) const {

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/statistics.h"
 #include "base/stop.h"
 #include "base/this_work.h"
 
@@ -65,19 +64,6 @@ std::vector<double> rates_between(const std::vector<double>& ends_s, std::size_t
 
 std::vector<double> steady_call_rates(const Runners& runners, const SampleValues& batch, double seconds, int blocks) {
   return rates_between(ends_of_calls(runners, batch, seconds), runners.size(), blocks);
-}
-
-double speed_against(const Runners& usual, const Runners& others, const SampleValues& batch, double seconds) {
-  constexpr int kRounds = 5;
-  for (const Runners* runners : {&usual, &others}) call_rates(*runners, batch, 0, 1);
-  std::vector<double> ratios;
-  for (int round = 0; round < kRounds; ++round) {
-    const auto before = call_rates(usual, batch, seconds / (2 * kRounds), 1);
-    const auto after = call_rates(others, batch, seconds / (2 * kRounds), 1);
-    if (before.empty() || after.empty()) return 0;
-    ratios.push_back(after.front() / before.front());
-  }
-  return median(ratios).value_or(0);
 }
 
 }  // namespace evener::task

@@ -24,8 +24,4 @@ std::vector<double> steady_call_rates(const Runners& runners, const SampleValues
 /// no block, unless there is only one call. A block has at least `together` calls, as that many may end at once.
 std::vector<double> rates_between(const std::vector<double>& ends_s, std::size_t together, int blocks);
 
-/// How many times as fast `others` are as `usual`: the median over blocks that alternate between the two, of about
-/// `seconds` in all, after one call of each runner as a warm-up. 0 after a stop request.
-double speed_against(const Runners& usual, const Runners& others, const SampleValues& batch, double seconds);
-
 }  // namespace evener::task

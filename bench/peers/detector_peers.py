@@ -22,6 +22,8 @@ import numpy
 import onnxruntime
 from PIL import Image, ImageOps
 
+from common import software
+
 ENDINGS = {".jpg", ".jpeg", ".png"}
 
 
@@ -232,7 +234,9 @@ def main():
     if options.work == "compare":
         sys.exit(compare(options, peer, photos))
     if options.work == "rate":
-        print(json.dumps({"images_per_s": rate(options, peer, photos)}))
+        settings = [software.threads(options), "photos prepared by threads meanwhile"]
+        told = software.told("onnxruntime", "opencv-python-headless", "pillow", settings=settings)
+        print(json.dumps({"images_per_s": rate(options, peer, photos), **told}))
         return
     for photo in photos:
         boxes = [{"index": label, "score": score, "box": box} for box, score, label in peer.boxes(read(photo))]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes photos of about one megapixel, and times facenet-pytorch on them; prints JSON.
 
-Run by bench/peers/run in its own environment. Photos are done as its README does: one after the other, all faces of each
-found, cut out and embedded. The embedder has random weights, which take as long as trained ones.
+Run by bench/peers/run in its own environment. All faces of each photo are found, cut out and embedded: photo by photo, as its
+README does, or --together N photos, whose faces are found in one call, for which they are padded to the size of the largest, and
+embedded in one. The embedder has random weights, which take as long as trained ones; --precision is its precision.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import pathlib
 import sys
 import time
 import types
+
+from common import software
 
 PIXELS = 1_000_000
 LEAST_PIXELS = 350_000  # of a photo that is enlarged
@@ -24,6 +27,8 @@ def parse():
     parser.add_argument("--make", nargs="+", type=pathlib.Path, metavar="DIR", help="fill the folder from these")
     parser.add_argument("--photos", type=int, default=100, help="how many to make")
     parser.add_argument("--weights", type=pathlib.Path, help="for --make: facenet-pytorch's detector weights go here")
+    parser.add_argument("--together", type=int, default=1, metavar="N")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
 
@@ -68,22 +73,40 @@ def measure(options):
     library = facenet()
     detector = library.MTCNN(keep_all=True)
     embedder = library.InceptionResnetV1(classify=False).eval()
-    files = sorted(options.folder.glob("*.jpg"))
+    # Those of a size are neighbours, so that little is padded.
+    files = sorted(options.folder.glob("*.jpg"), key=lambda file: (Image.open(file).size, file))
 
-    def look(file):
-        image = Image.open(file).convert("RGB")
+    def look(some):
+        images = padded([Image.open(file).convert("RGB") for file in some])
         with torch.inference_mode():
-            boxes, _ = detector.detect(image)
-            crops = None if boxes is None else detector.extract(image, boxes, None)
-            return 0 if crops is None else len(embedder(crops))
+            boxes, _ = detector.detect(images)
+            crops = [detector.extract(*one, None) for one in zip(images, boxes) if one[1] is not None]
+            if not crops:
+                return 0
+            with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+                return len(embedder(torch.cat(crops)))
 
-    for file in files[:WARM_UP]:
-        look(file)
+    groups = [files[first : first + options.together] for first in range(0, len(files), options.together)]
+    for some in groups[: -(-WARM_UP // options.together)]:
+        look(some)
     begin = time.perf_counter()
-    faces = sum(map(look, files))
-    return {"photos_per_s": len(files) / (time.perf_counter() - begin), "faces": faces}
+    faces = sum(map(look, groups))
+    rate = len(files) / (time.perf_counter() - begin)
+    settings = ["photo by photo" if options.together == 1 else f"{options.together} photos together", software.threads(options)]
+    told = software.told("facenet-pytorch", "torch", "pillow", settings=settings)
+    return {"photos_per_s": rate, "faces": faces, **told}
+
+
+def padded(images):
+    """All of the size of the largest, black on the right and below."""
+    from PIL import ImageOps
+
+    width, height = (max(image.size[axis] for image in images) for axis in (0, 1))
+    return [ImageOps.expand(image, (0, 0, width - image.width, height - image.height)) for image in images]
 
 
 if __name__ == "__main__":
     chosen = parse()
+    if not chosen.make:
+        software.with_preloads()
     print(json.dumps(make(chosen) if chosen.make else measure(chosen)))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times torchvision's way from JPEG files to answers: ImageFolder, its transforms, a DataLoader, a network; prints JSON.
 
-Run by bench/peers/run in its own environment, on files that pytorch_load.py --make wrote. The workers are up and the files
-in the page cache before the clock runs. The network has random weights, the memory layout that is faster on CPUs, and no
-gradients.
+Run by bench/peers/run in its own environment, on files that pytorch_load.py --make wrote. The workers are up, the network is
+compiled, and the files are in the page cache before the clock runs. The network has random weights, the memory layout that is
+faster on CPUs, and no gradients; with --compile torch.compile takes its weights for constants.
 """
 
 import argparse
@@ -11,9 +11,13 @@ import json
 import pathlib
 import time
 
-import torch
-import torchvision
-from torchvision import datasets, transforms
+from common import software
+
+software.with_preloads()
+
+import torch  # noqa: E402
+import torchvision  # noqa: E402
+from torchvision import datasets, transforms  # noqa: E402
 
 
 def parse():
@@ -22,6 +26,8 @@ def parse():
     parser.add_argument("--network", default="resnet18", help="name in torchvision")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0, help="processes that decode; 0: this one does")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--batch", type=int, default=16)
     return parser.parse_args()
 
@@ -40,9 +46,10 @@ def main():
         ]
     )
     data = datasets.ImageFolder(options.folder, transform=transform)
-    # 0 workers decode in this process, which is faster than one worker beside it.
-    workers = 0 if options.threads == 1 else options.threads
+    workers = options.workers
     loader = torch.utils.data.DataLoader(data, batch_size=options.batch, num_workers=workers, persistent_workers=workers > 0)
+    if options.compile:
+        network = software.compiled(network)
 
     def answers():
         found = []
@@ -52,11 +59,17 @@ def main():
                 found += scores.float().softmax(1).topk(5).indices.tolist()
         return found
 
+    begin = time.perf_counter()
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
+        network(torch.rand(options.batch, 3, 224, 224).contiguous(memory_format=torch.channels_last))
+    compile_s = time.perf_counter() - begin if options.compile else 0.0
     answers()
     begin = time.perf_counter()
     count = len(answers())
     seconds = time.perf_counter() - begin
-    print(json.dumps({"images": count, "seconds": seconds, "images_per_s": count / seconds}))
+    settings = [software.mode(options), "channels_last", f"{workers} DataLoader workers", software.threads(options)]
+    told = software.told("torch", "torchvision", "pillow", settings=settings)
+    print(json.dumps({"images": count, "seconds": seconds, "images_per_s": count / seconds, "compile_s": compile_s, **told}))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 Run by bench/peers/run in its own environment. openvino is benchmark_app of the OpenVINO wheel in its best mode
 (throughput, its own number of streams); onnxruntime and pytorch compute one call after the other on all threads, ncnn one
-image after the other, as it has no batches.
+image after the other, as it has no batches. --compile is torch.compile with frozen weights, or with --backend another package's.
 """
 
 import argparse
@@ -16,7 +16,12 @@ import sys
 import tempfile
 import time
 
-import numpy
+from common import software
+
+if "pytorch" in sys.argv:
+    software.with_preloads()
+
+import numpy  # noqa: E402
 
 
 def parse():
@@ -27,6 +32,8 @@ def parse():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--compile", action="store_true", help="of PyTorch")
+    parser.add_argument("--backend", choices=("inductor", "zentorch"), default="inductor", help="of --compile")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5)
     return parser.parse_args()
@@ -46,7 +53,9 @@ def openvino_rate(options):
     found = re.search(r"Throughput:\s+([\d.]+) FPS", done.stdout)
     if found is None:
         sys.exit(f"benchmark_app failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return float(found[1])
+    streams = re.search(r"NUM_STREAMS:\s+(\d+)", done.stdout)
+    settings = ["throughput", f"{streams[1]} streams" if streams else "", software.threads(options)]
+    return float(found[1]), software.told("openvino", settings=settings)
 
 
 def timed(call, batch, seconds):
@@ -66,7 +75,8 @@ def onnxruntime_rate(options, images):
     settings.intra_op_num_threads = options.threads
     session = onnxruntime.InferenceSession(options.onnx, settings, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
-    return timed(lambda: session.run(None, {name: images}), options.batch, options.seconds)
+    rate = timed(lambda: session.run(None, {name: images}), options.batch, options.seconds)
+    return rate, software.told("onnxruntime", settings=[software.threads(options)])
 
 
 def pytorch_rate(options, images):
@@ -76,8 +86,17 @@ def pytorch_rate(options, images):
     torch.set_num_threads(options.threads)
     model = getattr(torchvision.models, options.network)(weights=None).eval().to(memory_format=torch.channels_last)
     batch = torch.from_numpy(images).to(memory_format=torch.channels_last)
+    packages, settings = ["torch", "torchvision"], [software.mode(options), "channels_last", software.threads(options)]
+    if options.compile:
+        model = software.compiled(model, options.backend)
+    if options.backend != "inductor":
+        packages.append(options.backend)
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bf16"):
-        return timed(lambda: model(batch), options.batch, options.seconds)
+        begin = time.perf_counter()
+        model(batch)
+        compile_s = time.perf_counter() - begin if options.compile else 0.0
+        rate = timed(lambda: model(batch), options.batch, options.seconds)
+    return rate, {"compile_s": compile_s, **software.told(*packages, settings=settings)}
 
 
 def ncnn_rate(options, images):
@@ -101,15 +120,16 @@ def ncnn_rate(options, images):
             extractor.input("in0", image)
             numpy.array(extractor.extract("out0")[1])
 
-    return timed(call, options.batch, options.seconds)
+    rate = timed(call, options.batch, options.seconds)
+    return rate, software.told("ncnn", "pnnx", settings=["image by image", software.threads(options)])
 
 
 def main():
     options = parse()
     images = numpy.random.default_rng(1).random((options.batch, 3, options.size, options.size), dtype=numpy.float32)
     rates = {"onnxruntime": onnxruntime_rate, "pytorch": pytorch_rate, "ncnn": ncnn_rate}
-    rate = openvino_rate(options) if options.software == "openvino" else rates[options.software](options, images)
-    print(json.dumps({"images_per_s": rate}))
+    rate, told = openvino_rate(options) if options.software == "openvino" else rates[options.software](options, images)
+    print(json.dumps({"images_per_s": rate, **told}))
 
 
 if __name__ == "__main__":

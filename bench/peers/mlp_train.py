@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Times the training of a two-layer perceptron on MNIST, in NumPy by hand or in PyTorch eager; prints JSON.
+"""Times the training of a two-layer perceptron on MNIST, in NumPy by hand or in PyTorch; prints JSON.
 
 Run by bench/peers/run in its own environment. The images lie in memory as normalised float32, a batch is gathered by an
-index array, a step is forward, softmax cross-entropy, backward and plain SGD.
+index array, a step is forward, softmax cross-entropy, backward and plain SGD. With --compile PyTorch's forward and loss, and
+what autograd makes of them, are torch.compile's, compiled before the first epoch.
 """
 
 import argparse
@@ -11,12 +12,19 @@ import os
 import pathlib
 import resource
 import struct
+import sys
 import time
+
+from common import software
+
+if "pytorch" in sys.argv:
+    software.with_preloads()
 
 
 def parse():
     parser = argparse.ArgumentParser(description="Times the training of 784-HIDDEN-10 on IDX files.")
     parser.add_argument("--library", choices=("numpy", "pytorch"), required=True)
+    parser.add_argument("--compile", action="store_true", help="of PyTorch")
     parser.add_argument("--data", required=True, metavar="DIR", help="with train-images-idx3-ubyte and its labels")
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--batch", type=int, default=64)
@@ -94,8 +102,17 @@ def train_pytorch(options, images, labels):
     model = torch.nn.Sequential(
         torch.nn.Linear(images.shape[1], options.hidden), torch.nn.ReLU(), torch.nn.Linear(options.hidden, 10)
     )
-    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr)
+    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, fused=True)
     loss_function = torch.nn.CrossEntropyLoss()
+
+    def forward(batch, expected):
+        return loss_function(model(batch), expected)
+
+    loss_of = torch.compile(forward, dynamic=False) if options.compile else forward
+    begin = time.perf_counter()
+    for size in {options.batch, len(images) % options.batch or options.batch}:  # the last batch is a smaller one
+        loss_of(images[:size], labels[:size]).backward()
+    compile_s = time.perf_counter() - begin if options.compile else 0.0
     losses, seconds = [], []
     for _ in range(options.epochs):
         begin = time.perf_counter()
@@ -104,7 +121,7 @@ def train_pytorch(options, images, labels):
         for first in range(0, len(order), options.batch):
             chosen = order[first : first + options.batch]
             optimizer.zero_grad(set_to_none=True)
-            loss = loss_function(model(images[chosen]), labels[chosen])
+            loss = loss_of(images[chosen], labels[chosen])
             loss.backward()
             optimizer.step()
             total += loss.detach() * len(chosen)
@@ -112,7 +129,15 @@ def train_pytorch(options, images, labels):
         seconds.append(time.perf_counter() - begin)
     with torch.no_grad():
         accuracy = (model(images).argmax(1) == labels).float().mean().item()
-    return losses, seconds, accuracy
+    return losses, seconds, accuracy, compile_s
+
+
+def blas_of_numpy():
+    """Its library and the kernels that this has chosen: "OpenBLAS 0.3.29, SkylakeX"."""
+    import threadpoolctl
+
+    found = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"]
+    return ", ".join(f"{one['internal_api']} {one['version']} with kernels for {one.get('architecture')}" for one in found)
 
 
 def main():
@@ -124,11 +149,15 @@ def main():
     images, labels = images_and_labels(np, options.data)
     if options.library == "numpy":
         losses, seconds, accuracy = train_numpy(np, options, images, labels)
+        compile_s, told = 0.0, software.told("numpy", settings=[blas_of_numpy(), software.threads(options)])
     else:
-        losses, seconds, accuracy = train_pytorch(options, images, labels)
+        losses, seconds, accuracy, compile_s = train_pytorch(options, images, labels)
+        told = software.told("torch", settings=[software.mode(options), software.threads(options)])
     print(json.dumps({
         "images_per_s": len(images) * options.epochs / sum(seconds),
         "epoch_s": seconds,
+        "compile_s": compile_s,
+        **told,
         "train_loss": losses,
         "train_accuracy": accuracy,
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -10,6 +10,8 @@ import time
 
 import cv2
 
+from common import software
+
 
 def parse():
     parser = argparse.ArgumentParser(description="Times the reading of a video.")
@@ -35,7 +37,8 @@ def main():
     seconds = time.perf_counter() - begin
     if frames == 0:
         raise SystemExit(f"OpenCV reads no frame of {options.video}")
-    print(json.dumps({"frames": frames, "seconds": seconds, "frames_per_s": frames / seconds}))
+    told = software.told("opencv-python-headless", settings=[software.threads(options)])
+    print(json.dumps({"frames": frames, "seconds": seconds, "frames_per_s": frames / seconds, **told}))
 
 
 if __name__ == "__main__":

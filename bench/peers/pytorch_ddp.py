@@ -12,11 +12,15 @@ import statistics
 import tempfile
 import time
 
-import torch
-import torch.distributed
-import torch.multiprocessing
+from common import software
 
-from pytorch_train import BATCHES, make_model
+software.with_preloads()
+
+import torch  # noqa: E402
+import torch.distributed  # noqa: E402
+import torch.multiprocessing  # noqa: E402
+
+from pytorch_train import BATCHES, make_model  # noqa: E402
 
 
 def parse():
@@ -45,7 +49,7 @@ def replica(rank, options, store, results):
     model = torch.nn.parallel.DistributedDataParallel(make_model(options, channels).to(memory_format=layout))
     images = [torch.randn(share, channels, height, width).to(memory_format=layout) for _ in range(BATCHES)]
     labels = [torch.randint(options.classes, (share,)) for _ in range(BATCHES)]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True)
     loss_function = torch.nn.CrossEntropyLoss()
     seconds = []
     for index in range(options.warm_up + options.steps):
@@ -73,7 +77,9 @@ def main():
         seconds = results.get()
         processes.join()
     rates = [options.batch / s for s in seconds]
-    print(json.dumps({"images_per_s": statistics.median(rates), "step_s": seconds, "torch": torch.__version__}))
+    settings = ["eager", "channels_last", f"{options.replicas} processes of {software.threads(options)}", "Gloo"]
+    told = software.told("torch", "torchvision", settings=settings)
+    print(json.dumps({"images_per_s": statistics.median(rates), "step_s": seconds, **told}))
 
 
 if __name__ == "__main__":

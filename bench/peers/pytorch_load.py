@@ -16,6 +16,8 @@ import torch
 from PIL import Image
 from torchvision import datasets, transforms
 
+from common import software
+
 
 def parse():
     parser = argparse.ArgumentParser(description="Times ImageFolder and DataLoader.")
@@ -60,7 +62,8 @@ def main():
     begin = time.perf_counter()
     images = sum(len(labels) for _, labels in loader)
     seconds = time.perf_counter() - begin
-    print(json.dumps({"images": images, "seconds": seconds, "images_per_s": images / seconds, "pid": os.getpid()}))
+    told = software.told("torch", "torchvision", "pillow", settings=[f"{workers} DataLoader workers"])
+    print(json.dumps({"images": images, "seconds": seconds, "images_per_s": images / seconds, "pid": os.getpid(), **told}))
 
 
 if __name__ == "__main__":

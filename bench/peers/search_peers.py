@@ -15,6 +15,8 @@ import time
 
 import numpy
 
+from common import software
+
 VALUES = 512
 AT_ONCE = 10_000
 NOISE = 0.5  # beside the 1 of the person
@@ -72,8 +74,10 @@ def main():
         json.dumps(
             {
                 "seconds": seconds,
+                "embeddings_per_s": len(rows) / seconds,
                 "found": neighbours.size,
                 "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                **software.told("faiss-cpu", settings=[software.threads(options)]),
             }
         )
     )

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Serves torchvision's ResNet-18, through torch.compile, with FastAPI and one worker of uvicorn; says its address on stdout.
+"""Serves torchvision's ResNet-18, through torch.compile, with FastAPI and one worker of uvicorn; says its address on stdout,
+and behind it as JSON what it is.
 
 Run by bench/peers/run in its own environment. As in a service that is written with care: pictures are decoded in threads, and the
 network runs in one thread of its own with all of PyTorch's threads, so that calls don't disturb each other or the loop of events.
@@ -10,16 +11,21 @@ import argparse
 import asyncio
 import concurrent.futures
 import io
+import json
 import pathlib
 import socket
 
-import fastapi
-import numpy
-import torch
-import torchvision
-import uvicorn
-from PIL import Image
-from torch._inductor import config as inductor
+from common import software
+
+software.with_preloads()
+
+import fastapi  # noqa: E402
+import numpy  # noqa: E402
+import torch  # noqa: E402
+import torchvision  # noqa: E402
+import uvicorn  # noqa: E402
+from PIL import Image  # noqa: E402
+from torch._inductor import config as inductor  # noqa: E402
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -65,7 +71,9 @@ def main():
 
     lane.submit(scores_of, torch.zeros(3, 224, 224)).result()  # compiles
     listener = socket.create_server(("127.0.0.1", 0))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    settings = ["compiled, weights frozen" if options.freeze else "compiled", "channels_last", "1 worker", software.threads(options)]
+    told = software.told("fastapi", "uvicorn", "torch", "torchvision", settings=settings)
+    print(f"http://127.0.0.1:{listener.getsockname()[1]} {json.dumps(told)}", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run([listener])
 
 

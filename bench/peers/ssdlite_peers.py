@@ -4,7 +4,8 @@
 Run by bench/peers/run in its own environment. The network is evener's ssdlite_mobilenet_v2 of torchvision's pieces: its
 MobileNetV2, cut where the strides are, its extra levels, heads, anchors, matching and loss. A step is forward, matching and
 loss, backward, clipping and AdamW; its images are ready as normalised floats in the model's layout. --make writes a set
-for both sides first: images with VOC's XML, as many objects on each as photos of blood cells have.
+for both sides first: images with VOC's XML, as many objects on each as photos of blood cells have. With --compile the network
+and its gradients are torch.compile's, which the warm-up compiles; matching and loss, whose shapes change with each batch, stay eager.
 """
 
 import argparse
@@ -18,14 +19,18 @@ import time
 import xml.etree.ElementTree
 from collections import OrderedDict
 
-import numpy
-import torch
-import torchvision
-from PIL import Image, ImageDraw
-from torchvision.models.detection import ssd, ssdlite
-from torchvision.models.detection.anchor_utils import DefaultBoxGenerator
-from torchvision.models.detection.image_list import ImageList
-from torchvision.ops import box_iou
+from common import software
+
+software.with_preloads()
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+import torchvision  # noqa: E402
+from PIL import Image, ImageDraw  # noqa: E402
+from torchvision.models.detection import ssd, ssdlite  # noqa: E402
+from torchvision.models.detection.anchor_utils import DefaultBoxGenerator  # noqa: E402
+from torchvision.models.detection.image_list import ImageList  # noqa: E402
+from torchvision.ops import box_iou  # noqa: E402
 
 BATCHES = 4  # different ones, taken in turn
 CLASSES = ("red", "violet", "grey")  # sorted as the numbers of their classes are
@@ -41,6 +46,7 @@ def parse():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--layout", choices=("channels_last", "contiguous"), default="channels_last")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--warm-up", type=int, default=10)
     parser.add_argument("--steps", type=int, default=20)
@@ -120,11 +126,20 @@ def make_model(classes, size):
     return ssd.SSD(levels, anchors, size, classes + 1, head=head).train()
 
 
-def loss_of(model, images, targets, mixed):
+def network_of(model):
+    """Images -> feature maps and raw outputs."""
+
+    def network(images):
+        features = list(model.backbone(images).values())
+        return features, {name: values.float() for name, values in model.head(features).items()}
+
+    return network
+
+
+def loss_of(model, network, images, targets, mixed):
     """SSD.forward in training, without the transform: the images have their size."""
     with mixed():
-        features = list(model.backbone(images).values())
-        outputs = {name: values.float() for name, values in model.head(features).items()}
+        features, outputs = network(images)
     anchors = model.anchor_generator(ImageList(images, [tuple(images.shape[-2:])] * len(images)), features)
     matched = [
         model.proposal_matcher(box_iou(target["boxes"], own))
@@ -152,12 +167,16 @@ def main():
     targets = [[target for _, target in samples[i :: BATCHES]] for i in range(BATCHES)]
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.001, weight_decay=0.01, fused=True)
 
+    network = network_of(model)
+    if options.compile:
+        network = torch.compile(network, dynamic=False)
+
     def mixed():
         return torch.autocast("cpu", torch.bfloat16) if options.precision == "bf16" else contextlib.nullcontext()
 
     def step(index):
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(model, images[index % BATCHES], targets[index % BATCHES], mixed)
+        loss = loss_of(model, network, images[index % BATCHES], targets[index % BATCHES], mixed)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 10)
         optimizer.step()
@@ -167,8 +186,8 @@ def main():
     for index in range(options.warm_up + options.steps):
         begin = time.perf_counter()
         losses.append(step(index))
-        if index >= options.warm_up:
-            seconds.append(time.perf_counter() - begin)
+        seconds.append(time.perf_counter() - begin)
+    first, seconds = seconds[0], seconds[options.warm_up :]
     print(json.dumps({
         "images_per_s": statistics.median(options.batch / s for s in seconds),
         "step_s": seconds,
@@ -176,9 +195,8 @@ def main():
         "last_loss": losses[-1],
         "parameters": sum(p.numel() for p in model.parameters()),
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "torchvision": torchvision.__version__,
+        "compile_s": first - statistics.median(seconds) if options.compile else 0.0,
+        **software.told("torch", "torchvision", settings=[software.mode(options), options.layout, software.threads(options)]),
     }))  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import numpy
 from PIL import Image
 
 import pytorch_load
+from common import software
 
 
 def parse():
@@ -79,7 +80,8 @@ def main():
         begin = time.perf_counter()
         images = sum(1 for _ in pool.imap_unordered(read, tasks, chunksize=8))
         seconds = time.perf_counter() - begin
-    print(json.dumps({"images": images, "seconds": seconds, "images_per_s": images / seconds, "pid": os.getpid()}))
+    told = software.told("pillow", settings=[f"{options.workers} processes"])
+    print(json.dumps({"images": images, "seconds": seconds, "images_per_s": images / seconds, "pid": os.getpid(), **told}))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 COLUMNS = (
     *("date", "commit", "processor", "cores", "threads", "job", "command", "precision", "peer", "peer_precision"),
     *("ours", "theirs", "unit", "better", "ratio", "interval", "low", "high", "rounds"),
-    *("target", "verdict", "goal", "goal_verdict", "note"),
+    *("target", "verdict", "goal", "goal_verdict", "note", "peer_version", "settings"),
 )
 VERDICTS = ("met", "missed", "undecided", "none")
 BETTER = ("higher", "lower")

@@ -6,9 +6,10 @@ import statistics
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 
-from common.context import say
+from common.context import Measured, say
 
 LEAST_ROUNDS = 6  # below, the range of the ratios is told and nothing is judged
+CLEARLY_SLOWER = 0.95  # of a peer's fastest way in the first round; a way below it takes no part in later ones
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Comparison:
     threads: int | None = None  # of both sides, where they aren't all that the run was given
     better: str = "higher"  # or "lower", of values such as bytes: the ratio is the other's value over ours then
     note: str = ""  # what a reader of the row has to know
+    peer_version: str = ""  # of the other software, and how it was used: what its rates say, if they are Measured
+    settings: str = ""
     ours: list = field(default_factory=list)
     peer: list = field(default_factory=list)
     order: list = field(default_factory=list)  # which side began each round
@@ -85,16 +88,46 @@ def rounds(context, label, unit, target, ours, peer, goal=None, **about):
     return comparison
 
 
-def interleaved(context, unit, sides):
-    """Rates of several sides (name -> function), one of each per round, in an order that turns from round to round."""
+def interleaved(context, unit, sides, ways=(), busy=None):
+    """Rates of several sides (name -> function), one of each per round, in an order that turns from round to round. `ways`: lists
+    of names that are one peer used in several ways; those that are clearly slower in the first round are left out later. `busy`: a list, to which others'
+    share of the processor before each run is added."""
     rates = {name: [] for name in sides}
     names = list(sides)
     for index in range(context.runs):
         for name in names[index % len(names) :] + names[: index % len(names)]:
-            context.rest()
+            share = context.rest()
+            if busy is not None:
+                busy.append(share)
             rates[name].append(sides[name]())
             say(f"  round {index + 1} of {context.runs}: {name} {rates[name][-1]:.3g} {unit}")
+        if index == 0:
+            for group in ways:
+                fastest = max(rates[name][0] for name in group)
+                names = [name for name in names if name not in group or rates[name][0] >= CLEARLY_SLOWER * fastest]
     return rates
+
+
+def better(rates, ways):
+    """The label of a peer's fastest way (label -> name in `rates`) of those that went through all rounds, and a note on all."""
+    rounds = max(len(rates[name]) for name in ways.values())
+    medians = {label: statistics.median(rates[name]) for label, name in ways.items()}
+    best = max((label for label, name in ways.items() if len(rates[name]) == rounds), key=medians.get)
+    words = [way_text(label, rates[name], rounds) for label, name in ways.items()]
+    if len(words) > 1:
+        others = [word for label, word in zip(ways, words) if label != best]
+        for rate in rates[ways[best]]:
+            if isinstance(rate, Measured):
+                rate.settings += f"; slower: {', '.join(others)}"
+    return best, f"{best} counts of: {', '.join(words)}"
+
+
+def way_text(label, values, rounds):
+    text = f"{label} {statistics.median(values):.3g}"
+    seconds = [getattr(value, "compile_s", 0.0) for value in values]
+    if any(seconds):
+        text += f" (compiling took {max(seconds):.0f} s, then {min(seconds):.0f} s)"
+    return text if len(values) == rounds else f"{text} in the first round"
 
 
 def of_rates(label, unit, target, ours, peer, goal=None, **about):
@@ -113,6 +146,9 @@ def ratios(comparison):
 def judge(comparison):
     """The median of the rounds' ratios, its interval, and what that says of the target and the goal."""
     values = ratios(comparison)
+    for rate in comparison.peer:
+        if isinstance(rate, Measured):
+            comparison.peer_version, comparison.settings = rate.version, rate.settings
     comparison.ratio = statistics.median(values)
     comparison.range = (min(values), max(values))
     comparison.interval = interval(values)

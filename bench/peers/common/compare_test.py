@@ -1,10 +1,13 @@
 """What compare.py calls 95 % covers 95 %, and targets are judged by the interval. Run by ctest, or by python3 -m unittest."""
 
+import contextlib
+import io
 import random
 import statistics
 import unittest
 
 from common import compare
+from common.context import Measured
 
 
 def ratios(generator, rounds, kind):
@@ -53,6 +56,41 @@ class Verdict(unittest.TestCase):
         few = self.of([2.0, 2.1, 2.2], 1.0)
         self.assertEqual(few.verdict, "not judged: needs 6 rounds")
         self.assertIn("range: 2.000 to 2.200", compare.table([few], "peer"))
+
+
+class Still:
+    """A context that doesn't wait."""
+
+    runs = 6
+
+    def rest(self):
+        return 0.0
+
+
+class Ways(unittest.TestCase):
+    """A peer in several ways, of which the fastest counts."""
+
+    def rates(self, **values):
+        sides = {name: lambda value=value: Measured(value, "torch 2.11.0", name, 3.0) for name, value in values.items()}
+        with contextlib.redirect_stderr(io.StringIO()):
+            return compare.interleaved(Still(), "images/s", {"evener": lambda: 12.0, **sides}, ways=[list(values)])
+
+    def test_clearly_slower_ones_take_part_in_the_first_round_alone(self):
+        rates = self.rates(eager=9.0, compiled=10.0, near=9.6)
+        self.assertEqual({name: len(found) for name, found in rates.items()}, {"evener": 6, "eager": 1, "compiled": 6, "near": 6})
+
+    def test_the_fastest_counts_and_all_are_told(self):
+        rates = self.rates(eager=9.0, compiled=10.0)
+        best, note = compare.better(rates, {"eager": "eager", "compiled": "compiled"})
+        self.assertEqual(best, "compiled")
+        self.assertIn("compiled counts of: eager 9", note)
+        comparison = compare.of_rates("x", "images/s", None, rates["evener"], rates[best]).json()
+        self.assertEqual((comparison["ratio"], comparison["peer_version"]), (1.2, "torch 2.11.0"))
+        self.assertRegex(comparison["settings"], "slower: eager 9.*in the first round")
+
+    def test_one_fast_round_is_not_enough(self):
+        rates = {"eager": [11.0] + [9.0] * 5, "compiled": [10.0] * 6, "dropped": [20.0]}
+        self.assertEqual(compare.better(rates, {name: name for name in rates})[0], "compiled")
 
 
 if __name__ == "__main__":

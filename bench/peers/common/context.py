@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from common import machine
 
+# What the names of variables begin with that set threads, kernels or allocators of one of the sides.
+SETTINGS = ("OMP_", "GOMP_", "KMP_", "MKL_", "DNNL_", "ONEDNN_", "OPENBLAS_", "GOTO_", "BLIS_", "TORCH", "MALLOC_", "TCMALLOC_", "LD_PRELOAD")
 BUSY_LIMIT = 0.1  # share of all CPUs that others may use before a run is remarked on
 
 
@@ -26,6 +28,23 @@ def say(text):
 
 def last_lines(text):
     return "\n".join(text.strip().splitlines()[-15:])
+
+
+class Measured(float):
+    """A rate of other software, and what that says of itself."""
+
+    def __new__(cls, value, version="", settings="", compile_s=0.0):
+        made = super().__new__(cls, value)
+        made.version, made.settings, made.compile_s = version, settings, compile_s
+        return made
+
+    def __getnewargs__(self):
+        return float(self), self.version, self.settings, self.compile_s
+
+
+def measured(result, name="images_per_s"):
+    """The rate of that name in what a script printed."""
+    return Measured(result[name], result.get("version", ""), result.get("settings", ""), result.get("compile_s", 0.0))
 
 
 @dataclass
@@ -91,6 +110,10 @@ class Context:
         """Runs a script of this folder in the peers' environment; its stdout as JSON."""
         return self._run([str(self.python), str(self.root / "bench" / "peers" / script), *map(str, words)])
 
+    def rate(self, script, *words, name="images_per_s"):
+        """What such a script measured, by the name in its JSON."""
+        return measured(self.peer(script, *words), name)
+
     def module(self, script, *words):
         """Runs a script of this folder with evener's Python module as it was built, in its Python; its stdout as JSON."""
         build = self.root / "build" / "release"
@@ -121,9 +144,10 @@ class Context:
         return program, line
 
     def _surroundings(self):
-        """Of every program: its environment without what would set its threads, and its folder."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}
-        return {"env": environment, "cwd": self.results}
+        """Of every program: its environment without what would set its threads or kernels, and its folder. What torch.compile
+        has compiled is kept for later rounds."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
+        return {"env": {**environment, "TORCHINDUCTOR_CACHE_DIR": str(self.results / "inductor")}, "cwd": self.results}
 
     def _run_quietly(self, command):
         return subprocess.run(command, capture_output=True, text=True, check=False, **self._surroundings())

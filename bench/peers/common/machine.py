@@ -28,6 +28,10 @@ def has_bf16():
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
+def is_amd():
+    return any(line.startswith("vendor_id") and "AMD" in line for line in _lines("/proc/cpuinfo"))
+
+
 def _flags():
     return next((line for line in _lines("/proc/cpuinfo") if line.startswith("flags")), "").split()
 

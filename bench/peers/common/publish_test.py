@@ -93,11 +93,27 @@ class Rows(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    def test_unequal_precisions_are_named_in_words_and_stand_apart(self):
-        text = publish.section("Training", [row(**UNEQUAL), row()])
-        self.assertLess(text.index("| a job | bf16 |"), text.index("**At unequal precisions"))
-        self.assertIn("| a job | unequal precisions: bf16 against fp32 |", text)
-        self.assertIn("unequal work: fast against exact", publish.precision(row(precision="fast", peer_precision="exact")))
+    def test_has_no_other_software_at_another_precision(self):
+        text = publish.section("Training", [row(**UNEQUAL, job="another", command="run that", note="slowly"), row()])
+        self.assertIn("| a job | bf16 |", text)
+        for word in ("another", "run that", "slowly"):
+            self.assertNotIn(word, text)
+
+    def test_unequal_work_is_named_in_words_and_stands_apart(self):
+        text = publish.section("Reading", [row(precision="fast", peer_precision="exact"), row()])
+        self.assertLess(text.index("| a job | bf16 |"), text.index("**With unequal work**"))
+        self.assertIn("| a job | unequal work: fast against exact |", text)
+
+    def test_two_precisions_of_ours_are_both_named(self):
+        text = publish.section("Training", [row(**UNEQUAL, peer="evener, fp32")])
+        self.assertLess(text.index("**evener in two ways**"), text.index("| a job | bf16 against fp32 |"))
+
+    def test_tells_what_the_other_software_was(self):
+        told = {"peer_version": "torch 2.11.0", "settings": "compiled, 2 threads; slower: eager 20"}
+        text = publish.tables({"training": [row(**told), row(job="another", **told), row(peer="NumPy")]})
+        self.assertIn("| PyTorch compiled: 20 |", text)
+        self.assertEqual(text.count("- **PyTorch** (torch 2.11.0): compiled, 2 threads."), 1)
+        self.assertNotIn("other software", publish.tables({"training": [row()]}))
 
     def test_a_range_is_called_so(self):
         self.assertEqual(publish.ratio(row()), "1.5 (1.4 to 1.6)")

@@ -43,6 +43,8 @@ def of_comparison(common, one):
         "threads": str(one["threads"] or common["threads"]),
         "peer": one["against"],
         "peer_precision": one["against_precision"] or one["precision"],
+        "peer_version": one["peer_version"],
+        "settings": one["settings"],
         "ours": rounded(statistics.median(one["ours"])),
         "theirs": rounded(statistics.median(one["peer"])),
         "ratio": f"{one['ratio']:.3f}",

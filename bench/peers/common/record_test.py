@@ -5,6 +5,7 @@ import collections
 import contextlib
 import importlib
 import io
+import json
 import os
 import pathlib
 import random
@@ -12,7 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from common import compare, context, record
+from common import compare, context, environment, record
 
 PEERS = pathlib.Path(__file__).resolve().parent.parent
 MACHINE = {"cpu": "AMD EPYC 9R14 96-Core Processor", "amx": False, "cores": 2}
@@ -50,6 +51,13 @@ class Rows(unittest.TestCase):
         row = rows_of()[1]
         self.assertEqual([row[name] for name in ("ours", "unit", "target", "verdict", "better")], ["1.25", "GB", "1.5", "met", "lower"])
         self.assertEqual([row[name] for name in ("peer", "peer_precision", "theirs", "ratio", "low")], [""] * 5)
+
+    def test_have_what_the_peer_says_of_itself(self):
+        told = context.measured({"images_per_s": 1.0, "version": "torch 2.11.0", "settings": "compiled, 2 threads"})
+        found = result()
+        found["comparisons"] = [compare.of_rates("x", "images/s", None, [2.0] * 6, [told] * 6, job="a job", against="PyTorch").json()]
+        row = record.rows_of(json.loads(json.dumps(found)), "run it", "")[0]
+        self.assertEqual((row["peer_version"], row["settings"]), ("torch 2.11.0", "compiled, 2 threads"))
 
     def test_few_rounds_have_a_range_and_no_verdict(self):
         row = rows_of(5)[0]
@@ -92,6 +100,17 @@ class Command(unittest.TestCase):
 
     def test_names_no_folder_of_this_machine(self):
         self.assertEqual(self.of({"EVENER_MNIST": "digits/of/mine"}), "EVENER_MNIST=mnist/ bench/peers/run --only mlp")
+
+
+class Environment(unittest.TestCase):
+    def test_lacks_what_is_not_there_in_the_pinned_version(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for found in ("intel_openmp-2026.2.0", "numpy-2.0.0"):
+                (folder / "lib/python3.11/site-packages" / f"{found}.dist-info").mkdir(parents=True)
+            pins = folder / "pins.txt"
+            pins.write_text('# those\nintel-openmp==2026.2.0\nnumpy==2.2.6\nnever==1; python_version >= "3.99"\n')
+            self.assertEqual(environment.missing(folder, pins), ["numpy==2.2.6"])
 
 
 class Processor(unittest.TestCase):
@@ -139,7 +158,8 @@ class MadeUp(context.Context):
     def peer(self, script, *words):
         number = self.generator.uniform
         return {
-            **{name: number(40, 60) for name in ("images_per_s", "photos_per_s", "frames_per_s", "seconds")},
+            **{name: number(40, 60) for name in ("images_per_s", "photos_per_s", "frames_per_s", "embeddings_per_s", "seconds")},
+            **{"version": "torch 2.11.0", "settings": "compiled, 2 threads", "compile_s": 60.0},
             **{"peak_rss_bytes": number(0.9e9, 1.1e9), "parameters": 100, "train_loss": [1.0]},
             "answers": {"output": [[1.0, 2.0]]},
             **{"faces": 20, "photos_with_others": 0, "least_overlap": number(0.98, 1), "score_difference": number(0, 0.002)},
@@ -226,7 +246,7 @@ def without_waiting(module):
             ends.enter_context(mock.patch.object(module, "quota", lambda _: contextlib.nullcontext(())))
         if module.__name__.endswith(".video"):
             ends.enter_context(mock.patch.object(module, "make_video", lambda path, _: path))
-        if module.__name__.endswith((".mlp", ".neighbour")):
+        if module.__name__.endswith((".mlp", ".neighbour", ".cores")):
             perceptron = importlib.import_module("experiments.mlp")
             ends.enter_context(mock.patch.object(perceptron, "make_data", lambda folder: "MNIST"))
         yield

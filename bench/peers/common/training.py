@@ -1,12 +1,17 @@
-"""Training steps of one network in evener and in Python PyTorch, in the memory layout that suits the latter best."""
+"""Training steps of one network in evener and in Python PyTorch, in the way that suits the latter best."""
 
 from dataclasses import dataclass, field
 
 from common import compare
-from common.context import Failure, say
+from common.context import Failure, measured, say
 
 WARM_UP = 10  # steps; evener's record leaves out as many
-LAYOUTS = ("channels_last", "contiguous")
+# In what ways PyTorch is used, and the options of its script. What torch.compile makes chooses its layouts itself.
+WAYS = {
+    "eager": ("--layout", "channels_last"),
+    "eager, contiguous": ("--layout", "contiguous"),
+    "compiled": ("--layout", "channels_last", "--compile"),
+}
 NAMES = {
     "resnet18": "ResNet-18",
     "resnet20": "ResNet-20",
@@ -45,47 +50,50 @@ class Work:
 def run(context, work):
     """Compares in each precision that was asked for; prints a table, returns what goes into the JSON."""
     steps = 3 if context.quick else work.steps
-    comparisons, layouts, memory = [], {}, {}
+    comparisons, rates = [], {}
     for precision in context.precisions:
-        layouts[precision], tried = best_layout(context, work, precision, 2 if context.quick else min(8, steps))
-        layout, peaks = layouts[precision], {"ours": [], "peer": []}
-        comparison = compare.rounds(
-            context,
-            precision,
-            "images/s",
-            work.targets[precision],
-            ours=lambda: evener(context, work, precision, steps, peaks["ours"]),
-            peer=lambda: pytorch(context, work, precision, layout, steps, peaks["peer"]),
-            goal=work.goals.get(precision),
-            job=work.job,
-            against="PyTorch",
-            precision=precision,
-        )
-        comparison.notes.insert(0, f"{precision}: PyTorch in {layout}, the better of " + ", ".join(tried))
-        memory[precision] = peaks
-        comparisons += [comparison, of_memory(work, precision, peaks)]
-    if work.avx2_target and "fp32" in context.precisions:
-        comparisons.append(
-            compare.rounds(
-                context,
-                "fp32 avx2",
-                "images/s",
-                work.avx2_target,
-                ours=lambda: evener(context, work, "fp32", steps, [], simd="avx2"),
-                peer=lambda: pytorch(context, work, "fp32", layouts["fp32"], steps, []),
-                job=f"{work.job}, held to AVX2",
-                against="PyTorch",
-                precision="fp32",
-                note="PyTorch isn't held to AVX2",
-            )
-        )
-    print(compare.table(comparisons, "pytorch 2.11"), flush=True)
-    return {
-        "layouts": layouts,
-        "steps": steps,
-        "peak_rss_bytes": memory,
-        "comparisons": [comparison.json() for comparison in comparisons],
-    }
+        say(f"  {work.model} {precision}")
+        rates[precision], found = of_precision(context, work, precision, steps)
+        comparisons += found
+    print(compare.table(comparisons, "PyTorch"), flush=True)
+    return {"steps": steps, "rates": rates, "comparisons": [comparison.json() for comparison in comparisons]}
+
+
+def of_precision(context, work, precision, steps):
+    """All rates, and the comparisons of speed and memory with PyTorch in the way that is its fastest."""
+    ways = {way: f"PyTorch {way}" for way in WAYS}
+    peaks = {name: [] for name in ("evener", "evener avx2", *ways.values())}
+    remarks, busy = [], []
+
+    def ours(name, **how):
+        rate, notes = evener(context, work, precision, steps, peaks[name], **how)
+        remarks.extend(f"{name}: {note}" for note in notes)
+        return rate
+
+    sides = {"evener": lambda: ours("evener")}
+    if work.avx2_target and precision == "fp32":
+        sides["evener avx2"] = lambda: ours("evener avx2", simd="avx2")
+    sides |= {name: lambda n=name, way=way: pytorch(context, work, precision, steps, peaks[n], WAYS[way]) for way, name in ways.items()}
+    rates = compare.interleaved(context, "images/s", sides, ways=[list(ways.values())], busy=busy)
+    best, note = compare.better(rates, ways)
+    about = {"against": "PyTorch", "precision": precision}
+    speed = compare.of_rates(
+        *(precision, "images/s", work.targets[precision], rates["evener"], rates[ways[best]]),
+        goal=work.goals.get(precision),
+        job=work.job,
+        **about,
+    )
+    speed.notes += [f"{precision}: PyTorch {note}", *remarks]
+    speed.busy = busy
+    ours_gb, peer_gb = ([value / 1e9 for value in peaks[name]] for name in ("evener", ways[best]))
+    # Ours holds the data set too, the peer four batches.
+    memory = compare.of_rates("GB", "GB", 1.0, ours_gb, peer_gb, job=f"{work.job}, peak memory", better="lower", **about)
+    memory.peer_version, memory.settings = speed.peer_version, speed.settings
+    found = [speed, memory]
+    if "evener avx2" in rates:
+        about |= {"job": f"{work.job}, held to AVX2", "note": "PyTorch isn't held to AVX2"}
+        found.append(compare.of_rates("fp32 avx2", "images/s", work.avx2_target, rates["evener avx2"], rates[ways[best]], **about))
+    return rates, found
 
 
 def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None, simd=None):
@@ -118,31 +126,14 @@ def evener_record(context, work, precision, steps, on=None, options=(), **how):
         )
 
 
-def pytorch(context, work, precision, layout, steps, peaks):
+def pytorch(context, work, precision, steps, peaks, way=WAYS["eager"], threads=None):
+    """Rate of PyTorch's steps. `way`: one of WAYS's options."""
     result = context.peer(
         work.script,
         *work.script_options,
         *("--model", work.model, "--classes", work.classes, "--input", f"{work.channels}x{work.height}x{work.width}"),
-        *("--batch", work.batch, "--precision", precision, "--layout", layout, "--threads", context.threads),
+        *("--batch", work.batch, "--precision", precision, "--threads", threads or context.threads, *way),
         *("--warm-up", 2 if context.quick else WARM_UP, "--steps", steps, "--seed", context.seed),
     )
     peaks.append(result["peak_rss_bytes"])
-    return result["images_per_s"]
-
-
-def best_layout(context, work, precision, steps):
-    """The layout in which PyTorch is faster, from two shorter runs of each; and what was tried, as text."""
-    rates = dict.fromkeys(LAYOUTS, 0.0)
-    for layout in LAYOUTS * (1 if context.quick else 2):
-        context.rest()
-        rates[layout] = max(rates[layout], pytorch(context, work, precision, layout, steps, []))
-        say(f"  {precision}: pytorch in {layout} {rates[layout]:.3g} images/s")
-    return max(rates, key=rates.get), [f"{layout} {rate:.1f}" for layout, rate in rates.items()]
-
-
-def of_memory(work, precision, peaks):
-    """No more than PyTorch's is the target. Ours holds the data set too, the peer four batches."""
-    ours, peer = ([value / 1e9 for value in peaks[side]] for side in ("ours", "peer"))
-    return compare.of_rates(
-        "GB", "GB", 1.0, ours, peer, job=f"{work.job}, peak memory", against="PyTorch", precision=precision, better="lower"
-    )
+    return measured(result)

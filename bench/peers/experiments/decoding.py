@@ -24,7 +24,7 @@ def run(context):
                     "images/s",
                     target,
                     ours=lambda: evener_rate(context, folder, mode),
-                    peer=lambda: context.peer("pytorch_load.py", folder, "--size", SIZE, "--workers", context.threads)["images_per_s"],
+                    peer=lambda: context.rate("pytorch_load.py", folder, "--size", SIZE, "--workers", context.threads),
                     job="JPEG files of 500x375 read, decoded and resized to 224x224",
                     against="torchvision",
                     precision=f"{mode} decoding",

@@ -72,7 +72,7 @@ def from_memory(context, model, int8, batch):
     words = ("--batch", batch, "--size", SIDE, "--threads", context.threads, "--seconds", 1 if context.quick else 4)
 
     def peer(software, file):
-        return lambda: context.peer("inference_peers.py", software, "yolox", file, *words)["images_per_s"]
+        return lambda: context.rate("inference_peers.py", software, "yolox", file, *words)
 
     sides = {
         "fp32": lambda: network_alone(context, model, batch),
@@ -101,7 +101,7 @@ def from_files(context, model, int8, photos, one_round, batch):
 
     def peer():
         words = ("--family", "yolox", "--threads", context.threads, "--seconds", 1 if context.quick else 5)
-        return context.peer("detector_peers.py", "rate", model, *one_round, *words)["images_per_s"]
+        return context.rate("detector_peers.py", "rate", model, *one_round, *words)
 
     about = {"job": f"JPEG files to boxes, YOLOX-Nano at {SIDE}x{SIDE}, batch {batch}", "precision": "fp32"}
     sides = {
@@ -114,9 +114,9 @@ def from_files(context, model, int8, photos, one_round, batch):
     results = [
         compare.of_rates(f"files {batch}", unit, FILES_TARGET, rates["fp32"], rates["onnxruntime"], against="ONNX Runtime", **about),
         compare.of_rates(
-            *(f"int8 {batch}", unit, None, rates["int8"], rates["onnxruntime"]),
-            **(about | {"against": "ONNX Runtime", "precision": "int8", "against_precision": "fp32"}),
+            *(f"int8 {batch}", unit, None, rates["int8"], rates["fp32"]),
+            **(about | {"against": "evener, fp32", "precision": "int8", "against_precision": "fp32"}),
         ),
     ]
-    print(compare.table(results, "ONNX Runtime, fp32"), flush=True)
+    print(compare.table(results, "against"), flush=True)
     return results

@@ -42,27 +42,22 @@ def run(context):
             return record["images_per_s"]
 
         def theirs():
-            return context.peer("face_files_peers.py", folder, *files, "--threads", context.threads)["photos_per_s"]
+            return context.rate("face_files_peers.py", folder, *files, "--threads", context.threads, name="photos_per_s")
 
         for precision in context.precisions:
             ours(precision)  # compiled graphs are kept from here on
             same = context.peer("face_files_peers.py", folder, *files, "--compare", out / "faces.csv")
             figures += same_boxes(same, precision)
-            comparisons.append(
-                compare.rounds(
-                    context,
-                    precision,
-                    "photos/s",
-                    TARGET,
-                    ours=lambda: ours(precision),
-                    peer=theirs,
-                    job=JOB,
-                    against="ONNX Runtime, OpenCV",
-                    precision=precision,
-                    against_precision="fp32",  # it has no other on CPUs
-                )
-            )
-        print(compare.table(comparisons, "ONNX Runtime with OpenCV"), flush=True)
+        sides = {precision: lambda p=precision: ours(p) for precision in context.precisions}
+        rates = compare.interleaved(context, "photos/s", sides | {"ONNX Runtime": theirs})
+    about = {"job": JOB, "precision": context.precision}
+    if "fp32" in rates:  # the peer has no other precision on CPUs
+        equal = about | {"against": "ONNX Runtime, OpenCV", "precision": "fp32"}
+        comparisons.append(compare.of_rates("fp32", "photos/s", TARGET, rates["fp32"], rates["ONNX Runtime"], **equal))
+    if len(context.precisions) > 1:
+        own = about | {"against": "evener, fp32", "against_precision": "fp32"}
+        comparisons.append(compare.of_rates(context.precision, "photos/s", None, rates[context.precision], rates["fp32"], **own))
+    print(compare.table(comparisons, "against"), flush=True)
     return {
         "photos": photos,
         "comparisons": [comparison.json() for comparison in comparisons],

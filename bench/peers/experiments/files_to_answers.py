@@ -12,11 +12,12 @@ THEME = "inference"
 
 TARGET = 2.0
 SHARE_TARGET = 0.05  # of the time, that reading may add while a core is free
+IMAGES = 512  # whole batches, for which the peer's network is compiled
 NETWORKS = ("resnet18", "mobilenet_v2")
 
 
 def run(context):
-    images = 64 if context.quick else 1000
+    images = 64 if context.quick else IMAGES
     networks = NETWORKS[:1] if context.quick else NETWORKS
     with context.folder() as folder:
         say(f"  writing {images} JPEG files")
@@ -37,18 +38,24 @@ def run(context):
 
 
 def against_torchvision(context, folder, network, precision):
+    """The peer is compiled, and as fast as its fastest number of workers makes it; eager it is asked with one of them."""
+    numbers = sorted({0, 1, context.threads})
+    names = {f"compiled, {number} workers": ("--compile", "--workers", number) for number in numbers}
+    names[f"eager, {numbers[-1]} workers"] = ("--workers", numbers[-1])
     words = ("--network", network, "--precision", precision, "--threads", context.threads)
-    return compare.rounds(
-        context,
-        f"{network} {precision}",
-        "images/s",
-        TARGET,
-        ours=lambda: evener(context, folder, network, precision, context.threads, seconds=0)["images_per_s"],
-        peer=lambda: context.peer("files_peers.py", folder, *words)["images_per_s"],
+    sides = {"evener": lambda: evener(context, folder, network, precision, context.threads, seconds=0)["images_per_s"]}
+    sides |= {name: lambda way=way: context.rate("files_peers.py", folder, *words, *way) for name, way in names.items()}
+    say(f"  {network} {precision}")
+    rates = compare.interleaved(context, "images/s", sides, ways=[list(names)])
+    best, note = compare.better(rates, {name: name for name in names})
+    comparison = compare.of_rates(
+        *(f"{network} {precision}", "images/s", TARGET, rates["evener"], rates[best]),
         job=f"JPEG files of 500x375 to predictions, {training.NAMES[network]} at 224x224",
         against="torchvision",
         precision=precision,
     )
+    comparison.notes.append(f"{network} {precision}: torchvision {note}")
+    return comparison
 
 
 def evener(context, folder, network, precision, threads, seconds):

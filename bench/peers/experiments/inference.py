@@ -1,18 +1,20 @@
 """Running trained classifiers: images per second of the network alone, against OpenVINO's benchmark_app, ONNX Runtime,
-PyTorch and ncnn."""
+PyTorch and ncnn, each at our precision."""
 
-from common import compare, training
+from common import compare, environment, training
 from common.context import say
 
 TITLE = "Inference at 224x224 from memory: ResNet-18 and MobileNetV2"
 NEEDS_PEERS = True
 THEME = "inference"
 
-# What the peer is and computes, and the least ratio: OpenVINO at our precision, the others at fp32 against our best. ncnn
-# has no target: it is beside them for its Winograd convolutions.
-SAME_PRECISION_TARGET = 0.97
-BEST_PRECISION_TARGETS = {"onnxruntime": 1.7, "pytorch": 2.2, "ncnn": None}
+# Least ratios at equal precisions. ncnn has none: it is beside the others for its Winograd convolutions.
+TARGETS = {"openvino": 0.97, "onnxruntime": None, "pytorch": None, "ncnn": None}
 SOFTWARE = {"openvino": "OpenVINO's benchmark_app", "onnxruntime": "ONNX Runtime", "pytorch": "PyTorch", "ncnn": "ncnn"}
+WITH_BF16 = ("openvino", "pytorch")  # of whom the others have fp32 alone on these processors
+# In what ways PyTorch is used, and the options of its script; zentorch is AMD's.
+WAYS = {"eager": (), "compiled": ("--compile",)}
+ZENTORCH = {"compiled by zentorch": ("--compile", "--backend", "zentorch")}
 
 
 def run(context):
@@ -44,63 +46,44 @@ def our_rate(context, network, batch, *options, on=None):
     return record["metrics"]["network_images_per_s"]["value"]
 
 
-def peer_rate(context, software, network, onnx, batch, precision):
-    words = ("--threads", context.threads, "--seconds", seconds_of_a_run(context))
-    return context.peer(
-        "inference_peers.py", software, network, onnx, "--batch", batch, "--precision", precision, *words
-    )["images_per_s"]
+def peer_rate(context, software, network, onnx, batch, precision, way=(), threads=None):
+    words = ("--threads", threads or context.threads, "--seconds", seconds_of_a_run(context), *way)
+    return context.rate("inference_peers.py", software, network, onnx, "--batch", batch, "--precision", precision, *words)
+
+
+def ways_of_pytorch(context):
+    return WAYS | (ZENTORCH if environment.has_zentorch(context.python) else {})
 
 
 def of_batch(context, network, onnx, batch):
-    def ours(precision):
-        return our_rate(context, network, batch, "--precision", precision)
-
-    def peer(software, precision):
-        return peer_rate(context, software, network, onnx, batch, precision)
-
-    sides = {f"evener {precision}": lambda p=precision: ours(p) for precision in context.precisions}
-    sides |= {f"openvino {precision}": lambda p=precision: peer("openvino", p) for precision in context.precisions}
-    sides |= {software: lambda s=software: peer(s, "fp32") for software in BEST_PRECISION_TARGETS}
-    if "bf16" in context.precisions:
-        sides["pytorch bf16"] = lambda: peer("pytorch", "bf16")  # of the three it alone has it
+    sides, ways = {}, {}
+    for precision in context.precisions:
+        sides[f"evener {precision}"] = lambda p=precision: our_rate(context, network, batch, "--precision", p)
+        for software in TARGETS:
+            if precision == "fp32" or software in WITH_BF16:
+                several = ways_of_pytorch(context) if software == "pytorch" else {"": ()}
+                ways[software, precision] = {way: f"{software} {precision} {way}".rstrip() for way in several}
+                sides |= {
+                    f"{software} {precision} {way}".rstrip(): lambda s=software, p=precision, w=words: peer_rate(
+                        context, s, network, onnx, batch, p, w
+                    )
+                    for way, words in several.items()
+                }
     say(f"  {network}, batch {batch}")
-    rates = compare.interleaved(context, "images/s", sides)
-    best = rates[f"evener {context.precisions[-1]}"]
-    comparisons = [
-        compare.of_rates(
-            f"{network} {batch} {precision}",
-            "images/s",
-            SAME_PRECISION_TARGET,
-            rates[f"evener {precision}"],
-            rates[f"openvino {precision}"],
+    rates = compare.interleaved(context, "images/s", sides, ways=[list(names.values()) for names in ways.values()])
+    comparisons = []
+    for (software, precision), names in ways.items():
+        best, note = compare.better(rates, names)
+        comparison = compare.of_rates(
+            *(f"{network} {batch} {precision}", "images/s", TARGETS[software], rates[f"evener {precision}"], rates[names[best]]),
             job=job(network, batch),
-            against=SOFTWARE["openvino"],
+            against=SOFTWARE[software],
             precision=precision,
         )
-        for precision in context.precisions
-    ]
-    print(compare.table(comparisons, "benchmark_app"), flush=True)
-    if "pytorch bf16" in rates:
-        about = {"job": job(network, batch), "against": SOFTWARE["pytorch"], "precision": "bf16"}
-        sides = (rates["evener bf16"], rates["pytorch bf16"])
-        comparisons.append(compare.of_rates(f"{network} {batch} bf16", "images/s", None, *sides, **about))
-        print(compare.table(comparisons[-1:], "pytorch bf16"), flush=True)
-    for software, target in BEST_PRECISION_TARGETS.items():
-        about = {"job": job(network, batch), "against": SOFTWARE[software], "against_precision": "fp32"}
-        unequal = context.precision != "fp32"
-        # Both at fp32, which has a target only where our best is fp32, too.
-        if "fp32" in context.precisions:
-            comparisons.append(
-                compare.of_rates(
-                    *(f"{network} {batch} fp32", "images/s", None if unequal else target, rates["evener fp32"], rates[software]),
-                    precision="fp32",
-                    **about,
-                )
-            )
-            print(compare.table(comparisons[-1:], software), flush=True)
-        if unequal:
-            comparisons.append(
-                compare.of_rates(f"{network} {batch}", "images/s", target, best, rates[software], precision=context.precision, **about)
-            )
-            print(compare.table(comparisons[-1:], f"{software} fp32"), flush=True)
+        if len(names) > 1:
+            comparison.notes.append(note)
+        if "bf16" in context.precisions and software not in WITH_BF16:
+            comparison.note = "the peer has no bf16 on this processor"
+        print(compare.table([comparison], software), flush=True)
+        comparisons.append(comparison)
     return comparisons

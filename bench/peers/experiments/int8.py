@@ -50,9 +50,7 @@ def run(context):
 
         def peer():
             words = ("--batch", BATCH, "--precision", context.precision, "--threads", context.threads)
-            return context.peer("inference_peers.py", "openvino", "resnet18", nncf, *words, "--seconds", seconds)[
-                "images_per_s"
-            ]
+            return context.rate("inference_peers.py", "openvino", "resnet18", nncf, *words, "--seconds", seconds)
 
         sides = {"evener int8": lambda: ours(f"{folder}/int8", context.precision), "nncf int8": peer}
         sides |= {f"evener {name}": lambda p=name: ours("resnet18", p) for name in context.precisions}

@@ -1,4 +1,4 @@
-"""Ten epochs of a two-layer perceptron on MNIST: our own kernels against NumPy by hand and PyTorch eager, against
+"""Ten epochs of a two-layer perceptron on MNIST: our own kernels against NumPy by hand and PyTorch, against
 themselves on one thread, as two processes and in bf16."""
 
 import gzip
@@ -10,7 +10,7 @@ import statistics
 import struct
 
 from common import compare
-from common.context import Failure, say
+from common.context import Failure, measured, say
 
 TITLE = "MLP 784-256-10, MNIST, batch 64, 10 epochs: images/s of training, --engine native"
 NEEDS_PEERS = True
@@ -43,15 +43,15 @@ def run(context):
 
             return one
 
-        def peer(name, library, threads):
+        def peer(name, library, threads, *more):
             def one():
                 result = context.peer(
                     "mlp_train.py",
-                    *("--library", library, "--data", f"{folder}/mnist", "--hidden", HIDDEN, "--batch", BATCH),
+                    *("--library", library, *more, "--data", f"{folder}/mnist", "--hidden", HIDDEN, "--batch", BATCH),
                     *("--epochs", epochs, "--lr", RATE, "--threads", threads, "--seed", context.seed),
                 )
                 keep(name, result["train_loss"][-1], result["peak_rss_bytes"])
-                return result["images_per_s"]
+                return measured(result)
 
             return one
 
@@ -63,16 +63,21 @@ def run(context):
         sides = {
             "native fp32": ours("native fp32", f"cpu/t{every}"),
             "NumPy": peer("NumPy", "numpy", every),
-            "PyTorch": peer("PyTorch", "pytorch", every),
+            "PyTorch eager": peer("PyTorch eager", "pytorch", every),
+            "PyTorch compiled": peer("PyTorch compiled", "pytorch", every, "--compile"),
             "native 1 thread": ours("native 1 thread", "cpu/t1"),
             "native 2 threads": ours("native 2 threads", "cpu/t2"),
             "native 2 processes": ours("native 2 processes", "2xcpu/t1"),
             "NumPy 1 thread": peer("NumPy 1 thread", "numpy", 1),
-            "PyTorch 1 thread": peer("PyTorch 1 thread", "pytorch", 1),
+            "PyTorch eager 1 thread": peer("PyTorch eager 1 thread", "pytorch", 1),
+            "PyTorch compiled 1 thread": peer("PyTorch compiled 1 thread", "pytorch", 1, "--compile"),
         }
         if "bf16" in context.precisions:
             sides["native bf16"] = ours("native bf16", f"cpu/t{every}", "--precision", "bf16")
-        rates = compare.interleaved(context, "images/s", sides)
+        ways = {every: {}, 1: {}}
+        for threads, end in ((every, ""), (1, " 1 thread")):
+            ways[threads] |= {way: f"PyTorch {way}{end}" for way in ("eager", "compiled")}
+        rates = compare.interleaved(context, "images/s", sides, ways=[list(names.values()) for names in ways.values()])
 
     for name, values in rates.items():
         seconds = 10 * IMAGES / statistics.median(values)
@@ -84,10 +89,15 @@ def run(context):
         about = {"precision": "fp32", "job": job, "against": against, "threads": threads, **about}
         return compare.of_rates(label, "images/s", target, rates[side], rates[other], **about)
 
+    best, notes = {}, []
+    for threads, names in ways.items():
+        way, note = compare.better(rates, names)
+        best[threads] = names[way]
+        notes.append(f"PyTorch with {threads} threads: {note}")
     comparisons = [
         ratio("numpy", 2.0, "native fp32", "NumPy", "NumPy by hand"),
-        ratio("pytorch", 3.5, "native fp32", "PyTorch", "PyTorch eager"),
-        ratio("pytorch1", 3.0, "native 1 thread", "PyTorch 1 thread", "PyTorch eager", threads=1),
+        ratio("pytorch", 3.5, "native fp32", best[every], "PyTorch"),
+        ratio("pytorch1", 3.0, "native 1 thread", best[1], "PyTorch", threads=1),
         ratio("numpy1", None, "native 1 thread", "NumPy 1 thread", "NumPy by hand", threads=1),
         ratio("t2/t1", 1.85, "native 2 threads", "native 1 thread", "evener, 1 thread", threads=2),
         ratio("2x/t1", 1.7, "native 2 processes", "native 1 thread", "evener, 1 thread", 2, job=f"{JOB}, 2 processes"),
@@ -98,6 +108,7 @@ def run(context):
     if source != "MNIST":
         for comparison in comparisons:
             comparison.note = "made-up pixels of MNIST's shape"
+    comparisons[1].notes += notes
     print(compare.table(comparisons, "against"), flush=True)
     one = fastest["native 1 thread"]
     print("fastest epochs of all rounds, where others on the machine disturbed least (not judged): " + ", ".join(

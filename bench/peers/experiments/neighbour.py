@@ -28,6 +28,7 @@ OF_WHAT_IS_LEFT = 0.8  # beside other loads
 BUSY = "while :; do :; done"
 COMES_AND_GOES = f'while :; do timeout 1 sh -c "{BUSY}"; sleep 1; done'
 RESNET34 = training.Work("resnet34", 1, 64, 64, batch=32, classes=9)
+MOBILENET_V2 = training.Work("mobilenet_v2", 3, 64, 64, batch=32, classes=9)
 EPOCHS = 2  # of the perceptron
 LOADS = {
     "two": "beside two busy loops",
@@ -40,7 +41,7 @@ LOADS = {
 class Job:
     name: str
     ours: Callable  # placement -> images/s
-    peer: Callable  # -> images/s, in PyTorch
+    peer: Callable  # number of threads -> images/s, in PyTorch
     replicas: bool = False  # also as a process for each core
     work: str = ""  # what results/ calls it
     precision: str = "fp32"
@@ -90,7 +91,7 @@ def training_job(context, name, work, precision, replicas=False):
     return Job(
         name,
         lambda on: training.evener(context, work, precision, steps, [], on=on)[0],
-        lambda: training.pytorch(context, work, precision, "channels_last", steps, []),
+        lambda threads: training.pytorch(context, work, precision, steps, [], threads=threads),
         replicas,
         work.job,
         precision,
@@ -103,7 +104,7 @@ def inference_job(context, folder):
     return Job(
         "ResNet-18 inference fp32",
         lambda on: inference.our_rate(context, "resnet18", 16, "--precision", "fp32", on=on),
-        lambda: inference.peer_rate(context, "pytorch", "resnet18", onnx, 16, "fp32"),
+        lambda threads: inference.peer_rate(context, "pytorch", "resnet18", onnx, 16, "fp32", inference.WAYS["compiled"], threads),
         work=inference.job("resnet18", 16),
     )
 
@@ -119,9 +120,9 @@ def perceptron_job(context, folder):
         )
         return mlp.IMAGES * EPOCHS / sum(epoch["seconds"] for epoch in record["epochs"])
 
-    def peer():
-        words = ("--library", "pytorch", "--hidden", mlp.HIDDEN, "--threads", context.threads)
-        return context.peer("mlp_train.py", *words, *work)["images_per_s"]
+    def peer(threads):
+        words = ("--library", "pytorch", "--hidden", mlp.HIDDEN, "--threads", threads)
+        return context.rate("mlp_train.py", *words, *work)
 
     return Job("MLP fp32", ours, peer, replicas=True, work=mlp.JOB)
 
@@ -131,12 +132,11 @@ def jobs(context, folder):
     detector = replace(ssdlite.WORK, data=str(cells), script_options=("--data", cells))
     images = detector.batch * (training.WARM_UP + (3 if context.quick else detector.steps))
     context.peer("ssdlite_peers.py", "--data", cells, "--make", images)
-    mobilenet = training.Work("mobilenet_v2", 3, 64, 64, batch=32, classes=9)
     yield perceptron_job(context, folder)
     yield inference_job(context, folder)
     for precision in context.precisions:
         yield training_job(context, f"ResNet-34 {precision}", RESNET34, precision, replicas=True)
-    yield training_job(context, f"MobileNetV2 {context.precision}", mobilenet, context.precision)
+    yield training_job(context, f"MobileNetV2 {context.precision}", MOBILENET_V2, context.precision)
     yield training_job(context, "SSDLite fp32", detector, "fp32")
 
 
@@ -151,7 +151,7 @@ def beside_one_loop(context, job):
         "quiet": lambda: job.ours(every),
         "busy": lambda: beside(job.ours, every),
         "one thread": lambda: beside(job.ours, "cpu/t1"),
-        "PyTorch": lambda: beside(job.peer),
+        "PyTorch": lambda: beside(job.peer, context.threads),
     }
     if job.replicas:
         sides |= {"replicas quiet": lambda: job.ours(processes), "replicas": lambda: beside(job.ours, processes)}

@@ -19,12 +19,12 @@ def run(context):
         return lambda: training.evener(context, WORK, context.precision, steps, [], on=on, options=options)[0]
 
     def ddp():
-        return context.peer(
+        return context.rate(
             "pytorch_ddp.py",
             *("--model", WORK.model, "--classes", WORK.classes, "--input", "1x148x197", "--batch", WORK.batch),
             *("--warm-up", 2 if context.quick else training.WARM_UP, "--steps", steps, "--seed", context.seed),
             *("--precision", context.precision),
-        )["images_per_s"]
+        )
 
     rates = compare.interleaved(
         context,

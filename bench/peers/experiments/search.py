@@ -22,13 +22,14 @@ def run(context):
     with context.folder() as name:
         folder = pathlib.Path(name)
         data = made(context, folder, few)
+        words = ("--nearest", NEAREST, "--threads", context.threads)
         comparison = compare.rounds(
             context,
             f"{few}",
             "embeddings/s",
             None,
             ours=lambda: few / searched(context, folder, data)["seconds"],
-            peer=lambda: few / context.peer("search_peers.py", data, "--nearest", NEAREST, "--threads", context.threads)["seconds"],
+            peer=lambda: context.rate("search_peers.py", data, *words, name="embeddings_per_s"),
             job=f"The {NEAREST} nearest of each of {few:,} embeddings of 512 numbers",
             against="Faiss, IndexFlatIP",
             precision="exact",

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 from common import compare
-from common.context import Failure, say
+from common.context import Failure, Measured, say
 
 from . import answers
 
@@ -58,6 +58,8 @@ def started_all(context, ends, weights):
 class Server:
     pid: int
     address: str
+    version: str = ""
+    settings: str = ""
 
     def processor_s(self):
         """That it has used so far."""
@@ -67,8 +69,9 @@ class Server:
 
 def started(context, ends, *command):
     """A server that is ready, which goes with `ends`."""
-    process, address = context.started(ends, READY_S, *command)
-    return Server(process.pid, address.removeprefix("http://"))
+    process, line = context.started(ends, READY_S, *command)
+    address, _, told = line.removeprefix("http://").partition(" ")
+    return Server(process.pid, address, **json.loads(told or "{}"))
 
 
 def requests_of(folder):
@@ -150,4 +153,4 @@ def rate(server, path, body, headers, seconds, costs):
         used = server.processor_s() - before
         count = sum(counts)
     costs.append(1e3 * used / max(1, count))
-    return count / seconds
+    return Measured(count / seconds, server.version, server.settings)

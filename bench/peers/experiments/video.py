@@ -25,7 +25,7 @@ def run(context):
             "images/s",
             TARGET,
             ours=lambda: evener_rate(context, video),
-            peer=lambda: context.peer("opencv_video.py", video, "--size", SIZE, "--threads", context.threads)["frames_per_s"],
+            peer=lambda: context.rate("opencv_video.py", video, "--size", SIZE, "--threads", context.threads, name="frames_per_s"),
             job="frames of a 1920x1080 video decoded and resized to 32x32",
             against="OpenCV",
             precision="8 bit",

@@ -27,7 +27,7 @@ def run(context):
                 "images/s",
                 target,
                 ours=lambda: evener_rate(context, data, mode, context.threads),
-                peer=lambda: context.peer("voc_peers.py", data, "--size", SIZE, "--workers", context.threads)["images_per_s"],
+                peer=lambda: context.rate("voc_peers.py", data, "--size", SIZE, "--workers", context.threads),
                 job=JOB,
                 against="Pillow and ElementTree",
                 precision=f"{mode} decoding",

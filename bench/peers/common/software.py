@@ -1,0 +1,60 @@
+"""What the scripts of other software share: how those of PyTorch are started, and what each says of itself. Standard library alone."""
+
+import importlib
+import importlib.metadata
+import os
+import pathlib
+import re
+import sys
+
+# Beginning of a library's file name -> what it is; of several OpenMPs that are loaded the first is the one that is used.
+ALLOCATORS = {"libtcmalloc": "tcmalloc", "libjemalloc": "jemalloc"}
+OPENMPS = {"libiomp5": "Intel's OpenMP", "libgomp": "GNU's OpenMP"}
+TCMALLOC = "libtcmalloc_minimal.so.4"  # Debian: libtcmalloc-minimal4
+
+
+def with_preloads():
+    """Starts the script anew with the allocator and the OpenMP that suit PyTorch best, where they are installed and LD_PRELOAD
+    isn't set: call it before anything is imported that uses them."""
+    if "LD_PRELOAD" in os.environ:
+        return
+    openmp = pathlib.Path(sys.prefix) / "lib" / "libiomp5.so"
+    found = [*(path for path in (openmp,) if path.exists()), *tcmallocs()[:1]]
+    environment = {**os.environ, "LD_PRELOAD": ":".join(map(str, found))}
+    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+
+
+def tcmallocs():
+    """Where the loader may find it."""
+    return sorted(path for root in ("/usr/lib", "/usr/lib64") for path in pathlib.Path(root).glob(f"*/{TCMALLOC}"))
+
+
+def told(*packages, settings=()):
+    """What goes into the JSON of each script: versions of the packages, and its settings with the libraries it runs on."""
+    versions = [f"{package} {importlib.metadata.version(package)}" for package in packages]
+    loaded = pathlib.Path("/proc/self/maps").read_text()
+    libraries = [first(names, loaded) for names in (ALLOCATORS, OPENMPS)]
+    return {"version": ", ".join(versions), "settings": ", ".join(filter(None, [*settings, *libraries]))}
+
+
+def first(names, loaded):
+    return next((name for beginning, name in names.items() if re.search(rf"/{beginning}[-_.\w]*\.so", loaded)), "")
+
+
+def mode(options):
+    return "compiled" if options.compile else "eager"
+
+
+def threads(options):
+    return "1 thread" if options.threads == 1 else f"{options.threads} threads"
+
+
+def compiled(network, backend="inductor"):
+    """By torch.compile, the weights taken for constants, for batches of one size."""
+    import torch
+    from torch._inductor import config
+
+    if backend != "inductor":
+        importlib.import_module(backend)  # which makes itself known to PyTorch
+    config.freezing = True
+    return torch.compile(network, backend=backend, dynamic=False)

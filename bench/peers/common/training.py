@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from common import compare
 from common.context import Failure, measured, say
 
-WARM_UP = 10  # steps; evener's record leaves out as many
+WARM_UP = 10  # steps; evener's record leaves out as many of a single epoch, and the first one of several
 # In what ways PyTorch is used, and the options of its script. What torch.compile makes chooses its layouts itself.
 WAYS = {
     "eager": ("--layout", "channels_last"),
@@ -31,7 +31,7 @@ class Work:
     width: int
     batch: int
     classes: int
-    steps: int = 10  # measured ones of a run: many short rounds say more than few long ones
+    steps: int = 5  # measured ones of a run, behind as many to warm up: many short rounds say more than few long ones
     targets: dict = field(default_factory=lambda: {"fp32": 1.0, "bf16": 1.0})
     goals: dict = field(default_factory=dict)
     avx2_target: float | None = None  # evener held to AVX2 in fp32, against PyTorch with what there is; None = not measured
@@ -45,6 +45,20 @@ class Work:
         """What results/ calls it."""
         name = NAMES.get(self.model, self.model)
         return f"{name} training, {self.channels}x{self.height}x{self.width}, batch {self.batch}"
+
+
+def warm_up_of(steps):
+    return min(WARM_UP, steps)
+
+
+def epochs_of(steps):
+    """One with its first steps left out, or two, if few steps are measured; the first is left out of them."""
+    return 2 if steps < WARM_UP else 1
+
+
+def images_of(work, steps):
+    """In the data set."""
+    return work.batch * (warm_up_of(steps) + steps) // epochs_of(steps)
 
 
 def run(context, work):
@@ -97,8 +111,8 @@ def of_precision(context, work, precision, steps):
 
 
 def evener(context, work, precision, steps, peaks, on=None, options=(), cpu=None, simd=None):
-    """Rate of one epoch's steps after the tenth, as in the record, and what the record remarks. `cpu`: the only one that
-    it may use. `simd`: the widest instructions of its own kernels."""
+    """Rate of the measured steps, as in the record, and what the record remarks. `cpu`: the only one that it may use. `simd`:
+    the widest instructions of its own kernels."""
     record = evener_record(context, work, precision, steps, on, options, cpu=cpu, simd=simd)
     peaks.append(record["memory"]["peak_rss_bytes"])
     return rate_of(record)
@@ -115,11 +129,11 @@ def rate_of(record):
 
 
 def evener_record(context, work, precision, steps, on=None, options=(), **how):
-    """What evener says of one epoch. `how`: as Context.evener() takes it."""
+    """What evener says of the steps. `how`: as Context.evener() takes it."""
     with context.folder() as folder:
         return context.evener(
-            *("train", work.model, "--data", work.data or f"synth:masks:{work.batch * (WARM_UP + steps)}", "--split", "100/0"),
-            *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", 1),
+            *("train", work.model, "--data", work.data or f"synth:masks:{images_of(work, steps)}", "--split", "100/0"),
+            *("--size", f"{work.width}x{work.height}", "--channels", work.channels, "--batch", work.batch, "--epochs", epochs_of(steps)),
             *("--on", on or f"cpu/t{context.threads}", "--precision", precision, *work.optimiser),
             *("--seed", context.seed, "--out", f"{folder}/run", "--json", "-", "--quiet", *options),
             **how,
@@ -133,7 +147,7 @@ def pytorch(context, work, precision, steps, peaks, way=WAYS["eager"], threads=N
         *work.script_options,
         *("--model", work.model, "--classes", work.classes, "--input", f"{work.channels}x{work.height}x{work.width}"),
         *("--batch", work.batch, "--precision", precision, "--threads", threads or context.threads, *way),
-        *("--warm-up", 2 if context.quick else WARM_UP, "--steps", steps, "--seed", context.seed),
+        *("--warm-up", warm_up_of(steps), "--steps", steps, "--seed", context.seed),
     )
     peaks.append(result["peak_rss_bytes"])
     return measured(result)

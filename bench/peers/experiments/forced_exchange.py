@@ -6,7 +6,7 @@ TITLE = "ResNet-34, input 1x148x197, batch 32: --exchange always against none, i
 NEEDS_PEERS = False
 THEME = "replicas"
 
-WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9)
+WORK = training.Work("resnet34", 1, 148, 197, batch=32, classes=9, steps=10)
 
 
 def run(context):

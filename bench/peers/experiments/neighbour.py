@@ -27,8 +27,8 @@ OF_WHAT_IS_LEFT = 0.8  # beside other loads
 
 BUSY = "while :; do :; done"
 COMES_AND_GOES = f'while :; do timeout 1 sh -c "{BUSY}"; sleep 1; done'
-RESNET34 = training.Work("resnet34", 1, 64, 64, batch=32, classes=9)
-MOBILENET_V2 = training.Work("mobilenet_v2", 3, 64, 64, batch=32, classes=9)
+RESNET34 = training.Work("resnet34", 1, 64, 64, batch=32, classes=9, steps=10)
+MOBILENET_V2 = training.Work("mobilenet_v2", 3, 64, 64, batch=32, classes=9, steps=10)
 EPOCHS = 2  # of the perceptron
 LOADS = {
     "two": "beside two busy loops",
@@ -130,8 +130,7 @@ def perceptron_job(context, folder):
 def jobs(context, folder):
     cells = folder / "cells"
     detector = replace(ssdlite.WORK, data=str(cells), script_options=("--data", cells))
-    images = detector.batch * (training.WARM_UP + (3 if context.quick else detector.steps))
-    context.peer("ssdlite_peers.py", "--data", cells, "--make", images)
+    ssdlite.make(context, cells)
     yield perceptron_job(context, folder)
     yield inference_job(context, folder)
     for precision in context.precisions:
@@ -177,8 +176,8 @@ def beside_one_loop(context, job):
 def whole_rate(context, on, under=()):
     """Of all images and all seconds: a median over steps would tell of one half of the time, if loads come and go."""
     steps = 3 if context.quick else RESNET34.steps
-    epoch = training.evener_record(context, RESNET34, "fp32", steps, on, under=under)["epochs"][0]
-    return RESNET34.batch * (training.WARM_UP + steps) / epoch["seconds"]
+    epochs = training.evener_record(context, RESNET34, "fp32", steps, on, under=under)["epochs"]
+    return len(epochs) * training.images_of(RESNET34, steps) / sum(epoch["seconds"] for epoch in epochs)
 
 
 def beside_other_loads(context):

@@ -22,7 +22,7 @@ def run(context):
         return context.rate(
             "pytorch_ddp.py",
             *("--model", WORK.model, "--classes", WORK.classes, "--input", "1x148x197", "--batch", WORK.batch),
-            *("--warm-up", 2 if context.quick else training.WARM_UP, "--steps", steps, "--seed", context.seed),
+            *("--warm-up", training.warm_up_of(steps), "--steps", steps, "--seed", context.seed),
             *("--precision", context.precision),
         )
 

@@ -8,5 +8,5 @@ THEME = "training"
 
 
 def run(context):
-    work = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=5, goals={"fp32": 1.1, "bf16": 1.1})
+    work = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=3, goals={"fp32": 1.1, "bf16": 1.1})
     return training.run(context, work)

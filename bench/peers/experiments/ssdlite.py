@@ -23,10 +23,15 @@ WORK = training.Work(
 def run(context):
     with context.folder() as folder:
         data = pathlib.Path(folder) / "cells"
-        steps = 3 if context.quick else WORK.steps
-        context.peer("ssdlite_peers.py", "--data", data, "--make", WORK.batch * (training.WARM_UP + steps))
+        make(context, data)
         check_parameters(context, data)
         return training.run(context, replace(WORK, data=str(data), script_options=("--data", data)))
+
+
+def make(context, data):
+    """Images for the measured steps, and at least for the peer's four batches."""
+    steps = 4 if context.quick else WORK.steps
+    context.peer("ssdlite_peers.py", "--data", data, "--make", training.images_of(WORK, steps))
 
 
 def check_parameters(context, data):

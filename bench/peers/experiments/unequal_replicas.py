@@ -9,7 +9,7 @@ TITLE = "ResNet-34, input 1x148x197, batch 128: cpu/t1+cpu/t1@F, images/s of tra
 NEEDS_PEERS = False
 THEME = "replicas"
 
-WORK = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=4)
+WORK = training.Work("resnet34", 1, 148, 197, batch=128, classes=9, steps=10)
 FACTORS = (0.5, 0.25, 0.1)
 
 

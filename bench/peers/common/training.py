@@ -31,7 +31,7 @@ class Work:
     width: int
     batch: int
     classes: int
-    steps: int = 5  # measured ones of a run, behind as many to warm up: many short rounds say more than few long ones
+    steps: int = 4  # measured ones of a run, behind as many to warm up: many short rounds say more than few long ones
     targets: dict = field(default_factory=lambda: {"fp32": 1.0, "bf16": 1.0})
     goals: dict = field(default_factory=dict)
     avx2_target: float | None = None  # evener held to AVX2 in fp32, against PyTorch with what there is; None = not measured

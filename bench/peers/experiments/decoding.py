@@ -11,7 +11,7 @@ TARGETS = {"exact": 1.3, "fast": 2.0}
 
 
 def run(context):
-    images = 64 if context.quick else 1000
+    images = 64 if context.quick else 500
     comparisons = []
     with context.folder() as folder:
         context.peer("pytorch_load.py", folder, "--make", images)

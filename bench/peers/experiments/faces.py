@@ -21,7 +21,7 @@ def run(context):
     sources = [pathlib.Path(folder) for folder in os.environ.get("EVENER_PHOTOS", "").split(":") if folder]
     if not sources:
         raise Failure("name folders with photos of faces in the environment variable EVENER_PHOTOS (a:b)")
-    photos = 12 if context.quick else 100
+    photos = 12 if context.quick else 48
     comparisons = []
     with context.folder() as name:
         folder = pathlib.Path(name) / "photos"

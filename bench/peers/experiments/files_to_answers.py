@@ -12,7 +12,7 @@ THEME = "inference"
 
 TARGET = 2.0
 SHARE_TARGET = 0.05  # of the time, that reading may add while a core is free
-IMAGES = 512  # whole batches, for which the peer's network is compiled
+IMAGES = 256  # whole batches, for which the peer's network is compiled
 NETWORKS = ("resnet18", "mobilenet_v2")
 
 
@@ -22,10 +22,11 @@ def run(context):
     with context.folder() as folder:
         say(f"  writing {images} JPEG files")
         context.peer("pytorch_load.py", folder, "--make", images)
-        comparisons = [against_torchvision(context, folder, name, p) for name in networks for p in context.precisions]
+        wanted = [name for name in networks if context.wants(job(name))]
+        comparisons = [against_torchvision(context, folder, name, p) for name in wanted for p in context.precisions]
         print(compare.table(comparisons, "torchvision 0.26"), flush=True)
         shares, figures = {}, []
-        if context.threads > 1:
+        if context.threads > 1 and context.wants("reading"):
             for precision in context.precisions:
                 shares[precision], figure = reading_shares(context, folder, precision)
                 figures.append(figure)
@@ -35,6 +36,10 @@ def run(context):
         "reading_shares": shares,
         "figures": figures,
     }
+
+
+def job(network):
+    return f"JPEG files of 500x375 to predictions, {training.NAMES[network]} at 224x224"
 
 
 def against_torchvision(context, folder, network, precision):
@@ -50,7 +55,7 @@ def against_torchvision(context, folder, network, precision):
     best, note = compare.better(rates, {name: name for name in names})
     comparison = compare.of_rates(
         *(f"{network} {precision}", "images/s", TARGET, rates["evener"], rates[best]),
-        job=f"JPEG files of 500x375 to predictions, {training.NAMES[network]} at 224x224",
+        job=job(network),
         against="torchvision",
         precision=precision,
     )

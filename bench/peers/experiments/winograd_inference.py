@@ -18,7 +18,8 @@ def run(context):
     with context.folder() as folder:
         onnx = f"{folder}/{NETWORK}.onnx"
         context.evener_text("export", NETWORK, "--onnx", onnx)
-        for batch in (16,) if context.quick else (1, 16):
+        batches = (16,) if context.quick else (1, 16)
+        for batch in (batch for batch in batches if context.wants(inference.job(NETWORK, batch))):
             sides = {
                 "evener": lambda b=batch: inference.our_rate(
                     context, NETWORK, b, "--precision", "fp32", "--engine", "torch"

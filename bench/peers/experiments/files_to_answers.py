@@ -65,7 +65,7 @@ def against_torchvision(context, folder, network, precision):
 
 def evener(context, folder, network, precision, threads, seconds):
     return context.evener(
-        *("infer", network, f"{folder}/**/*.jpg", "--on", f"cpu/t{threads}", "--precision", precision),
+        *("infer", network, f"{folder}/**/*.jpg", "--random", "--on", f"cpu/t{threads}", "--precision", precision),
         *("--seconds", seconds, "--json", "-", "--quiet"),
     )
 

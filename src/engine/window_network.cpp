@@ -95,9 +95,10 @@ struct WindowNetwork::Stage {
   bool is_pool = false;
   std::int64_t channels = 0, kernel = 1;
   std::vector<float> weight, bias, slope = {};  // of a convolution
+  std::vector<float> four_weight = {};          // see kernels::ConvolveFour; empty: no four rows are computed together
   std::vector<int> readers = {};                // stages
   int output = -1;                              // index of the output that it is; -1: none
-  std::int64_t kept = 1;                        // rows, as many as a reader's window has
+  std::int64_t kept = 1;                        // rows: those that a reader still needs, and those made together
 
   // For the images' size:
   std::int64_t height = 0, width = 0, stride = 0, done = 0;  // done: rows
@@ -105,6 +106,9 @@ struct WindowNetwork::Stage {
 
   float* row(std::int64_t y) { return rows.data() + (y % kept) * channels * stride; }
   const float* row(std::int64_t y) const { return rows.data() + (y % kept) * channels * stride; }
+  /// The most rows that are made together, and those of them that come next.
+  std::int64_t most_together() const { return four_weight.empty() ? 1 : kernels::kFourRows; }
+  std::int64_t next_together() const { return height - done < most_together() ? 1 : most_together(); }
 };
 
 std::string WindowNetwork::refusal(const network::Network& network) {
@@ -145,7 +149,13 @@ WindowNetwork::WindowNetwork(const network::Network& network, const TensorMap& s
       stage.kernel = pool->kernel.height;
     } else if (const auto* conv = as<Conv2d>(layer)) {
       stage.kernel = conv->kernel.height;
-      take_weights(conv->bias, {stage.channels, stages_[index_of(from)].channels, stage.kernel, stage.kernel});
+      const std::int64_t in = stages_[index_of(from)].channels;
+      take_weights(conv->bias, {stage.channels, in, stage.kernel, stage.kernel});
+      if (stage.kernel == 3) {
+        stage.four_weight.resize(2 * stage.weight.size());
+        kernels::row_kernels().transform_weights(stage.weight.data(), stage.channels, in,
+                                                 kernels::filter_block(stage.channels), stage.four_weight.data());
+      }
     } else if (const auto* linear = as<Linear>(layer)) {
       stage.kernel = window_of(network, layer);
       only_size_ = network.input_shape();
@@ -154,7 +164,9 @@ WindowNetwork::WindowNetwork(const network::Network& network, const TensorMap& s
     const int number = static_cast<int>(stages_.size());
     if (from >= 0) {
       stages_[index_of(from)].readers.push_back(number);
-      stages_[index_of(from)].kept = std::max(stages_[index_of(from)].kept, stage.kernel);
+      Stage& read = stages_[index_of(from)];
+      // A reader leaves all but one of the rows that it takes at once; then the next ones are made.
+      read.kept = std::max(read.kept, stage.kernel + stage.most_together() - 1 + read.most_together() - 1);
     }
     stages_.push_back(std::move(stage));
     stage_of.push_back(number);
@@ -186,54 +198,83 @@ void WindowNetwork::set_size(const WindowImages& images) {
     if (stage.height == 0 || stage.width == 0) stage.height = stage.width = 0;
     stage.stride = (stage.width * images_ + 15) / 16 * 16 + kernels::kRowSlack;
     stage.done = 0;
-    stage.rows.assign(static_cast<std::size_t>(stage.kept * stage.channels * stage.stride), 0.0F);
+    const auto values = static_cast<std::size_t>(stage.kept * stage.channels * stage.stride);
+    // What lies there from earlier images is finite, as kernels want it beyond the last column.
+    if (stage.rows.size() < values) stage.rows.resize(values);
     if (stage.output < 0) continue;
     WindowOutput& output = outputs_[index_of(stage.output)];
     output.rows = stage.height;
     output.columns = stage.width;
     output.values.resize(static_cast<std::size_t>(stage.channels * stage.height * stage.width * images_));
   }
-  scratch_.resize(static_cast<std::size_t>(images.width * images_ + 16 + kernels::kRowSlack));
+  std::int64_t scratch = images.width * images_ + 16 + kernels::kRowSlack;
+  for (const Stage& stage : stages_) {
+    if (stage.four_weight.empty()) continue;
+    scratch = std::max(scratch, kernels::four_rows_scratch(stages_[index_of(stage.from)].channels, images_));
+  }
+  scratch_.resize(static_cast<std::size_t>(scratch));
 }
 
 bool WindowNetwork::can_go_on(const Stage& stage) const {
   const Stage& from = stages_[index_of(stage.from)];
-  const std::int64_t end =
-      stage.is_pool ? std::min(2 * stage.done + stage.kernel, from.height) : stage.done + stage.kernel;
+  const std::int64_t end = stage.is_pool ? std::min(2 * stage.done + stage.kernel, from.height)
+                                         : stage.done + stage.kernel + stage.next_together() - 1;
   return stage.done < stage.height && from.done >= end;
 }
 
-void WindowNetwork::make_row(Stage& stage) {
+void WindowNetwork::make_rows(Stage& stage) {
   const Stage& from = stages_[index_of(stage.from)];
+  const std::int64_t together = stage.next_together();
   const std::int64_t first = stage.is_pool ? 2 * stage.done : stage.done;
   std::vector<const float*> rows;
-  for (std::int64_t y = first; y < std::min(first + stage.kernel, from.height); ++y) rows.push_back(from.row(y));
+  for (std::int64_t y = first; y < std::min(first + stage.kernel + together - 1, from.height); ++y) {
+    rows.push_back(from.row(y));
+  }
   float* const out = stage.row(stage.done);
   if (stage.is_pool) {
     kernels::row_kernels().max_pool({rows.data(), static_cast<std::int64_t>(rows.size()), stage.channels, from.stride,
                                      from.width, stage.kernel, scratch_.data(), out, stage.stride, stage.width,
                                      images_});
   } else {
-    kernels::row_kernels().convolve({rows.data(), from.channels, from.stride, stage.kernel, stage.weight.data(),
-                                     stage.bias.data(), stage.slope.empty() ? nullptr : stage.slope.data(),
-                                     stage.channels, kernels::filter_block(stage.channels), out, stage.stride,
-                                     stage.width, images_});
+    kernels::ConvolveRow row = {rows.data(),
+                                from.channels,
+                                from.stride,
+                                stage.kernel,
+                                stage.weight.data(),
+                                stage.bias.data(),
+                                stage.slope.empty() ? nullptr : stage.slope.data(),
+                                stage.channels,
+                                kernels::filter_block(stage.channels),
+                                out,
+                                stage.stride,
+                                stage.width,
+                                images_};
+    if (together == 1) {
+      kernels::row_kernels().convolve(row);
+    } else {
+      row.weight = stage.four_weight.data();
+      kernels::ConvolveFour four = {row, {}, scratch_.data()};
+      for (std::int64_t y = 0; y < together; ++y) four.out[y] = stage.row(stage.done + y);
+      kernels::row_kernels().convolve_four(four);
+    }
   }
   if (stage.output >= 0) {
     WindowOutput& output = outputs_[index_of(stage.output)];
     const std::int64_t columns = stage.width * images_;
-    for (std::int64_t c = 0; c < stage.channels; ++c) {
-      std::copy_n(out + c * stage.stride, columns, output.values.data() + (c * stage.height + stage.done) * columns);
+    for (std::int64_t y = stage.done; y < stage.done + together; ++y) {
+      for (std::int64_t c = 0; c < stage.channels; ++c) {
+        std::copy_n(stage.row(y) + c * stage.stride, columns, output.values.data() + (c * stage.height + y) * columns);
+      }
     }
   }
-  ++stage.done;
+  stage.done += together;
 }
 
 /// Makes the rows of later stages that a new row of `stage` allows.
 void WindowNetwork::hand_on(int stage) {
   for (const int reader : stages_[index_of(stage)].readers) {
     while (can_go_on(stages_[index_of(reader)])) {
-      make_row(stages_[index_of(reader)]);
+      make_rows(stages_[index_of(reader)]);
       hand_on(reader);
     }
   }

@@ -49,7 +49,7 @@ class WindowNetwork {
   struct Stage;
   void set_size(const WindowImages& images);
   bool can_go_on(const Stage& stage) const;
-  void make_row(Stage& stage);
+  void make_rows(Stage& stage);
   void hand_on(int stage);
 
   std::vector<Stage> stages_;  // the image first, in topological order

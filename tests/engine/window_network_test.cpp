@@ -287,5 +287,44 @@ TEST(RowKernels, AllInstructionSetsComputeTheSame) {
   }
 }
 
+TEST(RowKernels, FourRowsTogetherAreThoseOneByOne) {
+  constexpr std::int64_t kIn = 3, kStride = 512, kUnder = kernels::kRowsUnderFour;
+  for (const std::int64_t images : {1, 17}) {
+    const std::int64_t columns = 403 / images;  // of several parts, the last of them not full
+    const std::vector<float> image = noise(kUnder * kIn * kStride, 5);
+    const float* rows[kUnder];
+    for (std::int64_t y = 0; y < kUnder; ++y) rows[y] = image.data() + y * kIn * kStride;
+    for (std::int64_t filters = 1; filters <= 16; ++filters) {
+      const std::int64_t block = kernels::filter_block(filters);
+      const std::vector<float> weight = noise(filters * kIn * 9, 6), bias = noise(filters, 7),
+                               slope = noise(filters, 8);
+      for (const kernels::RowKernels* level : levels()) {
+        for (const float* slopes : {slope.data(), static_cast<const float*>(nullptr)}) {
+          std::vector<float> transformed(2 * weight.size()), alone(static_cast<std::size_t>(filters * kStride));
+          level->transform_weights(weight.data(), filters, kIn, block, transformed.data());
+          kernels::ConvolveRow row = {rows,    kIn,   kStride,      3,       weight.data(), bias.data(), slopes,
+                                      filters, block, alone.data(), kStride, columns,       images};
+          std::vector<std::vector<float>> together(kernels::kFourRows, alone);
+          std::vector<float> scratch(static_cast<std::size_t>(kernels::four_rows_scratch(kIn, images)));
+          kernels::ConvolveFour four = {row, {}, scratch.data()};
+          four.row.weight = transformed.data();
+          for (std::size_t y = 0; y < together.size(); ++y) four.out[y] = together[y].data();
+          level->convolve_four(four);
+          for (std::int64_t y = 0; y < kernels::kFourRows; ++y) {
+            row.rows = rows + y;
+            level->convolve(row);
+            for (std::int64_t at = 0; at < filters * kStride; ++at) {
+              if (at % kStride >= columns * images) continue;
+              const auto i = static_cast<std::size_t>(at);
+              ASSERT_NEAR(together[static_cast<std::size_t>(y)][i], alone[i], kTolerance)
+                  << filters << " filters, " << images << " images, row " << y << " at " << at;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace evener::engine

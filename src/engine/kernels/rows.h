@@ -3,13 +3,40 @@
 #pragma once
 
 #include "engine/kernels/row_kernels.h"
+#include "engine/kernels/tile_product.h"
 #include "engine/kernels/vectors.h"
+#include "engine/kernels/winograd_transforms.h"
 
 namespace evener::engine::kernels {
 namespace {
 
 /// Number of sums that fit into registers beside the operands.
 constexpr int kSums = kAvx512 ? 24 : 12;
+constexpr int kMostFilters = 8;  // of a block
+
+/// Adds the products of one plane's values at `in` and of the next taps - 1 columns with `weight` (taps, kBlock), which
+/// then points behind these.
+template <int kBlock, int kVectors>
+[[gnu::always_inline]] inline void add_products(WidestFloat (&sums)[kBlock][kVectors], const float* in,
+                                                std::int64_t taps, std::int64_t images, const float*& weight) {
+  for (std::int64_t x = 0; x < taps; ++x) {
+    WidestFloat values[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) values[v] = load<WidestLanes>(in + x * images + v * kWidestLanes);
+#pragma GCC unroll 8
+    for (int b = 0; b < kBlock; ++b) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sums[b][v] += values[v] * weight[b];
+    }
+    weight += kBlock;
+  }
+}
+
+/// Stores a sum after the PReLU that may follow.
+[[gnu::always_inline]] inline void store_sum(const ConvolveRow& row, float* out, std::int64_t filter, WidestFloat sum) {
+  if (row.slope != nullptr) sum = sum > 0 ? sum : sum * row.slope[filter];
+  store<WidestLanes>(out, sum);
+}
 
 /// Computes kVectors vectors of columns, from `column` on, of kBlock filters, from `first` on.
 template <int kBlock, int kVectors>
@@ -21,65 +48,114 @@ template <int kBlock, int kVectors>
   const float* weight = row.weight + first * row.in_channels * row.kernel * row.kernel;
   for (std::int64_t channel = 0; channel < row.in_channels; ++channel) {
     for (std::int64_t y = 0; y < row.kernel; ++y) {
-      const float* const in = row.rows[y] + channel * row.in_stride + column;
-      for (std::int64_t x = 0; x < row.kernel; ++x) {
-        WidestFloat values[kVectors];
-#pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) values[v] = load<WidestLanes>(in + x * row.images + v * kWidestLanes);
-#pragma GCC unroll 8
-        for (int b = 0; b < kBlock; ++b) {
-#pragma GCC unroll 8
-          for (int v = 0; v < kVectors; ++v) sums[b][v] += values[v] * weight[b];
-        }
-        weight += kBlock;
-      }
+      add_products(sums, row.rows[y] + channel * row.in_stride + column, row.kernel, row.images, weight);
     }
   }
   for (int b = 0; b < kBlock; ++b) {
-    float* const out = row.out + (first + b) * row.out_stride + column;
     for (int v = 0; v < kVectors; ++v) {
-      WidestFloat sum = sums[b][v];
-      if (row.slope != nullptr) sum = sum > 0 ? sum : sum * row.slope[first + b];
-      store<WidestLanes>(out + v * kWidestLanes, sum);
+      store_sum(row, row.out + (first + b) * row.out_stride + column + v * kWidestLanes, first + b, sums[b][v]);
     }
   }
 }
 
-template <int kBlock>
-void convolve_blocks(const ConvolveRow& row) {
+/// Calls part(column, Constant<vectors>) for the columns from `column` to `end`: for as many vectors at once as there
+/// are sums for, then for one by one.
+template <int kBlock, class Part>
+[[gnu::always_inline]] inline void for_vectors(std::int64_t column, std::int64_t end, const Part& part) {
   constexpr int kVectors = kSums / kBlock > 4 ? 4 : kSums / kBlock;
-  const std::int64_t columns = row.columns * row.images;
-  std::int64_t column = 0;
-  for (; column + (kVectors - 1) * kWidestLanes < columns; column += kVectors * kWidestLanes) {
-    for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
-      convolve_part<kBlock, kVectors>(row, column, first);
-    }
+  for (; column + (kVectors - 1) * kWidestLanes < end; column += kVectors * kWidestLanes) {
+    part(column, Constant<kVectors>());
   }
-  for (; column < columns; column += kWidestLanes) {
-    for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
-      convolve_part<kBlock, 1>(row, column, first);
-    }
-  }
+  for (; column < end; column += kWidestLanes) part(column, Constant<1>());
 }
 
 void convolve_row(const ConvolveRow& row) {
-  switch (row.block) {
-    case 8:
-      return convolve_blocks<8>(row);
-    case 7:
-      return convolve_blocks<7>(row);
-    case 6:
-      return convolve_blocks<6>(row);
-    case 5:
-      return convolve_blocks<5>(row);
-    case 4:
-      return convolve_blocks<4>(row);
-    case 3:
-      return convolve_blocks<3>(row);
-    case 2:
-      return convolve_blocks<2>(row);
-    default:
-      return convolve_blocks<1>(row);
+  with_rows<kMostFilters>(row.block, [&](auto block) {
+    constexpr int kBlock = decltype(block)::value;
+    for_vectors<kBlock>(0, row.columns * row.images, [&](std::int64_t column, auto vectors) {
+      for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
+        convolve_part<kBlock, decltype(vectors)::value>(row, column, first);
+      }
+    });
+  });
+}
+
+void transform_row_weights(const float* weight, std::int64_t out_channels, std::int64_t in_channels, std::int64_t block,
+                           float* transformed) {
+  const std::int64_t row = kTaps * block, plane = kTaps * row;
+  for (std::int64_t first = 0; first < out_channels; first += block, transformed += kTileIn * in_channels * row) {
+    for (std::int64_t channel = 0; channel < in_channels; ++channel, weight += plane) {
+      for (std::int64_t i = 0; i < row; ++i) {
+        const float taps[kTaps] = {weight[i], weight[row + i], weight[2 * row + i]};
+        float points[kTileIn];
+        transform_taps(taps, points);
+        for (int p = 0; p < kTileIn; ++p) transformed[(p * in_channels + channel) * row + i] = points[p];
+      }
+    }
+  }
+}
+
+/// Transforms the inputs of the columns from `column` to `end` and of the taps beside them: (6, in_channels, stride).
+void transform_rows(const ConvolveFour& four, std::int64_t column, std::int64_t end, std::int64_t stride) {
+  const ConvolveRow& row = four.row;
+  const std::int64_t values = end - column + (kTaps - 1) * row.images;
+  for (std::int64_t channel = 0; channel < row.in_channels; ++channel) {
+    const std::int64_t from = channel * row.in_stride + column;
+    float* const to = four.scratch + channel * stride;
+    for (std::int64_t x = 0; x < values; x += kWidestLanes) {
+      WidestFloat in[kTileIn], points[kTileIn];
+      for (int y = 0; y < kTileIn; ++y) in[y] = load<WidestLanes>(row.rows[y] + from + x);
+      transform_inputs(in, points);
+      for (int p = 0; p < kTileIn; ++p) store<WidestLanes>(to + p * row.in_channels * stride + x, points[p]);
+    }
+  }
+}
+
+/// As convolve_part, from transformed inputs, of which `in` are the first vectors.
+template <int kBlock, int kVectors>
+[[gnu::always_inline]] inline void convolve_four_part(const ConvolveFour& four, const float* in, std::int64_t stride,
+                                                      std::int64_t column, std::int64_t first) {
+  const ConvolveRow& row = four.row;
+  float points[kTileIn][kBlock][kVectors][kWidestLanes];
+  const float* weight = row.weight + first * kTileIn * row.in_channels * kTaps;
+  for (auto& point : points) {
+    WidestFloat sums[kBlock][kVectors] = {};
+    for (std::int64_t channel = 0; channel < row.in_channels; ++channel, in += stride) {
+      add_products(sums, in, kTaps, row.images, weight);
+    }
+    for (int b = 0; b < kBlock; ++b) {
+      for (int v = 0; v < kVectors; ++v) store<WidestLanes>(point[b][v], sums[b][v]);
+    }
+  }
+  for (int b = 0; b < kBlock; ++b) {
+    const std::int64_t to = (first + b) * row.out_stride + column;
+    for (int v = 0; v < kVectors; ++v) {
+      WidestFloat values[kTileIn], results[kTileOut];
+      for (int p = 0; p < kTileIn; ++p) values[p] = load<WidestLanes>(points[p][b][v]);
+      transform_outputs(values, results);
+      for (int y = 0; y < kTileOut; ++y) {
+        store_sum(row, four.out[y] + to + v * kWidestLanes, first + b, results[y] + row.bias[first + b]);
+      }
+    }
+  }
+}
+
+void convolve_four_rows(const ConvolveFour& four) {
+  static_assert(kTileIn == kRowsUnderFour && kTileOut == kFourRows);
+  const ConvolveRow& row = four.row;
+  const std::int64_t columns = row.columns * row.images, stride = four_rows_stride(row.images);
+  for (std::int64_t begin = 0; begin < columns; begin += kFourColumns) {
+    const std::int64_t end = columns - begin < kFourColumns ? columns : begin + kFourColumns;
+    transform_rows(four, begin, end, stride);
+    with_rows<kMostFilters>(row.block, [&](auto block) {
+      constexpr int kBlock = decltype(block)::value;
+      for (std::int64_t first = 0; first < row.out_channels; first += kBlock) {
+        for_vectors<kBlock>(begin, end, [&](std::int64_t column, auto vectors) {
+          convolve_four_part<kBlock, decltype(vectors)::value>(four, four.scratch + column - begin, stride, column,
+                                                               first);
+        });
+      }
+    });
   }
 }
 

@@ -176,6 +176,9 @@ TrainingMemory training_memory(const Network& network) {
     const std::int64_t bytes = element_count(parameter.shape) * kFloatBytes;
     (parameter.trained ? memory.weight_bytes : memory.buffer_bytes) += bytes;
     if (parameter.trained) memory.largest_weight_bytes = std::max(memory.largest_weight_bytes, bytes);
+    const auto* op = std::get_if<Conv2d>(&network.layers()[static_cast<std::size_t>(parameter.layer)].op);
+    const bool reordered = op != nullptr && !op->bias && op->groups == 1 && op->stride == Extent2d(1);
+    if (reordered && parameter.shape.size() == 4) memory.reordered_bytes += bytes;
   }
   memory.gradient_bytes = memory.weight_bytes;
 

@@ -129,6 +129,15 @@ TEST(StageInputs, StandBesideTheFirstAndMayBeHandedOn) {
   EXPECT_THAT(refusal([&] { network.add_input("", {1}); }), HasSubstr("is empty"));
 }
 
+TEST(TrainingMemoryOf, WeightsAreReorderedWhereTheGradientOfTheInputIsAConvolution) {
+  Network network("net", {3, 8, 8});
+  network.add("reordered", Conv2d{.out_channels = 5, .kernel = 3, .padding = 1});
+  network.add("with_stride", Conv2d{.out_channels = 6, .kernel = 3, .stride = 2});
+  network.add("with_bias", Conv2d{.out_channels = 7, .kernel = 1, .bias = true});
+  network.add("with_groups", Conv2d{.out_channels = 7, .kernel = 1, .groups = 7});
+  EXPECT_EQ(training_memory(network).reordered_bytes, 5 * 3 * 9 * 4);
+}
+
 TEST(TrainingMemoryOf, TheLargestWeightIsTheLargestThatLearns) {
   Network network("net", {4});
   network.add("small", Linear{.out_features = 3});  // 12 weights

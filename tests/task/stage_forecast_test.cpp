@@ -93,14 +93,18 @@ TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
       EXPECT_EQ(stage.kept, std::min(4, stages - s));
       EXPECT_EQ(stage.micro_batch_bytes, 15 * (own.per_sample_bytes - own.widest_bytes)) << "60 images in 4 parts";
       EXPECT_EQ(stage.computed_bytes, 15 * own.widest_bytes + own.largest_weight_bytes);
+      EXPECT_EQ(stage.reordered_bytes, own.reordered_bytes) << "on a CPU";
       EXPECT_LT(stage.bytes(), whole.bytes());
       fixed += stage.fixed_bytes;
     }
     EXPECT_EQ(fixed, whole.fixed_bytes) << "every weight lies in one stage";
   }
+  EXPECT_EQ(stage_memory(options, network, {}).at(0).reordered_bytes, 0) << "one micro-batch after the other";
   options.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
   const Division division{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
   EXPECT_EQ(stage_memory(options, network, division).at(2).kept, 4);
+  options.plan.replicas.front().stages[2].device.kind = DeviceKind::kCuda;
+  EXPECT_EQ(stage_memory(options, network, division).at(2).reordered_bytes, 0) << "only CPUs reorder";
 }
 
 TEST(StageMemory, CutsKeepToTheLimitWhereOneDoes) {

@@ -7,6 +7,7 @@
 #include "engine/torch/activations.h"
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/depthwise.h"
+#include "engine/torch/direct_convolution.h"
 #include "engine/torch/extents.h"
 #include "engine/torch/fake_quantize.h"
 #include "engine/torch/rows.h"
@@ -71,7 +72,8 @@ Graph::Graph(network::Network network, const GraphOptions& options)
       options_(options),
       of_layer_(network_.layers().size()),
       inputs_(network_.inputs()),
-      steps_(network::plan_steps(network_, join_of(options))) {
+      steps_(network::plan_steps(network_, join_of(options))),
+      kept_(options.keeps_weights ? c10::make_intrusive<StepWeights>() : StepWeightsPtr()) {
   for (const auto& parameter : network_.parameters()) {
     tensors_.push_back(make_tensor(parameter, options_));
     of_layer_[static_cast<std::size_t>(parameter.layer)].push_back(tensors_.back());
@@ -134,6 +136,10 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
       {op.epsilon, op.momentum, training, op.frozen, *clamp_of(activation_of(network_, step)), layer.name, replicas});
 }
 
+void Graph::forget_weights() {
+  if (kept_) kept_->forget();
+}
+
 void Graph::prepare(std::int64_t batch) {
   ConvolutionTrials trials;
   for (const Step& step : steps_) {
@@ -194,6 +200,9 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   if (options_.own_kernels && has_rows(x) && is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
     return winograd_convolution(x, weight, op.padding.height, later);
+  }
+  if (pass.training && options_.own_kernels && takes_direct(op, x, kept_ != nullptr)) {
+    return direct_convolution(x, weight, op, kept_, later);
   }
   if (later) return convolution_later(x, op, later);
   const at::Tensor bias = op.bias ? as(tensors[1], options_.compute) : at::Tensor();

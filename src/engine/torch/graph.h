@@ -13,6 +13,7 @@
 #include "engine/torch/later_gradients.h"
 #include "engine/torch/layer_times.h"
 #include "engine/torch/prepared_convolution.h"
+#include "engine/torch/step_weights.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
 #include "network/steps.h"
@@ -26,6 +27,8 @@ struct GraphOptions {
   /// Batch normalisation and depthwise convolutions use our own kernels: channels-last on the CPU.
   bool own_kernels = false;
   ConvolutionChoice convolution = ConvolutionChoice::kDirect;  // of 3x3 convolutions where own_kernels
+  /// With own_kernels: training steps have several forward passes with the same weights; see Graph::forget_weights.
+  bool keeps_weights = false;
   /// With own_kernels: convolutions are fused with the layers that follow them; see Graph::prepare.
   bool inference = false;
 };
@@ -46,6 +49,9 @@ class Graph {
   /// The same for a network with one input, whose memory is freed as soon as no layer needs it any more.
   std::vector<at::Tensor> forward_outputs(at::Tensor input, bool training, const DropoutMasks& masks,
                                           const Replicas* replicas = nullptr, const StepWatch& watch = {});
+
+  /// Frees what GraphOptions::keeps_weights keeps of the weights in other orders; to be called between steps.
+  void forget_weights();
 
   /// Reorders the weights of convolutions for the kernels, and frees those of tensors() that are replaced. For
   /// GraphOptions::inference; to be called once, when the tensors have their final values. `batch`: the number of
@@ -87,6 +93,7 @@ class Graph {
   const std::vector<int> inputs_;
   std::vector<Step> steps_;
   std::map<int, PreparedConvolution> prepared_;  // by their layers
+  StepWeightsPtr kept_;                          // null unless options_.keeps_weights
   std::int64_t largest_batch_ = 0;               // of a forward pass in training mode
 };
 

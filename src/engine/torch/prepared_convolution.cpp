@@ -1,7 +1,5 @@
 #include "engine/torch/prepared_convolution.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <array>
 #include <string_view>
 
@@ -10,6 +8,7 @@
 #include "base/statistics.h"
 #include "engine/torch/activations.h"
 #include "engine/torch/extents.h"
+#include "engine/torch/onednn_convolution.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/winograd.h"
 
@@ -17,24 +16,10 @@ namespace evener::engine::torch_engine {
 namespace {
 
 using network::ActivationKind;
-using Scalars = c10::List<std::optional<at::Scalar>>;
-
-/// Looks up LibTorch's operators for oneDNN's convolutions with reordered weights and fused operations. They have no
-/// C++ functions; TorchInductor calls them by these names.
-template <class Signature>
-c10::TypedOperatorHandle<Signature> onednn(const char* name, const char* overload = "") {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
-}
-
-using Reorder = at::Tensor(const at::Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
-                           at::OptionalIntArrayRef);
-using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, at::IntArrayRef,
-                             at::IntArrayRef, at::IntArrayRef, std::int64_t, std::string_view, Scalars,
-                             std::optional<std::string_view>);
 using PointwiseBinary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
                                    const std::optional<at::Tensor>&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef,
                                    std::int64_t, std::string_view, std::optional<at::Scalar>,
-                                   std::optional<std::string_view>, Scalars, std::optional<std::string_view>);
+                                   std::optional<std::string_view>, OneDnnScalars, std::optional<std::string_view>);
 
 /// The name of an activation for these operators.
 const char* onednn_name(std::optional<ActivationKind> kind) {
@@ -56,6 +41,10 @@ const char* onednn_name(std::optional<ActivationKind> kind) {
       return "hardsigmoid";
   }
   return "none";
+}
+
+OneDnnShape onednn_shape(const network::Conv2d& op) {
+  return {sides(op.stride), sides(op.padding), op.groups};
 }
 
 /// The convolution without its bias, which our kernels add themselves.
@@ -80,8 +69,7 @@ PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const Convol
   method_ = input.type == at::kFloat || simd_level() == SimdLevel::kAvx512 ? Method::kOneDnn : Method::kLibTorch;
   if (method_ == Method::kLibTorch) return;
   const std::array<std::int64_t, 4> images = {input.batch, input.shape[0], input.shape[1], input.shape[2]};
-  weight_ = onednn<Reorder>("mkldnn::_reorder_convolution_weight")
-                .call(weight_, sides(op.padding), sides(op.stride), sides(1), op.groups, at::IntArrayRef(images));
+  weight_ = onednn_weight(weight_, images, onednn_shape(op));
 }
 
 const char* PreparedConvolution::method() const {
@@ -115,14 +103,13 @@ at::Tensor PreparedConvolution::run(const at::Tensor& x, const at::Tensor& resid
 }
 
 at::Tensor PreparedConvolution::run_onednn(const at::Tensor& x, const at::Tensor& residual) const {
-  static const auto alone = onednn<Pointwise>("mkldnn::_convolution_pointwise");
-  static const auto with_sum = onednn<PointwiseBinary>("mkldnn::_convolution_pointwise", "binary");
+  static const auto with_sum = onednn_operator<PointwiseBinary>("mkldnn::_convolution_pointwise", "binary");
   const auto padding = sides(op_.padding), stride = sides(op_.stride), dilation = sides(1);
   const std::optional<at::Tensor> bias = bias_.defined() ? std::optional(bias_) : std::nullopt;
   const auto convolved = [&](std::optional<ActivationKind> activation) {
-    Scalars limits;
-    if (activation == ActivationKind::kRelu6) limits = Scalars({at::Scalar(0.0), at::Scalar(6.0)});
-    return alone.call(x, weight_, bias, padding, stride, dilation, op_.groups, onednn_name(activation), limits, "");
+    OneDnnScalars limits;
+    if (activation == ActivationKind::kRelu6) limits = OneDnnScalars({at::Scalar(0.0), at::Scalar(6.0)});
+    return onednn_convolution(x, weight_, onednn_shape(op_), bias, onednn_name(activation), limits);
   };
   if (!residual.defined()) return convolved(activation_);
   // oneDNN can't fuse the sum for a single pixel: "could not create a memory".
@@ -135,7 +122,7 @@ at::Tensor PreparedConvolution::run_onednn(const at::Tensor& x, const at::Tensor
   const bool joined = activation_ == ActivationKind::kRelu;
   const at::Tensor y =
       with_sum.call(x, residual, weight_, bias, padding, stride, dilation, op_.groups, "add", at::Scalar(1.0),
-                    joined ? std::optional<std::string_view>("relu") : std::nullopt, Scalars(), std::nullopt);
+                    joined ? std::optional<std::string_view>("relu") : std::nullopt, OneDnnScalars(), std::nullopt);
   if (activation_ && !joined) activate_in_place(y, *activation_);
   return y;
 }

@@ -73,6 +73,7 @@ void TorchTrainer::clear_gradients() {
   handed_out_.assign(trained_.size(), 0);
   fetched_.assign(trained_.size(), 0);
   culprit_.reset();
+  graph_.forget_weights();
   if (exchange_) exchange_->begin_gradients();
 }
 
@@ -121,6 +122,7 @@ std::vector<at::Tensor> TorchTrainer::gradients_where(bool handed_out) const {
 
 void TorchTrainer::apply(double learning_rate) {
   const PhaseMark mark(Phase::kUpdate);
+  graph_.forget_weights();
   if (!ahead_ && !scaler_) {
     optimizer_->step(learning_rate);
     return;
@@ -139,6 +141,7 @@ void TorchTrainer::apply(double learning_rate) {
 
 void TorchTrainer::apply_part(double learning_rate, std::span<const int> members) {
   const PhaseMark mark(Phase::kUpdate);
+  graph_.forget_weights();
   optimizer_->step_part(learning_rate, members);
 }
 

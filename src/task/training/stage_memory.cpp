@@ -24,6 +24,14 @@ std::int64_t largest(const std::vector<StageMemory>& stages) {
   return most;
 }
 
+/// Whether a replica has its stage of this number on a CPU.
+bool on_cpu(const placement::Plan& plan, int stage) {
+  return std::ranges::any_of(plan.replicas, [stage](const placement::PlanReplica& replica) {
+    const auto number = static_cast<std::size_t>(stage);
+    return number < replica.stages.size() && replica.stages[number].device.kind == DeviceKind::kCpu;
+  });
+}
+
 }  // namespace
 
 StageMemory memory_of_stage(const TrainOptions& options, const network::Network& part, int stage, int stages,
@@ -37,6 +45,7 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
   StageMemory needed;
   needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer));
   needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
+  if (stages > 1 && on_cpu(options.plan, stage)) needed.reordered_bytes = memory.reordered_bytes;
   needed.micro_batch_bytes = all_bytes - widest_bytes;
   needed.kept = parallel::most_kept(tasks);
   return needed;

@@ -99,7 +99,9 @@ class Walk {
     const Step& step = steps_[s];
     const Layer& layer = layers_[at(step.layer)];
     const int in = held_[at(step.inputs.front())], out = held_[at(step.output)];
-    if (as<Conv2d>(layer) != nullptr || as<Linear>(layer) != nullptr) {
+    if (step.depthwise >= 0) {
+      keep(s, in);
+    } else if (as<Conv2d>(layer) != nullptr || as<Linear>(layer) != nullptr) {
       keep(s, in);
       if (options_.bits < 32) kept_[s].push_back(take({weights_[at(step.layer)] * value_bytes(), 0}));
     } else if (as<BatchNorm>(layer) != nullptr) {
@@ -144,9 +146,14 @@ class Walk {
       // Masks are really drawn before the first layer; allocating them here gives the same peak.
       kept_[s].push_back(take({0, element_count(layer.shape) * kFloatBytes}));
     }
+    const int filtered = step.depthwise >= 0 ? take(values_of(step.depthwise)) : kNone;
     held_[at(step.output)] = result_of(step);
     if (as<Conv2d>(layer) != nullptr) pass({scratch_bytes(step.layer), 0});
-    if (needed_[at(step.output)]) keep_for_backward(s);
+    if (needed_[at(step.output)]) {
+      keep_for_backward(s);
+      if (filtered != kNone) keep(s, filtered);
+    }
+    leave(filtered);
     for (const int dead : step.dead) leave(held_[at(dead)]);
   }
 
@@ -187,6 +194,7 @@ class Walk {
       const std::vector<int> given = gradients_of(step, dy);
       if (as<Conv2d>(layer) != nullptr) pass({scratch_bytes(step.layer), 0});
       take_weight_gradient(step.layer);
+      for (int i = step.layer + 1; step.depthwise >= 0 && i <= step.output; ++i) take_weight_gradient(i);
       for (std::size_t i = 0; i < given.size(); ++i) {
         if (given[i] != kNone) give(step.inputs[i], given[i]);
       }

@@ -62,7 +62,10 @@ class StepCompiler {
   }
 
   Step step_from(int index, Join join) {
-    Step step{index, index, layers_[static_cast<std::size_t>(index)].inputs, -1, false, {}};
+    Step step;
+    step.layer = step.output = index;
+    step.inputs = layers_[static_cast<std::size_t>(index)].inputs;
+    if (join == Join::kBatchNorm && joins_depthwise(step)) return step;
     const bool convolution = join == Join::kConvolutionToo && is<Conv2d>(layers_, index);
     if (!convolution && (join == Join::kNothing || !is<BatchNorm>(layers_, index))) return step;
     if (const int sum = only_reader(step.output); is<Add>(layers_, sum) && fits(step.output, sum)) {
@@ -79,7 +82,34 @@ class StepCompiler {
     return step;
   }
 
+  /// Extends a step that begins at a depthwise convolution or at the batch normalisation before it, as far as the layers
+  /// have no other reader and follow one another, so that other batch normalisations keep their places.
+  bool joins_depthwise(Step& step) {
+    const auto next = [&](int index) { return only_reader(index) == index + 1 ? index + 1 : -1; };
+    int convolution = step.layer;
+    if (is<BatchNorm>(layers_, convolution)) {
+      convolution = next(convolution);
+      if (is_relu(layers_, convolution)) convolution = next(convolution);
+    }
+    if (!is<Conv2d>(layers_, convolution)) return false;
+    const Layer& layer = layers_[static_cast<std::size_t>(convolution)];
+    const Shape& input = layers_[static_cast<std::size_t>(layer.inputs.front())].shape;
+    const int norm = next(convolution);
+    if (!is_depthwise(std::get<Conv2d>(layer.op), input.front()) || !is<BatchNorm>(layers_, norm) ||
+        is<Add>(layers_, only_reader(norm))) {
+      return false;
+    }
+    step.depthwise = convolution;
+    for (int i = step.layer + 1; i <= norm; ++i) take(step, i);
+    if (is_relu(layers_, next(norm))) {
+      step.activation = next(norm);
+      take(step, step.activation);
+    }
+    return true;
+  }
+
   int only_reader(int index) const {
+    if (index < 0) return -1;
     const auto& readers = readers_[static_cast<std::size_t>(index)];
     return readers.size() == 1 ? readers.front() : -1;
   }
@@ -137,6 +167,13 @@ class StepCompiler {
 };
 
 }  // namespace
+
+bool is_depthwise(const Conv2d& op, std::int64_t in_channels) {
+  const bool same_along_both = op.kernel.is_square() && op.stride.is_square() && op.padding.is_square();
+  const std::int64_t taps = op.kernel.height;
+  return op.groups > 1 && op.groups == in_channels && op.out_channels == op.groups && !op.bias && same_along_both &&
+         (taps == 3 || taps == 5 || taps == 7) && op.padding.height < taps;
+}
 
 std::vector<Step> plan_steps(const Network& network, Join join) {
   return StepCompiler(network, join).plan();

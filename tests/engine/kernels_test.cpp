@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "base/simd_level.h"
+#include "engine/kernels/depthwise_walk.h"
 #include "engine/kernels/levels.h"
 
 namespace evener::engine::kernels {
@@ -202,13 +203,14 @@ std::size_t index(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t h
   return static_cast<std::size_t>(((n * height + h) * width + w) * channels + c);
 }
 
-/// Output and both gradients from the definition.
+/// Output and both gradients of the convolution itself from the definition; x and dy are what its normalisations make of
+/// theirs.
 template <class T>
 struct Reference {
   std::vector<double> y, dx, dweight;
 
-  Reference(const DepthwiseShape& s, const std::vector<T>& x, const std::vector<float>& weight,
-            const std::vector<T>& dy)
+  Reference(const DepthwiseShape& s, const std::vector<double>& x, const std::vector<float>& weight,
+            const std::vector<double>& dy)
       : y(dy.size()), dx(x.size()), dweight(weight.size()) {
     for (std::int64_t n = 0; n < s.batch; ++n)
       for (std::int64_t oh = 0; oh < s.out_height; ++oh)
@@ -221,48 +223,124 @@ struct Reference {
               const auto in = index<T>(n, ih, iw, s.height, s.width, s.channels, c);
               const auto out = index<T>(n, oh, ow, s.out_height, s.out_width, s.channels, c);
               const auto w = static_cast<std::size_t>(tap * s.channels + c);
-              y[out] += value_of(x[in]) * weight[w];
-              dx[in] += value_of(dy[out]) * weight[w];
-              dweight[w] += value_of(dy[out]) * value_of(x[in]);
+              y[out] += x[in] * weight[w];
+              dx[in] += dy[out] * weight[w];
+              dweight[w] += dy[out] * x[in];
             }
           }
   }
 };
 
 template <class T, class Found>
-void expect_near(const std::vector<Found>& found, const std::vector<double>& expected, const std::string& what) {
+void expect_near(const std::vector<Found>& found, const std::vector<double>& expected, const std::string& what,
+                 double error = 1e-5) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    ASSERT_NEAR(value_of(found[i]), expected[i], 1e-5 + kRounding<Found> * std::abs(expected[i])) << what << " " << i;
+    ASSERT_NEAR(found[i], expected[i], error + kRounding<T> * std::abs(expected[i])) << what << " " << i;
   }
 }
 
 template <class T>
-void expect_depthwise(const Level<T>& level, DepthwiseShape s) {
+std::vector<double> wide(const std::vector<T>& values) {
+  std::vector<double> result;
+  for (const T value : values) result.push_back(value_of(value));
+  return result;
+}
+
+/// Which normalisations there are; what they give is rounded to T.
+struct Sides {
+  bool before, after;
+};
+
+template <class T>
+void expect_depthwise(const Level<T>& level, DepthwiseShape s, Sides sides) {
   s.out_height = (s.height + 2 * s.padding - s.kernel) / s.stride + 1;
   s.out_width = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
+  const std::string what = std::string(level.name) + ": " + std::to_string(s.height) + "x" + std::to_string(s.width) +
+                           ", kernel " + std::to_string(s.kernel) + ", stride " + std::to_string(s.stride) +
+                           ", padding " + std::to_string(s.padding) + ", channels " + std::to_string(s.channels) +
+                           (sides.before ? ", normalised before" : "") + (sides.after ? ", after" : "");
+  const Clamp clamp = {0, 1};
   const auto x = random_values<T>(s.batch * s.height * s.width * s.channels, 1);
   const auto dy = random_values<T>(s.batch * s.out_height * s.out_width * s.channels, 2);
   const auto weight = random_values<float>(s.kernel * s.kernel * s.channels, 3);
+  const auto scale = random_values<float>(s.channels, 4), shift = random_values<float>(s.channels, 5);
+  const auto mean = random_values<float>(s.channels, 6), pivot = random_values<float>(s.channels, 7);
+  const auto slope = random_values<float>(s.channels, 8), offset = random_values<float>(s.channels, 9);
+  const ChannelNorm norm = {scale.data(), shift.data(), clamp}, none;
+  const auto channel = [&](std::size_t i) { return i % static_cast<std::size_t>(s.channels); };
+  const auto passes = [&](const std::vector<T>& in, std::size_t i) {
+    const float value = std::fma(static_cast<float>(value_of(in[i])), scale[channel(i)], shift[channel(i)]);
+    return value > clamp.low && value < clamp.high;
+  };
+
+  std::vector<double> input = wide(x), gradient = wide(dy);
+  for (std::size_t i = 0; sides.before && i < x.size(); ++i) {
+    const double value = value_of(x[i]) * scale[channel(i)] + shift[channel(i)];
+    input[i] = value_of(rounded<T>(static_cast<float>(std::clamp(value, 0.0, 1.0))));
+  }
   std::vector<float> flipped;
   for (std::int64_t tap = s.kernel * s.kernel - 1; tap >= 0; --tap) {
     flipped.insert(flipped.end(), weight.begin() + tap * s.channels, weight.begin() + (tap + 1) * s.channels);
   }
-  const std::string what = std::string(level.name) + ": " + std::to_string(s.height) + "x" + std::to_string(s.width) +
-                           ", kernel " + std::to_string(s.kernel) + ", stride " + std::to_string(s.stride) +
-                           ", padding " + std::to_string(s.padding) + ", channels " + std::to_string(s.channels);
-  const Reference<T> expected(s, x, weight, dy);
   std::vector<T> y(dy.size()), dx(x.size());
-  std::vector<float> dweight(weight.size());
-  const std::int64_t rows = s.batch * s.out_height, middle = rows / 2;  // in two parts, as two threads would
-  for (const auto& [begin, end] : {std::pair{std::int64_t{0}, middle}, std::pair{middle, rows}}) {
-    level.kernels->depthwise_forward(s, x.data(), weight.data(), y.data(), begin, end);
-    level.kernels->depthwise_weight_gradient(s, x.data(), dy.data(), dweight.data(), begin, end);
+  std::vector<double> dweight(weight.size()), sum(mean.size()), square(mean.size()), sum_dx(mean.size()),
+      sum_x(mean.size());
+  const DepthwiseForward<T> forward = {s, x.data(), sides.before ? norm : none, weight.data(), y.data(), pivot.data()};
+  const DepthwiseBackward<T> backward = {s,
+                                         x.data(),
+                                         sides.before ? norm : none,
+                                         mean.data(),
+                                         weight.data(),
+                                         flipped.data(),
+                                         y.data(),
+                                         sides.after ? norm : none,
+                                         slope.data(),
+                                         offset.data(),
+                                         dy.data(),
+                                         dx.data()};
+  const std::int64_t rows = s.batch * s.out_height, third = rows / 3;  // in parts, as threads would
+  const std::pair<std::int64_t, std::int64_t> parts[] = {{0, third}, {third, rows}};
+  for (const auto& [begin, end] : parts) {
+    depthwise_forward(*level.kernels, forward, begin, end, sum.data(), square.data());
   }
-  level.kernels->depthwise_input_gradient(s, dy.data(), weight.data(), flipped.data(), dx.data(), 0,
-                                          s.batch * s.height);
-  expect_near<T>(y, expected.y, what + ", output");
-  expect_near<T>(dx, expected.dx, what + ", input gradient");
-  expect_near<T>(dweight, expected.dweight, what + ", weight gradient");
+  for (std::size_t i = 0; sides.after && i < dy.size(); ++i) {
+    const double value = (passes(y, i) ? value_of(dy[i]) * scale[channel(i)] : 0) +
+                         value_of(y[i]) * slope[channel(i)] + offset[channel(i)];
+    gradient[i] = value_of(rounded<T>(static_cast<float>(value)));
+  }
+  for (const auto& [begin, end] : parts) {
+    depthwise_backward(*level.kernels, backward, begin, end, dweight.data(), sum_dx.data(), sum_x.data());
+  }
+
+  Reference<T> expected(s, input, weight, gradient);
+  // Where float32 and double round to different neighbours in bfloat16, all sums differ by their distance.
+  const double error = sizeof(T) == 2 && (sides.before || sides.after) ? 0.1 : 1e-4;
+  expect_near<T>(wide(y), expected.y, what + ", output", error);
+  for (std::size_t i = 0; sides.before && i < x.size(); ++i) expected.dx[i] *= passes(x, i);
+  expect_near<T>(wide(dx), expected.dx, what + ", input gradient", error);
+  expect_near<float>(dweight, expected.dweight, what + ", weight gradient", error);
+  std::vector<double> moments(mean.size()), squares(mean.size()), sums(mean.size()), sums_x(mean.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double value = value_of(y[i]) - pivot[channel(i)];
+    moments[channel(i)] += value;
+    squares[channel(i)] += value * value;
+  }
+  expect_near<float>(sum, moments, what + ", sum", 1e-3);
+  expect_near<float>(square, squares, what + ", squares", 1e-3);
+  if (!sides.before) return;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sums[channel(i)] += value_of(dx[i]);
+    sums_x[channel(i)] += value_of(dx[i]) * (value_of(x[i]) - mean[channel(i)]);
+  }
+  expect_near<float>(sum_dx, sums, what + ", sum of gradients", 1e-3);
+  expect_near<float>(sum_x, sums_x, what + ", sum of gradients by x", 1e-3);
+}
+
+template <class T>
+void expect_depthwise(const Level<T>& level, const DepthwiseShape& s) {
+  for (const Sides sides : {Sides{false, false}, Sides{true, false}, Sides{false, true}, Sides{true, true}}) {
+    expect_depthwise(level, s, sides);
+  }
 }
 
 TYPED_TEST(Kernel, DepthwiseConvolutionsFollowTheirDefinition) {
@@ -276,6 +354,7 @@ TYPED_TEST(Kernel, DepthwiseConvolutionsFollowTheirDefinition) {
     }
     for (const std::int64_t channels : {1, 3, 8, 24, 40}) expect_depthwise(level, {2, channels, 7, 5, 0, 0, 3, 2, 1});
     for (const std::int64_t size : {1, 2, 3}) expect_depthwise(level, {1, 24, size, size, 0, 0, 3, 1, 1});
+    expect_depthwise(level, {2, 8, 5, 150, 0, 0, 3, 1, 1});  // rows of more pixels than are done together
   }
 }
 

@@ -1,6 +1,6 @@
 // Inside engine/kernels: convolutions in which each channel is filtered alone, over channels-last images.
-// They do some ten multiply-adds for each value read, so memory is their limit: rows are walked in order, a vector of
-// channels at a time, and the rows under a window stay in the cache.
+// They do some ten multiply-adds for each value read, so memory is their limit: depthwise_walk.h walks the rows in
+// order, so that those under a window stay in the cache.
 #pragma once
 
 #include "engine/kernels/vectors.h"
@@ -22,21 +22,19 @@ inline Interior interior_of(const DepthwiseShape& s) {
   return {begin, end};
 }
 
-/// The input rows under the window of one output row. For rows outside the image it points to a row inside, and notes
-/// that they don't count.
+/// The input rows under the window of one output row. For rows outside the image, which are given as null, it points to
+/// a row inside, and notes that they don't count.
 template <int K, class T>
 struct Window {
   const T* rows[K];
   bool counts[K];
 
-  Window(const DepthwiseShape& s, const T* x, std::int64_t output_row) {
-    const std::int64_t first = output_row % s.out_height * s.stride - s.padding;
-    const T* const image = x + output_row / s.out_height * s.height * s.width * s.channels;
+  explicit Window(const T* const* given) {
+    const T* inside = nullptr;
+    for (int kh = 0; kh < K; ++kh) inside = given[kh] != nullptr ? given[kh] : inside;
     for (int kh = 0; kh < K; ++kh) {
-      const std::int64_t ih = first + kh;
-      const std::int64_t nearest = ih < 0 ? 0 : ih >= s.height ? s.height - 1 : ih;
-      rows[kh] = image + nearest * s.width * s.channels;
-      counts[kh] = nearest == ih;
+      counts[kh] = given[kh] != nullptr;
+      rows[kh] = counts[kh] ? given[kh] : inside;
     }
   }
 };
@@ -114,69 +112,61 @@ template <class L, int K, class T>
 }
 
 template <int K, class T>
-void depthwise_forward_rows(const DepthwiseShape& s, const T* x, const float* weight, T* y, std::int64_t begin,
-                            std::int64_t end) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    const Window<K, T> window(s, x, r);
-    T* const out = y + r * s.out_width * s.channels;
-    for_channels(s.channels, [&](auto lanes, std::int64_t c) {
-      using L = decltype(lanes);
-      const Taps<L, K, T> taps(s, window, weight, c);
-      if (s.stride == 1) {
-        filter_row<L, K>(s, window, taps, out, c);
-      } else {
-        filter_row_strided<L, K>(s, window, taps, out, c);
-      }
-    });
-  }
+void depthwise_forward_of(const DepthwiseShape& s, const T* const* rows, const float* weight, T* y) {
+  const Window<K, T> window(rows);
+  for_channels(s.channels, [&](auto lanes, std::int64_t c) {
+    using L = decltype(lanes);
+    const Taps<L, K, T> taps(s, window, weight, c);
+    if (s.stride == 1) {
+      filter_row<L, K>(s, window, taps, y, c);
+    } else {
+      filter_row_strided<L, K>(s, window, taps, y, c);
+    }
+  });
 }
 
 /// dx at strides above 1: each value gathers from the outputs whose windows held it.
 template <int K, int kStride, class T>
-void gather_rows(const DepthwiseShape& s, const T* dy, const float* weight, T* dx, std::int64_t begin,
-                 std::int64_t end) {
+void gather_row(const DepthwiseShape& s, const T* const* dy, const float* weight, T* dx) {
   const std::int64_t stride = kStride == 0 ? s.stride : kStride;
-  for (std::int64_t r = begin; r < end; ++r) {
-    const std::int64_t n = r / s.height, ih = r % s.height;
-    const T* rows[K];
-    const float* weights[K];
-    int count = 0;
-    for (int kh = 0; kh < K; ++kh) {
-      const std::int64_t at = ih + s.padding - kh;
-      if (at < 0 || at % stride != 0 || at / stride >= s.out_height) continue;
-      rows[count] = dy + (n * s.out_height + at / stride) * s.out_width * s.channels;
-      weights[count++] = weight + kh * K * s.channels;
-    }
-    T* const out = dx + r * s.width * s.channels;
-    for_channels(s.channels, [&](auto lanes, std::int64_t c) {
-      using L = decltype(lanes);
-      using Float = typename L::Float;
-      for (std::int64_t iw = 0; iw < s.width; ++iw) {
-        Float sum = Float{};
-        const std::int64_t at = iw + s.padding;
-        for (std::int64_t kw = at % stride; kw < K; kw += stride) {
-          const std::int64_t ow = (at - kw) / stride;
-          if (at < kw || ow >= s.out_width) continue;
-          for (int i = 0; i < count; ++i) {
-            sum += load<L>(rows[i] + ow * s.channels + c) * load<L>(weights[i] + kw * s.channels + c);
-          }
-        }
-        store<L>(out + iw * s.channels + c, sum);
-      }
-    });
+  const T* rows[K];
+  const float* weights[K];
+  int count = 0;
+  for (int kh = 0; kh < K; ++kh) {
+    if (dy[kh] == nullptr) continue;
+    rows[count] = dy[kh];
+    weights[count++] = weight + kh * K * s.channels;
   }
+  for_channels(s.channels, [&](auto lanes, std::int64_t c) {
+    using L = decltype(lanes);
+    using Float = typename L::Float;
+    for (std::int64_t iw = 0; iw < s.width; ++iw) {
+      Float sum = Float{};
+      const std::int64_t at = iw + s.padding;
+      for (std::int64_t kw = at % stride; kw < K; kw += stride) {
+        const std::int64_t ow = (at - kw) / stride;
+        if (at < kw || ow >= s.out_width) continue;
+        for (int i = 0; i < count; ++i) {
+          sum += load<L>(rows[i] + ow * s.channels + c) * load<L>(weights[i] + kw * s.channels + c);
+        }
+      }
+      store<L>(dx + iw * s.channels + c, sum);
+    }
+  });
 }
 
 template <int K, class T>
-void depthwise_input_gradient_rows(const DepthwiseShape& s, const T* dy, const float* weight, const float* flipped,
-                                   T* dx, std::int64_t begin, std::int64_t end) {
+void depthwise_input_gradient_of(const DepthwiseShape& s, const T* const* dy, const float* weight, const float* flipped,
+                                 T* dx) {
   if (s.stride == 1) {  // the gradient is itself a filter, with the weights turned around
     const DepthwiseShape turned = {s.batch,  s.channels, s.out_height,     s.out_width, s.height, s.width,
                                    s.kernel, 1,          K - 1 - s.padding};
-    return depthwise_forward_rows<K>(turned, dy, flipped, dx, begin, end);
+    const T* rows[K];
+    for (int kh = 0; kh < K; ++kh) rows[kh] = dy[K - 1 - kh];
+    return depthwise_forward_of<K>(turned, rows, flipped, dx);
   }
-  if (s.stride == 2) return gather_rows<K, 2>(s, dy, weight, dx, begin, end);
-  gather_rows<K, 0>(s, dy, weight, dx, begin, end);
+  if (s.stride == 2) return gather_row<K, 2>(s, dy, weight, dx);
+  gather_row<K, 0>(s, dy, weight, dx);
 }
 
 /// Sums of one output row for the weights of a vector of channels.
@@ -227,52 +217,46 @@ struct TapSums {
 };
 
 template <int K, class T>
-void depthwise_weight_gradient_rows(const DepthwiseShape& s, const T* x, const T* dy, float* dweight,
-                                    std::int64_t begin, std::int64_t end) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    const Window<K, T> window(s, x, r);
-    const T* const in = dy + r * s.out_width * s.channels;
-    for_channels(s.channels, [&](auto lanes, std::int64_t c) {
-      using L = decltype(lanes);
-      TapSums<L, K, T> sums;
-      if (s.stride == 1) {
-        sums.add_row(s, window, in, c);
-      } else {
-        sums.add_row_strided(s, window, in, c);
+void depthwise_weight_gradient_of(const DepthwiseShape& s, const T* const* rows, const T* dy, float* dweight) {
+  const Window<K, T> window(rows);
+  for_channels(s.channels, [&](auto lanes, std::int64_t c) {
+    using L = decltype(lanes);
+    TapSums<L, K, T> sums;
+    if (s.stride == 1) {
+      sums.add_row(s, window, dy, c);
+    } else {
+      sums.add_row_strided(s, window, dy, c);
+    }
+    for (int kh = 0; kh < K; ++kh) {
+      if (!window.counts[kh]) continue;
+      for (int kw = 0; kw < K; ++kw) {
+        float* const total = dweight + (kh * K + kw) * s.channels + c;
+        store<L>(total, load<L>(total) + sums.at[kh][kw]);
       }
-      for (int kh = 0; kh < K; ++kh) {
-        if (!window.counts[kh]) continue;
-        for (int kw = 0; kw < K; ++kw) {
-          float* const total = dweight + (kh * K + kw) * s.channels + c;
-          store<L>(total, load<L>(total) + sums.at[kh][kw]);
-        }
-      }
-    });
-  }
+    }
+  });
 }
 
 template <class T>
-void depthwise_forward(const DepthwiseShape& s, const T* x, const float* weight, T* y, std::int64_t begin,
-                       std::int64_t end) {
-  if (s.kernel == 3) return depthwise_forward_rows<3>(s, x, weight, y, begin, end);
-  if (s.kernel == 5) return depthwise_forward_rows<5>(s, x, weight, y, begin, end);
-  depthwise_forward_rows<7>(s, x, weight, y, begin, end);
+void depthwise_forward(const DepthwiseShape& s, const T* const* rows, const float* weight, T* y) {
+  if (s.kernel == 3) return depthwise_forward_of<3>(s, rows, weight, y);
+  if (s.kernel == 5) return depthwise_forward_of<5>(s, rows, weight, y);
+  depthwise_forward_of<7>(s, rows, weight, y);
 }
 
 template <class T>
-void depthwise_input_gradient(const DepthwiseShape& s, const T* dy, const float* weight, const float* flipped, T* dx,
-                              std::int64_t begin, std::int64_t end) {
-  if (s.kernel == 3) return depthwise_input_gradient_rows<3>(s, dy, weight, flipped, dx, begin, end);
-  if (s.kernel == 5) return depthwise_input_gradient_rows<5>(s, dy, weight, flipped, dx, begin, end);
-  depthwise_input_gradient_rows<7>(s, dy, weight, flipped, dx, begin, end);
+void depthwise_input_gradient(const DepthwiseShape& s, const T* const* dy, const float* weight, const float* flipped,
+                              T* dx) {
+  if (s.kernel == 3) return depthwise_input_gradient_of<3>(s, dy, weight, flipped, dx);
+  if (s.kernel == 5) return depthwise_input_gradient_of<5>(s, dy, weight, flipped, dx);
+  depthwise_input_gradient_of<7>(s, dy, weight, flipped, dx);
 }
 
 template <class T>
-void depthwise_weight_gradient(const DepthwiseShape& s, const T* x, const T* dy, float* dweight, std::int64_t begin,
-                               std::int64_t end) {
-  if (s.kernel == 3) return depthwise_weight_gradient_rows<3>(s, x, dy, dweight, begin, end);
-  if (s.kernel == 5) return depthwise_weight_gradient_rows<5>(s, x, dy, dweight, begin, end);
-  depthwise_weight_gradient_rows<7>(s, x, dy, dweight, begin, end);
+void depthwise_weight_gradient(const DepthwiseShape& s, const T* const* rows, const T* dy, float* dweight) {
+  if (s.kernel == 3) return depthwise_weight_gradient_of<3>(s, rows, dy, dweight);
+  if (s.kernel == 5) return depthwise_weight_gradient_of<5>(s, rows, dy, dweight);
+  depthwise_weight_gradient_of<7>(s, rows, dy, dweight);
 }
 
 }  // namespace

@@ -5,10 +5,6 @@
 
 namespace evener::engine::kernels {
 
-bool depthwise_supported(std::int64_t kernel, std::int64_t padding) {
-  return (kernel == 3 || kernel == 5 || kernel == 7) && padding < kernel;
-}
-
 const Kernels<float>& float_kernels() {
   if (simd_level() == SimdLevel::kAvx512) return avx512::float_table;
   return simd_level() == SimdLevel::kAvx2 ? avx2::float_table : baseline::float_table;

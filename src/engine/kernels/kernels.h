@@ -30,6 +30,7 @@ struct NormBackward {
   Clamp clamp;
 };
 
+/// Sizes of a depthwise convolution, whose kernel has 3, 5 or 7 taps a side, and a padding below that.
 struct DepthwiseShape {
   std::int64_t batch, channels, height, width, out_height, out_width;
   std::int64_t kernel, stride, padding;
@@ -50,19 +51,16 @@ struct Kernels {
   /// dx = a * g + b * x + c, with g as above.
   void (*input_gradient)(const NormBackward<T>& in, const float* a, const float* b, const float* c, T* dx);
 
-  /// Weights are (kernel * kernel, channels). Output rows [begin, end) of batch * out_height.
-  void (*depthwise_forward)(const DepthwiseShape& shape, const T* x, const float* weight, T* y, std::int64_t begin,
-                            std::int64_t end);
-  /// Input rows [begin, end) of batch * height. `flipped`: the weights in reverse order of taps.
-  void (*depthwise_input_gradient)(const DepthwiseShape& shape, const T* dy, const float* weight, const float* flipped,
-                                   T* dx, std::int64_t begin, std::int64_t end);
-  /// Adds to dweight what output rows [begin, end) give.
-  void (*depthwise_weight_gradient)(const DepthwiseShape& shape, const T* x, const T* dy, float* dweight,
-                                    std::int64_t begin, std::int64_t end);
+  /// One output row `y` from the `kernel` input rows under its window, of which those outside the image are null.
+  /// Weights are (kernel * kernel, channels).
+  void (*depthwise_forward)(const DepthwiseShape& shape, const T* const* rows, const float* weight, T* y);
+  /// One input row's gradient `dx` from those of the output rows that have it under each of the `kernel` rows of their
+  /// windows; null where there is none. `flipped`: the weights in reverse order of taps.
+  void (*depthwise_input_gradient)(const DepthwiseShape& shape, const T* const* dy, const float* weight,
+                                   const float* flipped, T* dx);
+  /// Adds to dweight what one output row gives; `rows` as forward.
+  void (*depthwise_weight_gradient)(const DepthwiseShape& shape, const T* const* rows, const T* dy, float* dweight);
 };
-
-/// Whether the depthwise kernels are made for this: 3, 5 or 7 taps a side and a padding below that.
-bool depthwise_supported(std::int64_t kernel, std::int64_t padding);
 
 /// The kernels for this processor: the widest of AVX-512, AVX2 and plain x86-64 that it has.
 const Kernels<float>& float_kernels();

@@ -1,6 +1,7 @@
 #include "engine/torch/channel_sums.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 
@@ -45,6 +46,12 @@ Moments moments_everywhere(const ChannelSums& sums, const std::vector<float>& pi
 }
 
 }  // namespace
+
+ChannelSums& ChannelSums::operator+=(const ChannelSums& other) {
+  std::ranges::transform(first, other.first, first.begin(), std::plus());
+  std::ranges::transform(second, other.second, second.begin(), std::plus());
+  return *this;
+}
 
 void require_variance(double count, const Replicas* replicas, const std::string& layer) {
   if (count >= 2) return;

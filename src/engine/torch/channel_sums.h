@@ -26,6 +26,12 @@ struct Replicas {
 
 /// Two sums for each channel.
 struct ChannelSums {
+  ChannelSums() = default;
+  explicit ChannelSums(std::int64_t channels)
+      : first(static_cast<std::size_t>(channels)), second(static_cast<std::size_t>(channels)) {}
+  ChannelSums(std::vector<double> one, std::vector<double> other) : first(std::move(one)), second(std::move(other)) {}
+  ChannelSums& operator+=(const ChannelSums& other);
+
   std::vector<double> first, second;
 };
 
@@ -37,18 +43,11 @@ ChannelSums sum_over_rows(std::int64_t rows, std::int64_t channels, const Body& 
   const std::int64_t parts = row_parts(rows, channels);
   std::vector<ChannelSums> partial(static_cast<std::size_t>(parts));
   for_row_parts(rows, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    auto& sums = partial[static_cast<std::size_t>(part)];
-    sums.first.assign(count, 0);
-    sums.second.assign(count, 0);
+    auto& sums = partial[static_cast<std::size_t>(part)] = ChannelSums(channels);
     std::vector<float> scratch(2 * count);
     body(begin, end, sums.first.data(), sums.second.data(), scratch.data());
   });
-  for (std::size_t part = 1; part < partial.size(); ++part) {
-    for (std::size_t c = 0; c < count; ++c) {
-      partial[0].first[c] += partial[part].first[c];
-      partial[0].second[c] += partial[part].second[c];
-    }
-  }
+  for (std::size_t part = 1; part < partial.size(); ++part) partial[0] += partial[part];
   return std::move(partial.front());
 }
 

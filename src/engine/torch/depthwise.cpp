@@ -2,6 +2,12 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "engine/kernels/depthwise_walk.h"
+#include "engine/torch/normalization.h"
 #include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {
@@ -21,98 +27,173 @@ at::Tensor taps_of(const at::Tensor& weight) {
   return weight.detach().reshape({weight.size(0), -1}).t().contiguous();
 }
 
+kernels::ChannelNorm channel_norm(const NormalizationPtr& norm) {
+  return norm ? kernels::ChannelNorm{norm->scale.data(), norm->shift.data(), norm->clamp} : kernels::ChannelNorm{};
+}
+
+/// The convolution between its normalisations, as it was computed forward; the backward pass keeps it.
+struct DepthwiseOrigin : torch::CustomClassHolder {
+  DepthwiseShape shape{};
+  NormalizationPtr before, after;  // null: there is none
+};
+
+/// Computes the convolution's result, not yet normalised, and sets origin.before and origin.after.
 template <class T>
-at::Tensor forward_of(const DepthwiseShape& s, const at::Tensor& x, const at::Tensor& taps) {
+at::Tensor convolved(const at::Tensor& x, const at::Tensor& taps, const BatchNormLayer* before,
+                     const BatchNormLayer* after, DepthwiseOrigin& origin) {
+  const DepthwiseShape& s = origin.shape;
   at::Tensor y = at::empty({s.batch, s.channels, s.out_height, s.out_width},
                            x.options().memory_format(at::MemoryFormat::ChannelsLast));
+  if (before != nullptr) origin.before = normalization_of<T>(x, before->tensors, before->options);
   const Rows<T> in(x), out(y);
-  const float* weight = taps.const_data_ptr<float>();
-  const std::int64_t rows = s.batch * s.out_height;
-  for_row_parts(rows, row_parts(rows, s.out_width * s.channels),
-                [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-                  kernels_of<T>().depthwise_forward(s, in.data, weight, out.data, begin, end);
-                });
+  kernels::DepthwiseForward<T> pass{s,        in.data, channel_norm(origin.before), taps.const_data_ptr<float>(),
+                                    out.data, nullptr};
+  const auto compute = [&](std::int64_t begin, std::int64_t end, double* sum, double* square_sum) {
+    kernels::depthwise_forward(kernels_of<T>(), pass, begin, end, sum, square_sum);
+  };
+  const bool takes_moments = after != nullptr && after->options.training && !after->options.frozen;
+  std::vector<float> pivot;
+  if (takes_moments) {
+    compute(0, 1, nullptr, nullptr);  // any value of the channel will do (normalization.cpp)
+    const auto* const first = y.const_data_ptr<typename Rows<T>::Scalar>();
+    pivot.assign(first, first + s.channels);
+    pass.pivot = pivot.data();
+  }
+  const std::int64_t rows = s.batch * s.out_height, parts = row_parts(rows, s.out_width * s.channels);
+  std::vector<ChannelSums> sums(static_cast<std::size_t>(parts), ChannelSums(s.channels));
+  for_row_parts(rows, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    ChannelSums& own = sums[static_cast<std::size_t>(part)];
+    compute(begin, end, own.first.data(), own.second.data());
+  });
+  if (after == nullptr) return y;
+  for (std::size_t part = 1; part < sums.size(); ++part) sums[0] += sums[part];
+  origin.after = takes_moments ? batch_normalization(sums[0], pivot, out.rows, after->tensors, after->options)
+                               : running_normalization(after->tensors, after->options);
   return y;
 }
 
 struct DepthwiseGradients {
   at::Tensor x, weight;
+  NormGradients before, after;
 };
 
-/// Computes both gradients in one walk over blocks of rows, so that rows read for the first gradient are still in the
-/// cache for the second.
+/// One part's sums.
+struct Part {
+  ChannelSums before;
+  std::vector<double> weight;
+};
+
 template <class T>
-DepthwiseGradients gradients_of(const DepthwiseShape& s, const at::Tensor& x, const at::Tensor& dy,
-                                const at::Tensor& taps) {
-  constexpr std::int64_t kRowsTogether = 8;
-  DepthwiseGradients gradients{at::empty_like(x), {}};
+DepthwiseGradients gradients_of(const DepthwiseOrigin& origin, const at::Tensor& x, const at::Tensor& y,
+                                const at::Tensor& dy, const at::Tensor& taps) {
+  const DepthwiseShape& s = origin.shape;
+  DepthwiseGradients gradients;
+  gradients.x = at::empty_like(x);
   const at::Tensor flipped = taps.flip(0);
   const Rows<T> in(x), out_gradient(dy), in_gradient(gradients.x);
+  kernels::DepthwiseBackward<T> pass{
+      .shape = s,
+      .x = in.data,
+      .before = channel_norm(origin.before),
+      .mean = origin.before ? origin.before->mean.data() : nullptr,
+      .weight = taps.const_data_ptr<float>(),
+      .flipped = flipped.const_data_ptr<float>(),
+      .y = nullptr,
+      .after = channel_norm(origin.after),
+      .slope = nullptr,
+      .offset = nullptr,
+      .dy = out_gradient.data,
+      .dx = in_gradient.data,
+  };
+  if (origin.after) {
+    const Normalization& norm = *origin.after;
+    pass.y = Rows<T>(y).data;
+    const kernels::NormBackward<T> backward{
+        pass.y, nullptr, pass.dy, out_gradient.rows, s.channels, norm.scale.data(), norm.shift.data(), norm.clamp};
+    gradients.after = gradients_of(norm, gradient_sums<T>(backward, norm, nullptr));
+    pass.slope = gradients.after.slope.data();
+    pass.offset = gradients.after.offset.data();
+  }
   const std::int64_t rows = s.batch * s.out_height;
-  const std::int64_t parts = row_parts(rows, s.out_width * s.channels);
-  const at::Tensor sums = at::zeros({parts, s.kernel * s.kernel, s.channels}, at::kFloat);
-  for_row_parts(rows, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    const at::Tensor some = at::empty_like(taps);
-    at::Tensor total = sums[part];
-    for (std::int64_t row = begin; row < end;) {
-      const std::int64_t image = row / s.out_height, oh = row % s.out_height;
-      const std::int64_t last = std::min({row + kRowsTogether, end, (image + 1) * s.out_height});
-      const std::int64_t last_oh = last - image * s.out_height;
-      // The input rows that belong to these output rows; the image's last output rows take all that remain.
-      const std::int64_t ih = std::min(oh * s.stride, s.height);
-      const std::int64_t last_ih = last_oh == s.out_height ? s.height : std::min(last_oh * s.stride, s.height);
-      kernels_of<T>().depthwise_input_gradient(s, out_gradient.data, taps.const_data_ptr<float>(),
-                                               flipped.const_data_ptr<float>(), in_gradient.data, image * s.height + ih,
-                                               image * s.height + last_ih);
-      // Sums over some rows, then of those: a float32 sum over all pixels would lose digits.
-      some.zero_();
-      kernels_of<T>().depthwise_weight_gradient(s, in.data, out_gradient.data, some.mutable_data_ptr<float>(), row,
-                                                last);
-      total.add_(some);
-      row = last;
-    }
-  });
-  gradients.weight = sums.sum(0).t().reshape({s.channels, 1, s.kernel, s.kernel});
+  std::vector<Part> parts(static_cast<std::size_t>(row_parts(rows, s.out_width * s.channels)));
+  for_row_parts(rows, static_cast<std::int64_t>(parts.size()),
+                [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+                  Part& own = parts[static_cast<std::size_t>(part)];
+                  own = {ChannelSums(s.channels), std::vector<double>(static_cast<std::size_t>(taps.numel()))};
+                  kernels::depthwise_backward(kernels_of<T>(), pass, begin, end, own.weight.data(),
+                                              own.before.first.data(), own.before.second.data());
+                });
+  Part& sums = parts.front();
+  for (std::size_t part = 1; part < parts.size(); ++part) {
+    sums.before += parts[part].before;
+    for (std::size_t i = 0; i < sums.weight.size(); ++i) sums.weight[i] += parts[part].weight[i];
+  }
+  gradients.weight = at::from_blob(sums.weight.data(), {taps.size(0), taps.size(1)}, at::kDouble)
+                         .to(at::kFloat)
+                         .t()
+                         .reshape({s.channels, 1, s.kernel, s.kernel});
+  if (origin.before) {  // what its clamp let pass lies in dx
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const Normalization& norm = *origin.before;
+    gradients.before = gradients_of(norm, sums.before);
+    const kernels::NormBackward<T> backward{
+        in.data,           nullptr, in_gradient.data, in.rows, in.channels, norm.scale.data(), norm.shift.data(),
+        {-kInfinity, kInfinity}};
+    input_gradient<T>(backward, norm, gradients.before, in_gradient.data);
+  }
   return gradients;
 }
 
 class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
  public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, std::int64_t stride,
-                            std::int64_t padding) {
+  /// The tensors after `weight` are those of `before` and `after` that are trained, for autograd.
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& /*before_weight*/,
+                            const std::optional<at::Tensor>& /*before_bias*/,
+                            const std::optional<at::Tensor>& /*after_weight*/,
+                            const std::optional<at::Tensor>& /*after_bias*/, const network::Conv2d& op,
+                            const BatchNormLayer* before, const BatchNormLayer* after) {
     const at::Tensor taps = taps_of(weight);
-    const DepthwiseShape shape = shape_of(x, weight.size(2), stride, padding);
-    ctx->save_for_backward({x, taps});
-    ctx->saved_data["kernel"] = weight.size(2);
-    ctx->saved_data["stride"] = stride;
-    ctx->saved_data["padding"] = padding;
-    return x.scalar_type() == at::kFloat ? forward_of<float>(shape, x, taps)
-                                         : forward_of<kernels::BFloat16>(shape, x, taps);
+    auto origin = c10::make_intrusive<DepthwiseOrigin>();
+    origin->shape = shape_of(x, op.kernel.height, op.stride.height, op.padding.height);
+    const bool wide = x.scalar_type() == at::kFloat;
+    at::Tensor y = wide ? convolved<float>(x, taps, before, after, *origin)
+                        : convolved<kernels::BFloat16>(x, taps, before, after, *origin);
+    ctx->saved_data["origin"] = at::IValue::make_capsule(origin);
+    if (after == nullptr) {
+      ctx->save_for_backward({x, at::Tensor(), taps});
+      return y;
+    }
+    ctx->save_for_backward({x, y, taps});
+    return wide ? normalized<float>(y, {}, *origin->after) : normalized<kernels::BFloat16>(y, {}, *origin->after);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &taps = saved[1];
+    const auto origin = c10::static_intrusive_pointer_cast<DepthwiseOrigin>(ctx->saved_data["origin"].toCapsule());
+    const at::Tensor& x = saved[0];
     const at::Tensor dy = as_rows(grads[0], x);
-    const DepthwiseShape shape = shape_of(x, ctx->saved_data["kernel"].toInt(), ctx->saved_data["stride"].toInt(),
-                                          ctx->saved_data["padding"].toInt());
-    const DepthwiseGradients gradients = x.scalar_type() == at::kFloat
-                                             ? gradients_of<float>(shape, x, dy, taps)
-                                             : gradients_of<kernels::BFloat16>(shape, x, dy, taps);
-    return {gradients.x, gradients.weight, {}, {}};
+    const DepthwiseGradients found = x.scalar_type() == at::kFloat
+                                         ? gradients_of<float>(*origin, x, saved[1], dy, saved[2])
+                                         : gradients_of<kernels::BFloat16>(*origin, x, saved[1], dy, saved[2]);
+    return {found.x,          found.weight,     found.before.weight, found.before.bias,
+            found.after.weight, found.after.bias, {},                  {}, {}};
   }
 };
 
 }  // namespace
 
-bool is_depthwise(const network::Conv2d& op, std::int64_t in_channels) {
-  const bool same_along_both = op.kernel.is_square() && op.stride.is_square() && op.padding.is_square();
-  return op.groups > 1 && op.groups == in_channels && op.out_channels == op.groups && !op.bias && same_along_both &&
-         kernels::depthwise_supported(op.kernel.height, op.padding.height);
-}
-
-at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op) {
-  return DepthwiseFunction::apply(x, weight, op.stride.height, op.padding.height);
+at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op,
+                                 const BatchNormLayer* before, const BatchNormLayer* after) {
+  // LibTorch asks an undefined tensor for its device, an absent one not.
+  const auto weight_of = [](const BatchNormLayer* norm) {
+    return norm != nullptr ? std::optional(norm->tensors.weight) : std::nullopt;
+  };
+  const auto bias_of = [](const BatchNormLayer* norm) {
+    return norm != nullptr ? std::optional(norm->tensors.bias) : std::nullopt;
+  };
+  return DepthwiseFunction::apply(x, weight, weight_of(before), bias_of(before), weight_of(after), bias_of(after), op,
+                                  before, after);
 }
 
 }  // namespace evener::engine::torch_engine

@@ -53,11 +53,10 @@ LaterParametersPtr later_parameters(LaterGradients* later, const std::vector<at:
   return LaterParameters::of(later, {tensors.begin(), tensors.begin() + (op.bias ? 2 : 1)});
 }
 
-/// The activation at the end of a step, if any.
-std::optional<ActivationKind> activation_of(const network::Network& network, const Step& step) {
-  if (step.activation < 0) return std::nullopt;
-  const auto& layer = network.layers()[static_cast<std::size_t>(step.activation)];
-  return std::get<network::Activation>(layer.op).kind;
+/// The kind of an activation layer, if there is one (not -1).
+std::optional<ActivationKind> activation_of(const network::Network& network, int layer) {
+  if (layer < 0) return std::nullopt;
+  return std::get<network::Activation>(network.layers()[static_cast<std::size_t>(layer)].op).kind;
 }
 
 network::Join join_of(const GraphOptions& options) {
@@ -115,9 +114,9 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
                                  const Replicas* replicas) {
   const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
   const auto& op = std::get<network::BatchNorm>(layer.op);
-  auto& t = of_layer_[static_cast<std::size_t>(step.layer)];  // weight, bias, running_mean, running_var, batches
+  auto& t = of_layer_[static_cast<std::size_t>(step.layer)];
   const bool takes_statistics = training && !op.frozen;
-  if (takes_statistics) t[4].add_(1);
+  count_batch(step.layer, training);
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
   if (!options_.own_kernels) {
     const BatchNormTensors tensors{t[0], t[1], t[2], t[3]};
@@ -131,9 +130,39 @@ at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>
   }
   at::Tensor residual;
   if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
-  return batch_norm(
-      as_rows(x, x), residual, {t[0], t[1], t[2], t[3]},
-      {op.epsilon, op.momentum, training, op.frozen, *clamp_of(activation_of(network_, step)), layer.name, replicas});
+  const BatchNormLayer norm = norm_layer(step.layer, step.activation, training, replicas);
+  return batch_norm(as_rows(x, x), residual, norm.tensors, norm.options);
+}
+
+BatchNormLayer Graph::norm_layer(int index, int activation, bool training, const Replicas* replicas) {
+  const Layer& layer = network_.layers()[static_cast<std::size_t>(index)];
+  const auto& op = std::get<network::BatchNorm>(layer.op);
+  const auto& t = of_layer_[static_cast<std::size_t>(index)];
+  return {{t[0], t[1], t[2], t[3]},
+          {op.epsilon, op.momentum, training, op.frozen, *clamp_of(activation_of(network_, activation)), layer.name,
+           replicas}};
+}
+
+at::Tensor Graph::run_depthwise(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass) {
+  const auto& op = std::get<network::Conv2d>(network_.layers()[static_cast<std::size_t>(step.depthwise)].op);
+  const auto norm_of = [&](int index, int activation) {
+    count_batch(index, pass.training);
+    return norm_layer(index, activation, pass.training, pass.replicas);
+  };
+  std::optional<BatchNormLayer> before;
+  if (step.layer < step.depthwise) {
+    before = norm_of(step.layer, step.layer + 1 < step.depthwise ? step.layer + 1 : -1);
+  }
+  const BatchNormLayer after = norm_of(step.depthwise + 1, step.activation);
+  const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
+  const at::Tensor weight = weight_of(of_layer_[static_cast<std::size_t>(step.depthwise)], op.weight_bits);
+  return depthwise_convolution(as_rows(x, x), weight, op, before ? &*before : nullptr, &after);
+}
+
+void Graph::count_batch(int norm, bool training) {
+  const auto& op = std::get<network::BatchNorm>(network_.layers()[static_cast<std::size_t>(norm)].op);
+  // weight, bias, running_mean, running_var, batches
+  if (training && !op.frozen) of_layer_[static_cast<std::size_t>(norm)][4].add_(1);
 }
 
 void Graph::forget_weights() {
@@ -154,7 +183,7 @@ void Graph::prepare(std::int64_t batch) {
                               ? trials.winograd_wins(*op, input, weight)
                               : options_.convolution == ConvolutionChoice::kWinograd;
     prepared_.emplace(step.layer, PreparedConvolution(*op, input, weight, op->bias ? tensors[1] : at::Tensor(),
-                                                      activation_of(network_, step), winograd));
+                                                      activation_of(network_, step.activation), winograd));
     tensors.clear();
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (network_.parameters()[i].layer == step.layer) tensors_[i].reset();
@@ -168,13 +197,14 @@ std::map<std::string, int> Graph::executed() const {
   const bool unknown = prepared_.empty() && largest_batch_ == 0;
   if (!options_.own_kernels || unknown) return counts;
   for (const Step& step : steps_) {
-    const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
+    const Layer& layer =
+        network_.layers()[static_cast<std::size_t>(step.depthwise >= 0 ? step.depthwise : step.layer)];
     const auto* op = std::get_if<network::Conv2d>(&layer.op);
     if (op == nullptr) continue;
     const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
     const auto prepared = prepared_.find(step.layer);
     const std::string method = prepared != prepared_.end()                     ? prepared->second.method()
-                               : is_depthwise(*op, input.front())              ? "depthwise"
+                               : network::is_depthwise(*op, input.front())              ? "depthwise"
                                : computes_winograd(*op, input, largest_batch_) ? "winograd"
                                                                                : "direct";
     ++counts["Convolution " + method + (options_.compute == at::kFloat ? " f32" : " bf16")];
@@ -197,7 +227,7 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
   const LaterParametersPtr later = later_parameters(pass.later, tensors, op);
-  if (options_.own_kernels && has_rows(x) && is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
+  if (options_.own_kernels && has_rows(x) && network::is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
     return winograd_convolution(x, weight, op.padding.height, later);
   }
@@ -218,6 +248,7 @@ at::Tensor Graph::run_linear(const Step& step, const network::Linear& op, const 
 }
 
 at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass) {
+  if (step.depthwise >= 0) return run_depthwise(step, outputs, pass);
   const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
   auto& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];

@@ -9,6 +9,7 @@
 
 #include "base/tensor.h"
 #include "engine/torch/channel_sums.h"
+#include "engine/torch/depthwise.h"
 #include "engine/torch/dropout.h"
 #include "engine/torch/later_gradients.h"
 #include "engine/torch/layer_times.h"
@@ -80,6 +81,11 @@ class Graph {
   at::Tensor run(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass);
   at::Tensor run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                             const Replicas* replicas);
+  at::Tensor run_depthwise(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass);
+  /// A batch normalisation, and the clamp of the layer `activation`; -1 = none.
+  BatchNormLayer norm_layer(int index, int activation, bool training, const Replicas* replicas);
+  /// Counts a batch whose statistics a batch normalisation takes.
+  void count_batch(int norm, bool training);
   /// Whether a convolution that has no PreparedConvolution is computed by Winograd's kernels.
   bool computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const;
   at::Tensor run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs,

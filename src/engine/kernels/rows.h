@@ -83,13 +83,14 @@ void convolve_row(const ConvolveRow& row) {
 void transform_row_weights(const float* weight, std::int64_t out_channels, std::int64_t in_channels, std::int64_t block,
                            float* transformed) {
   const std::int64_t row = kTaps * block, plane = kTaps * row;
-  for (std::int64_t first = 0; first < out_channels; first += block, transformed += kTileIn * in_channels * row) {
+  for (std::int64_t first = 0; first < out_channels;
+       first += block, transformed += FourByFour::kTileIn * in_channels * row) {
     for (std::int64_t channel = 0; channel < in_channels; ++channel, weight += plane) {
       for (std::int64_t i = 0; i < row; ++i) {
         const float taps[kTaps] = {weight[i], weight[row + i], weight[2 * row + i]};
-        float points[kTileIn];
-        transform_taps(taps, points);
-        for (int p = 0; p < kTileIn; ++p) transformed[(p * in_channels + channel) * row + i] = points[p];
+        float points[FourByFour::kTileIn];
+        FourByFour::transform_taps(taps, points);
+        for (int p = 0; p < FourByFour::kTileIn; ++p) transformed[(p * in_channels + channel) * row + i] = points[p];
       }
     }
   }
@@ -103,10 +104,11 @@ void transform_rows(const ConvolveFour& four, std::int64_t column, std::int64_t 
     const std::int64_t from = channel * row.in_stride + column;
     float* const to = four.scratch + channel * stride;
     for (std::int64_t x = 0; x < values; x += kWidestLanes) {
-      WidestFloat in[kTileIn], points[kTileIn];
-      for (int y = 0; y < kTileIn; ++y) in[y] = load<WidestLanes>(row.rows[y] + from + x);
-      transform_inputs(in, points);
-      for (int p = 0; p < kTileIn; ++p) store<WidestLanes>(to + p * row.in_channels * stride + x, points[p]);
+      WidestFloat in[FourByFour::kTileIn], points[FourByFour::kTileIn];
+      for (int y = 0; y < FourByFour::kTileIn; ++y) in[y] = load<WidestLanes>(row.rows[y] + from + x);
+      FourByFour::transform_inputs(in, points);
+      for (int p = 0; p < FourByFour::kTileIn; ++p)
+        store<WidestLanes>(to + p * row.in_channels * stride + x, points[p]);
     }
   }
 }
@@ -116,8 +118,8 @@ template <int kBlock, int kVectors>
 [[gnu::always_inline]] inline void convolve_four_part(const ConvolveFour& four, const float* in, std::int64_t stride,
                                                       std::int64_t column, std::int64_t first) {
   const ConvolveRow& row = four.row;
-  float points[kTileIn][kBlock][kVectors][kWidestLanes];
-  const float* weight = row.weight + first * kTileIn * row.in_channels * kTaps;
+  float points[FourByFour::kTileIn][kBlock][kVectors][kWidestLanes];
+  const float* weight = row.weight + first * FourByFour::kTileIn * row.in_channels * kTaps;
   for (auto& point : points) {
     WidestFloat sums[kBlock][kVectors] = {};
     for (std::int64_t channel = 0; channel < row.in_channels; ++channel, in += stride) {
@@ -130,10 +132,10 @@ template <int kBlock, int kVectors>
   for (int b = 0; b < kBlock; ++b) {
     const std::int64_t to = (first + b) * row.out_stride + column;
     for (int v = 0; v < kVectors; ++v) {
-      WidestFloat values[kTileIn], results[kTileOut];
-      for (int p = 0; p < kTileIn; ++p) values[p] = load<WidestLanes>(points[p][b][v]);
-      transform_outputs(values, results);
-      for (int y = 0; y < kTileOut; ++y) {
+      WidestFloat values[FourByFour::kTileIn], results[FourByFour::kTileOut];
+      for (int p = 0; p < FourByFour::kTileIn; ++p) values[p] = load<WidestLanes>(points[p][b][v]);
+      FourByFour::transform_outputs(values, results);
+      for (int y = 0; y < FourByFour::kTileOut; ++y) {
         store_sum(row, four.out[y] + to + v * kWidestLanes, first + b, results[y] + row.bias[first + b]);
       }
     }
@@ -141,7 +143,7 @@ template <int kBlock, int kVectors>
 }
 
 void convolve_four_rows(const ConvolveFour& four) {
-  static_assert(kTileIn == kRowsUnderFour && kTileOut == kFourRows);
+  static_assert(FourByFour::kTileIn == kRowsUnderFour && FourByFour::kTileOut == kFourRows);
   const ConvolveRow& row = four.row;
   const std::int64_t columns = row.columns * row.images, stride = four_rows_stride(row.images);
   for (std::int64_t begin = 0; begin < columns; begin += kFourColumns) {

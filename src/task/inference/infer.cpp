@@ -195,8 +195,7 @@ std::vector<double> InferJob::network_rates(const data::Samples& samples, double
   if (first.empty()) return {};
   const SampleValues batch = batch_of(first, setup_.batch);
   constexpr int kBlocks = 10;
-  std::vector<double> rates = division_.empty() ? call_rates(lanes_, batch, seconds, kBlocks)
-                                                : steady_call_rates(lanes_, batch, seconds, kBlocks);
+  std::vector<double> rates = call_rates(lanes_, batch, seconds, kBlocks);
   for (double& rate : rates) rate *= static_cast<double>(setup_.batch);
   return rates;
 }

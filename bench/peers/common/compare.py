@@ -90,8 +90,8 @@ def rounds(context, label, unit, target, ours, peer, goal=None, **about):
 
 def interleaved(context, unit, sides, ways=(), busy=None):
     """Rates of several sides (name -> function), one of each per round, in an order that turns from round to round. `ways`: lists
-    of names that are one peer used in several ways; those that are clearly slower in the first round are left out later. `busy`: a list, to which others'
-    share of the processor before each run is added."""
+    of names that are one peer used in several ways; those that are clearly slower in the first round are left out later. `busy`: a list,
+    to which others' share of the processor before each run is added."""
     rates = {name: [] for name in sides}
     names = list(sides)
     for index in range(context.runs):

@@ -84,13 +84,6 @@ template <class L>
 /// Rounds to the nearest bfloat16, ties to even. The NaNs that arithmetic produces stay NaNs.
 template <class L>
 [[gnu::always_inline]] inline void store(BFloat16* to, typename L::Float value) {
-#ifdef __AVX512BF16__
-  if constexpr (sizeof(value) == 64) {
-    const __m256bh half = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(value));
-    __builtin_memcpy(to, &half, sizeof(half));
-    return;
-  }
-#endif
   typename L::Bits bits;
   __builtin_memcpy(&bits, &value, sizeof(bits));
   bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;

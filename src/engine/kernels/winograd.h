@@ -35,7 +35,9 @@ struct WinogradShape {
   std::int64_t tile_rows() const { return (out_height() + tile_side() - 1) / tile_side(); }
   std::int64_t tile_columns() const { return (out_width() + tile_side() - 1) / tile_side(); }
   std::int64_t tiles() const { return batch * tile_rows() * tile_columns(); }
-  constexpr std::int64_t frequencies() const { return (tile_side() + 2) * (tile_side() + 2); }  // values of a transformed tile
+  constexpr std::int64_t frequencies() const {
+    return (tile_side() + 2) * (tile_side() + 2);
+  }  // values of a transformed tile
   /// How many values of an operand a unit of four bytes holds.
   constexpr std::int64_t values_in_unit() const { return products == WinogradProducts::kFloat32 ? 1 : 2; }
   /// Units of the transformed weights.

@@ -20,8 +20,11 @@ struct FloatProducts : FourByFour {
   static constexpr WinogradProducts kProducts = WinogradProducts::kFloat32;
   static constexpr int kInUnit = 1;  // values of an operand in a unit of four bytes
   using Math = WidestMath;           // on units
-  using Value = float;               // of an operand
 
+  /// Stores the values of the channels from `channel` on, where all channels follow each other.
+  [[gnu::always_inline]] static void put_channels(float* to, std::int64_t channel, WidestFloat values) {
+    store<WidestLanes>(to + channel, values);
+  }
   /// Stores a vector of values as the `place`-th ones of units.
   [[gnu::always_inline]] static void put(float* to, WidestFloat value, std::int64_t /*place*/) {
     store<WidestLanes>(to, value);
@@ -193,7 +196,7 @@ void winograd_forward(const WinogradForward<T>& work, float* scratch, const Wino
       transform_input_tile<Scheme>(
           s, work.x, tile_place<Scheme>(s, first + t),
           zeros, [&](int f, std::int64_t c, WidestFloat value) __attribute__((always_inline)) {
-            store<WidestLanes>(reinterpret_cast<typename Scheme::Value*>(to + f * input_step) + c, value);
+            Scheme::put_channels(to + f * input_step, c, value);
           });
     }
     for (std::int64_t g = part.first_channel; g < part.last_channel; g += group) {

@@ -23,11 +23,15 @@ struct PairProducts : TwoByTwo {
   static constexpr WinogradProducts kProducts = WinogradProducts::kBFloat16;
   static constexpr int kInUnit = 2;
   using Math = PairMath;
-  using Value = BFloat16;
 
+  [[gnu::always_inline]] static __m256i rounded(WidestFloat values) {
+    return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(values)));
+  }
+  [[gnu::always_inline]] static void put_channels(float* to, std::int64_t channel, WidestFloat values) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i_u*>(to + channel / kInUnit), rounded(values));
+  }
   [[gnu::always_inline]] static void put(float* to, WidestFloat value, std::int64_t place) {
-    const auto half = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(value)));
-    __m512i units = _mm512_cvtepu16_epi32(half);
+    __m512i units = _mm512_cvtepu16_epi32(rounded(value));
     if (place == 1) units = _mm512_or_si512(_mm512_loadu_si512(to), _mm512_slli_epi32(units, 16));
     _mm512_storeu_si512(to, units);
   }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/tensor.h"
+#include "network/steps.h"
 
 namespace evener::network {
 namespace {
@@ -72,8 +73,14 @@ NetworkStage stage_of(const Network& whole, int first, int last, std::vector<int
   return stage;
 }
 
-bool may_begin(const Layer& layer) {
-  return std::holds_alternative<Conv2d>(layer.op) || std::holds_alternative<Linear>(layer.op);
+/// A depthwise convolution is joined with the batch normalisation before it (network/steps.h).
+bool may_begin(const Network& network, int index) {
+  const Layer& layer = network.layers()[static_cast<std::size_t>(index)];
+  if (std::holds_alternative<Linear>(layer.op)) return true;
+  const auto* convolution = std::get_if<Conv2d>(&layer.op);
+  if (convolution == nullptr) return false;
+  const Shape& input = network.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
+  return !is_depthwise(*convolution, input.front());
 }
 
 /// The costs of a stage with the layers [begin, end).
@@ -205,13 +212,13 @@ std::vector<int> balanced_begins(const Network& network, const StageCosts& costs
   const std::size_t stages = costs.speeds.size();
   std::vector<int> places;  // where a stage may begin
   for (int i = 2; i < count; ++i) {
-    if (may_begin(network.layers()[static_cast<std::size_t>(i)])) places.push_back(i);
+    if (may_begin(network, i)) places.push_back(i);
   }
   if (places.size() + 1 < stages) {
-    throw UsageError(fmt::format(
-        "{} can be divided into no more than {} stages, not {}: each later one begins with a convolution or "
-        "a linear layer",
-        network.model(), places.size() + 1, stages));
+    throw UsageError(
+        fmt::format("{} can be divided into no more than {} stages, not {}: each later one begins with a "
+                    "convolution that isn't depthwise, or a linear layer",
+                    network.model(), places.size() + 1, stages));
   }
   places.push_back(count);
   std::optional<std::vector<int>> begins = cheapest_begins(network, costs, places);

@@ -48,9 +48,9 @@ struct StageCosts {
 };
 
 /// The first layers of all stages but the first, chosen so that the slowest stage is as fast as possible, by dynamic
-/// programming over all cuts. Stages begin with a convolution or a linear layer, so that layers that engines fuse stay
-/// together. Where no cut fits the memory of all stages, memory is ignored. Throws UsageError where the network has too
-/// few such layers.
+/// programming over all cuts. Stages begin with a convolution that isn't depthwise or with a linear layer, so that
+/// layers that engines fuse stay together. Where no cut fits the memory of all stages, memory is ignored. Throws
+/// UsageError where the network has too few such layers.
 std::vector<int> balanced_begins(const Network& network, const StageCosts& costs);
 
 }  // namespace evener::network

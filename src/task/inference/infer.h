@@ -34,15 +34,15 @@ struct InferOptions {
   std::optional<std::int64_t> batch = {};  // images of each call; absent = chosen
   std::optional<int> streams = {};         // calls that each replica computes side by side; absent = chosen
   int reading_threads = 1;
-  std::filesystem::path cache = {};   // folder for compiled networks; empty = they are not kept
-  bool strict = false;                // a sample that can't be read is an error instead of being skipped
-  bool usual_engine = false;          // "auto" is the same engine for all networks, not the faster one for this network
-  bool repeated = false;              // samples are shown again and again, so that their number doesn't bound batch and
-                                      // streams
+  std::filesystem::path cache = {};  // folder for compiled networks; empty = they are not kept
+  bool strict = false;               // a sample that can't be read is an error instead of being skipped
+  bool usual_engine = false;         // "auto" is the same engine for all networks, not the faster one for this network
+  bool repeated = false;             // samples are shown again and again, so that their number doesn't bound batch and
+                                     // streams
   std::optional<std::int64_t> coming = {};  // images that will be computed, for "auto"; absent = as many as there are
                                             // samples, or many where these are repeated
-  bool suits_few = false;             // also make runners for smaller batches, so that calls of few samples cost less
-  std::vector<std::string> cut = {};  // layers that the second and later stages begin with; empty = chosen
+  bool suits_few = false;               // also make runners for smaller batches, so that calls of few samples cost less
+  std::vector<std::string> cut = {};    // layers that the second and later stages begin with; empty = chosen
   std::int64_t stage_memory_bytes = 0;  // emulated memory of each device; 0 = as much as is needed
   /// Opens the engine of a name. Empty: engine::open_engine.
   std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};

@@ -58,16 +58,15 @@ RunnerChoice InferJob::engine_for(const placement::PlanStage& stage) const {
   if (options_.engine != "auto") return {options_.engine, ""};
   if (stage.device.kind == DeviceKind::kCpu && !options_.usual_engine && options_.stage_memory_bytes == 0) {
     const auto replicas = static_cast<std::int64_t>(options_.plan.replicas.size());
-    RunnerChoice choice = choose_runner_engine({.network = model_.network(),
-                                                .precision = options_.precision,
-                                                .batch = setup_.batch,
-                                                .images = options_.coming.value_or(shown_) / replicas,
-                                                .threads = stage.threads,
-                                                .streams = setup_.streams,
-                                                .level = simd_level(),
-                                                .has_torch = [] {
-                                                  return module_status("torch").state == ModuleState::kUsable;
-                                                }});
+    RunnerChoice choice =
+        choose_runner_engine({.network = model_.network(),
+                              .precision = options_.precision,
+                              .batch = setup_.batch,
+                              .images = options_.coming.value_or(shown_) / replicas,
+                              .threads = stage.threads,
+                              .streams = setup_.streams,
+                              .level = simd_level(),
+                              .has_torch = [] { return module_status("torch").state == ModuleState::kUsable; }});
     if (choice.engine == "torch" || module_status("openvino").state == ModuleState::kUsable) return choice;
   }
   const std::string name = engine::usual_runner_engine(stage.device.kind);

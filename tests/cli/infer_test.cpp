@@ -7,6 +7,7 @@
 
 #include "base/built_modules.h"
 #include "base/files.h"
+#include "base/simd_level.h"
 #include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
 #include "weights/safetensors.h"
@@ -125,18 +126,23 @@ TEST_F(Infer, EveryEngineAndPlacementGivesTheSame) {
   }
 }
 
-TEST_F(Infer, ATrialChoosesTheEngineForManyImages) {
-  if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
-  const Words words = {"resnet20", "--size", "16x16", "--classes", "3", "--seconds", "0", "--json", "-"};
+TEST_F(Infer, ARuleChoosesTheEngine) {
+  for (const char* engine : {"torch", "openvino"}) {
+    if (!test::module_is_built(engine)) GTEST_SKIP() << "the " << engine << " engine is not built";
+  }
+  if (simd_level() == SimdLevel::kBaseline) GTEST_SKIP() << "this processor has no AVX2";
+  const Words words = {"resnet20", "--size",    "64x64", "--channels", "3",      "--classes", "3",      "--batch",
+                       "16",       "--seconds", "0",     "--on",       "cpu/t1", "--random",  "--json", "-"};
   const auto notes = [&](const Words& more) {
     const ProgramResult result = infer(joined(words, more));
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return json::parse(result.out)["notes"].dump();
   };
-  EXPECT_THAT(notes({"random:1000"}), HasSubstr("in a trial"));
-  EXPECT_THAT(notes({"random:999"}), Not(HasSubstr("in a trial")));
-  EXPECT_THAT(notes({"random:1000", "--precision", "bf16"}), Not(HasSubstr("in a trial")));
-  EXPECT_THAT(notes({"random:1000", "--engine", "openvino"}), Not(HasSubstr("in a trial")));
+  EXPECT_THAT(notes({"random:16"}), HasSubstr("torch computed: by rule 1."));
+  EXPECT_THAT(notes({pictures({"a.pgm"})}), HasSubstr("openvino computed: the sooner one for so few images"));
+  EXPECT_THAT(notes({"random:16", "--precision", "bf16"}), HasSubstr("openvino computed: the faster one in bf16"));
+  EXPECT_THAT(notes({"random:16", "--engine", "openvino"}), Not(HasSubstr("computed: ")));
+  EXPECT_THAT(notes({"random:16", "--engine", "torch"}), Not(HasSubstr("computed: ")));
 }
 
 TEST_F(Infer, PicturesAreToldInTheirOrderAndBadOnesListed) {

@@ -55,7 +55,9 @@ TEST(RunnerTrial, RatesAreOfAllRunnersAtTheirOwnPace) {
   EXPECT_THAT(rates_between({{1, 2, 3, 4, 5, 6, 7}, {2, 4, 6}}, 10), ElementsAre(1.5, 1.5))
       << "each ends a call in each stretch";
   EXPECT_THAT(rates_between({{1, 2, 3, 4, 5}, {1, 3, 5}}, 1), ElementsAre(1.5));
-  EXPECT_THAT(rates_between({{1, 2, 3, 4, 5}, {1.5, 3.5, 4.5}}, 1), ElementsAre(DoubleNear(1 + 2 / 3.0, 1e-12)));
+  EXPECT_THAT(rates_between({{1, 2, 3, 4, 5, 6, 7}, {1.5, 4.5, 5.75}}, 1),
+              ElementsAre(DoubleNear((4.25 + 2) / 4.25, 1e-12)))
+      << "half a call at the begin, three quarters of one at the end";
 }
 
 TEST(RunnerTrial, RatesAreOfTheCallsThatWereMade) {

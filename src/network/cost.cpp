@@ -178,7 +178,7 @@ TrainingMemory training_memory(const Network& network) {
     if (parameter.trained) memory.largest_weight_bytes = std::max(memory.largest_weight_bytes, bytes);
     const auto* op = std::get_if<Conv2d>(&network.layers()[static_cast<std::size_t>(parameter.layer)].op);
     const bool reordered = op != nullptr && !op->bias && op->groups == 1 && op->stride == Extent2d(1);
-    if (reordered && parameter.shape.size() == 4) memory.reordered_bytes += bytes;
+    if (reordered && op->kernel.area() > 1 && parameter.shape.size() == 4) memory.reordered_bytes += bytes;
   }
   memory.gradient_bytes = memory.weight_bytes;
 

@@ -36,8 +36,9 @@ struct TrainingMemory {
   std::int64_t widest_bytes = 0;
   /// Of one layer: its gradient exists beside the sum of earlier ones before it is added to it.
   std::int64_t largest_weight_bytes = 0;
-  /// Of convolutions whose weights a CPU also keeps in the order of the backward pass, while it computes micro-batches;
-  /// in 16 bits those of the forward pass come to as much again, so that the sum is that of float32.
+  /// Of convolutions of several pixels, whose weights a CPU also keeps in the order of the backward pass, while it
+  /// computes micro-batches; in 16 bits those of the forward pass come to as much again, so that the sum is that of
+  /// float32.
   std::int64_t reordered_bytes = 0;
 
   /// Bytes of one sample whose activations have `bits` bits (activation_bits); weights and gradients stay float32.

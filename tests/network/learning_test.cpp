@@ -133,8 +133,9 @@ TEST(TrainingMemoryOf, WeightsAreReorderedWhereTheGradientOfTheInputIsAConvoluti
   Network network("net", {3, 8, 8});
   network.add("reordered", Conv2d{.out_channels = 5, .kernel = 3, .padding = 1});
   network.add("with_stride", Conv2d{.out_channels = 6, .kernel = 3, .stride = 2});
-  network.add("with_bias", Conv2d{.out_channels = 7, .kernel = 1, .bias = true});
-  network.add("with_groups", Conv2d{.out_channels = 7, .kernel = 1, .groups = 7});
+  network.add("with_bias", Conv2d{.out_channels = 7, .kernel = 2, .bias = true});
+  network.add("with_groups", Conv2d{.out_channels = 7, .kernel = 2, .groups = 7});
+  network.add("of_pixels", Conv2d{.out_channels = 7, .kernel = 1});
   EXPECT_EQ(training_memory(network).reordered_bytes, 5 * 3 * 9 * 4);
 }
 

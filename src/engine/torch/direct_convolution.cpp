@@ -113,6 +113,11 @@ OneDnnShape turned_shape(const network::Conv2d& op) {
   return {{1, 1}, {op.kernel.height - 1 - op.padding.height, op.kernel.width - 1 - op.padding.width}};
 }
 
+/// Whether weights are worth keeping in other orders. Those of single pixels are few.
+bool is_kept(const network::Conv2d& op) {
+  return op.kernel.area() > 1;
+}
+
 bool can_turn(const network::Conv2d& op) {
   return op.stride == network::Extent2d(1) && op.padding.height < op.kernel.height &&
          op.padding.width < op.kernel.width;
@@ -197,7 +202,7 @@ bool takes_direct(const network::Conv2d& op, const at::Tensor& x, bool keeps_wei
   if (op.bias || op.groups != 1 || op.weight_bits != 0 || x.size(0) == 0 || !has_rows(x)) return false;
   // Without AVX-512 oneDNN doesn't compute in bfloat16.
   if (x.scalar_type() != at::kFloat && simd_level() != SimdLevel::kAvx512) return false;
-  if (keeps_weights) return true;
+  if (keeps_weights && is_kept(op)) return true;
   const network::Extent2d& k = op.kernel;
   const std::int64_t rows = (x.size(2) + 2 * op.padding.height - k.height) / op.stride.height + 1;
   const std::int64_t columns = (x.size(3) + 2 * op.padding.width - k.width) / op.stride.width + 1;
@@ -208,7 +213,7 @@ at::Tensor direct_convolution(const at::Tensor& x, const at::Tensor& weight, con
                               const StepWeightsPtr& kept, const LaterParametersPtr& later) {
   const at::Tensor values = weight.detach();
   return DirectConvolution::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values,
-                                  c10::make_intrusive<Call>(op, kept, later));
+                                  c10::make_intrusive<Call>(op, is_kept(op) ? kept : StepWeightsPtr(), later));
 }
 
 }  // namespace evener::engine::torch_engine

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from common import machine
+from common import machine, software
 from common.context import Failure, say
 
 PEERS = pathlib.Path(__file__).resolve().parent.parent
@@ -33,6 +33,9 @@ def python_of(root):
         add(python, lacking)
     if not stamp.exists():
         stamp.touch()
+    for name, path in software.preloads(folder).items():
+        if path is None:
+            say(f"{name} isn't installed: PyTorch runs without it (README.md in bench/peers)")
     if machine.is_amd() and missing(folder, ZENTORCH):
         done = subprocess.run([*pip(python), "--quiet", *missing(folder, ZENTORCH)], stdout=sys.stderr, check=False)
         if done.returncode != 0:

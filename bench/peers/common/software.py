@@ -11,22 +11,24 @@ import sys
 ALLOCATORS = {"libtcmalloc": "tcmalloc", "libjemalloc": "jemalloc"}
 OPENMPS = {"libiomp5": "Intel's OpenMP", "libgomp": "GNU's OpenMP"}
 TCMALLOC = "libtcmalloc_minimal.so.4"  # Debian: libtcmalloc-minimal4
+PRELOADS = ("Intel's OpenMP", "tcmalloc")  # in this order
 
 
 def with_preloads():
-    """Starts the script anew with the allocator and the OpenMP that suit PyTorch best, where they are installed and LD_PRELOAD
-    isn't set: call it before anything is imported that uses them."""
+    """Starts the script anew with the OpenMP and the allocator that suit PyTorch, where they are installed and LD_PRELOAD isn't
+    set: call it before anything is imported that uses them."""
     if "LD_PRELOAD" in os.environ:
         return
-    openmp = pathlib.Path(sys.prefix) / "lib" / "libiomp5.so"
-    found = [*(path for path in (openmp,) if path.exists()), *tcmallocs()[:1]]
-    environment = {**os.environ, "LD_PRELOAD": ":".join(map(str, found))}
-    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    found = [str(path) for path in preloads(pathlib.Path(sys.prefix)).values() if path]
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "LD_PRELOAD": ":".join(found)})
 
 
-def tcmallocs():
-    """Where the loader may find it."""
-    return sorted(path for root in ("/usr/lib", "/usr/lib64") for path in pathlib.Path(root).glob(f"*/{TCMALLOC}"))
+def preloads(folder):
+    """Name -> file of each in the environment of that folder or in the system; None where it isn't installed."""
+    openmp = folder / "lib" / "libiomp5.so"
+    places = [pathlib.Path("/usr/lib64") / TCMALLOC, *sorted(pathlib.Path("/usr/lib").glob(f"*/{TCMALLOC}"))]
+    tcmallocs = [path for path in places if path.exists()]
+    return dict(zip(PRELOADS, (openmp if openmp.exists() else None, next(iter(tcmallocs), None))))
 
 
 def told(*packages, settings=()):

@@ -82,8 +82,8 @@ class StepCompiler {
     return step;
   }
 
-  /// Extends a step that begins at a depthwise convolution or at the batch normalisation before it, as far as the layers
-  /// have no other reader and follow one another, so that other batch normalisations keep their places.
+  /// Extends a step that begins at a depthwise convolution or at the batch normalisation before it, as far as the
+  /// layers have no other reader and follow one another, so that other batch normalisations keep their places.
   bool joins_depthwise(Step& step) {
     const auto next = [&](int index) { return only_reader(index) == index + 1 ? index + 1 : -1; };
     int convolution = step.layer;

@@ -203,8 +203,8 @@ std::size_t index(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t h
   return static_cast<std::size_t>(((n * height + h) * width + w) * channels + c);
 }
 
-/// Output and both gradients of the convolution itself from the definition; x and dy are what its normalisations make of
-/// theirs.
+/// Output and both gradients of the convolution itself from the definition; x and dy are what its normalisations make
+/// of theirs.
 template <class T>
 struct Reference {
   std::vector<double> y, dx, dweight;
@@ -231,11 +231,15 @@ struct Reference {
   }
 };
 
-template <class T, class Found>
-void expect_near(const std::vector<Found>& found, const std::vector<double>& expected, const std::string& what,
-                 double error = 1e-5) {
+struct Tolerance {
+  double absolute, relative;
+};
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected, const std::string& what,
+                 Tolerance tolerance) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    ASSERT_NEAR(found[i], expected[i], error + kRounding<T> * std::abs(expected[i])) << what << " " << i;
+    ASSERT_NEAR(found[i], expected[i], tolerance.absolute + tolerance.relative * std::abs(expected[i]))
+        << what << " " << i;
   }
 }
 
@@ -304,8 +308,8 @@ void expect_depthwise(const Level<T>& level, DepthwiseShape s, Sides sides) {
     depthwise_forward(*level.kernels, forward, begin, end, sum.data(), square.data());
   }
   for (std::size_t i = 0; sides.after && i < dy.size(); ++i) {
-    const double value = (passes(y, i) ? value_of(dy[i]) * scale[channel(i)] : 0) +
-                         value_of(y[i]) * slope[channel(i)] + offset[channel(i)];
+    const double value = (passes(y, i) ? value_of(dy[i]) * scale[channel(i)] : 0) + value_of(y[i]) * slope[channel(i)] +
+                         offset[channel(i)];
     gradient[i] = value_of(rounded<T>(static_cast<float>(value)));
   }
   for (const auto& [begin, end] : parts) {
@@ -314,26 +318,28 @@ void expect_depthwise(const Level<T>& level, DepthwiseShape s, Sides sides) {
 
   Reference<T> expected(s, input, weight, gradient);
   // Where float32 and double round to different neighbours in bfloat16, all sums differ by their distance.
-  const double error = sizeof(T) == 2 && (sides.before || sides.after) ? 0.1 : 1e-4;
-  expect_near<T>(wide(y), expected.y, what + ", output", error);
+  const bool normalised = sides.before || sides.after;
+  const Tolerance one = {!normalised ? 1e-5 : sizeof(T) == 4 ? 1e-4 : 0.1, kRounding<T>};
+  const Tolerance total = {normalised && sizeof(T) == 2 ? 0.1 : 1e-4, 1e-6};
+  expect_near(wide(y), expected.y, what + ", output", one);
   for (std::size_t i = 0; sides.before && i < x.size(); ++i) expected.dx[i] *= passes(x, i);
-  expect_near<T>(wide(dx), expected.dx, what + ", input gradient", error);
-  expect_near<float>(dweight, expected.dweight, what + ", weight gradient", error);
+  expect_near(wide(dx), expected.dx, what + ", input gradient", one);
+  expect_near(dweight, expected.dweight, what + ", weight gradient", total);
   std::vector<double> moments(mean.size()), squares(mean.size()), sums(mean.size()), sums_x(mean.size());
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double value = value_of(y[i]) - pivot[channel(i)];
     moments[channel(i)] += value;
     squares[channel(i)] += value * value;
   }
-  expect_near<float>(sum, moments, what + ", sum", 1e-3);
-  expect_near<float>(square, squares, what + ", squares", 1e-3);
+  expect_near(sum, moments, what + ", sum", {1e-3, 1e-6});
+  expect_near(square, squares, what + ", squares", {1e-3, 1e-6});
   if (!sides.before) return;
   for (std::size_t i = 0; i < x.size(); ++i) {
     sums[channel(i)] += value_of(dx[i]);
     sums_x[channel(i)] += value_of(dx[i]) * (value_of(x[i]) - mean[channel(i)]);
   }
-  expect_near<float>(sum_dx, sums, what + ", sum of gradients", 1e-3);
-  expect_near<float>(sum_x, sums_x, what + ", sum of gradients by x", 1e-3);
+  expect_near(sum_dx, sums, what + ", sum of gradients", {1e-3, 1e-6});
+  expect_near(sum_x, sums_x, what + ", sum of gradients by x", {1e-3, 1e-6});
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace evener::engine::kernels {
@@ -12,20 +13,37 @@ constexpr int kMostTaps = 7;
 /// Sums are kept in float32 over rows of about this many pixels.
 constexpr std::int64_t kPixelsTogether = 128;
 
+/// Memory that begins at a line of the cache.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t values) {
+    constexpr std::size_t kLine = 64;
+    const std::size_t bytes = static_cast<std::size_t>(values) * sizeof(T);
+    std::size_t room = bytes + kLine;
+    memory_.resize(room);
+    void* aligned = memory_.data();
+    data_ = static_cast<T*>(std::align(kLine, bytes, aligned, room));
+  }
+  T* data() const { return data_; }
+
+ private:
+  std::vector<unsigned char> memory_;
+  T* data_;
+};
+
 /// Rows of images: those of `source`, or, if that is null, rows that make(image, row, to) computes, of which the last
 /// `slots` are kept.
 template <class T, class Make>
 class RowWindow {
  public:
   RowWindow(const T* source, std::int64_t rows, std::int64_t values, std::int64_t slots, Make make)
-      : source_(source), rows_(rows), values_(values), slots_(slots), make_(std::move(make)) {
-    if (source_ != nullptr) return;
-    constexpr std::size_t kLine = 64;
-    std::size_t room = static_cast<std::size_t>(slots * values) * sizeof(T) + kLine;
-    memory_.resize(room);
-    void* aligned = memory_.data();
-    ring_ = static_cast<T*>(std::align(kLine, room - kLine, aligned, room));
-  }
+      : source_(source),
+        rows_(rows),
+        values_(values),
+        slots_(slots),
+        make_(std::move(make)),
+        ring_(source == nullptr ? slots * values : 0) {}
 
   /// Makes sure that rows [first, last] of an image are there; no more than `slots`, and never rows before those asked
   /// for last.
@@ -34,19 +52,18 @@ class RowWindow {
     image_ = image;
     if (source_ != nullptr) return;
     if (!goes_on) next_ = first;
-    for (; next_ <= last; ++next_) make_(image, next_, ring_ + next_ % slots_ * values_);
+    for (; next_ <= last; ++next_) make_(image, next_, ring_.data() + next_ % slots_ * values_);
   }
 
   const T* operator[](std::int64_t row) const {
-    return source_ != nullptr ? source_ + (image_ * rows_ + row) * values_ : ring_ + row % slots_ * values_;
+    return source_ != nullptr ? source_ + (image_ * rows_ + row) * values_ : ring_.data() + row % slots_ * values_;
   }
 
  private:
   const T* const source_;
   const std::int64_t rows_, values_, slots_;
   const Make make_;
-  std::vector<unsigned char> memory_;
-  T* ring_ = nullptr;
+  const Scratch<T> ring_;
   std::int64_t image_ = -1, next_ = 0;
 };
 
@@ -69,9 +86,9 @@ auto gradient_rows(const Kernels<T>& kernels, const DepthwiseBackward<T>& pass) 
     const DepthwiseShape& shape = pass.shape;
     const std::int64_t at = (image * shape.out_height + row) * shape.out_width * shape.channels;
     const ChannelNorm& norm = pass.after;
-    kernels.input_gradient({pass.y + at, nullptr, pass.dy + at, shape.out_width, shape.channels, norm.scale, norm.shift,
-                            norm.clamp},
-                           norm.scale, pass.slope, pass.offset, to);
+    kernels.input_gradient(
+        {pass.y + at, nullptr, pass.dy + at, shape.out_width, shape.channels, norm.scale, norm.shift, norm.clamp},
+        norm.scale, pass.slope, pass.offset, to);
   };
   // An input row at oh * stride + j, j < stride, is under windows from oh - (kernel - 1 - padding) / stride on, and up
   // to oh + (j + padding) / stride.
@@ -90,10 +107,14 @@ void take_window(const DepthwiseShape& s, Rows& rows, std::int64_t image, std::i
   }
 }
 
-/// The last of the output rows from `row` on that are done together: of one image, and before `end`.
+/// The number of output rows that are done together, at most.
+std::int64_t rows_together(const DepthwiseShape& s) {
+  return std::max<std::int64_t>(1, kPixelsTogether / s.out_width);
+}
+
+/// The end of those from `row` on: of one image, and before `end`.
 std::int64_t group_end(const DepthwiseShape& s, std::int64_t row, std::int64_t end) {
-  const std::int64_t count = std::max<std::int64_t>(1, kPixelsTogether / s.out_width);
-  return std::min({row + count, end, (row / s.out_height + 1) * s.out_height});
+  return std::min({row + rows_together(s), end, (row / s.out_height + 1) * s.out_height});
 }
 
 }  // namespace
@@ -105,15 +126,19 @@ void depthwise_forward(const Kernels<T>& kernels, const DepthwiseForward<T>& pas
   auto rows = input_rows(kernels, s, pass.x, pass.before);
   std::vector<float> scratch(static_cast<std::size_t>(2 * s.channels));
   const std::int64_t values = s.out_width * s.channels;
+  // The kernels write a vector of channels of all pixels at a time. In the cache first, results then go to memory in
+  // order.
+  const Scratch<T> results(rows_together(s) * values);
   for (std::int64_t row = begin; row < end;) {
     const std::int64_t first = row;
     for (const std::int64_t last = group_end(s, row, end); row < last; ++row) {
       const T* under[kMostTaps];
       take_window(s, rows, row / s.out_height, row % s.out_height, under);
-      kernels.depthwise_forward(s, under, pass.weight, pass.y + row * values);
+      kernels.depthwise_forward(s, under, pass.weight, results.data() + (row - first) * values);
     }
+    std::copy_n(results.data(), (row - first) * values, pass.y + first * values);
     if (pass.pivot == nullptr) continue;
-    kernels.moments(pass.y + first * values, (row - first) * s.out_width, s.channels, pass.pivot, sum, square_sum,
+    kernels.moments(results.data(), (row - first) * s.out_width, s.channels, pass.pivot, sum, square_sum,
                     scratch.data());
   }
 }
@@ -127,6 +152,8 @@ void depthwise_backward(const Kernels<T>& kernels, const DepthwiseBackward<T>& p
   std::vector<float> scratch(static_cast<std::size_t>(2 * s.channels));
   std::vector<float> some(static_cast<std::size_t>(s.kernel * s.kernel * s.channels));
   const std::int64_t values = s.width * s.channels;
+  // As forward; the last output rows of an image have up to kernel + stride more input rows.
+  const Scratch<T> results((rows_together(s) * s.stride + s.kernel + s.stride) * values);
   for (std::int64_t row = begin; row < end;) {
     const std::int64_t image = row / s.out_height, last = group_end(s, row, end);
     // The input rows that belong to these output rows; the image's last output rows take all that remain.
@@ -152,17 +179,19 @@ void depthwise_backward(const Kernels<T>& kernels, const DepthwiseBackward<T>& p
               at >= 0 && at % s.stride == 0 && at / s.stride < s.out_height ? gradients[at / s.stride] : nullptr;
         }
         kernels.depthwise_input_gradient(s, above, pass.weight, pass.flipped,
-                                         pass.dx + (image * s.height + ih) * values);
+                                         results.data() + (ih - first_ih) * values);
       }
     }
     for (std::size_t i = 0; i < some.size(); ++i) dweight[i] += some[i];
-    if (pass.before.scale == nullptr || ih == first_ih) continue;
     const std::int64_t at = (image * s.height + first_ih) * values;
-    T* const dx = pass.dx + at;
     const ChannelNorm& norm = pass.before;
-    kernels.gradient_sums(
-        {pass.x + at, nullptr, dx, (ih - first_ih) * s.width, s.channels, norm.scale, norm.shift, norm.clamp},
-        pass.mean, dx, sum, sum_x, scratch.data());
+    if (norm.scale == nullptr) {
+      std::copy_n(results.data(), (ih - first_ih) * values, pass.dx + at);
+    } else {
+      kernels.gradient_sums({pass.x + at, nullptr, results.data(), (ih - first_ih) * s.width, s.channels, norm.scale,
+                             norm.shift, norm.clamp},
+                            pass.mean, pass.dx + at, sum, sum_x, scratch.data());
+    }
   }
 }
 

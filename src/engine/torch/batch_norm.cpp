@@ -60,10 +60,9 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
                             const BatchNormOptions& options) {
     const at::Tensor residual = term.value_or(at::Tensor());
     const bool wide = x.scalar_type() == at::kFloat;
-    const NormalizationPtr norm = wide ? normalization_of<float>(x, tensors, options)
-                                       : normalization_of<kernels::BFloat16>(x, tensors, options);
-    at::Tensor y =
-        wide ? normalized<float>(x, residual, *norm) : normalized<kernels::BFloat16>(x, residual, *norm);
+    const NormalizationPtr norm =
+        wide ? normalization_of<float>(x, tensors, options) : normalization_of<kernels::BFloat16>(x, tensors, options);
+    at::Tensor y = wide ? normalized<float>(x, residual, *norm) : normalized<kernels::BFloat16>(x, residual, *norm);
     const bool keep_y = residual.defined() && clamps(options.clamp);
     ctx->save_for_backward({x, keep_y ? y : at::Tensor()});
     ctx->saved_data["norm"] = at::IValue::make_capsule(norm);

@@ -108,8 +108,8 @@ DepthwiseGradients gradients_of(const DepthwiseOrigin& origin, const at::Tensor&
   if (origin.after) {
     const Normalization& norm = *origin.after;
     pass.y = Rows<T>(y).data;
-    const kernels::NormBackward<T> backward{
-        pass.y, nullptr, pass.dy, out_gradient.rows, s.channels, norm.scale.data(), norm.shift.data(), norm.clamp};
+    const kernels::NormBackward<T> backward{pass.y,     nullptr,           pass.dy,           out_gradient.rows,
+                                            s.channels, norm.scale.data(), norm.shift.data(), norm.clamp};
     gradients.after = gradients_of(norm, gradient_sums<T>(backward, norm, nullptr));
     pass.slope = gradients.after.slope.data();
     pass.offset = gradients.after.offset.data();
@@ -136,9 +136,8 @@ DepthwiseGradients gradients_of(const DepthwiseOrigin& origin, const at::Tensor&
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const Normalization& norm = *origin.before;
     gradients.before = gradients_of(norm, sums.before);
-    const kernels::NormBackward<T> backward{
-        in.data,           nullptr, in_gradient.data, in.rows, in.channels, norm.scale.data(), norm.shift.data(),
-        {-kInfinity, kInfinity}};
+    const kernels::NormBackward<T> backward{in.data,     nullptr,           in_gradient.data,  in.rows,
+                                            in.channels, norm.scale.data(), norm.shift.data(), {-kInfinity, kInfinity}};
     input_gradient<T>(backward, norm, gradients.before, in_gradient.data);
   }
   return gradients;
@@ -176,8 +175,8 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     const DepthwiseGradients found = x.scalar_type() == at::kFloat
                                          ? gradients_of<float>(*origin, x, saved[1], dy, saved[2])
                                          : gradients_of<kernels::BFloat16>(*origin, x, saved[1], dy, saved[2]);
-    return {found.x,          found.weight,     found.before.weight, found.before.bias,
-            found.after.weight, found.after.bias, {},                  {}, {}};
+    return {found.x, found.weight, found.before.weight, found.before.bias, found.after.weight, found.after.bias, {}, {},
+            {}};
   }
 };
 

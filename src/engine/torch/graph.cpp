@@ -197,14 +197,13 @@ std::map<std::string, int> Graph::executed() const {
   const bool unknown = prepared_.empty() && largest_batch_ == 0;
   if (!options_.own_kernels || unknown) return counts;
   for (const Step& step : steps_) {
-    const Layer& layer =
-        network_.layers()[static_cast<std::size_t>(step.depthwise >= 0 ? step.depthwise : step.layer)];
+    const Layer& layer = network_.layers()[static_cast<std::size_t>(step.depthwise >= 0 ? step.depthwise : step.layer)];
     const auto* op = std::get_if<network::Conv2d>(&layer.op);
     if (op == nullptr) continue;
     const network::Shape& input = network_.layers()[static_cast<std::size_t>(layer.inputs.front())].shape;
     const auto prepared = prepared_.find(step.layer);
     const std::string method = prepared != prepared_.end()                     ? prepared->second.method()
-                               : network::is_depthwise(*op, input.front())              ? "depthwise"
+                               : network::is_depthwise(*op, input.front())     ? "depthwise"
                                : computes_winograd(*op, input, largest_batch_) ? "winograd"
                                                                                : "direct";
     ++counts["Convolution " + method + (options_.compute == at::kFloat ? " f32" : " bf16")];
@@ -227,7 +226,8 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
   const LaterParametersPtr later = later_parameters(pass.later, tensors, op);
-  if (options_.own_kernels && has_rows(x) && network::is_depthwise(op, x.size(1))) return depthwise_convolution(x, weight, op);
+  if (options_.own_kernels && has_rows(x) && network::is_depthwise(op, x.size(1)))
+    return depthwise_convolution(x, weight, op);
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
     return winograd_convolution(x, weight, op.padding.height, later);
   }

@@ -43,7 +43,8 @@ void LayerClock::take(const Step* step, const at::Tensor& output) {
   LayerTime time{.layers = {}, .what = "input"};
   if (step != nullptr) {
     time.layers = names_of(*step);
-    time.what = network::op_name(network_.layers()[static_cast<std::size_t>(step->layer)].op);
+    const int layer = step->depthwise >= 0 ? step->depthwise : step->layer;
+    time.what = network::op_name(network_.layers()[static_cast<std::size_t>(layer)].op);
   }
   times_.push_back(std::move(time));
   lap(times_.size() - 1, false);

@@ -91,8 +91,8 @@ template at::Tensor normalized<float>(const at::Tensor&, const at::Tensor&, cons
 template at::Tensor normalized<kernels::BFloat16>(const at::Tensor&, const at::Tensor&, const Normalization&);
 
 NormGradients gradients_of(const Normalization& norm, const ChannelSums& sums) {
-  // dx = w / deviation * (g - mean(g) - x^ * mean(g * x^)), x^ = (x - mean) / deviation (Ioffe, Szegedy 2015). The means
-  // are the whole batch's.
+  // dx = w / deviation * (g - mean(g) - x^ * mean(g * x^)), x^ = (x - mean) / deviation (Ioffe, Szegedy 2015). The
+  // means are the whole batch's.
   const ChannelSums totals = norm.replicas != nullptr ? over_replicas(sums, *norm.replicas) : sums;
   const auto channels = static_cast<std::int64_t>(norm.mean.size());
   NormGradients gradients;
@@ -104,8 +104,7 @@ NormGradients gradients_of(const Normalization& norm, const ChannelSums& sums) {
     dbias[c] = static_cast<float>(sums.first[c]);
     dweight[c] = static_cast<float>(sums.second[c] * norm.inverse_deviation[c]);
     const double scale = norm.scale[c];
-    const double slope =
-        -scale * norm.inverse_deviation[c] * norm.inverse_deviation[c] * totals.second[c] / norm.count;
+    const double slope = -scale * norm.inverse_deviation[c] * norm.inverse_deviation[c] * totals.second[c] / norm.count;
     gradients.slope.push_back(static_cast<float>(slope));
     gradients.offset.push_back(static_cast<float>(-scale * totals.first[c] / norm.count - slope * norm.mean[c]));
   }

@@ -61,12 +61,12 @@ kernels::NormBackward<T> rows_from(kernels::NormBackward<T> of, std::int64_t beg
 /// The sums for gradients_of; stores g in `passed` unless that is null.
 template <class T>
 ChannelSums gradient_sums(const kernels::NormBackward<T>& in, const Normalization& norm, T* passed) {
-  return sum_over_rows(
-      in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
-        kernels_of<T>().gradient_sums(rows_from(in, begin, end), norm.mean.data(),
-                                      passed != nullptr ? passed + begin * in.channels : nullptr, first, second,
-                                      scratch);
-      });
+  return sum_over_rows(in.rows, in.channels,
+                       [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
+                         kernels_of<T>().gradient_sums(rows_from(in, begin, end), norm.mean.data(),
+                                                       passed != nullptr ? passed + begin * in.channels : nullptr,
+                                                       first, second, scratch);
+                       });
 }
 
 /// Computes dx, which may be in.dy.

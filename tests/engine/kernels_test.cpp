@@ -302,8 +302,8 @@ void expect_depthwise(const Level<T>& level, DepthwiseShape s, Sides sides) {
                                          offset.data(),
                                          dy.data(),
                                          dx.data()};
-  const std::int64_t rows = s.batch * s.out_height, third = rows / 3;  // in parts, as threads would
-  const std::pair<std::int64_t, std::int64_t> parts[] = {{0, third}, {third, rows}};
+  const std::int64_t groups = depthwise_groups(s), third = groups / 3;  // in parts, as threads would
+  const std::pair<std::int64_t, std::int64_t> parts[] = {{0, third}, {third, groups}};
   for (const auto& [begin, end] : parts) {
     depthwise_forward(*level.kernels, forward, begin, end, sum.data(), square.data());
   }

@@ -112,12 +112,25 @@ std::int64_t rows_together(const DepthwiseShape& s) {
   return std::max<std::int64_t>(1, kPixelsTogether / s.out_width);
 }
 
-/// The end of those from `row` on: of one image, and before `end`.
-std::int64_t group_end(const DepthwiseShape& s, std::int64_t row, std::int64_t end) {
-  return std::min({row + rows_together(s), end, (row / s.out_height + 1) * s.out_height});
+std::int64_t groups_of_image(const DepthwiseShape& s) {
+  return (s.out_height + rows_together(s) - 1) / rows_together(s);
 }
 
+/// A group of output rows [first, last) of an image.
+struct RowGroup {
+  std::int64_t image, first, last;
+
+  RowGroup(const DepthwiseShape& s, std::int64_t number)
+      : image(number / groups_of_image(s)),
+        first(number % groups_of_image(s) * rows_together(s)),
+        last(std::min(first + rows_together(s), s.out_height)) {}
+};
+
 }  // namespace
+
+std::int64_t depthwise_groups(const DepthwiseShape& shape) {
+  return shape.batch * groups_of_image(shape);
+}
 
 template <class T>
 void depthwise_forward(const Kernels<T>& kernels, const DepthwiseForward<T>& pass, std::int64_t begin, std::int64_t end,
@@ -129,17 +142,17 @@ void depthwise_forward(const Kernels<T>& kernels, const DepthwiseForward<T>& pas
   // The kernels write a vector of channels of all pixels at a time. In the cache first, results then go to memory in
   // order.
   const Scratch<T> results(rows_together(s) * values);
-  for (std::int64_t row = begin; row < end;) {
-    const std::int64_t first = row;
-    for (const std::int64_t last = group_end(s, row, end); row < last; ++row) {
+  for (std::int64_t number = begin; number < end; ++number) {
+    const RowGroup group(s, number);
+    const std::int64_t count = group.last - group.first;
+    for (std::int64_t oh = group.first; oh < group.last; ++oh) {
       const T* under[kMostTaps];
-      take_window(s, rows, row / s.out_height, row % s.out_height, under);
-      kernels.depthwise_forward(s, under, pass.weight, results.data() + (row - first) * values);
+      take_window(s, rows, group.image, oh, under);
+      kernels.depthwise_forward(s, under, pass.weight, results.data() + (oh - group.first) * values);
     }
-    std::copy_n(results.data(), (row - first) * values, pass.y + first * values);
+    std::copy_n(results.data(), count * values, pass.y + (group.image * s.out_height + group.first) * values);
     if (pass.pivot == nullptr) continue;
-    kernels.moments(results.data(), (row - first) * s.out_width, s.channels, pass.pivot, sum, square_sum,
-                    scratch.data());
+    kernels.moments(results.data(), count * s.out_width, s.channels, pass.pivot, sum, square_sum, scratch.data());
   }
 }
 
@@ -154,17 +167,17 @@ void depthwise_backward(const Kernels<T>& kernels, const DepthwiseBackward<T>& p
   const std::int64_t values = s.width * s.channels;
   // As forward; the last output rows of an image have up to kernel + stride more input rows.
   const Scratch<T> results((rows_together(s) * s.stride + s.kernel + s.stride) * values);
-  for (std::int64_t row = begin; row < end;) {
-    const std::int64_t image = row / s.out_height, last = group_end(s, row, end);
-    // The input rows that belong to these output rows; the image's last output rows take all that remain.
-    const auto first_input = [&](std::int64_t oh) {
-      return oh == s.out_height ? s.height : std::min(oh * s.stride, s.height);
-    };
-    const std::int64_t first_ih = first_input(row % s.out_height);
+  // The input rows that belong to output rows; the image's last output rows take all that remain.
+  const auto first_input = [&](std::int64_t oh) {
+    return oh == s.out_height ? s.height : std::min(oh * s.stride, s.height);
+  };
+  for (std::int64_t number = begin; number < end; ++number) {
+    const RowGroup group(s, number);
+    const std::int64_t image = group.image, first_ih = first_input(group.first);
     std::int64_t ih = first_ih;
     std::ranges::fill(some, 0.0F);
-    for (; row < last; ++row) {
-      const std::int64_t oh = row % s.out_height, end_ih = first_input(oh + 1);
+    for (std::int64_t oh = group.first; oh < group.last; ++oh) {
+      const std::int64_t end_ih = first_input(oh + 1);
       const std::int64_t lowest = std::max<std::int64_t>(0, oh - (s.kernel - 1 - s.padding) / s.stride);
       const std::int64_t highest = std::clamp((end_ih - 1 + s.padding) / s.stride, oh, s.out_height - 1);
       gradients.need(image, lowest, highest);

@@ -16,6 +16,10 @@ struct ChannelNorm {
   Clamp clamp{};
 };
 
+/// The number of groups of output rows that are done together, each of one image. Float32 sums over a group are rounded
+/// alike however the groups are divided among threads.
+std::int64_t depthwise_groups(const DepthwiseShape& shape);
+
 template <class T>
 struct DepthwiseForward {
   DepthwiseShape shape;
@@ -26,7 +30,7 @@ struct DepthwiseForward {
   const float* pivot;  // of the moments of y; null: they are not asked for
 };
 
-/// Computes output rows [begin, end) of batch * out_height, and adds to sum[c] and square_sum[c] the sums of y - pivot
+/// Computes the groups [begin, end) of output rows, and adds to sum[c] and square_sum[c] the sums of y - pivot
 /// and its square.
 template <class T>
 void depthwise_forward(const Kernels<T>& kernels, const DepthwiseForward<T>& pass, std::int64_t begin, std::int64_t end,
@@ -48,8 +52,8 @@ struct DepthwiseBackward {
   T* dx;  // the gradient of the convolution's input, as far as the clamp before let it pass
 };
 
-/// Does output rows [begin, end) and the input rows that belong to them: writes dx, adds to dweight, and to sum[c] and
-/// sum_x[c] the sums of dx and dx * (x - mean), where there is a normalisation before.
+/// Does the groups [begin, end) of output rows and the input rows that belong to them: writes dx, adds to dweight, and
+/// to sum[c] and sum_x[c] the sums of dx and dx * (x - mean), where there is a normalisation before.
 template <class T>
 void depthwise_backward(const Kernels<T>& kernels, const DepthwiseBackward<T>& pass, std::int64_t begin,
                         std::int64_t end, double* dweight, double* sum, double* sum_x);

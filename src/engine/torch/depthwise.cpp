@@ -37,6 +37,12 @@ struct DepthwiseOrigin : torch::CustomClassHolder {
   NormalizationPtr before, after;  // null: there is none
 };
 
+/// The number of parts that the groups of output rows are divided into, one for each thread.
+std::int64_t depthwise_parts(const DepthwiseShape& s) {
+  const std::int64_t groups = kernels::depthwise_groups(s);
+  return row_parts(groups, s.batch * s.out_height * s.out_width * s.channels / groups);
+}
+
 /// Computes the convolution's result, not yet normalised, and sets origin.before and origin.after.
 template <class T>
 at::Tensor convolved(const at::Tensor& x, const at::Tensor& taps, const BatchNormLayer* before,
@@ -59,9 +65,9 @@ at::Tensor convolved(const at::Tensor& x, const at::Tensor& taps, const BatchNor
     pivot.assign(first, first + s.channels);
     pass.pivot = pivot.data();
   }
-  const std::int64_t rows = s.batch * s.out_height, parts = row_parts(rows, s.out_width * s.channels);
+  const std::int64_t groups = kernels::depthwise_groups(s), parts = depthwise_parts(s);
   std::vector<ChannelSums> sums(static_cast<std::size_t>(parts), ChannelSums(s.channels));
-  for_row_parts(rows, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+  for_row_parts(groups, parts, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     ChannelSums& own = sums[static_cast<std::size_t>(part)];
     compute(begin, end, own.first.data(), own.second.data());
   });
@@ -114,9 +120,8 @@ DepthwiseGradients gradients_of(const DepthwiseOrigin& origin, const at::Tensor&
     pass.slope = gradients.after.slope.data();
     pass.offset = gradients.after.offset.data();
   }
-  const std::int64_t rows = s.batch * s.out_height;
-  std::vector<Part> parts(static_cast<std::size_t>(row_parts(rows, s.out_width * s.channels)));
-  for_row_parts(rows, static_cast<std::int64_t>(parts.size()),
+  std::vector<Part> parts(static_cast<std::size_t>(depthwise_parts(s)));
+  for_row_parts(kernels::depthwise_groups(s), static_cast<std::int64_t>(parts.size()),
                 [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
                   Part& own = parts[static_cast<std::size_t>(part)];
                   own = {ChannelSums(s.channels), std::vector<double>(static_cast<std::size_t>(taps.numel()))};

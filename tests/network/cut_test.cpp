@@ -64,6 +64,22 @@ TEST(Cut, AnOutputOfAnEarlyStageReachesTheEnd) {
   EXPECT_EQ(stages[2].network.outputs()[1].name, "late");
 }
 
+// Kernels join it with the batch normalisation before it, and a stage has to learn what the whole network does.
+TEST(Cut, NoStageBeginsWithADepthwiseConvolution) {
+  Network network("net", Shape{4, 8, 8});
+  network.add("widen", Conv2d{.out_channels = 6, .kernel = 1});
+  network.add("bn", BatchNorm{});
+  network.add("depthwise", Conv2d{.out_channels = 6, .kernel = 3, .padding = 1, .groups = 6});
+  network.add("project", Conv2d{.out_channels = 5, .kernel = 1});
+  network.add("grouped", Conv2d{.out_channels = 10, .kernel = 3, .padding = 1, .groups = 5});
+  const StageCosts two{{{0, 2, 2, 3, 1, 1}}, 0, {1, 1}};  // evenest before the depthwise convolution
+  EXPECT_THAT(balanced_begins(network, two), ElementsAre(4));
+  const StageCosts three{{{0, 1, 1, 1, 1, 1}}, 0, {1, 1, 1}};
+  EXPECT_THAT(balanced_begins(network, three), ElementsAre(4, 5)) << "one filter for two results is none";
+  const StageCosts four{{{0, 1, 1, 1, 1, 1}}, 0, {1, 1, 1, 1}};
+  EXPECT_THAT(error_text([&] { balanced_begins(network, four); }), HasSubstr("no more than 3 stages"));
+}
+
 TEST(Cut, StagesHaveAllParametersOnceAndKeepWhatIsFrozen) {
   for (const char* model :
        {"resnet18", "mobilenet_v2", "mobilenet_v3_large", "efficientnet_b0", "inception_resnet_v1"}) {

@@ -107,8 +107,9 @@ void transform_rows(const ConvolveFour& four, std::int64_t column, std::int64_t 
       WidestFloat in[FourByFour::kTileIn], points[FourByFour::kTileIn];
       for (int y = 0; y < FourByFour::kTileIn; ++y) in[y] = load<WidestLanes>(row.rows[y] + from + x);
       FourByFour::transform_inputs(in, points);
-      for (int p = 0; p < FourByFour::kTileIn; ++p)
+      for (int p = 0; p < FourByFour::kTileIn; ++p) {
         store<WidestLanes>(to + p * row.in_channels * stride + x, points[p]);
+      }
     }
   }
 }

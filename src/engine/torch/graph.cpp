@@ -226,8 +226,9 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
   const std::vector<at::Tensor>& tensors = of_layer_[static_cast<std::size_t>(step.layer)];
   const at::Tensor weight = weight_of(tensors, op.weight_bits);
   const LaterParametersPtr later = later_parameters(pass.later, tensors, op);
-  if (options_.own_kernels && has_rows(x) && network::is_depthwise(op, x.size(1)))
+  if (options_.own_kernels && has_rows(x) && network::is_depthwise(op, x.size(1))) {
     return depthwise_convolution(x, weight, op);
+  }
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
     return winograd_convolution(x, weight, op.padding.height, later);
   }

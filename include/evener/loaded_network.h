@@ -44,8 +44,9 @@ struct SampleSpan {
 };
 
 /// A network that is loaded once and run many times. The same code computes it as in `evener infer`, in the same
-/// batches, so the outputs are equal bit by bit where the options batch, streams and engine are. Calls from several
-/// threads are done one after the other.
+/// batches, so the outputs are equal bit by bit where the options batch, streams and engine are. With the engine "auto"
+/// calls of more images than a batch may be computed by another one than smaller calls, which rounds otherwise. Calls
+/// from several threads are done one after the other.
 class LoadedNetwork {
  public:
   /// `model`: the folder of a training, a file (.safetensors, .onnx, .tflite, .xml), or a network of the zoo.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/module.h"
+#include "base/simd_level.h"
 #include "base/test_folder.h"
 #include "base/tiny_onnx.h"
 #include "evener/evener.h"
@@ -305,6 +306,33 @@ TEST_F(Library, DoesASecondJobBesideTheThreadsOfTheFirst) {
   EXPECT_EQ(quantized.status, Result::Status::kDone);
   std::ofstream(folder_ / "damaged.onnx") << "no network";
   EXPECT_THROW(LoadedNetwork((folder_ / "damaged.onnx").string(), {}), Error);
+}
+
+/// Outputs of the first `count` of 40 grey images, by a network whose convolutions suit LibTorch.
+std::vector<float> of_greys(LoadedNetwork& network, std::int64_t count) {
+  std::vector<std::uint8_t> greys;
+  for (std::uint8_t grey = 0; grey < 40; ++grey) greys.insert(greys.end(), 64 * 64 * 3, grey);
+  return network.run(SampleSpan{greys.data(), nullptr, {count, 3, 64, 64}}).at(network.main_output()).values;
+}
+
+TEST_F(Library, FewImagesWaitForNoOtherEngineThanOpenVino) {
+  for (const char* engine : {"torch", "openvino"}) {
+    if (module_status(engine).state != ModuleState::kUsable) GTEST_SKIP() << engine << " can't be used here";
+  }
+  if (simd_level() == SimdLevel::kBaseline) GTEST_SKIP() << "this processor has no AVX2";
+  const auto loaded = [](const char* engine) {
+    return LoadedNetwork("resnet20", {{"size", "64x64"},
+                                      {"channels", 3},
+                                      {"classes", 3},
+                                      {"batch", 16},
+                                      {"on", "cpu/t2"},
+                                      {"oversubscribe", true},
+                                      {"engine", engine}});
+  };
+  LoadedNetwork chosen = loaded("auto"), openvino = loaded("openvino");
+  EXPECT_EQ(of_greys(chosen, 1), of_greys(openvino, 1));
+  EXPECT_EQ(of_greys(chosen, 16), of_greys(openvino, 16)) << "a batch";
+  EXPECT_NE(of_greys(chosen, 40), of_greys(openvino, 40)) << "LibTorch rounds otherwise";
 }
 
 TEST_F(Library, PicturesAreBroughtToTheNetworksSize) {

@@ -11,8 +11,8 @@
 
 namespace evener::engine::torch_engine {
 
-/// For one thread. Kept weights are valid for one version of a parameter's values. LibTorch doesn't see what other
-/// replicas change in shared memory: forget() has to be called before each step, too.
+/// For one thread. forget() has to be called whenever the parameters' values may have changed, by this trainer or by
+/// other replicas in shared memory, which LibTorch doesn't see.
 class StepWeights : public torch::CustomClassHolder {
  public:
   enum class Order : std::uint8_t { kForward, kBackward };
@@ -20,18 +20,14 @@ class StepWeights : public torch::CustomClassHolder {
   /// The values of `weight` in an order, by `make` unless they were kept.
   template <class Make>
   at::Tensor get(const at::Tensor& weight, Order order, const Make& make) {
-    Kept& kept = kept_[{weight.const_data_ptr(), order}];
-    if (!kept.values.defined() || kept.version != weight._version()) kept = {make(), weight._version()};
-    return kept.values;
+    at::Tensor& values = kept_[{weight.const_data_ptr(), order}];
+    if (!values.defined()) values = make();
+    return values;
   }
   void forget() { kept_.clear(); }
 
  private:
-  struct Kept {
-    at::Tensor values;
-    std::int64_t version = 0;
-  };
-  std::map<std::pair<const void*, Order>, Kept> kept_;
+  std::map<std::pair<const void*, Order>, at::Tensor> kept_;
 };
 using StepWeightsPtr = c10::intrusive_ptr<StepWeights>;
 

@@ -369,6 +369,7 @@ TensorMap TorchTrainer::state() const {
 void TorchTrainer::load_state(const TensorMap& state) {
   const WorkingIn compute(streams_.compute());
   if (whole_steps_) whole_steps_->restart();
+  graph_.forget_weights();
   const auto& parameters = graph_.network().parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const HostTensor& values = tensor_of(state, parameters[i].name);

@@ -1,5 +1,5 @@
 // Which engine runs a trained network on CPUs where the user names none. A rule and no trial, so that it costs nothing
-// and a command computes the same each time.
+// and a command takes the same engine each time.
 #pragma once
 
 #include <cstdint>

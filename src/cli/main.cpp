@@ -4,7 +4,7 @@
 #include "base/ask_program.h"
 #include "cli/program.h"
 #include "placement/machine.h"
-#include "task/inference/inference_model.h"
+#include "task/inference/trial_run.h"
 
 int main(int argc, char** argv) {
   using namespace evener;

@@ -49,13 +49,15 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  /// Starts a call. The images are copied: their memory may be reused when this returns. Throws Error unless they have
-  /// as many values as one batch, and when RunnerOptions::in_flight calls are under way already.
+  /// Starts a call. An engine may read the images where they are: their memory stays as it is until wait() has returned
+  /// this call's outputs, or the runner is gone. Throws Error unless they have as many values as one batch, and when
+  /// RunnerOptions::in_flight calls are under way already.
   virtual void start(const ImageSpan& images) = 0;
-  /// Starts a call with images (count, C, height, width). Throws Error unless RunnerOptions::any_size is set.
+  /// Starts a call with images (count, C, height, width), whose memory stays as it is, too. Throws Error unless
+  /// RunnerOptions::any_size is set.
   virtual void start_of_size(const ImageSpan& images, std::int64_t count, std::int64_t height, std::int64_t width);
-  /// Starts a call with the float32 outputs (N, shape) of the stage before, in the order of Network::inputs(). Throws
-  /// Error unless RunnerOptions::later_stage is set.
+  /// Starts a call with the float32 outputs (N, shape) of the stage before, in the order of Network::inputs(), whose
+  /// memory stays as it is, too. Throws Error unless RunnerOptions::later_stage is set.
   virtual void start_stage(const std::vector<HostTensor>& received);
   /// Waits for the oldest call that was not waited for yet, and returns the network's outputs by their names: float32
   /// with the batch as the first extent. Throws Error where no call is under way.

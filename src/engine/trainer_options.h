@@ -73,6 +73,7 @@ struct StageOfNetwork {
   int number = 0, count = 1;
   /// Gradients of weights are computed separately, after those that go to the stage before.
   bool splits_backward = false;
+  int micro_batches = 1;  // of a step
 
   bool is_first() const { return number == 0; }
   bool is_last() const { return number + 1 == count; }

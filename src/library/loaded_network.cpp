@@ -133,7 +133,8 @@ class LoadedNetwork::Implementation {
     for (std::size_t i = 0; i < samples.size(); ++i) values.push_back(task::read_values(samples, i));
     for (const task::SampleValues& each : values) pointers.push_back(&each);
     engine::Runner& runner = compiled.job.lane(0);
-    task::start(runner, task::gathered(pointers, compiled.job.setup().batch));
+    const task::SampleValues batch = task::gathered(pointers, compiled.job.setup().batch);
+    task::start(runner, batch);
     for (const auto& [name, tensor] : compiled.job.wait(runner)) {
       FloatArray& output = outputs.at(name);
       std::copy_n(tensor.floats(), output.values.size(), output.values.begin());

@@ -12,6 +12,7 @@ namespace evener::network {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
+constexpr std::int64_t kTransformedValues = 36;  // of Winograd's F(4x4, 3x3), for 9 weights and for a tile
 // exp, add, divide and the like of sigmoid and tanh; a convention, the true number depends on the library.
 constexpr std::int64_t kTranscendentalFlops = 4;
 
@@ -121,6 +122,17 @@ bool keeps_inputs(const Op& op) {
          std::holds_alternative<Multiply>(op) || std::holds_alternative<FakeQuantize>(op);
 }
 
+/// Whether Winograd's F(4x4, 3x3) pays for a convolution whose weights are transformed before: for 32 to 256 channels,
+/// where its tiles save three multiplications in five, and with some tiles to each reading of the weights.
+bool suits_winograd(const Layer& layer, const Conv2d& op, std::int64_t in_channels, std::int64_t images) {
+  constexpr std::int64_t kTile = 4, kFewestTiles = 48;
+  const std::int64_t height = layer.shape[1], width = layer.shape[2];
+  const std::int64_t tiles = (height + kTile - 1) / kTile * ((width + kTile - 1) / kTile);
+  const auto [fewer, more] = std::minmax<std::int64_t>(in_channels, op.out_channels);
+  const bool saves = 5 * kTransformedValues * tiles <= 2 * op.kernel.area() * height * width;
+  return op.kernel == Extent2d(3) && fewer >= 32 && more <= 256 && saves && images * tiles >= kFewestTiles;
+}
+
 }  // namespace
 
 std::vector<LayerCost> layer_costs(const Network& network) {
@@ -170,15 +182,24 @@ std::int64_t forward_macs(const Network& network) {
   return macs;
 }
 
+std::int64_t reordered_bytes(const Network& network, std::int64_t images, bool is_float) {
+  std::int64_t bytes = 0;
+  for (const Layer& layer : network.layers()) {
+    const auto* op = std::get_if<Conv2d>(&layer.op);
+    if (op == nullptr || op->bias || op->groups != 1 || op->stride != Extent2d(1) || op->kernel.area() == 1) continue;
+    const std::int64_t in = input_of(network, layer).front();
+    const bool transformed = is_float && suits_winograd(layer, *op, in, images);
+    bytes += in * op->out_channels * (transformed ? 2 * kTransformedValues : op->kernel.area()) * kFloatBytes;
+  }
+  return bytes;
+}
+
 TrainingMemory training_memory(const Network& network) {
   TrainingMemory memory;
   for (const Parameter& parameter : network.parameters()) {
     const std::int64_t bytes = element_count(parameter.shape) * kFloatBytes;
     (parameter.trained ? memory.weight_bytes : memory.buffer_bytes) += bytes;
     if (parameter.trained) memory.largest_weight_bytes = std::max(memory.largest_weight_bytes, bytes);
-    const auto* op = std::get_if<Conv2d>(&network.layers()[static_cast<std::size_t>(parameter.layer)].op);
-    const bool reordered = op != nullptr && !op->bias && op->groups == 1 && op->stride == Extent2d(1);
-    if (reordered && op->kernel.area() > 1 && parameter.shape.size() == 4) memory.reordered_bytes += bytes;
   }
   memory.gradient_bytes = memory.weight_bytes;
 

@@ -36,10 +36,6 @@ struct TrainingMemory {
   std::int64_t widest_bytes = 0;
   /// Of one layer: its gradient exists beside the sum of earlier ones before it is added to it.
   std::int64_t largest_weight_bytes = 0;
-  /// Of convolutions of several pixels, whose weights a CPU also keeps in the order of the backward pass, while it
-  /// computes micro-batches; in 16 bits those of the forward pass come to as much again, so that the sum is that of
-  /// float32.
-  std::int64_t reordered_bytes = 0;
 
   /// Bytes of one sample whose activations have `bits` bits (activation_bits); weights and gradients stay float32.
   /// Never 0, so that it may be divided by.
@@ -51,6 +47,11 @@ struct TrainingMemory {
   }
 };
 TrainingMemory training_memory(const Network& network);
+
+/// Bytes that a CPU keeps of convolutions' weights while it computes micro-batches of so many images: in the order of
+/// the backward pass, or transformed by Winograd for both passes. In 16 bits (`is_float` false) those of the forward
+/// pass come to as much again, so that the sum is that of float32.
+std::int64_t reordered_bytes(const Network& network, std::int64_t images, bool is_float);
 
 /// Estimated memory of running a trained network in float32: a fixed part, and what each sample of a call adds.
 struct InferenceMemory {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <thread>
 #include <utility>
-#include <variant>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,8 +16,8 @@
 namespace evener::parallel {
 
 struct StageLine::Call {
-  std::variant<std::vector<std::uint8_t>, std::vector<float>> images;  // emptied by the first stage
-  std::vector<HostTensor> values;                                      // inputs of the next stage
+  engine::ImageSpan images;
+  std::vector<HostTensor> values;  // inputs of the next stage
   std::promise<TensorMap> outputs;
 };
 
@@ -87,7 +86,7 @@ class StageLine::Lane : public engine::Runner {
   void start(const engine::ImageSpan& images) override {
     if (outputs_.valid()) throw Error("a lane of stages with a call under way was given another one");
     auto call = std::make_shared<Call>();
-    std::visit([&call](const auto& values) { call->images = std::vector(values.begin(), values.end()); }, images);
+    call->images = images;
     outputs_ = call->outputs.get_future();
     line_->stations_.front()->put(std::move(call));
   }
@@ -152,13 +151,12 @@ void StageLine::drive(std::size_t stage, engine::Runner& runner) {
 void StageLine::pass(std::size_t stage, engine::Runner& runner, Call& call) {
   const Stopwatch clock;
   if (stage == 0) {
-    std::visit([&runner](auto& values) { runner.start(std::span(std::as_const(values))); }, call.images);
-    call.images = {};
+    runner.start(call.images);
   } else {
     runner.start_stage(call.values);
-    call.values.clear();
   }
   TensorMap outputs = runner.wait();
+  call.values.clear();
   stations_[stage]->add(clock.seconds());
   if (stage + 1 == stations_.size()) {
     call.outputs.set_value(std::move(outputs));

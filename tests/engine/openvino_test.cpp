@@ -125,6 +125,31 @@ TEST(OpenVino, SaysWhatItReallyComputes) {
   EXPECT_GT(convolutions, 0);
 }
 
+TEST(OpenVino, ReadsEachCallsValuesWhereTheyAreAndLeavesThem) {
+  if (!built()) GTEST_SKIP() << "the engines are not built";
+  network::Network network("net", {6});
+  network.add("relu", network::Activation{});  // which could be computed in the memory of its input
+  network.add("fc", network::Linear{3, true});
+  const TensorMap state = network::initial_state(network, 3);
+  const std::vector<std::vector<float>> calls = {{-3, -2, -1, 1, 2, 3, 1, 0, -1, 0, 1, 0},
+                                                 {3, 2, 1, -1, -2, -3, 0, -1, 0, 1, 0, -1}};
+  engine::RunnerOptions options;
+  options.batch = kBatch;
+  options.values = engine::ImageValues::kFloats;
+  const auto torch = engine::open_engine("torch")->make_runner(network, state, options);
+  options.in_flight = 2;
+  const auto openvino = engine::open_engine("openvino")->make_runner(network, state, options);
+  for (int times = 0; times < 2; ++times) {
+    const std::vector<std::vector<float>> values = calls;
+    for (const auto& call : values) openvino->start(std::span(call));
+    for (const auto& call : values) {
+      torch->start(std::span(call));
+      EXPECT_LT(test::relative_distance(openvino->wait(), torch->wait()), 1e-5);
+    }
+    EXPECT_EQ(values, calls);
+  }
+}
+
 TEST(OpenVino, WhatIsNoModelIsAnError) {
   if (!built()) GTEST_SKIP() << "the engines are not built";
   const auto path = std::filesystem::temp_directory_path() / "evener-no-model.onnx";

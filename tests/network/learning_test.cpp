@@ -129,14 +129,25 @@ TEST(StageInputs, StandBesideTheFirstAndMayBeHandedOn) {
   EXPECT_THAT(refusal([&] { network.add_input("", {1}); }), HasSubstr("is empty"));
 }
 
-TEST(TrainingMemoryOf, WeightsAreReorderedWhereTheGradientOfTheInputIsAConvolution) {
+TEST(ReorderedBytes, AreThoseOfWeightsWhereTheGradientOfTheInputIsAConvolution) {
   Network network("net", {3, 8, 8});
   network.add("reordered", Conv2d{.out_channels = 5, .kernel = 3, .padding = 1});
   network.add("with_stride", Conv2d{.out_channels = 6, .kernel = 3, .stride = 2});
   network.add("with_bias", Conv2d{.out_channels = 7, .kernel = 2, .bias = true});
   network.add("with_groups", Conv2d{.out_channels = 7, .kernel = 2, .groups = 7});
   network.add("of_pixels", Conv2d{.out_channels = 7, .kernel = 1});
-  EXPECT_EQ(training_memory(network).reordered_bytes, 5 * 3 * 9 * 4);
+  EXPECT_EQ(reordered_bytes(network, 100, true), 5 * 3 * 9 * 4);
+}
+
+TEST(ReorderedBytes, AreTransformedForBothPassesWhereWinogradSavesMultiplications) {
+  Network network("net", {64, 12, 12});
+  network.add("conv", Conv2d{.out_channels = 64, .kernel = 3, .padding = 1});
+  EXPECT_EQ(reordered_bytes(network, 8, true), 2 * 64 * 64 * 36 * 4);
+  EXPECT_EQ(reordered_bytes(network, 4, true), 64 * 64 * 9 * 4) << "too few tiles";
+  EXPECT_EQ(reordered_bytes(network, 8, false), 64 * 64 * 9 * 4);
+  Network cut("tiles cut by the edge", {64, 6, 6});
+  cut.add("conv", Conv2d{.out_channels = 64, .kernel = 3, .padding = 1});
+  EXPECT_EQ(reordered_bytes(cut, 100, true), 64 * 64 * 9 * 4);
 }
 
 TEST(TrainingMemoryOf, TheLargestWeightIsTheLargestThatLearns) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <barrier>
+#include <deque>
+#include <utility>
 
 #include "base/error.h"
 
@@ -49,8 +51,10 @@ std::shared_ptr<StageLine> line_of(int stages) {
   return std::make_shared<StageLine>(std::move(line));
 }
 
-void start(engine::Runner& runner, const std::vector<float>& values) {
-  runner.start(std::span<const float>(values));
+/// The values stay: a runner may read them until it was waited for.
+void start(engine::Runner& runner, std::vector<float> values) {
+  static std::deque<std::vector<float>> started;
+  runner.start(std::span<const float>(started.emplace_back(std::move(values))));
 }
 
 TEST(StageLine, GivesEachStageWhatTheOneBeforeSent) {

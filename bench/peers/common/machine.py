@@ -32,6 +32,14 @@ def is_amd():
     return any(line.startswith("vendor_id") and "AMD" in line for line in _lines("/proc/cpuinfo"))
 
 
+def zen():
+    """The generation of AMD's cores, "Zen 4", which virtual machines hide behind "AMD EPYC"; None for others."""
+    family = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("cpu family")), "")
+    if not is_amd() or family not in ("25", "26"):
+        return None
+    return "Zen 5" if family == "26" else "Zen 4" if "avx512f" in _flags() else "Zen 3"
+
+
 def _flags():
     return next((line for line in _lines("/proc/cpuinfo") if line.startswith("flags")), "").split()
 
@@ -51,6 +59,7 @@ def describe():
     return {
         "cpu": model,
         "amx": "amx_bf16" in _flags(),
+        "zen": zen(),
         "cores": cores(),
         "logical_cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": memory,

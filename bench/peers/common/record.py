@@ -27,7 +27,7 @@ def rows_of(result, command, commit):
         **dict.fromkeys(table.COLUMNS, ""),
         "date": result["finished"][:10],
         "commit": commit,
-        "processor": processor(result["machine"]["cpu"], result["machine"]["amx"]),
+        "processor": processor(result["machine"]),
         "cores": str(result["machine"]["cores"]),
         "threads": str(result["threads"]),
         "command": command,
@@ -92,12 +92,15 @@ def rounded(value):
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def processor(name, has_amx):
+def processor(machine):
     """As /proc/cpuinfo has it, without marks and what every processor is: "Intel Xeon Platinum 8488C". Virtual machines may hide the
-    model; it is "Intel Xeon with AMX" then."""
+    model; it is "Intel Xeon with AMX" or "AMD EPYC, Zen 3" then."""
+    name = machine["cpu"]
     name = re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|\b\d+-Core\b|@.*", " ", name, flags=re.IGNORECASE)
     name = " ".join(name.split()) or "unknown"
-    return f"{name} with AMX" if has_amx and not re.search(r"\d", name) else name
+    if re.search(r"\d", name):
+        return name
+    return f"{name} with AMX" if machine["amx"] else f"{name}, {machine['zen']}" if machine["zen"] else name
 
 
 def command_of(name, options, environment, given):

@@ -16,7 +16,7 @@ from unittest import mock
 from common import compare, context, environment, record
 
 PEERS = pathlib.Path(__file__).resolve().parent.parent
-MACHINE = {"cpu": "AMD EPYC 9R14 96-Core Processor", "amx": False, "cores": 2}
+MACHINE = {"cpu": "AMD EPYC 9R14 96-Core Processor", "amx": False, "zen": "Zen 4", "cores": 2}
 
 
 def result(rounds=6, quick=False, **about):
@@ -114,13 +114,17 @@ class Environment(unittest.TestCase):
 
 
 class Processor(unittest.TestCase):
+    def name(self, cpu, amx=False, zen=None):
+        return record.processor({"cpu": cpu, "amx": amx, "zen": zen})
+
     def test_has_no_marks(self):
-        self.assertEqual(record.processor("Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz", True), "Intel Xeon Platinum 8488C")
-        self.assertEqual(record.processor("", False), "unknown")
+        self.assertEqual(self.name("Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz", amx=True), "Intel Xeon Platinum 8488C")
+        self.assertEqual(self.name(""), "unknown")
 
     def test_is_told_by_what_it_has_where_its_model_is_hidden(self):
-        self.assertEqual(record.processor("Intel(R) Xeon(R) Processor", True), "Intel Xeon with AMX")
-        self.assertEqual(record.processor("Intel(R) Xeon(R) Processor", False), "Intel Xeon")
+        self.assertEqual(self.name("Intel(R) Xeon(R) Processor", amx=True), "Intel Xeon with AMX")
+        self.assertEqual(self.name("Intel(R) Xeon(R) Processor"), "Intel Xeon")
+        self.assertEqual(self.name("AMD EPYC", zen="Zen 3"), "AMD EPYC, Zen 3")
 
 
 class MadeUp(context.Context):

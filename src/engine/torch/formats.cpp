@@ -55,7 +55,7 @@ GraphOptions graph_options(const network::Network& network, const TrainerOptions
   const at::MemoryFormat format = memory_format(network, options);
   const bool own_kernels =
       device.is_cpu() && !options.torch.like_accelerator && format == at::MemoryFormat::ChannelsLast;
-  const bool keeps_weights = own_kernels && options.stage.is_part();
+  const bool keeps_weights = own_kernels && options.stage.is_part() && options.stage.micro_batches > 1;
   return {device, compute_type(options), format, own_kernels, options.torch.convolution, keeps_weights};
 }
 

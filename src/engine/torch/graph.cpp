@@ -213,7 +213,7 @@ std::map<std::string, int> Graph::executed() const {
 
 bool Graph::computes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch) const {
   return options_.own_kernels && op.weight_bits == 0 &&
-         takes_winograd(op, input, batch, options_.compute, options_.convolution);
+         takes_winograd(op, input, batch, options_.compute, options_.convolution, kept_ != nullptr);
 }
 
 at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, const std::vector<at::Tensor>& outputs,
@@ -230,7 +230,7 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
     return depthwise_convolution(x, weight, op);
   }
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
-    return winograd_convolution(x, weight, op.padding.height, later);
+    return winograd_convolution(x, weight, op.padding.height, pass.training ? kept_ : StepWeightsPtr(), later);
   }
   if (pass.training && options_.own_kernels && takes_direct(op, x, kept_ != nullptr)) {
     return direct_convolution(x, weight, op, kept_, later);

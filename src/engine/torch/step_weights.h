@@ -15,7 +15,8 @@ namespace evener::engine::torch_engine {
 /// other replicas in shared memory, which LibTorch doesn't see.
 class StepWeights : public torch::CustomClassHolder {
  public:
-  enum class Order : std::uint8_t { kForward, kBackward };
+  /// Of a pass forward or backward; one layer may take either kind of convolution in calls of different sizes.
+  enum class Order : std::uint8_t { kForward, kBackward, kWinogradForward, kWinogradBackward };
 
   /// The values of `weight` in an order, by `make` unless they were kept.
   template <class Make>

@@ -4,7 +4,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "base/simd_level.h"
 #include "engine/kernels/winograd.h"
@@ -178,31 +180,49 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
   return gradient;
 }
 
+at::Tensor kept_or(const StepWeightsPtr& kept, const at::Tensor& weight, StepWeights::Order order,
+                   const std::function<at::Tensor()>& make) {
+  return kept ? kept->get(weight, order, make) : make();
+}
+
+/// One layer's call; what autograd needs for its backward pass.
+struct WinogradCall : torch::CustomClassHolder {
+  WinogradCall(std::int64_t pixels, StepWeightsPtr weights, LaterParametersPtr parameters)
+      : padding(pixels), kept(std::move(weights)), later(std::move(parameters)) {}
+  const std::int64_t padding;
+  const StepWeightsPtr kept;
+  const LaterParametersPtr later;
+};
+using WinogradCallPtr = c10::intrusive_ptr<WinogradCall>;
+
 class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& /*anchor*/, std::int64_t padding, const LaterParametersPtr& later) {
+                            const at::Tensor& /*anchor*/, const WinogradCallPtr& call) {
     ctx->save_for_backward({x, weight});
-    ctx->saved_data["padding"] = padding;
-    if (later) ctx->saved_data["later"] = at::IValue::make_capsule(later);
-    const WinogradShape shape = shape_of(x, weight.size(0), padding);
-    return convolve(shape, x, transformed(weights_of(weight), x.scalar_type()));
+    ctx->saved_data["call"] = at::IValue::make_capsule(call);
+    const WinogradShape shape = shape_of(x, weight.size(0), call->padding);
+    return convolve(shape, x, kept_or(call->kept, weight, StepWeights::Order::kWinogradForward, [&] {
+                      return transformed(weights_of(weight), x.scalar_type());
+                    }));
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor dy = as_rows(grads[0], x);
-    const WinogradShape shape = shape_of(x, weight.size(0), ctx->saved_data["padding"].toInt());
-    if (const auto later = ctx->saved_data.find("later"); later != ctx->saved_data.end()) {
-      c10::static_intrusive_pointer_cast<LaterParameters>(later->second.toCapsule())
-          ->leave([shape, x = x.detach(), dy, weight] {
-            return std::vector<at::Tensor>{weight_gradient(shape, x, dy, weight)};
-          });
+    const auto call = c10::static_intrusive_pointer_cast<WinogradCall>(ctx->saved_data["call"].toCapsule());
+    const WinogradShape shape = shape_of(x, weight.size(0), call->padding);
+    if (call->later) {
+      call->later->leave([shape, x = x.detach(), dy, weight] {
+        return std::vector<at::Tensor>{weight_gradient(shape, x, dy, weight)};
+      });
     }
-    variable_list gradients(5);
+    variable_list gradients(4);
     if (ctx->needs_input_grad(0)) {
-      gradients[0] = convolve(shape.turned(), dy, transformed(weights_of(weight).turned(), dy.scalar_type()));
+      gradients[0] = convolve(shape.turned(), dy,
+                              kept_or(call->kept, weight, StepWeights::Order::kWinogradBackward,
+                                      [&] { return transformed(weights_of(weight).turned(), dy.scalar_type()); }));
     }
     if (ctx->needs_input_grad(1)) gradients[1] = weight_gradient(shape, x, dy, weight);
     return gradients;
@@ -222,7 +242,7 @@ bool winograd_pays_in(at::ScalarType type) {
 }
 
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
-                    ConvolutionChoice choice) {
+                    ConvolutionChoice choice, bool keeps_weights) {
   if (choice == ConvolutionChoice::kDirect || !winograd_supported(op, input)) return false;
   if (choice == ConvolutionChoice::kWinograd) return true;
   if (!winograd_pays_in(type)) return false;
@@ -236,15 +256,16 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
   const auto [fewer, more] = std::minmax(input[0], op.out_channels);
   const auto multiplications = static_cast<double>(shape.frequencies() * shape.tiles());
   const auto direct = static_cast<double>(9 * batch * shape.out_height() * shape.out_width());
-  return fewer >= bounds.fewest_channels && more <= bounds.most_channels && shape.tiles() >= bounds.fewest_tiles &&
+  const std::int64_t fewest_tiles = keeps_weights ? std::min(kLeastTiles, bounds.fewest_tiles) : bounds.fewest_tiles;
+  return fewer >= bounds.fewest_channels && more <= bounds.most_channels && shape.tiles() >= fewest_tiles &&
          multiplications <= bounds.most_multiplications * direct;
 }
 
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
-                                const LaterParametersPtr& later) {
+                                const StepWeightsPtr& kept, const LaterParametersPtr& later) {
   const at::Tensor values = weight.detach();
-  return WinogradFunction::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values, padding,
-                                 later);
+  return WinogradFunction::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values,
+                                 c10::make_intrusive<WinogradCall>(padding, kept, later));
 }
 
 at::Tensor winograd_weights(const at::Tensor& weight, at::ScalarType type) {

@@ -7,6 +7,7 @@
 
 #include "engine/kernels/kernels.h"
 #include "engine/torch/later_gradients.h"
+#include "engine/torch/step_weights.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
 
@@ -25,14 +26,15 @@ bool winograd_pays_in(at::ScalarType type);
 /// whose weights are smaller and direct convolutions faster, 64 to 512), images that fill their tiles well enough to
 /// save three multiplications in five (two in five), and tiles enough to make up for transforming the weights. With
 /// fewer channels the transforms outweigh the products; with more the transformed weights exceed any second-level
-/// cache.
+/// cache. `keeps_weights`: winograd_convolution would be given StepWeights, so that fewer tiles do.
 bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std::int64_t batch, at::ScalarType type,
-                    ConvolutionChoice choice);
+                    ConvolutionChoice choice, bool keeps_weights = false);
 
 /// `x` (N, C, H, W) in float32 or bfloat16, channels-last, as is the result; `weight` (O, C, 3, 3) in float32.
-/// Differentiable; `later`, unless null, is given the gradient of the weight, which is its only parameter.
+/// Differentiable; `kept`, unless null, keeps the transformed weights; `later`, unless null, is given the gradient of
+/// the weight, which is its only parameter.
 at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
-                                const LaterParametersPtr& later = {});
+                                const StepWeightsPtr& kept = {}, const LaterParametersPtr& later = {});
 
 /// The operations fused after a convolution: y = clamp(convolution + bias + residual).
 struct WinogradRest {

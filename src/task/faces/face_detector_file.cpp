@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/ask_program.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/letterbox.h"
@@ -17,6 +16,7 @@
 #include "engine/model_file.h"
 #include "task/inference/inference_model.h"
 #include "task/inference/normalization.h"
+#include "task/inference/trial_run.h"
 
 namespace evener::task {
 namespace {
@@ -73,16 +73,6 @@ TensorMap outputs_for_nothing(engine::Runner& runner, const SeenSize& image, boo
   return outputs_for(runner, zeros, image, any_size);
 }
 
-/// Throws Error where reading the file fails, which another process tries first: a library's reader may not survive a
-/// damaged one.
-void require_readable_model(const std::string& path) {
-  constexpr double kLimit_s = 300;
-  if (!std::filesystem::exists(path)) throw Error(fmt::format("'{}' doesn't exist", path));
-  if (const std::string failure = ask_program({kModelFileQuestion, path}, kLimit_s); !failure.empty()) {
-    throw Error(failure);
-  }
-}
-
 /// A file that was opened, with its input.
 struct OpenedFile {
   std::string path;
@@ -93,7 +83,8 @@ struct OpenedFile {
 
 /// Throws Error for a file that can't be read, or doesn't take colour images.
 OpenedFile open_file(engine::Engine& engine, const std::string& path) {
-  require_readable_model(path);
+  if (!std::filesystem::exists(path)) throw Error(fmt::format("'{}' doesn't exist", path));
+  require_opens(path);
   OpenedFile opened{path, engine.open_model_file(path), {}, {}};
   std::vector<std::int64_t> shape = opened.file->inputs().front().shape;
   const auto may_be_colours = [](std::int64_t extent) { return extent == 3 || extent < 1; };

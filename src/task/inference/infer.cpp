@@ -113,7 +113,8 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
   const auto compute = [&](const std::vector<ReadSample>& taken, int worker) {
     const auto lane = static_cast<std::size_t>(worker);
     const Stopwatch call;
-    start(*lanes_[lane], batch_of(taken, setup_.batch));
+    const SampleValues values = batch_of(taken, setup_.batch);
+    start(*lanes_[lane], values);
     auto predictions = predictions_of(wait(*lanes_[lane]), taken);
     dealing.gave(lane, call.seconds(), now_s());
     return predictions;

@@ -191,6 +191,7 @@ SampleValues read_values(const data::Samples& samples, std::size_t index);
 SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int64_t batch);
 /// Begins a call with a batch.
 void start(engine::Runner& runner, const SampleValues& values);
+void start(engine::Runner& runner, SampleValues&& values) = delete;  // the runner may read them until it was waited for
 
 /// Whether scores are probabilities already: all lie from 0 to 1 and their sum is 1 within a hundredth, or all are
 /// multiples of 1/256, as a softmax in bytes is.

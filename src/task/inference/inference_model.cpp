@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "base/ask_program.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "network/zoo.h"
@@ -32,15 +31,6 @@ std::optional<int> read_by_last_linear(const network::Network& network) {
   return std::nullopt;
 }
 
-/// Has the file opened by another process first: what ends that process, such as a damaged file that the library's
-/// reader doesn't survive, is then an error and not the end of this one.
-void require_survives(const std::string& path) {
-  constexpr double kLimit_s = 300;
-  if (const std::string failure = ask_program({kModelFileQuestion, path}, kLimit_s); !failure.empty()) {
-    throw Error(failure);
-  }
-}
-
 /// The place of the channels in (N, a, b, c): that of the extent which is a number of channels.
 ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
   const auto is_channels = [](std::int64_t extent) { return extent == 1 || extent == 3; };
@@ -59,26 +49,6 @@ fs::path foreign_file(const std::string& model) {
 }
 
 }  // namespace
-
-std::string model_file_failure(const std::string& path) {
-  try {
-    const auto engine = engine::open_engine("openvino");
-    const auto file = engine->open_model_file(path);
-    const std::vector<std::int64_t>& shape = file->inputs().front().shape;
-    if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
-    engine::RunnerOptions options;
-    options.batch = shape.front();
-    options.values = engine::ImageValues::kFloats;
-    engine::ModelInput input{{shape.begin() + 1, shape.end()}};
-    input.is_image = false;
-    const auto runner = std::move(file->make_runners(input, options, 1).front());
-    runner->start(std::span<const float>(std::vector<float>(static_cast<std::size_t>(element_count(shape)))));
-    runner->wait();
-    return "";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
 
 bool is_foreign_model(const std::string& model) {
   return std::ranges::any_of(std::initializer_list<const char*>{".onnx", ".tflite", ".xml"},
@@ -233,7 +203,7 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   }
   if (request.features) throw UsageError("--features is for networks of the zoo; a file gives the outputs that it has");
   if (!fs::exists(asked.model)) throw Error(fmt::format("'{}' doesn't exist", asked.model));
-  require_survives(asked.model);
+  require_opens(asked.model);
   reader_ = engine::open_engine("openvino");
   file_ = reader_->open_model_file(asked.model);
   name_ = fs::path(asked.model).filename().string();

@@ -152,10 +152,4 @@ class InferenceModel {
 /// Whether `model` names a file of another program: .onnx, .tflite, .xml.
 bool is_foreign_model(const std::string& model);
 
-/// The question for ask_program() that calls model_file_failure() with a path in a process of its own.
-inline constexpr const char* kModelFileQuestion = "model-file";
-/// Opens a file of another program, and runs it on zeros where its shape is known. Returns why that failed; "" = it
-/// worked.
-std::string model_file_failure(const std::string& path);
-
 }  // namespace evener::task

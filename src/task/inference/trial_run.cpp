@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/ask_program.h"
 #include "base/error.h"
 #include "base/forked.h"
+#include "engine/engine.h"
 #include "engine/runner.h"
 
 namespace evener::task {
@@ -95,6 +97,34 @@ TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std
     if (images > 1) output.bytes.resize(output.bytes.size() / static_cast<std::size_t>(images));
   }
   return outputs;
+}
+
+void require_opens(const std::string& path) {
+  constexpr double kLimit_s = 300;
+  if (const std::string failure = ask_program({kModelFileQuestion, path}, kLimit_s); !failure.empty()) {
+    throw Error(failure);
+  }
+}
+
+std::string model_file_failure(const std::string& path) {
+  try {
+    const auto engine = engine::open_engine("openvino");
+    const auto file = engine->open_model_file(path);
+    const std::vector<std::int64_t>& shape = file->inputs().front().shape;
+    if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
+    engine::RunnerOptions options;
+    options.batch = shape.front();
+    options.values = engine::ImageValues::kFloats;
+    engine::ModelInput input{{shape.begin() + 1, shape.end()}};
+    input.is_image = false;
+    const auto runner = std::move(file->make_runners(input, options, 1).front());
+    const std::vector<float> zeros(static_cast<std::size_t>(element_count(shape)));
+    runner->start(std::span(zeros));
+    runner->wait();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 }  // namespace evener::task

@@ -62,9 +62,10 @@ std::size_t observe_results(const Probe& probe, const network::Network& network,
   const auto run_batch = [&] {
     if (batch.empty()) return;
     if (stop_requested()) throw Interrupted("interrupted while the network was looked at");
-    std::vector<const SampleValues*> values;
-    for (const SampleValues& sample : batch) values.push_back(&sample);
-    start(*runner, gathered(values, kBatch));
+    std::vector<const SampleValues*> pointers;
+    for (const SampleValues& sample : batch) pointers.push_back(&sample);
+    const SampleValues values = gathered(pointers, kBatch);
+    start(*runner, values);
     observer(first_images(runner->wait(), batch.size()), indices);
     done += batch.size();
     batch.clear();

@@ -45,7 +45,9 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
   StageMemory needed;
   needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer));
   needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
-  if (stages > 1 && on_cpu(options.plan, stage)) needed.reordered_bytes = memory.reordered_bytes;
+  if (stages > 1 && micro_batches > 1 && on_cpu(options.plan, stage)) {
+    needed.reordered_bytes = network::reordered_bytes(part, images, bits == 32);
+  }
   needed.micro_batch_bytes = all_bytes - widest_bytes;
   needed.kept = parallel::most_kept(tasks);
   return needed;

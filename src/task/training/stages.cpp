@@ -143,7 +143,7 @@ void fill_stage(const TrainOptions& options, const placement::Plan& plan, const 
                 const Division& division, int stage, parallel::ReplicaOptions& replica) {
   const network::NetworkStage& part = division.stages.at(static_cast<std::size_t>(stage));
   replica.trainer.stage = {stage, static_cast<int>(division.stages.size()),
-                           parallel::splits_backward(options.pipeline_schedule)};
+                           parallel::splits_backward(options.pipeline_schedule), division.micro_batches};
   replica.stage.micro_batches = division.micro_batches;
   replica.stage.share = share_of(plan, options.batch);
   replica.stage.schedule = options.pipeline_schedule;

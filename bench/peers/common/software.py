@@ -44,7 +44,9 @@ def first(names, loaded):
 
 
 def mode(options):
-    return "compiled" if options.compile else "eager"
+    """How PyTorch is used; the script has --backend only where something else than its own compiler can be asked."""
+    backend = getattr(options, "backend", "inductor")
+    return "eager" if not options.compile else "compiled" if backend == "inductor" else f"compiled by {backend}"
 
 
 def threads(options):

@@ -28,6 +28,10 @@ def has_bf16():
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
+def has_avx512():
+    return "avx512f" in _flags()
+
+
 def is_amd():
     return any(line.startswith("vendor_id") and "AMD" in line for line in _lines("/proc/cpuinfo"))
 
@@ -37,7 +41,7 @@ def zen():
     family = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("cpu family")), "")
     if not is_amd() or family not in ("25", "26"):
         return None
-    return "Zen 5" if family == "26" else "Zen 4" if "avx512f" in _flags() else "Zen 3"
+    return "Zen 5" if family == "26" else "Zen 4" if has_avx512() else "Zen 3"
 
 
 def _flags():

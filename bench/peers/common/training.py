@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from common import compare
+from common import compare, machine
 from common.context import Failure, measured, say
 
 WARM_UP = 10  # steps; evener's record leaves out as many of a single epoch, and the first one of several
@@ -85,7 +85,7 @@ def of_precision(context, work, precision, steps):
         return rate
 
     sides = {"evener": lambda: ours("evener")}
-    if work.avx2_target and precision == "fp32":
+    if work.avx2_target and precision == "fp32" and machine.has_avx512():  # elsewhere nothing else is there
         sides["evener avx2"] = lambda: ours("evener avx2", simd="avx2")
     sides |= {name: lambda n=name, way=way: pytorch(context, work, precision, steps, peaks[n], WAYS[way]) for way, name in ways.items()}
     rates = compare.interleaved(context, "images/s", sides, ways=[list(ways.values())], busy=busy)

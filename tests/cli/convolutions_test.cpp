@@ -25,11 +25,11 @@ class ConvolutionsOfTraining : public TrainCommand {
  protected:
   /// Trains a small network of 3x3 convolutions into out() / `name`.
   void train(const std::string& name, const std::string& convolution, const std::string& level,
-             const std::string& precision = "fp32") {
-    const Words words = {"train",  "resnet20", "--data", "synth:masks:64", "--size",        "32x32",     "--epochs",
-                         "1",      "--batch",  "32",     "--lr",           "0.01",          "--split",   "100/0/0",
-                         "--on",   "cpu/t1",   "--out",  out() / name,     "--convolution", convolution, "--precision",
-                         precision};
+             const std::string& precision = "fp32", const Words& how = {"--on", "cpu/t1", "--batch", "32"}) {
+    Words words = {"train",       "resnet20", "--data", "synth:masks:64", "--size",        "32x32",
+                   "--epochs",    "1",        "--lr",   "0.01",           "--split",       "100/0/0",
+                   "--precision", precision,  "--out",  out() / name,     "--convolution", convolution};
+    words.insert(words.end(), how.begin(), how.end());
     const ProgramResult result = run_program(words, {.environment = {{"EVENER_SIMD", level}}});
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
@@ -44,6 +44,16 @@ TEST_F(ConvolutionsOfTraining, TheRecordCountsThem) {
   const double distance = relative_distance(last_weights(out() / "auto"), last_weights(out() / "direct"));
   EXPECT_GT(distance, 0);  // otherwise the choice changed nothing
   EXPECT_LT(distance, kRoundedOtherwise);
+}
+
+// A stage transforms weights once for all micro-batches, so that 4 images do; record.json has the first stage's.
+TEST_F(ConvolutionsOfTraining, StagesTakeThemForFewerImages) {
+  train("whole", "auto", "", "fp32", {"--on", "cpu/t1", "--batch", "4"});
+  EXPECT_EQ(executed("whole"), json({{"Convolution direct f32", 19}}));
+  train(
+      "stages", "auto", "", "fp32",
+      {"--on", "cpu/t1..cpu/t1", "--cut", "layer3", "--batch-norm", "local", "--batch", "24", "--micro-batches", "6"});
+  EXPECT_EQ(executed("stages"), json({{"Convolution direct f32", 8}, {"Convolution winograd f32", 5}}));
 }
 
 TEST_F(ConvolutionsOfTraining, ImagesInBfloat16TakeThemWhereTheyAreNotMultipliedInTiles) {

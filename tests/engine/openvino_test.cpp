@@ -125,7 +125,7 @@ TEST(OpenVino, SaysWhatItReallyComputes) {
   EXPECT_GT(convolutions, 0);
 }
 
-TEST(OpenVino, ReadsEachCallsValuesWhereTheyAreAndLeavesThem) {
+TEST(OpenVino, AnswersEachCallByItsOwnValuesAndLeavesThemAsTheyAre) {
   if (!built()) GTEST_SKIP() << "the engines are not built";
   network::Network network("net", {6});
   network.add("relu", network::Activation{});  // which could be computed in the memory of its input

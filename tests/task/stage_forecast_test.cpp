@@ -102,6 +102,13 @@ TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
     EXPECT_EQ(fixed, whole.fixed_bytes) << "every weight lies in one stage";
   }
   EXPECT_EQ(stage_memory(options, network, {}).at(0).reordered_bytes, 0) << "one micro-batch after the other";
+  Division halves{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
+  const std::int64_t transformed = stage_memory(options, network, halves).at(1).reordered_bytes;
+  options.trainer.torch.convolution = engine::ConvolutionChoice::kDirect;
+  EXPECT_LT(stage_memory(options, network, halves).at(1).reordered_bytes, transformed) << "nothing is transformed";
+  options.trainer.torch.convolution = engine::ConvolutionChoice::kAuto;
+  halves.micro_batches = 1;
+  EXPECT_EQ(stage_memory(options, network, halves).at(1).reordered_bytes, 0) << "weights are read once a step";
   options.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
   const Division division{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
   EXPECT_EQ(stage_memory(options, network, division).at(2).kept, 4);

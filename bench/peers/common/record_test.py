@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from common import compare, context, environment, record
+from common import compare, context, environment, machine, record, software
 
 PEERS = pathlib.Path(__file__).resolve().parent.parent
 MACHINE = {"cpu": "AMD EPYC 9R14 96-Core Processor", "amx": False, "zen": "Zen 4", "cores": 2}
@@ -125,6 +125,30 @@ class Processor(unittest.TestCase):
         self.assertEqual(self.name("Intel(R) Xeon(R) Processor", amx=True), "Intel Xeon with AMX")
         self.assertEqual(self.name("Intel(R) Xeon(R) Processor"), "Intel Xeon")
         self.assertEqual(self.name("AMD EPYC", zen="Zen 3"), "AMD EPYC, Zen 3")
+
+
+    def test_tells_the_generation_of_amds_cores(self):
+        def zen(vendor, family, flags):
+            lines = [f"vendor_id\t: {vendor}", f"cpu family\t: {family}", f"flags\t\t: fpu {flags}"]
+            with mock.patch.object(machine, "_lines", return_value=lines):
+                return machine.zen()
+
+        self.assertEqual(zen("AuthenticAMD", 25, "avx2"), "Zen 3")
+        self.assertEqual(zen("AuthenticAMD", 25, "avx2 avx512f"), "Zen 4")
+        self.assertEqual(zen("AuthenticAMD", 26, "avx2 avx512f"), "Zen 5")
+        self.assertIsNone(zen("AuthenticAMD", 23, "avx2"))
+        self.assertIsNone(zen("GenuineIntel", 25, "avx2"))
+
+
+class Mode(unittest.TestCase):
+    def test_names_the_compiler_that_is_not_pytorchs_own(self):
+        def mode(**options):
+            return software.mode(argparse.Namespace(**options))
+
+        self.assertEqual(mode(compile=False, backend="zentorch"), "eager")
+        self.assertEqual(mode(compile=True), "compiled")
+        self.assertEqual(mode(compile=True, backend="inductor"), "compiled")
+        self.assertEqual(mode(compile=True, backend="zentorch"), "compiled by zentorch")
 
 
 class MadeUp(context.Context):

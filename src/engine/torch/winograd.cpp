@@ -180,6 +180,7 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
   return gradient;
 }
 
+/// What `make` gives, called once a step where weights are kept.
 at::Tensor kept_or(const StepWeightsPtr& kept, const at::Tensor& weight, StepWeights::Order order,
                    const std::function<at::Tensor()>& make) {
   return kept ? kept->get(weight, order, make) : make();

@@ -46,7 +46,9 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
   needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer));
   needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
   if (stages > 1 && micro_batches > 1 && on_cpu(options.plan, stage)) {
-    needed.reordered_bytes = network::reordered_bytes(part, images, bits == 32);
+    // What isn't transformed is kept as in 16 bits, whose sum is that of float32.
+    const bool transforms = bits == 32 && options.trainer.torch.convolution != engine::ConvolutionChoice::kDirect;
+    needed.reordered_bytes = network::reordered_bytes(part, images, transforms);
   }
   needed.micro_batch_bytes = all_bytes - widest_bytes;
   needed.kept = parallel::most_kept(tasks);

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
+#include "job/plan/comparison_text.h"
 #include "job/plan/plan_job.h"
 
 namespace evener::cli {
@@ -17,7 +18,8 @@ constexpr const char* kPlanExamples = R"(Examples:
   evener plan mlp:784-256-10 --data mnist/ --batch 64
   evener plan resnet34 --data synth:masks --size 197x148 --batch 32 --precision bf16
   evener plan resnet18 --data photos/ --size 224x224 --on cpu/t4,2xcpu/t2,4xcpu/t1 --seconds 60
-  evener plan resnet18 --data photos/ --size 224x224 --json plan.json
+  evener plan resnet18 --data photos/ --size 224x224 --for energy --assume-power cpu=65W,idle=20W --precision auto
+  evener plan resnet18 --data photos/ --size 224x224 --epochs 30 --deadline 90 --json plan.json
 'evener train ... --on auto' does the same before it trains.)";
 
 int tell_plan(const job::PlanFlags& flags) {
@@ -40,10 +42,10 @@ int tell_plan(const job::PlanFlags& flags) {
 Command plan_command() {
   const auto flags = std::make_shared<job::PlanFlags>();
   return {.name = "plan",
-          .summary = "Measure briefly how fast a training is on every placement",
+          .summary = "Measure briefly how fast and how frugal a training is on every placement",
           .options = flags->options(),
           .footer = kPlanExamples,
-          .complete = [flags] { job::choose_detector_defaults(*flags); },
+          .complete = [flags] { job::complete(*flags); },
           .run = [flags] { return tell_plan(*flags); }};
 }
 

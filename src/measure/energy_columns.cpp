@@ -39,7 +39,7 @@ Columns columns_of(const EnergyMeter& meter) {
     columns.emplace_back(kJoulesColumn, number(meter.joules_so_far(), 3));
   }
   for (const auto& channel : channels) {
-    columns.emplace_back(title_of(channel.channel, kWattsEnding), number(channel.watts, 2));
+    columns.emplace_back(title_of(channel.name, kWattsEnding), number(channel.watts, 2));
   }
   for (const DeviceState& state : meter.states()) {
     columns.emplace_back(title_of(state.name, "_utilisation_percent"), number(state.utilisation_percent, 0));

@@ -208,7 +208,13 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
 std::vector<EnergyMeter::Now> EnergyMeter::now() const {
   std::vector<Now> all;
   for (const Meter& meter : meters_) {
-    Now& now = all.emplace_back(Now{meter.sensor, meter.channel->name, meter.added, meter.joules(), {}});
+    Now& now = all.emplace_back(Now{.sensor = meter.sensor,
+                                     .name = meter.channel->name,
+                                     .added = meter.added,
+                                     .joules = meter.joules(),
+                                     .covers = meter.channel->covers,
+                                     .kind = meter.channel->kind,
+                                     .uuid = meter.channel->uuid});
     if (!meter.problem.empty()) continue;
     if (meter.channel->joules_per_count == 0) {
       now.watts = meter.last_watts;

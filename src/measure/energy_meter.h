@@ -50,10 +50,13 @@ class EnergyMeter {
 
   /// A channel's state as of the last poll().
   struct Now {
-    std::string sensor, channel;
+    std::string sensor, name;
     bool added = false;
     double joules = 0;                 // since the first poll()
     std::optional<double> watts = {};  // since the poll() before
+    record::Covers covers = record::Covers::kPackage;
+    record::EnergyClass kind = record::EnergyClass::kMeasured;
+    std::string uuid = {};  // of a card that reports one
   };
   std::vector<Now> now() const;
   /// Joules of all channels that add up; absent if one of them can't be followed.

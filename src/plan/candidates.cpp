@@ -71,10 +71,25 @@ std::vector<std::string> placements_of(const std::string& list, const placement:
 
 Candidate resolve(const std::string& text, const placement::Machine& machine, const placement::PlanOptions& options) {
   try {
-    return {text, placement::make_plan(placement::parse(text), machine, options), ""};
+    return {.text = text, .plan = placement::make_plan(placement::parse(text), machine, options), .refusal = {}};
   } catch (const UsageError& error) {
-    return {text, std::nullopt, first_line(error.what())};
+    return {.text = text, .plan = std::nullopt, .refusal = first_line(error.what())};
   }
+}
+
+std::string Setting::text() const {
+  return precision ? precision_name(*precision) : "";
+}
+
+std::vector<Candidate> in_settings(const std::vector<Candidate>& candidates, const std::vector<Setting>& settings) {
+  std::vector<Candidate> all;
+  for (const Setting& setting : settings) {
+    for (Candidate candidate : candidates) {
+      candidate.setting = setting;
+      all.push_back(std::move(candidate));
+    }
+  }
+  return all;
 }
 
 std::string kind_of(const placement::PlanReplica& replica) {

@@ -1,22 +1,46 @@
+#include "plan/choice.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
+#include "base/names.h"
 #include "base/plural.h"
 #include "plan/pipelines.h"
-#include "plan/planner.h"
 
 namespace evener::plan {
 namespace {
 
-/// Speeds that differ by less count as equal however precise they are, because the next run may differ by as much.
+/// Figures that differ by less count as equal however precise they are, because the next run may differ by as much.
 constexpr double kSame = 0.02;
-/// A simpler placement is preferred only if it is slower by less than this share.
+/// A simpler placement is preferred only if it is worse by less than this share.
 constexpr double kNearly = 0.05;
 /// The noise assumed where it is unknown: typical errors of predictions and of single rounds.
 constexpr double kUnknownNoise = 0.15;
+constexpr double kJoulesPerWattHour = 3600;
+
+/// How a choice is put into words.
+struct Words {
+  const char* best;    // "X is ..."
+  const char* better;  // "which is ..."
+  const char* as;      // "X is as ... as Y"
+};
+
+const Words& words_of(Objective objective) {
+  static constexpr std::array<Words, 4> kWords{{{"the fastest", "faster", "fast"},
+                                                {"the most frugal", "more frugal", "frugal"},
+                                                {"the best by energy x time", "better by energy x time", "good"},
+                                                {"the cheapest", "cheaper", "cheap"}}};
+  return kWords.at(static_cast<std::size_t>(objective));
+}
+
+double or_unknown(const std::optional<double>& noise) {
+  return noise.value_or(kUnknownNoise);
+}
 
 std::size_t threads_of(const Row& row) {
   std::size_t threads = 0;
@@ -31,19 +55,6 @@ bool simpler(const Row& a, const Row& b) {
          std::tuple(b.plan.processes.size(), b.plan.replicas.size(), threads_of(b));
 }
 
-/// The share by which two equally fast placements may seem to differ.
-double noise_between(const Row& a, const Row& b) {
-  return std::hypot(a.noise.value_or(kUnknownNoise), b.noise.value_or(kUnknownNoise));
-}
-
-double loss_against(const Row& row, const Row& fastest) {
-  return 1 - row.images_per_s / fastest.images_per_s;
-}
-
-bool nearly_as_fast(const Row& row, const Row& fastest) {
-  return loss_against(row, fastest) <= std::clamp(noise_between(row, fastest), kSame, kNearly);
-}
-
 std::string why_simpler(const Row& row, const Row& other) {
   if (row.plan.processes.size() < other.plan.processes.size()) {
     return fmt::format("{} instead of {}", counted(row.plan.processes.size(), "process", "processes"),
@@ -52,62 +63,250 @@ std::string why_simpler(const Row& row, const Row& other) {
   return fmt::format("{} instead of {}", counted(threads_of(row), "thread"), threads_of(other));
 }
 
-}  // namespace
-
-bool faster_than_noise(const Row& row, const Row& other) {
-  return loss_against(other, row) > std::max(noise_between(other, row), kSame);
+/// The share by which two equally good placements may seem to differ.
+double noise_between(const Judged& a, const Judged& b) {
+  return std::hypot(or_unknown(a.noise), or_unknown(b.noise));
 }
 
-/// If the fastest row has stages and a row without may be as fast, the choice among all rows without stages.
-static std::optional<RowChoice> choice_without_stages(const std::vector<Row>& rows) {
-  if (!is_staged(rows[0])) return {};
-  std::vector<Row> others;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].refusal.empty() || is_staged(rows[i])) continue;
-    others.push_back(rows[i]);
-    places.push_back(i);
+/// The share of `other` that `best` saves.
+double saving(const Judged& best, const Judged& other) {
+  return 1 - best.value / other.value;
+}
+
+bool better_than_noise(const Judged& a, const Judged& b) {
+  return saving(a, b) > std::max(noise_between(a, b), kSame);
+}
+
+/// Whether a value with noise keeps to a limit.
+enum class Keeping { kSurely, kPerhaps, kNot };
+Keeping keeping_to(double value, const std::optional<double>& noise, double limit) {
+  if (value * (1 + or_unknown(noise)) <= limit) return Keeping::kSurely;
+  return value * (1 - or_unknown(noise)) <= limit ? Keeping::kPerhaps : Keeping::kNot;
+}
+
+std::optional<double> power_noise(const Row& row) {
+  return row.power ? row.power->noise : std::nullopt;
+}
+
+/// The noise of joules, which are a power times a time.
+double joules_noise(const Row& row) {
+  return std::hypot(or_unknown(row.noise), or_unknown(power_noise(row)));
+}
+
+/// How a row keeps to all of the goal's limits.
+Keeping keeping(const Row& row, const Goal& goal) {
+  Keeping worst = Keeping::kSurely;
+  if (goal.deadline_s) worst = keeping_to(job_seconds(row, goal), row.noise, *goal.deadline_s);
+  if (const auto joules = job_joules(row, goal); goal.budget_j && joules) {
+    worst = std::max(worst, keeping_to(*joules, joules_noise(row), *goal.budget_j));
   }
-  if (others.empty() || faster_than_noise(rows[0], others[0])) return {};
-  RowChoice choice = choose(others);
-  choice.row = places[choice.row];
-  choice.decided = false;
-  choice.reason += fmt::format(" without stages; {} was no faster than the noise of +-{:.0f} %", rows[0].text,
-                               100 * noise_between(rows[0], others[0]));
+  return worst;
+}
+
+/// How many times the limit it exceeds most the row's training takes.
+double excess(const Row& row, const Goal& goal) {
+  double most = 0;
+  if (goal.deadline_s) most = job_seconds(row, goal) / *goal.deadline_s;
+  if (const auto joules = job_joules(row, goal); goal.budget_j && joules)
+    most = std::max(most, *joules / *goal.budget_j);
+  return most;
+}
+
+/// "14 min", "14 min and 3.2 Wh": what the goal's limits are about.
+std::string job_text(const Row& row, const Goal& goal) {
+  std::string text;
+  if (goal.deadline_s) text = duration_text(job_seconds(row, goal));
+  if (const auto joules = job_joules(row, goal); goal.budget_j && joules) {
+    text += fmt::format("{}{:.3g} Wh", text.empty() ? "" : " and ", *joules / kJoulesPerWattHour);
+  }
+  return text;
+}
+
+std::string limits_text(const Goal& goal) {
+  std::string text;
+  if (goal.deadline_s) text = "ends within " + duration_text(*goal.deadline_s);
+  if (goal.budget_j) {
+    text += fmt::format("{}stays below {:.3g} Wh", text.empty() ? "" : " and ", *goal.budget_j / kJoulesPerWattHour);
+  }
+  return text;
+}
+
+/// Chooses among some of the rows, which are sorted by the goal.
+class Chooser {
+ public:
+  Chooser(const std::vector<Row>& rows, const Goal& goal, std::vector<std::size_t> among)
+      : rows_(rows), goal_(goal), words_(words_of(goal.objective)), among_(std::move(among)) {
+    for (const std::size_t i : among_) judged_.push_back(*judge(rows[i], goal));
+  }
+
+  RowChoice choose() const {
+    if (auto choice = choice_without_stages()) return *choice;
+    std::size_t best = 0;
+    std::optional<std::size_t> rival;  // the best row that may be as good as the first within the noise
+    for (std::size_t i = 1; i < among_.size(); ++i) {
+      if (nearly_as_good(i) && simpler(row(i), row(best))) best = i;
+      if (!better_than_noise(judged_[0], judged_[i]) && !rival) rival = i;
+    }
+    if (among_.size() == 1) return {among_[0], row(0).text + " is the only one that can be used", true};
+    if (best != 0) {
+      return {
+          among_[best],
+          fmt::format("{} is as {} as {} within the noise ({:.0f} % apart), and simpler: {}", row(best).text, words_.as,
+                      row(0).text, 100 * saving(judged_[0], judged_[best]), why_simpler(row(best), row(0))),
+          false};
+    }
+    if (rival) {
+      return {
+          among_[0],
+          fmt::format("{} is taken, {} as far as was measured, but the noise of +-{:.0f} % leaves open which is {}; "
+                      "--seconds more, or a quieter machine, would tell",
+                      row(0).text, against(*rival), 100 * noise_between(judged_[*rival], judged_[0]), words_.better),
+          false};
+    }
+    return {among_[0], fmt::format("{} is {}, {}", row(0).text, words_.best, against(1)), true};
+  }
+
+ private:
+  const Row& row(std::size_t i) const { return rows_[among_[i]]; }
+
+  bool nearly_as_good(std::size_t i) const {
+    return saving(judged_[0], judged_[i]) <= std::clamp(noise_between(judged_[0], judged_[i]), kSame, kNearly);
+  }
+
+  /// The first row against another: "1.28 times cpu/t2" by speed, else "0.42 J an image where cpu/t2 takes 1.31 times
+  /// as much".
+  std::string against(std::size_t other) const {
+    const double ratio = judged_[other].value / judged_[0].value;
+    if (goal_.objective == Objective::kTime) return fmt::format("{:.2f} times {}", ratio, row(other).text);
+    const std::string own =
+        goal_.objective == Objective::kEnergy ? joules_text(judged_[0].value) + " an image, where" : "where";
+    return fmt::format("{} {} takes {:.2f} times as much", own, row(other).text, ratio);
+  }
+
+  /// If the best row has stages and a row without may be as good, the choice among all rows without stages.
+  std::optional<RowChoice> choice_without_stages() const {
+    if (!is_staged(row(0))) return {};
+    std::vector<std::size_t> others;
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < among_.size(); ++i) {
+      if (is_staged(row(i))) continue;
+      if (!first) first = i;
+      others.push_back(among_[i]);
+    }
+    if (!first || better_than_noise(judged_[0], judged_[*first])) return {};
+    RowChoice choice = Chooser(rows_, goal_, others).choose();
+    choice.decided = false;
+    choice.reason += fmt::format(" without stages; {} was no {} than the noise of +-{:.0f} %", row(0).text,
+                                 words_.better, 100 * noise_between(judged_[0], judged_[*first]));
+    return choice;
+  }
+
+  const std::vector<Row>& rows_;
+  const Goal& goal_;
+  const Words& words_;
+  const std::vector<std::size_t> among_;
+  std::vector<Judged> judged_;
+};
+
+/// The choice where no row surely keeps to the limits: the one that exceeds them least.
+RowChoice nearest_to_limits(const std::vector<Row>& rows, const Goal& goal, const std::vector<std::size_t>& usable) {
+  const std::size_t nearest =
+      *std::ranges::min_element(usable, {}, [&](std::size_t i) { return excess(rows[i], goal); });
+  const bool perhaps = keeping(rows[nearest], goal) == Keeping::kPerhaps;
+  return {nearest,
+          fmt::format("{} {}: the nearest is {} with {}{}", perhaps ? "nothing surely" : "nothing", limits_text(goal),
+                      rows[nearest].text, job_text(rows[nearest], goal),
+                      perhaps ? ", which may keep to it as far as the noise tells" : ""),
+          false, perhaps};
+}
+
+/// A row that is better than the chosen one by the goal, but only perhaps keeps to the limits.
+std::string told_of_doubtful(const std::vector<Row>& rows, const Goal& goal, std::size_t chosen) {
+  for (std::size_t i = 0; i < chosen; ++i) {
+    if (!judge(rows[i], goal) || keeping(rows[i], goal) != Keeping::kPerhaps) continue;
+    return fmt::format("; {} would be {}, but may not keep to it ({})", rows[i].text, words_of(goal.objective).better,
+                       job_text(rows[i], goal));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<double> Row::joules_per_image() const {
+  return power ? std::optional(power->watts / images_per_s) : std::nullopt;
+}
+
+std::optional<double> Row::used_joules_per_image() const {
+  return power ? std::optional(power->used_watts / images_per_s) : std::nullopt;
+}
+
+std::optional<Judged> judge(const Row& row, const Goal& goal) {
+  if (!row.refusal.empty() || row.images_per_s <= 0) return std::nullopt;
+  const double image_s = 1 / row.images_per_s;
+  if (goal.objective == Objective::kTime) return Judged{image_s, row.noise};
+  if (goal.objective == Objective::kCost && goal.price.per_kwh == 0) {
+    return Judged{goal.price.of(image_s, 0), row.noise};
+  }
+  if (!row.power) return std::nullopt;
+  const double joules = row.power->watts * image_s;
+  const double watts_noise = or_unknown(row.power->noise), time_noise = or_unknown(row.noise);
+  if (goal.objective == Objective::kEnergy) return Judged{joules, joules_noise(row)};
+  if (goal.objective == Objective::kEdp) return Judged{joules * image_s, std::hypot(watts_noise, 2 * time_noise)};
+  const double cost = goal.price.of(image_s, row.power->watts);
+  const double share_of_energy = 1 - goal.price.of(image_s, 0) / cost;
+  return Judged{cost, std::hypot(share_of_energy * watts_noise, time_noise)};
+}
+
+double job_seconds(const Row& row, const Goal& goal) {
+  return goal.epochs * row.epoch_s();
+}
+
+std::optional<double> job_joules(const Row& row, const Goal& goal) {
+  return row.power ? std::optional(row.power->watts * job_seconds(row, goal)) : std::nullopt;
+}
+
+RowChoice choose(const std::vector<Row>& rows, const Goal& goal) {
+  std::vector<std::size_t> usable, keep;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!judge(rows[i], goal)) continue;
+    usable.push_back(i);
+    if (keeping(rows[i], goal) == Keeping::kSurely) keep.push_back(i);
+  }
+  const bool limited = goal.deadline_s || goal.budget_j;
+  if (!limited) return Chooser(rows, goal, usable).choose();
+  if (keep.empty()) return nearest_to_limits(rows, goal, usable);
+  RowChoice choice = Chooser(rows, goal, keep).choose();
+  const std::string doubtful = told_of_doubtful(rows, goal, choice.row);
+  choice.decided = choice.decided && doubtful.empty();
+  choice.reason = fmt::format("of what {}: {} ({} for {}){}", limits_text(goal), choice.reason,
+                              job_text(rows[choice.row], goal), counted(goal.epochs, "epoch"), doubtful);
   return choice;
 }
 
-RowChoice choose(const std::vector<Row>& rows) {
-  if (auto choice = choice_without_stages(rows)) return *choice;
-  const Row& fastest = rows[0];
-  std::size_t best = 0, usable = 0;
-  const Row* rival = nullptr;  // the fastest row that may be as fast as rows[0] within the noise
+bool faster_than_noise(const Row& row, const Row& other) {
+  return better_than_noise(*judge(row, {}), *judge(other, {}));
+}
+
+std::string joules_text(double joules) {
+  constexpr double kMilli = 1e-3, kMicro = 1e-6;
+  if (joules > 0 && joules < kMilli) return fmt::format("{:.3g} uJ", joules / kMicro);
+  return joules > 0 && joules < 1 ? fmt::format("{:.3g} mJ", joules / kMilli) : si_text(joules, "J");
+}
+
+std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows) {
+  const Goal by_time{.objective = Objective::kTime}, by_energy{.objective = Objective::kEnergy};
+  std::vector<std::optional<std::size_t>> beaten(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].refusal.empty()) continue;
-    ++usable;
-    if (nearly_as_fast(rows[i], fastest) && simpler(rows[i], rows[best])) best = i;
-    if (i > 0 && !faster_than_noise(fastest, rows[i]) && rival == nullptr) rival = &rows[i];
+    for (std::size_t j = 0; j < rows.size() && !beaten[i]; ++j) {
+      const auto time = judge(rows[i], by_time), other_time = judge(rows[j], by_time);
+      const auto energy = judge(rows[i], by_energy), other_energy = judge(rows[j], by_energy);
+      if (i == j || !energy || !other_energy) continue;
+      const bool no_worse = other_time->value <= time->value && other_energy->value <= energy->value;
+      if (no_worse && (better_than_noise(*other_time, *time) || better_than_noise(*other_energy, *energy)))
+        beaten[i] = j;
+    }
   }
-  const Row& chosen = rows[best];
-  if (usable == 1) return {best, fmt::format("{} is the only one that can be used", chosen.text), true};
-  if (best != 0) {
-    return {best,
-            fmt::format("{} is as fast as {} within the noise ({:.0f} % apart), and simpler: {}", chosen.text,
-                        fastest.text, 100 * loss_against(chosen, fastest), why_simpler(chosen, fastest)),
-            false};
-  }
-  if (rival != nullptr) {
-    return {best,
-            fmt::format("{} is taken, {:.2f} times {} as far as was measured, but the noise of +-{:.0f} % leaves open "
-                        "which is faster; --seconds more, or a quieter machine, would tell",
-                        chosen.text, chosen.images_per_s / rival->images_per_s, rival->text,
-                        100 * noise_between(*rival, chosen)),
-            false};
-  }
-  return {best,
-          fmt::format("{} is the fastest, {:.2f} times {}", chosen.text, chosen.images_per_s / rows[1].images_per_s,
-                      rows[1].text),
-          true};
+  return beaten;
 }
 
 }  // namespace evener::plan

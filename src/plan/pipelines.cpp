@@ -6,6 +6,7 @@
 
 #include "base/names.h"
 #include "base/plural.h"
+#include "plan/choice.h"
 
 namespace evener::plan {
 namespace {

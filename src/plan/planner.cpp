@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "plan/choice.h"
 #include "plan/pipelines.h"
 #include "plan/rounds.h"
 
@@ -28,8 +31,11 @@ constexpr double kQuiet = 0.05;
 
 class Planner {
  public:
-  Planner(const Work& work, Probe& probe, double seconds, const std::function<void(const std::string&)>& tell)
-      : work_(work), probe_(probe), tell_(tell), begin_s_(probe.now_s()), seconds_(seconds) {}
+  Planner(const Work& work, Probe& probe, double seconds, const Goal& goal,
+          const std::function<void(const std::string&)>& tell)
+      : work_(work), probe_(probe), tell_(tell), begin_s_(probe.now_s()), seconds_(seconds) {
+    result_.goal = goal;
+  }
 
   Comparison compare(const std::vector<Candidate>& candidates) {
     take(candidates);
@@ -41,6 +47,7 @@ class Planner {
     time_groups();
     for (Row& row : result_.rows) fill(row);
     time_the_best_again();
+    derive_powers();
     conclude();
     return std::move(result_);
   }
@@ -56,11 +63,13 @@ class Planner {
     for (const Candidate& candidate : candidates) {
       Row row;
       row.text = candidate.text;
+      row.setting = candidate.setting;
+      if (const std::string setting = row.setting.text(); !setting.empty()) row.text += " " + setting;
       row.refusal = candidate.refusal;
       row.asked = candidate.asked;
       if (candidate.plan) {
         row.plan = *candidate.plan;
-        row.refusal = probe_.refusal(row.plan);
+        row.refusal = refusal_of(row);
         for (const std::string& warning : placement::all_warnings(row.plan)) {
           std::string& warned = placements_of_warning[warning];
           warned += (warned.empty() ? "" : ", ") + row.text;
@@ -73,11 +82,29 @@ class Planner {
     }
   }
 
-  /// Tries `plan` once more.
-  void add_round(const placement::Plan& plan, double seconds) {
-    tell_(plan.text);
-    Rounds& rounds = rounds_[plan.text];
+  /// Why the row's plan can't train in its setting; "" = it can.
+  std::string refusal_of(const Row& row) {
     try {
+      probe_.set(row.setting);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return probe_.refusal(row.plan);
+  }
+
+  /// What is known of a plan in a setting is kept under this.
+  static std::string key(const Setting& setting, const std::string& plan) {
+    const std::string text = setting.text();
+    return text.empty() ? plan : plan + " " + text;
+  }
+
+  /// Tries `plan` once more.
+  void add_round(const Setting& setting, const placement::Plan& plan, double seconds) {
+    const std::string name = key(setting, plan.text);
+    tell_(name);
+    Rounds& rounds = rounds_[name];
+    try {
+      probe_.set(setting);
       rounds.trials.push_back(probe_.trial(plan, seconds));
     } catch (const Interrupted&) {
       throw;
@@ -93,7 +120,11 @@ class Planner {
 
   /// Measures each kind of replica alone. For a candidate with one replica, this is already its first round.
   void time_replicas() {
-    std::map<std::string, placement::Plan> kinds;
+    struct Alone {
+      Setting setting;
+      placement::Plan plan;
+    };
+    std::map<std::string, Alone> kinds;
     std::vector<std::string> order;
     std::size_t groups = 0;
     for (const Row& row : result_.rows) {
@@ -101,17 +132,19 @@ class Planner {
       if (is_compound(row)) ++groups;
       if (is_staged(row)) continue;
       for (const auto& replica : row.plan.replicas) {
-        const std::string kind = kind_of(replica);
+        const std::string name = kind_of(replica);
+        const std::string kind = key(row.setting, name);
         // Prefer a candidate's own plan to plan_alone(): its threads may be pinned, as they would be in the run.
         const bool own = !is_group(row);
         if (kinds.count(kind) == 0) order.push_back(kind);
-        if (kinds.count(kind) == 0 || own) kinds[kind] = own ? row.plan : plan_alone(row.plan, replica);
+        if (kinds.count(kind) > 0 && !own) continue;
+        kinds[kind] = {row.setting, own ? row.plan : plan_alone(row.plan, replica)};
+        kinds[kind].plan.text = name;
       }
     }
     for (const std::string& kind : order) {
-      placement::Plan& plan = kinds[kind];
-      plan.text = kind;
-      add_round(plan, kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
+      add_round(kinds[kind].setting, kinds[kind].plan,
+                kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
     }
   }
 
@@ -120,7 +153,8 @@ class Planner {
       if (!row.refusal.empty() || !is_staged(row)) continue;
       tell_("the layers for " + row.text);
       try {
-        forecasts_[row.plan.text] = probe_.forecast(row.plan);
+        probe_.set(row.setting);
+        forecasts_[key_of(row)] = probe_.forecast(row.plan);
       } catch (const Interrupted&) {
         throw;
       } catch (const Error& error) {
@@ -146,11 +180,11 @@ class Planner {
     Group group;
     for (std::size_t r = 0; r < row.plan.replicas.size(); ++r) {
       const auto& replica = row.plan.replicas[r];
-      const std::string kind = kind_of(replica);
+      const std::string kind = key(row.setting, kind_of(replica));
       if (is_staged(row)) {
         const double equal = 1.0 / static_cast<double>(row.plan.replicas.size());
         group.replicas.push_back(
-            step_of_stages(forecasts_.at(row.plan.text), r, work_.batch * replica.share.value_or(equal)));
+            step_of_stages(forecasts_.at(key_of(row)), r, work_.batch * replica.share.value_or(equal)));
       } else {
         if (!known(kind)) return std::nullopt;
         group.replicas.push_back(rounds_.at(kind).step());
@@ -178,7 +212,7 @@ class Planner {
     if (row.asked || !is_staged(row)) return true;
     return std::ranges::none_of(result_.rows, [&](const Row& other) {
       if (!other.refusal.empty() || is_staged(other)) return false;
-      const std::string kind = kind_of(other.plan.replicas[0]);
+      const std::string kind = key(other.setting, kind_of(other.plan.replicas[0]));
       if (!is_group(other) && !known(kind)) return false;
       const double other_s = is_group(other) ? predicted_s(other) : rounds_.at(kind).step().seconds(work_.batch);
       return other_s > 0 && other_s < kContender * predicted_s(row);
@@ -194,7 +228,7 @@ class Planner {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // the row keeps its prediction
       const double first_s = left_s() - (1 - kFirstShare) * seconds_;
-      add_round(groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
+      add_round(groups[i]->setting, groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
     }
   }
 
@@ -202,18 +236,23 @@ class Planner {
   /// first trial with a whole batch.
   void time_the_best_again() {
     std::vector<Row*> contenders;
-    double fastest = 0;
-    for (const Row& row : result_.rows) fastest = std::max(fastest, row.images_per_s);
+    const Goal goal = known_goal();
+    double best = std::numeric_limits<double>::infinity();
+    const auto value = [&](const Row& row) {
+      const auto judged = judge(row, goal);
+      return judged ? judged->value : std::numeric_limits<double>::infinity();
+    };
+    for (const Row& row : result_.rows) best = std::min(best, value(row));
     for (Row& row : result_.rows) {
-      if (row.refusal.empty() && row.images_per_s >= kContender * fastest) contenders.push_back(&row);
+      if (row.refusal.empty() && kContender * value(row) <= best) contenders.push_back(&row);
     }
     if (contenders.empty() || (contenders.size() == 1 && contenders[0]->basis == Basis::kMeasured)) return;
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       Row& row = *contenders[i];
       if (left_s() < kStart_s + kSteps * work_.batch / row.images_per_s) continue;
       placement::Plan plan = row.plan;
-      plan.text = key_of(row);
-      add_round(plan, left_s() / static_cast<double>(contenders.size() - i));
+      if (!is_compound(row)) plan.text = kind_of(row.plan.replicas[0]);
+      add_round(row.setting, plan, left_s() / static_cast<double>(contenders.size() - i));
       fill(row);
     }
   }
@@ -237,7 +276,7 @@ class Planner {
       step = own->second.step();
       row.basis = own->second.widest().timings.back().images >= work_.batch ? Basis::kMeasured : Basis::kPredicted;
       if (row.basis == Basis::kMeasured) row.noise = own->second.noise();
-      fill_energy(row, own->second);
+      fill_power(row, own->second);
     } else {
       step = fit_step(std::vector<Timing>{{work_.batch / 2, step_of_run(*group, work_.batch / 2).seconds},
                                           {work_.batch, step_of_run(*group, work_.batch).seconds}});
@@ -251,7 +290,9 @@ class Planner {
     if (group) fill_ceiling(row, group->replicas, step.seconds(work_.batch));
   }
 
-  static std::string key_of(const Row& row) { return is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]); }
+  static std::string key_of(const Row& row) {
+    return key(row.setting, is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]));
+  }
 
   void fill_validation(Row& row, std::optional<double> measured_rate) const {
     row.validate_basis = measured_rate ? Basis::kMeasured : Basis::kPredicted;
@@ -261,18 +302,58 @@ class Planner {
 
   void fill_memory(Row& row) const {
     if (!is_staged(row)) {
+      probe_.set(row.setting);
       row.memory_bytes = work_.memory_bytes(row.plan);
       return;
     }
-    const auto& stages = forecasts_.at(row.plan.text).memory_bytes;
+    const auto& stages = forecasts_.at(key_of(row)).memory_bytes;
     row.memory_bytes = static_cast<double>(row.plan.replicas.size()) *
                        static_cast<double>(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}));
   }
 
-  static void fill_energy(Row& row, const Rounds& rounds) {
-    const auto& watts = rounds.widest().watts;
-    const auto& last = rounds.widest().timings.back();
-    if (watts) row.joules_per_image = *watts * last.seconds / last.images;
+  static void fill_power(Row& row, const Rounds& rounds) {
+    row.power.reset();
+    const TrialPower& power = rounds.widest().power;
+    row.power_reason = power.reason;
+    if (const auto watts = rounds.watts()) {
+      row.power = Row::Power{*watts, *watts * power.used_share, rounds.watts_noise(), power.kind, ""};
+    }
+  }
+
+  /// Gives a placement that wasn't tried the power of one that was and has as many threads on the same devices, since
+  /// equally many busy cores draw about as much.
+  void derive_powers() {
+    for (Row& row : result_.rows) {
+      if (!row.refusal.empty() || row.power) continue;
+      const auto like = std::ranges::find_if(result_.rows, [&](const Row& other) {
+        return other.refusal.empty() && other.power && other.power->of.empty() && other.setting == row.setting &&
+               devices_of(other) == devices_of(row);
+      });
+      if (like == result_.rows.end()) continue;
+      row.power = like->power;
+      row.power->noise.reset();
+      row.power->of = like->text;
+      if (row.power->kind == record::EnergyClass::kMeasured) row.power->kind = record::EnergyClass::kDerived;
+    }
+  }
+
+  /// The row's devices with the threads on each.
+  static std::map<std::string, int> devices_of(const Row& row) {
+    std::map<std::string, int> threads;
+    for (const auto& replica : row.plan.replicas) {
+      for (const auto& stage : replica.stages) threads[device_text(stage.device)] += stage.threads;
+    }
+    return threads;
+  }
+
+  /// The goal that was asked for, or by time where it needs energies and none is known.
+  Goal known_goal() const {
+    Goal goal = result_.goal;
+    const bool has_power = std::ranges::any_of(result_.rows, [](const Row& row) { return row.power.has_value(); });
+    if (!goal.needs_energy() || has_power) return goal;
+    goal.objective = Objective::kTime;
+    goal.budget_j.reset();
+    return goal;
   }
 
   /// `members`: the step models of the single ranks.
@@ -286,12 +367,12 @@ class Planner {
   /// Fills in the figures of the simulated step and, if the stages' devices were measured alone, the comparison with
   /// them.
   void fill_pipeline(Row& row, const Group& group) const {
-    const task::StageForecast& forecast = forecasts_.at(row.plan.text);
+    const task::StageForecast& forecast = forecasts_.at(key_of(row));
     row.pipeline = pipeline_of(forecast, work_.batch / step_of_run(group, work_.batch).seconds);
     std::vector<StepModel> members;
     for (const auto& replica : row.plan.replicas) {
       for (const auto& stage : replica.stages) {
-        const std::string kind = kind_of({0, {stage}, {}});
+        const std::string kind = key(row.setting, kind_of({0, {stage}, {}}));
         if (!known(kind)) return;
         members.push_back(rounds_.at(kind).step());
       }
@@ -302,8 +383,12 @@ class Planner {
 
   void conclude() {
     const auto usable = [](const Row& row) { return row.refusal.empty(); };
-    std::ranges::stable_sort(result_.rows, [&](const Row& a, const Row& b) {
-      return usable(a) != usable(b) ? usable(a) : a.images_per_s > b.images_per_s;
+    const Goal asked = result_.goal;
+    result_.goal = known_goal();
+    std::ranges::stable_sort(result_.rows, {}, [&](const Row& row) {
+      const auto judged = judge(row, result_.goal);
+      // What can't be judged stands behind what can, the fastest first, and what can't be used last.
+      return judged ? std::tuple(0, judged->value) : std::tuple(usable(row) ? 1 : 2, -row.images_per_s);
     });
     std::string guessed;
     for (const Row& row : result_.rows) {
@@ -324,10 +409,15 @@ class Planner {
     }
     result_.seconds = probe_.now_s() - begin_s_;
     if (std::ranges::none_of(result_.rows, usable)) return;
-    const RowChoice choice = choose(result_.rows);
+    const RowChoice choice = choose(result_.rows, result_.goal);
     result_.best = choice.row;
     result_.reason = choice.reason;
     result_.decided = choice.decided;
+    result_.within_limits = choice.within_limits;
+    if (asked.needs_energy() && !result_.goal.needs_energy()) {
+      result_.reason += fmt::format("; chosen by time{}, as no energy is known",
+                                    asked.budget_j ? " and without regard to the budget" : "");
+    }
     const Row& row = result_.rows[choice.row];
     const double loaders = loader_images_per_s(row) * static_cast<double>(row.plan.replicas.size());
     if (row.images_per_s > 0.8 * loaders) {
@@ -351,8 +441,8 @@ class Planner {
 }  // namespace
 
 Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
-                   const std::function<void(const std::string&)>& tell) {
-  return Planner(work, probe, seconds, tell).compare(candidates);
+                   const Goal& goal, const std::function<void(const std::string&)>& tell) {
+  return Planner(work, probe, seconds, goal, tell).compare(candidates);
 }
 
 }  // namespace evener::plan

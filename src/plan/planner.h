@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "plan/candidates.h"
+#include "plan/goal.h"
 #include "plan/probe.h"
+#include "record/energy.h"
 
 namespace evener::plan {
 
@@ -33,9 +35,10 @@ enum class Basis { kMeasured, kPredicted };
 
 /// A placement with its figures: a row of the table.
 struct Row {
-  std::string text;
+  std::string text;     // the placement, and behind it the setting: "cpu/t2 bf16"
   std::string refusal;  // why it can't be used; then the figures are empty
   placement::Plan plan;
+  Setting setting;
   Basis basis = Basis::kMeasured;
   double images_per_s = 0;      // in training
   std::optional<double> noise;  // half of the 95 % interval over the speed; absent if predicted
@@ -45,7 +48,17 @@ struct Row {
   double memory_bytes = 0;        // estimated, of all replicas
   std::optional<double> ceiling;  // several ranks: the highest possible speed over the fastest's
   std::optional<double> reached;  // several ranks: the actual speed over the fastest one's
-  std::optional<double> joules_per_image;
+
+  /// The machine's power while the placement trains.
+  struct Power {
+    double watts = 0;                  // of all devices that are seen, idle ones included
+    double used_watts = 0;             // of those that the placement computes on
+    std::optional<double> noise = {};  // half of the 95 % interval over the power; absent if derived
+    record::EnergyClass kind = record::EnergyClass::kMeasured;  // kDerived: from another row's
+    std::string of = {};                                        // the other row
+  };
+  std::optional<Power> power;
+  std::string power_reason;  // why it is absent
 
   /// For placements with stages: figures of a simulated step.
   struct Pipeline {
@@ -61,10 +74,14 @@ struct Row {
   bool asked = true;  // the user named it; false: from usual_placements()
 
   double epoch_s() const { return train_s + validate_s; }
+  /// Of training an image; absent where the power is.
+  std::optional<double> joules_per_image() const;
+  std::optional<double> used_joules_per_image() const;
 };
 
 struct Comparison {
-  std::vector<Row> rows;            // the fastest first, unusable ones last
+  Goal goal;                        // what was chosen by: of the one asked for what is known
+  std::vector<Row> rows;            // the best by the goal first, unusable ones last
   std::optional<std::size_t> best;  // index of the chosen row; absent: none is usable
   std::string reason;               // for the choice
   bool decided = false;             // beyond the noise, no other row is as fast
@@ -73,22 +90,11 @@ struct Comparison {
   double loader_images_per_s = 0;   // of a single loader
   double seconds = 0;               // duration of the comparison
   std::string energy_refusal;       // why no energy is known
+  bool within_limits = true;        // the chosen row meets the goal's deadline and budget
 };
 
 /// Compares `candidates` in about `seconds`. Calls `tell` with each placement before it is measured.
 Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
-                   const std::function<void(const std::string&)>& tell);
-
-struct RowChoice {
-  std::size_t row = 0;  // index of the chosen row
-  std::string reason;
-  bool decided = false;  // as in Comparison
-};
-/// Chooses from rows that are sorted by speed: the fastest, or the simplest of those that are nearly as fast. If the
-/// noise leaves open which row is the fastest, the reason says so. A placement with stages is chosen only if it beats
-/// every placement without stages by more than the noise.
-RowChoice choose(const std::vector<Row>& rows);
-/// Whether `row` is faster than `other` by more than the noise of both.
-bool faster_than_noise(const Row& row, const Row& other);
+                   const Goal& goal, const std::function<void(const std::string&)>& tell);
 
 }  // namespace evener::plan

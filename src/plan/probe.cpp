@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/message.h"
@@ -54,41 +56,56 @@ double all_reduce_s(comm::Communicator& communicator, std::size_t values, comm::
   return *median(times);
 }
 
-measure::EnergyMeter machine_meter() {
-  return measure::EnergyMeter(measure::open_sensors({}, "/", boot_now_s));
-}
+/// The sensors of the machine, opened for the devices of a plan.
+struct PlanMeter {
+  explicit PlanMeter(measure::Sensors sensors) : step_s(slowest_step_s(sensors)), meter(std::move(sensors)) {}
+
+  static double slowest_step_s(const measure::Sensors& sensors) {
+    double slowest_s = 0;
+    for (const auto& sensor : sensors) {
+      for (const measure::Channel& channel : sensor->channels()) slowest_s = std::max(slowest_s, channel.step_s);
+    }
+    return slowest_s;
+  }
+
+  double step_s;  // in which the slowest sensor has a new value
+  measure::EnergyMeter meter;
+};
 
 class MachineProbe : public Probe {
  public:
-  explicit MachineProbe(const task::Trials& trials) : trials_(trials) {}
+  MachineProbe(task::PreparedTraining& training, EnergyOfPlan energy)
+      : training_(training), energy_(std::move(energy)), own_precision_(training.options().trainer.precision) {}
 
   double now_s() const override { return evener::now_s(); }
-  std::string refusal(const placement::Plan& plan) override { return trials_.refusal(plan); }
-  std::string energy_refusal() override { return machine_meter().refusal(); }
+  void set(const Setting& setting) override {
+    const Precision precision = setting.precision.value_or(own_precision_);
+    if (precision != training_.options().trainer.precision) training_.take_precision(precision);
+  }
+  std::string refusal(const placement::Plan& plan) override { return trials().refusal(plan); }
+  std::string energy_refusal() override { return meter_of(training_.options().plan).meter.refusal(); }
   std::optional<double> others_share() override { return others_.share(); }
-  double loader_images_per_s() override { return trials_.loader_images_per_s(kLoader_s); }
+  double loader_images_per_s() override { return trials().loader_images_per_s(kLoader_s); }
 
   Trial trial(const placement::Plan& plan, double seconds) override {
-    measure::EnergyMeter meter = machine_meter();
-    meter.poll();
-    const Stopwatch clock;
-    const task::TrialResult result = trials_.run(plan, seconds);
-    meter.poll();
+    PlanMeter& meter = meter_of(plan);
+    PowerTrace trace(meter.meter, plan, meter.step_s);
+    const task::TrialResult result = trials().run(plan, seconds);
     Trial trial;
+    trial.power = trace.power(result.sizes.back().begin_s, result.sizes.back().end_s);
     for (const auto& steps : result.sizes) {
       trial.blocks = step_blocks(steps.seconds);
       trial.timings.push_back({static_cast<double>(steps.images), median(trial.blocks).value_or(0)});
     }
     trial.evaluate_images_per_s = result.evaluate_images_per_s;
-    if (const auto joules = meter.energy(clock.seconds()).joules) trial.watts = *joules / clock.seconds();
     return trial;
   }
 
-  task::StageForecast forecast(const placement::Plan& plan) override { return trials_.forecast(plan); }
+  task::StageForecast forecast(const placement::Plan& plan) override { return trials().forecast(plan); }
 
   ExchangeModel exchange(const placement::Plan& plan) override {
-    const std::size_t large = std::clamp(trained_values(trials_.setup().network), 2 * kSmallValues, kMostValues);
-    const comm::CommunicationDtype communication_dtype = trials_.options().communication_dtype;
+    const std::size_t large = std::clamp(trained_values(trials().setup().network), 2 * kSmallValues, kMostValues);
+    const comm::CommunicationDtype communication_dtype = training_.options().communication_dtype;
     using Times = std::tuple<double, double>;  // of a small and of a large all-reduce
     parallel::LaunchOptions launch;
     launch.always_fork = true;
@@ -104,14 +121,31 @@ class MachineProbe : public Probe {
   }
 
  private:
-  const task::Trials& trials_;
+  /// The trials in the precision that is set, which keep what they timed.
+  const task::Trials& trials() {
+    return trials_.try_emplace(training_.options().trainer.precision, training_).first->second;
+  }
+
+  PlanMeter& meter_of(const placement::Plan& plan) {
+    const measure::EnergyOptions options = energy_(plan);
+    const std::pair key(options.gpus_used, options.gpus_idle);
+    auto& meter = meters_[key];
+    if (!meter) meter = std::make_unique<PlanMeter>(measure::open_sensors(options, "/", boot_now_s));
+    return *meter;
+  }
+
+  task::PreparedTraining& training_;
+  const EnergyOfPlan energy_;
+  const Precision own_precision_;
+  std::map<Precision, task::Trials> trials_;
+  std::map<std::pair<int, int>, std::unique_ptr<PlanMeter>> meters_;  // by the GPUs that are used and idle
   const measure::OthersLoad others_;
 };
 
 }  // namespace
 
-std::unique_ptr<Probe> make_probe(const task::Trials& trials) {
-  return std::make_unique<MachineProbe>(trials);
+std::unique_ptr<Probe> make_probe(task::PreparedTraining& training, EnergyOfPlan energy) {
+  return std::make_unique<MachineProbe>(training, std::move(energy));
 }
 
 std::vector<double> step_blocks(const std::vector<double>& seconds) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "measure/sensors/open_sensors.h"
 #include "placement/plan.h"
+#include "plan/candidates.h"
+#include "plan/power_trace.h"
 #include "plan/predict.h"
 #include "task/training/stage_forecast.h"
 #include "task/training/trial.h"
@@ -18,13 +22,15 @@ struct Trial {
   std::vector<Timing> timings;  // median step time for each batch size, ascending
   std::vector<double> blocks;   // step time of the largest size in consecutive blocks of steps
   std::optional<double> evaluate_images_per_s;
-  std::optional<double> watts;  // mean power of the trial; absent: see energy_refusal()
+  TrialPower power;  // while the steps of the largest size were taken
 };
 
 class Probe {
  public:
   virtual ~Probe() = default;
   virtual double now_s() const = 0;
+  /// All that is asked afterwards is asked of processors in this setting. Throws UsageError where it is impossible.
+  virtual void set(const Setting& setting) = 0;
   /// Why this plan can't train; "" = it can.
   virtual std::string refusal(const placement::Plan& plan) = 0;
   /// Trains on `plan` for about `seconds`. Throws Error if training fails.
@@ -41,8 +47,11 @@ class Probe {
   virtual std::string energy_refusal() = 0;
 };
 
-/// A probe that measures on this machine. `trials` must outlive it.
-std::unique_ptr<Probe> make_probe(const task::Trials& trials);
+/// The energy options for the devices of a plan.
+using EnergyOfPlan = std::function<measure::EnergyOptions(const placement::Plan&)>;
+/// A probe that measures `training` on this machine and leaves it in the setting that was set last. `training` must
+/// outlive it.
+std::unique_ptr<Probe> make_probe(task::PreparedTraining& training, EnergyOfPlan energy);
 
 /// Mean step times of consecutive blocks of steps. A block lasts at least 0.05 s, so that short disturbances are
 /// averaged out. Returns `seconds` unchanged if there would be fewer than three blocks.

@@ -21,6 +21,15 @@ struct Rounds {
   /// blocks, or half of the difference between trials if that is more. Absent if there are too few blocks for an
   /// interval.
   std::optional<double> noise() const;
+  /// The mean power of all trials at the largest size; absent where none of them knows it.
+  std::optional<double> watts() const;
+  /// Its uncertainty as a share of it: half of the 95 % interval by Student's t, or half of the difference between
+  /// trials if that is more. Absent for fewer than five parts.
+  std::optional<double> watts_noise() const;
+
+ private:
+  /// Whether the trial came as far as the largest size.
+  bool is_widest(const Trial& trial) const;
 };
 
 }  // namespace evener::plan

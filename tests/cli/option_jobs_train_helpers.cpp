@@ -67,6 +67,14 @@ void add_placement(const task::TrainOptions& options, json& told) {
   told["deterministic"] = options.trainer.deterministic;
 }
 
+json goal_json(const plan::Goal& goal) {
+  return {{"for", plan::objective_name(goal.objective)},
+          {"deadline_s", or_null(goal.deadline_s)},
+          {"budget_j", or_null(goal.budget_j)},
+          {"epochs", goal.epochs},
+          {"per_hour", goal.price.per_hour}};
+}
+
 json handed_to_training(const job::TrainFlags& flags, const placement::Plan& plan) {
   const task::TrainOptions options = job::train_options(flags, plan);
   json told = {{"model", options.model},
@@ -92,6 +100,7 @@ json handed_to_training(const job::TrainFlags& flags, const placement::Plan& pla
   told["elastic"] = ranks.elastic;
   if (const auto end_s = flags.end_by_s()) told["seconds_until_end"] = *end_s - flags.begin_s;
   told["plan_seconds"] = *flags.measuring.plan_seconds;
+  told["goal"] = goal_json(flags.goal.goal(*flags.optimisation.epochs));
   return told;
 }
 
@@ -104,6 +113,8 @@ json handed_to_planning(const Words& given) {
     if (!told.contains("first") && candidate.plan) told["first"] = plan_json(*candidate.plan);
   }
   told["seconds"] = *flags.probing.seconds;
+  const measure::EnergyOptions energy = flags.energy.options(job::plan_of(flags, "auto"));
+  told["energy"] = {{"meters", energy.meters}, {"cpu_watts", or_null(energy.assumed.cpu)}};
   return told;
 }
 

@@ -119,6 +119,13 @@ std::vector<OptionRow> around_a_training() {
           {"train", {"--idle", "1.5"}, "/around/idle_s", 1.5},
           {"train", {"--meter", "csv:f.csv#power=W"}, "/around/meters", {"csv:f.csv#power=W"}},
           {"train", {"--assume-power", "cpu=65W,idle=20W"}, "/around/assumed", {65.0, 20.0, nullptr, nullptr}},
+          {"train|plan", {"--for", "edp"}, "/goal/for", "edp"},
+          {"train|plan", {"--for", "cost", "--price", "hour=3"}, "/goal/per_hour", 3.0},
+          {"train|plan", {"--deadline", "2.5"}, "/goal/deadline_s", 150.0},
+          {"train|plan", {"--budget", "2"}, "/goal/budget_j", 7200.0},
+          {"plan", {"--epochs", "7"}, "/goal/epochs", 7},
+          {"plan", {"--meter", "csv:f.csv#power=W"}, "/energy/meters", {"csv:f.csv#power=W"}},
+          {"plan", {"--assume-power", "cpu=65W,idle=20W"}, "/energy/cpu_watts", 65.0},
           {"plan", {"--seconds", "2.5"}, "/seconds", 2.5},
           {"plan", {"--json", "-"}, "test:PlanCommand.ComparesPlacementsAndLeavesNothingBehind"},
           {"plan", {"--quiet", "true"}, "test:PlanCommand.PrintsATable"}};

@@ -1,7 +1,7 @@
 // What is told of comparisons: placements for a training, and a network before and after it was quantised.
 #include <gmock/gmock.h>
 
-#include "job/plan/plan_job.h"
+#include "job/plan/comparison_text.h"
 #include "job/quantize/comparison.h"
 
 namespace evener::job {
@@ -41,6 +41,43 @@ TEST(ComparisonOfPlacements, SaysWhereEpochsAreEstimated) {
   EXPECT_EQ(json["placements"][0]["epoch_s"], 10);
   EXPECT_EQ(json["placements"][1]["validate_basis"], "predicted");
   EXPECT_EQ(json["placements"][2], (nlohmann::ordered_json{{"placement", "cuda:0"}, {"refusal", "there is no GPU"}}));
+}
+
+plan::Row frugal_row(const std::string& text, double images_per_s, double watts) {
+  plan::Row row = placement_row(text, plan::Basis::kMeasured);
+  row.images_per_s = images_per_s;
+  row.power = plan::Row::Power{.watts = watts, .used_watts = watts, .noise = 0.01};
+  row.noise = 0.01;
+  return row;
+}
+
+TEST(ComparisonOfPlacements, DrawsTimeAgainstEnergyWhereItIsKnown) {
+  plan::Comparison comparison;
+  comparison.rows = {frugal_row("cpu/t4", 1000, 60), frugal_row("4xcpu/t1", 900, 70), frugal_row("cpu/t1", 250, 10)};
+  comparison.rows[2].power->used_watts = 5;
+  comparison.rows[1].power->of = "cpu/t4";
+  comparison.best = 0;
+  EXPECT_THAT(comparison_text(comparison),
+              AllOf(HasSubstr("60 mJ"), HasSubstr("of used devices"), HasSubstr("20 mJ"), HasSubstr("+-1 %"),
+                    HasSubstr("energy of 4xcpu/t1: with the power of cpu/t4"),
+                    HasSubstr("in time and energy nothing beats: cpu/t4, cpu/t1; beaten: 4xcpu/t1 by cpu/t4")));
+  const std::string plot = front_plot(comparison);
+  EXPECT_THAT(plot, AllOf(HasSubstr("*a cpu/t4  b 4xcpu/t1  *c cpu/t1"), HasSubstr("4 ms  time/image")));
+  EXPECT_LT(plot.find("|"), plot.find('b'));
+  const nlohmann::ordered_json json = comparison_json(comparison);
+  EXPECT_EQ(json["placements"][1]["beaten_by"], "cpu/t4");
+  EXPECT_EQ(json["placements"][2]["used_joules_per_image"], 0.02);
+  EXPECT_EQ(json["placements"][0]["power"]["class"], "measured");
+  comparison.rows[1].power.reset();
+  comparison.rows[2].power.reset();
+  EXPECT_EQ(front_plot(comparison), "");
+}
+
+TEST(ComparisonOfPlacements, TellsWhatEpochsCost) {
+  plan::Comparison comparison;
+  comparison.rows = {frugal_row("cpu/t4", 1000, 3600)};
+  comparison.goal = {.objective = plan::Objective::kCost, .price = {.per_kwh = 100, .per_hour = 360}};
+  EXPECT_THAT(comparison_text(comparison), ContainsRegex("cost/epoch(.|\n)* 2\n")) << "10 s: 1 for energy, 1 for time";
 }
 
 TEST(ComparisonOfQuantized, CountsAgreementAmongImagesThatBothAnswered) {

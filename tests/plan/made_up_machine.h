@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "placement/machine.h"
 #include "plan/candidates.h"
 #include "plan/probe.h"
@@ -31,18 +32,23 @@ class MadeUpProbe : public plan::Probe {
   std::map<std::string, task::StageForecast> forecasts;  // of plans with stages, by their text
   plan::ExchangeModel between;
   double loader = 1e9;
-  std::optional<double> others, watts;
+  std::optional<double> others;
+  std::map<std::string, double> watts;  // of plans, by their text, or of all others by ""
+  /// What a block's time or a power is multiplied by; empty: times differ regularly by up to `noise`, powers not.
+  std::function<double()> disturbance;
   double start_s = 0.2;
   double batch = 32;
   double noise = 0.01;
   std::vector<std::string> tried;
 
   double now_s() const override { return now_; }
+  void set(const plan::Setting& setting) override { setting_ = setting.text(); }
   std::string refusal(const placement::Plan& plan) override { return refusals[plan.text]; }
   plan::Trial trial(const placement::Plan& plan, double seconds) override {
-    tried.push_back(plan.text);
-    const auto step = steps.find(plan.text);
-    if (step == steps.end()) throw Error("no memory for " + plan.text);
+    const std::string name = setting_.empty() ? plan.text : plan.text + " " + setting_;
+    tried.push_back(name);
+    const auto step = steps.find(name);
+    if (step == steps.end()) throw Error("no memory for " + name);
     plan::Trial trial;
     // As the real one: a whole batch only where five steps of it fit.
     for (const double images : {batch / 4, batch}) {
@@ -51,11 +57,21 @@ class MadeUpProbe : public plan::Probe {
       trial.timings.push_back({images, step_s});
     }
     trial.evaluate_images_per_s = 1000;
-    trial.watts = watts;
+    const auto own = watts.find(name), of_all = watts.find("");
+    const auto found = own == watts.end() ? of_all : own;
+    if (found == watts.end()) {
+      trial.power.reason = "no sensor sees it";
+    } else {
+      trial.power.kind = record::EnergyClass::kMeasured;
+      trial.power.seconds = 3;
+      for (int i = 0; i < 20; ++i) trial.power.watts.push_back(found->second * (disturbance ? disturbance() : 1));
+    }
     // Blocks of steps that differ by up to `noise`, with the step as their median.
     for (int i = 0; i < 30; ++i) {
-      trial.blocks.push_back(trial.timings.back().seconds * (1 + noise * (i * 7 % 5 - 2) / 2));
+      const double factor = disturbance ? disturbance() : 1 + noise * (i * 7 % 5 - 2) / 2;
+      trial.blocks.push_back(trial.timings.back().seconds * factor);
     }
+    trial.timings.back().seconds = *median(trial.blocks);
     now_ += std::max(seconds, start_s);
     return trial;
   }
@@ -74,6 +90,7 @@ class MadeUpProbe : public plan::Probe {
   std::string energy_refusal() override { return "made up"; }
 
  private:
+  std::string setting_;
   double now_ = 100;
 };
 

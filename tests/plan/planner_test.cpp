@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "plan/choice.h"
 #include "plan/made_up_machine.h"
 
 namespace evener::plan {
@@ -37,7 +38,7 @@ Comparison compare_on(MadeUpProbe& probe, const std::string& list, double second
     candidates.push_back(resolve(text, machine, {}));
     candidates.back().asked = list != "auto";
   }
-  return compare(candidates, work, probe, seconds, [](const std::string&) {});
+  return compare(candidates, work, probe, seconds, {}, [](const std::string&) {});
 }
 
 const Row& row_of(const Comparison& comparison, const std::string& text) {
@@ -85,11 +86,11 @@ TEST(Compare, MeasuresAllWhereThereIsTimeAndTakesTheFastest) {
 
 TEST(Compare, CountsTheEnergyOfAnImageWhereThePowerIsKnown) {
   MadeUpProbe probe = two_cores();
-  EXPECT_FALSE(compare_on(probe, "auto").rows[0].joules_per_image);
-  probe.watts = 50;
+  EXPECT_FALSE(compare_on(probe, "auto").rows[0].joules_per_image());
+  probe.watts[""] = 50;
   const Comparison comparison = compare_on(probe, "auto");
-  EXPECT_NEAR(row_of(comparison, "cpu/t1").joules_per_image.value(), 50 * (0.01 + 0.003 * 32) / 32, 1e-9);
-  EXPECT_NEAR(row_of(comparison, "2xcpu/t1").joules_per_image.value(), 50 * (0.01 + 0.0015 * 32) / 32, 1e-9);
+  EXPECT_NEAR(row_of(comparison, "cpu/t1").joules_per_image().value(), 50 * (0.01 + 0.003 * 32) / 32, 1e-9);
+  EXPECT_NEAR(row_of(comparison, "2xcpu/t1").joules_per_image().value(), 50 * (0.01 + 0.0015 * 32) / 32, 1e-9);
 }
 
 TEST(Compare, LooksTwiceAtThoseThatMayBeTheBest) {

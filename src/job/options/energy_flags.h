@@ -19,13 +19,13 @@ struct EnergyFlags : OptionGroup {
       {"--meter", "SOURCE",
        "A meter of your own: http://ADDRESS#VALUE=W, run:COMMAND, csv:FILE#COLUMN=Wh (docs/measuring.md)"},
       {},
-      {.recorded = false, .in_plans = false, .inherited = false}};
+      {.recorded = false, .inherited = false}};
   Option<std::string> assumed{*this,
                               {"--assume-power", "POWERS",
                                "For what no sensor measures, such as cpu=65W,idle=20W,gpu=150W: the energy is then "
                                "called estimated"},
                               "",
-                              {.has_commas = true, .in_plans = false}};
+                              {.has_commas = true}};
 
   /// `plan`: names the GPUs whose energy is measured.
   measure::EnergyOptions options(const placement::Plan& plan) const;

@@ -1,8 +1,8 @@
 // `evener plan`: compares placements for a training by trying or predicting each for some seconds, without training.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "job/train/training.h"
 #include "plan/planner.h"
@@ -18,10 +18,15 @@ struct PlanFlags : TrainFlags {
         *this, {"--seconds", "SECONDS", "How long to measure, about"}, 15, {.range = more_than_zero()}};
   };
   Probing probing;
+  std::vector<plan::Setting> settings = {{}};  // each placement is tried in; set by complete()
 
   PlanFlags();
   OptionSet options();
 };
+
+/// Sets options that were not given, and turns a list in --precision ("fp32,bf16"; "auto": those that are fast here)
+/// into settings. Throws UsageError.
+void complete(PlanFlags& flags);
 
 struct PlanOutcome {
   plan::Comparison comparison;
@@ -31,9 +36,5 @@ struct PlanOutcome {
 /// Compares the placements. Leaves no folder behind. Throws UsageError for candidates that are no placements. `stop`:
 /// see run_training().
 PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFlag* stop = nullptr);
-
-/// The comparison for a terminal and as JSON.
-std::string comparison_text(const plan::Comparison& comparison);
-nlohmann::ordered_json comparison_json(const plan::Comparison& comparison);
 
 }  // namespace evener::job

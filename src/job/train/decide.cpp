@@ -33,8 +33,11 @@ EpochWish wished_epochs(const TrainFlags& flags) {
 std::string decide_plan(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
                         task::PreparedTraining& training, Observer& progress) {
   const plan::Comparison comparison =
-      compare_placements(candidates, task::Trials(training), *flags.measuring.plan_seconds, progress);
+      compare_placements(flags, candidates, training, *flags.measuring.plan_seconds, progress);
   if (!comparison.best) throw UsageError("--on auto: no placement can be used\n" + refusals_text(comparison));
+  if (!comparison.within_limits) {
+    throw UsageError("--on auto: " + comparison.reason + "; allow more, or train fewer --epochs");
+  }
   const plan::Row& best = comparison.rows[*comparison.best];
   training.take_plan(best.plan);
   return fmt::format("--on auto: {} ({} of measuring; about {} images/s){}", comparison.reason,
@@ -98,11 +101,14 @@ std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candid
   return plans;
 }
 
-plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
-                                    double seconds, Observer& progress) {
-  const auto probe = plan::make_probe(trials);
-  plan::Comparison comparison = plan::compare(candidates, plan::work_of(trials), *probe, seconds,
-                                              [&](const std::string& text) { progress.show("trying " + text); });
+plan::Comparison compare_placements(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
+                                    task::PreparedTraining& training, double seconds, Observer& progress) {
+  const task::Trials trials(training);
+  const auto probe =
+      plan::make_probe(training, [&](const placement::Plan& plan) { return flags.energy.options(plan); });
+  plan::Comparison comparison =
+      plan::compare(candidates, plan::work_of(trials), *probe, seconds, flags.goal.goal(training.options().epochs),
+                    [&](const std::string& text) { progress.show("trying " + text); });
   progress.finish();
   if (comparison.best && placement::stage_count(comparison.rows[*comparison.best].plan) == 1) {
     const plan::Row& best = comparison.rows[*comparison.best];

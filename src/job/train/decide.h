@@ -21,9 +21,10 @@ std::vector<plan::Candidate> candidates_of(const TrainFlags& flags);
 /// The plans of the candidates whose devices this machine has.
 std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candidates);
 
-/// Measures and predicts the candidates for about `seconds`.
-plan::Comparison compare_placements(const std::vector<plan::Candidate>& candidates, const task::Trials& trials,
-                                    double seconds, Observer& observer);
+/// Measures and predicts the candidates for about `seconds`, with the powers that `flags` say how to know, and chooses
+/// by their goal.
+plan::Comparison compare_placements(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
+                                    task::PreparedTraining& training, double seconds, Observer& observer);
 /// Why placements can't be used, a line for each of them.
 std::string refusals_text(const plan::Comparison& comparison);
 

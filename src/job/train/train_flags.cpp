@@ -132,6 +132,22 @@ void take_over_options(TrainFlags& flags) {
   if (!flags.output.out.given()) flags.output.out.read({run});
 }
 
+/// A goal is what --on auto chooses by.
+static void choose_by_goal(TrainFlags& flags) {
+  if (!flags.goal.given()) return;
+  if (!flags.placement.on.given()) flags.placement.on.preset("auto");
+  if (!flags.placement.is_automatic()) {
+    throw UsageError(
+        "--for, --deadline, --budget and --price say what --on auto chooses by, and --on " + *flags.placement.on +
+        " leaves nothing to choose: give --on auto, or leave it out; 'evener plan' compares a list of placements");
+  }
+  if (*flags.goal.deadline && *flags.optimisation.minutes) {
+    throw UsageError(
+        "--deadline chooses a placement that trains all --epochs in time, and --minutes trains as many as fit: give "
+        "one of them");
+  }
+}
+
 void choose_detector_defaults(TrainFlags& flags) {
   if (network::classifier_of(*flags.model.model).empty()) return;
   OptimisationFlags& learning = flags.optimisation;
@@ -198,6 +214,7 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
 
 void complete(TrainFlags& flags) {
   take_over_options(flags);
+  choose_by_goal(flags);
   choose_detector_defaults(flags);
   choose_quantized_rate(flags);
   choose_tuning_defaults(flags);

@@ -11,6 +11,7 @@
 #include "job/options/calibration_flags.h"
 #include "job/options/data_flags.h"
 #include "job/options/energy_flags.h"
+#include "job/options/goal_flags.h"
 #include "job/options/measuring_flags.h"
 #include "job/options/model_flags.h"
 #include "job/options/optimisation_flags.h"
@@ -28,6 +29,7 @@ struct TrainFlags {
   OptimisationFlags optimisation;
   TrainCalibrationFlags calibration;
   PlacementFlags placement;
+  GoalFlags goal;
   TrainOutputFlags output;
   MeasuringFlags measuring;
   EnergyFlags energy;
@@ -41,12 +43,12 @@ struct TrainFlags {
   std::optional<double> end_by_s() const;
 
   /// All of them, in the order of --help.
-  OptionSet options() { return {&model, &data, &optimisation, &calibration, &placement, &output, &measuring, &energy}; }
-  std::array<const OptionGroup*, 8> groups() const {
-    return {&model, &data, &optimisation, &calibration, &placement, &output, &measuring, &energy};
+  OptionSet options() { return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy}; }
+  std::array<const OptionGroup*, 9> groups() const {
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
   }
-  std::array<OptionGroup*, 8> groups() {
-    return {&model, &data, &optimisation, &calibration, &placement, &output, &measuring, &energy};
+  std::array<OptionGroup*, 9> groups() {
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
   }
 };
 

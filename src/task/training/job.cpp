@@ -67,6 +67,10 @@ void PreparedTraining::take_epochs(int epochs) {
   options.schedule.warmup_epochs = std::min(options.schedule.warmup_epochs, static_cast<double>(epochs));
 }
 
+void PreparedTraining::take_precision(Precision precision) {
+  state_->take_precision(precision);
+}
+
 void look_at(TrainOptions options, TrainObserver& observer) {
   options.data.look_only = true;
   options.resume = false;  // a look at the start of a run; the checkpoint is compared when it goes on
@@ -129,7 +133,11 @@ bool PreparedTraining::State::has_lost_patience() const {
 }
 
 PreparedTraining::State::State(TrainOptions chosen, TrainObserver& told)
-    : options(std::move(chosen)), observer(told), data(open()), setup(describe()) {
+    : options(std::move(chosen)),
+      observer(told),
+      data(open()),
+      setup(describe()),
+      asked_loader_threads_(options.loader_threads) {
   prepare();
 }
 
@@ -261,6 +269,12 @@ void PreparedTraining::State::take_batch(std::int64_t batch) {
   config = resume_config(options, setup);
 }
 
+void PreparedTraining::State::take_precision(Precision precision) {
+  options.trainer.precision = precision;
+  open_engine("");
+  config = resume_config(options, setup);
+}
+
 void PreparedTraining::State::settle(const Trials& trials) {
   setup.epochs = options.epochs;
   if (placement::stage_count(options.plan) > 1) divide_layers(trials);
@@ -333,6 +347,7 @@ void PreparedTraining::State::open_engine(const std::string& before) {
   // A step of the native engine is shorter than waking another thread and taking a batch from it, unless the images
   // are changed first.
   const bool alone = choice.name == "native" && !options.augment.any();
+  options.loader_threads = asked_loader_threads_;
   if (alone && !options.loader_threads) options.loader_threads = 0;
   setup.engine_reads_data = alone && *options.loader_threads == 0;
 }

@@ -45,6 +45,7 @@ struct PreparedTraining::State {
   /// started from need not exist any more.
   void resume(Checkpoint checkpoint);
   void take_batch(std::int64_t batch);
+  void take_precision(Precision precision);
   /// Called when every option is decided: checks the training as a whole and tells the observer its setup.
   void settle(const Trials& trials);
 
@@ -62,6 +63,7 @@ struct PreparedTraining::State {
   double end_by_s = 0;  // see TrainJob::end_by; 0 = no time limit
 
  private:
+  const std::optional<int> asked_loader_threads_;
   data::OpenedData open();
   data::Progress loading_progress(LoadingStep step);
   TrainSetup describe();

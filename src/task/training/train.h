@@ -207,6 +207,8 @@ class PreparedTraining {
   void take_batch(std::int64_t batch);
   /// For a new run only.
   void take_epochs(int epochs);
+  /// Computes in another precision, on the engine that suits it. For a new run only.
+  void take_precision(Precision precision);
 
   struct State;  // task/training/job.h
   State& state() const { return *state_; }

@@ -124,7 +124,10 @@ class Trial {
     for (std::int64_t step = 0;; ++step) {
       leave_if_stopped();
       if (step % per_epoch == 0) replicas.start_epoch(++epoch_, per_epoch * images, 0);
-      if (step == kWarmUpTrialSteps) replicas.settle();
+      if (step == kWarmUpTrialSteps) {
+        replicas.settle();
+        steps.begin_s = now_s();
+      }
       const Stopwatch clock;
       const parallel::StepResult& result = replicas.step(/*learning_rate=*/0);
       if (step >= kWarmUpTrialSteps) {
@@ -137,6 +140,7 @@ class Trial {
     const Stopwatch waiting;
     const parallel::StepResult& rest = replicas.settle();
     add(waiting.seconds(), rest);
+    steps.end_s = now_s();
     return steps;
   }
 
@@ -170,6 +174,8 @@ template <typename Visitor>
 void describe(Visitor& visitor, Of<TrialSteps> auto& steps) {
   visitor.value("images", steps.images);
   visitor.value("seconds", steps.seconds);
+  visitor.value("begin_s", steps.begin_s);
+  visitor.value("end_s", steps.end_s);
 }
 
 template <typename Visitor>

@@ -18,6 +18,7 @@ namespace evener::task {
 struct TrialSteps {
   std::int64_t images = 0;  // of the batch, over all replicas
   std::vector<double> seconds;
+  double begin_s = 0, end_s = 0;  // by now_s()
 };
 
 struct TrialResult {

@@ -1,0 +1,48 @@
+// Chooses among placements whose figures are known, and tells which of them nothing beats in time and energy.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/planner.h"
+
+namespace evener::plan {
+
+/// A row judged by a goal; less is better.
+struct Judged {
+  double value = 0;             // seconds, joules, joule-seconds or the cost, of an image
+  std::optional<double> noise;  // half of the 95 % interval over the value; absent: unknown
+};
+/// Absent where the row can't be used, or its energy is not known and the goal needs it.
+std::optional<Judged> judge(const Row& row, const Goal& goal);
+
+/// Seconds and joules of the whole training that the goal's limits are for. The power is taken to be that of training.
+double job_seconds(const Row& row, const Goal& goal);
+std::optional<double> job_joules(const Row& row, const Goal& goal);
+
+struct RowChoice {
+  std::size_t row = 0;  // index of the chosen row
+  std::string reason;
+  bool decided = false;       // beyond the noise, no other row is as good
+  bool within_limits = true;  // it meets the deadline and the budget
+};
+/// Chooses from rows that are sorted by the goal, the best first and at least one of them usable: the best, or the
+/// simplest of those that are nearly as good. If the noise leaves open which row is the best, the reason says so. A
+/// placement with stages is chosen only if it beats every placement without stages by more than the noise. Where there
+/// is a deadline or a budget, only rows count that surely meet it; where none does, the choice is the one nearest to
+/// it. `goal` must not need energy where no row has any.
+RowChoice choose(const std::vector<Row>& rows, const Goal& goal = {});
+
+/// Whether `row` is faster than `other` by more than the noise of both.
+bool faster_than_noise(const Row& row, const Row& other);
+
+/// "41.2 uJ", "0.35 mJ", "1.2 kJ": joules with three significant digits.
+std::string joules_text(double joules);
+
+/// For each row the row that beats it: better in time or in energy by more than the noise of both, and at least as good
+/// in the other. Absent for the rows on the Pareto front, and for those whose energy is not known.
+std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows);
+
+}  // namespace evener::plan

@@ -1,0 +1,64 @@
+#include "plan/goal.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/numbers.h"
+
+namespace evener::plan {
+namespace {
+
+constexpr std::array<std::pair<Objective, const char*>, 4> kObjectives{
+    {{Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}}};
+constexpr double kSecondsPerHour = 3600, kJoulesPerKwh = 3.6e6;
+
+}  // namespace
+
+const char* objective_name(Objective objective) {
+  return kObjectives.at(static_cast<std::size_t>(objective)).second;
+}
+
+Objective parse_objective(const std::string& name) {
+  for (const auto& [objective, known] : kObjectives) {
+    if (name == known) return objective;
+  }
+  throw UsageError("--for: " + quoted_text(name) + " is none of time, energy, edp, cost");
+}
+
+double Price::of(double seconds, double watts) const {
+  return per_hour * seconds / kSecondsPerHour + per_kwh * watts * seconds / kJoulesPerKwh;
+}
+
+Price parse_price(const std::string& text) {
+  Price price;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trimmed(part.substr(0, equals)));
+    double* const target = name == "kwh" ? &price.per_kwh : name == "hour" ? &price.per_hour : nullptr;
+    const auto value = equals == std::string::npos ? std::nullopt : to_number<double>(trimmed(part.substr(equals + 1)));
+    if (target == nullptr || !std::isfinite(value.value_or(-1)) || value.value_or(-1) < 0) {
+      throw UsageError(fmt::format("--price {}: {} is neither kwh=PRICE nor hour=PRICE, with a price of 0 or more",
+                                   quoted_text(text), quoted_text(part)));
+    }
+    *target = *value;
+  }
+  if (price.per_kwh == 0 && price.per_hour == 0) {
+    throw UsageError("--price: say what something costs, such as kwh=0.30,hour=1.2 (a kilowatt-hour, a machine-hour)");
+  }
+  return price;
+}
+
+bool Goal::needs_energy() const {
+  const bool by_energy = objective == Objective::kEnergy || objective == Objective::kEdp ||
+                         (objective == Objective::kCost && price.per_kwh > 0);
+  return by_energy || budget_j;
+}
+
+}  // namespace evener::plan

@@ -58,11 +58,29 @@ std::string missing_sentence(std::span<const Sweep> sweeps) {
                      counted(cells, "cell"));
 }
 
-std::string overview_header(std::span<const Sweep> sweeps, const std::vector<ReferenceRow>& references) {
-  const std::string title =
-      fmt::format("{}{}", counted(sweeps.size(), "sweep"), references.empty() ? "" : ": published against measured");
+/// Why none of the sweeps has an energy; "" where one has.
+std::string energy_sentence(std::span<const Sweep> sweeps) {
+  std::string reason;
+  for (const Sweep& sweep : sweeps) {
+    for (const SweepCellRuns& cell : sweep.cells) {
+      if (!cell.record) continue;
+      if (cell.record->energy.joules) return "";
+      if (reason.empty()) reason = cell.record->energy.reason;
+    }
+  }
+  return reason.empty() ? "" : "Energy is absent: " + reason + ".";
+}
+
+std::string overview_header(std::span<const Sweep> sweeps, const std::vector<ReferenceRow>& references,
+                            const OverviewText& top) {
+  const std::string title = !top.title.empty() ? top.title
+                                               : fmt::format("{}{}", counted(sweeps.size(), "sweep"),
+                                                             references.empty() ? "" : ": published against measured");
+  std::vector<std::string> sentences = top.sentences;
+  sentences.insert(sentences.end(),
+                   {reference_sentence(references), missing_sentence(sweeps), energy_sentence(sweeps)});
   std::string lead, chips;
-  for (const std::string& sentence : {reference_sentence(references), missing_sentence(sweeps)}) {
+  for (const std::string& sentence : sentences) {
     if (!sentence.empty()) lead += "<p class=\"lead\">" + escape_html(sentence) + "</p>";
   }
   std::vector<std::string> machines;
@@ -164,10 +182,13 @@ std::string sweep_page(const Sweep& sweep, std::string_view plotly_js, std::stri
 }
 
 std::string sweeps_page(std::span<const Sweep> sweeps, const fs::path& folder, std::string_view plotly_js,
-                        std::string_view hint) {
-  std::string sections = all_references_part(sweeps) + "\n";
+                        std::string_view hint, const OverviewText& top) {
+  std::string sections;
   for (std::size_t n = 0; n < sweeps.size(); ++n) sections += sweep_section(sweeps[n], folder, n) + "\n";
-  const std::string header = overview_header(sweeps, all_references(sweeps));
+  // Of a page with a title of its own, the published figures are not what it is about.
+  const std::string references = all_references_part(sweeps) + "\n";
+  sections = top.title.empty() ? references + sections : sections + references;
+  const std::string header = overview_header(sweeps, all_references(sweeps), top);
   return page_of("Sweeps", plotly_js, report_content(header, hint, sections, !plotly_js.empty()), overview_data(sweeps),
                  kOverviewScript);
 }
@@ -178,9 +199,10 @@ WrittenPage write_sweep_page(const fs::path& path, const Sweep& sweep, const fs:
   return {path, source.hint};
 }
 
-WrittenPage write_sweeps_page(const fs::path& path, std::span<const Sweep> sweeps, const fs::path& plotly) {
+WrittenPage write_sweeps_page(const fs::path& path, std::span<const Sweep> sweeps, const fs::path& plotly,
+                              const OverviewText& top) {
   const PlotlySource source = read_plotly(plotly);
-  write_file_atomically(path, sweeps_page(sweeps, path.parent_path(), source.javascript, source.hint));
+  write_file_atomically(path, sweeps_page(sweeps, path.parent_path(), source.javascript, source.hint, top));
   return {path, source.hint};
 }
 

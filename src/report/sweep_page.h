@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/html.h"
 #include "report/sweep.h"
@@ -14,14 +15,19 @@ namespace evener::report {
 /// The page as text. `plotly_js`: the library's source; empty = tables only, with `hint` shown.
 std::string sweep_page(const Sweep& sweep, std::string_view plotly_js, std::string_view hint = "");
 
+/// What stands at the top of a page of several sweeps.
+struct OverviewText {
+  std::string title = {};                   // "" = their number
+  std::vector<std::string> sentences = {};  // below it
+};
 /// The same for several sweeps. `folder`: the page's folder, for links to the pages of the sweeps.
 std::string sweeps_page(std::span<const Sweep> sweeps, const std::filesystem::path& folder, std::string_view plotly_js,
-                        std::string_view hint = "");
+                        std::string_view hint = "", const OverviewText& top = {});
 
 /// These write the pages atomically; without Plotly they have no plots.
 WrittenPage write_sweep_page(const std::filesystem::path& path, const Sweep& sweep,
                              const std::filesystem::path& plotly = plotly_path());
 WrittenPage write_sweeps_page(const std::filesystem::path& path, std::span<const Sweep> sweeps,
-                              const std::filesystem::path& plotly = plotly_path());
+                              const std::filesystem::path& plotly = plotly_path(), const OverviewText& top = {});
 
 }  // namespace evener::report

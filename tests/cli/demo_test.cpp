@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/built_modules.h"
+#include "base/cpu.h"
 #include "base/files.h"
 #include "cli/run_program.h"
 
@@ -27,7 +28,7 @@ class DemoCommand : public ::testing::Test {
 
 TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
   RunningProgram program(program_path(), {"demo", "--out", out(), "--seed", "7"});
-  const auto begun = folder_ / "demo/probe-cpu-t1/samples.csv";
+  const auto begun = folder_ / "demo/probe/samples.csv";
   for (int i = 0; i < 5000 && !std::filesystem::exists(begun); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -40,19 +41,40 @@ TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
   program.send(SIGINT);
   const ProgramResult result = program.finish();
   EXPECT_EQ(result.exit_code, 130) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("the demo was interrupted at resnet20 on cpu/t1"));
+  EXPECT_THAT(result.err, HasSubstr("the demo was interrupted at mlp:784-256-10 on cpu/t1"));
   EXPECT_EQ(file_count(out()), 0);
 }
 
-TEST_F(DemoCommand, ShowsWhyARunFailed) {
+TEST_F(DemoCommand, SaysWhatIsInItsWay) {
   write_text(out(), "a file where the folder should be");
   const ProgramResult result = run_program({"demo", "--minutes", "0.2", "--out", out()});
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("demo/probe-cpu-t1"));  // the run's own message
-  EXPECT_THAT(result.err,
-              HasSubstr("the demo's run of resnet20 on cpu/t1 ended with exit code 1; its message is above"));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("demo is no folder; give another --out"));
+  EXPECT_THAT(run_program({"demo", "--port", "80"}).err, HasSubstr("--port is for --serve"));
   const ProgramResult too_short = run_program({"demo", "--minutes", "0.1", "--out", out()});
   EXPECT_THAT(too_short.err, HasSubstr("--minutes is 0.1; it has to be from 0.2 to 1440"));
+}
+
+// However little time it is given, and where an earlier demo left its runs.
+TEST_F(DemoCommand, ShowsEveryKindOfWayOnOnePage) {
+  std::filesystem::create_directories(folder_ / "demo/resnet/old");
+  RunningProgram program(program_path(), {"demo", "--minutes", "0.2", "--out", out(), "--serve"});
+  ASSERT_TRUE(program.wait_for("the page stays on")) << program.err();
+  EXPECT_THAT(program.err(), HasSubstr("the page grows on http://127.0.0.1:"));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  const std::string html = read_file(folder_ / "demo/report.html");
+  for (const char* title : {"One machine, every way", "A perceptron in every way", "A residual network in every way",
+                            "OpenMP, 4 threads"}) {
+    EXPECT_THAT(html, HasSubstr(title));
+  }
+  if (usable_cores() > 1) {
+    EXPECT_THAT(result.out, HasSubstr("cpu/t1+cpu/t1@0.5"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "demo/resnet/old"));
+  if (module_is_built("openvino")) {
+    EXPECT_THAT(result.out, HasSubstr("What was trained, in each precision"));
+  }
 }
 
 }  // namespace

@@ -103,8 +103,10 @@ std::vector<OptionRow> about_runs() {
           {"completion", {"SHELL", "fish"}, "/run/out", "~complete -c evener"},
           {"doctor", {"--json", "-"}, "/run/out", "~\"can_train_on_cpu\""},
           {"doctor", {"--peaks", "true"}, "test:Doctor.MeasuresThePeaksWhereAsked"},
-          {demo, {"--out", "there"}, "test:DemoCommand.ShowsWhyARunFailed"},
-          {demo, {"--minutes", "0.2"}, "test:DemoCommand.ShowsWhyARunFailed"},
+          {demo, {"--out", "there"}, "test:DemoCommand.SaysWhatIsInItsWay"},
+          {demo, {"--minutes", "0.2"}, "test:DemoCommand.ShowsEveryKindOfWayOnOnePage"},
+          {demo, {"--serve", "true"}, "test:DemoCommand.ShowsEveryKindOfWayOnOnePage"},
+          {demo, {"--port", "80"}, "test:DemoCommand.SaysWhatIsInItsWay"},
           {demo, {"--seed", "7"}, "test:DemoCommand.PassesAStopOnToTheRunUnderWay"}};
 }
 

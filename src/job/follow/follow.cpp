@@ -68,23 +68,30 @@ HttpResponse answer_follower(FollowedPage& page, const std::string& title, const
   return response;
 }
 
+FollowingServer::FollowingServer(std::vector<fs::path> folders, int port)
+    : title_(folders.front().string() + " - evener report"),
+      page_(std::move(folders)),
+      server_(open_http_server({.port = port, .connections = 64})) {}
+
+std::string FollowingServer::address() const {
+  return fmt::format("http://{}:{}/", HttpOptions().host, server_->port());
+}
+
+void FollowingServer::run() {
+  server_->run([this](const HttpRequest& request) { return answer_follower(page_, title_, request); },
+               [this] { return stopped_ || stop_requested(); });
+}
+
 void follow(const std::vector<fs::path>& folders, int port, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   for (const fs::path& folder : folders) {
     if (fs::is_directory(folder)) continue;
     throw Error(fmt::format("'{}' is no folder; begin the run or the sweep first, whose --out it is", folder.string()));
   }
-  HttpOptions options;
-  options.port = port;
-  options.connections = 64;
-  const auto server = open_http_server(options);
-  const std::string address = fmt::format("http://{}:{}/", options.host, server->port());
-  observer.tell(address + "\n");
-  observer.note(fmt::format("the report is on {} and follows what it shows; Ctrl-C ends it", address));
-  FollowedPage page(folders);
-  const std::string title = folders.front().string() + " - evener report";
-  server->run([&](const HttpRequest& request) { return answer_follower(page, title, request); },
-              [] { return stop_requested(); });
+  FollowingServer server(folders, port);
+  observer.tell(server.address() + "\n");
+  observer.note(fmt::format("the report is on {} and follows what it shows; Ctrl-C ends it", server.address()));
+  server.run();
 }
 
 }  // namespace evener::job

@@ -1,0 +1,260 @@
+#include "job/demo/demo_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/module.h"
+#include "base/names.h"
+#include "base/plural.h"
+#include "base/stop.h"
+#include "base/terminal_text.h"
+#include "job/demo/demo_plan.h"
+#include "job/follow/follow.h"
+#include "job/sweep/sweep_job.h"
+#include "placement/machine.h"
+#include "report/sweep_page.h"
+#include "report/table.h"
+#include "run/child_run.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The shares of the time: of the two trainings, and of what follows.
+constexpr double kPerceptronShare = 0.3, kResnetShare = 0.45, kInferenceShare = 0.15;
+constexpr double kSecondsPerMinute = 60;
+
+/// Folders and files that a demo leaves.
+constexpr const char* kTrained = "trained";
+constexpr const char* kQuantized = "int8";
+constexpr std::array kOwnNames = {"perceptron", "resnet", "inference", kTrained, kQuantized, "probe"};
+
+/// A folder that goes at the end.
+class TemporaryOutput {
+ public:
+  explicit TemporaryOutput(fs::path path) : path_(std::move(path)) {}
+  ~TemporaryOutput() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryOutput(const TemporaryOutput&) = delete;
+  TemporaryOutput& operator=(const TemporaryOutput&) = delete;
+
+ private:
+  fs::path path_;
+};
+
+/// Serves the page of the demo's folder in a thread of its own.
+class LivePage {
+ public:
+  LivePage(const DemoFlags& flags, Observer& observer) {
+    if (!*flags.serve) return;
+    server_ = std::make_unique<FollowingServer>(std::vector<fs::path>{*flags.out}, *flags.port);
+    observer.note(fmt::format("the page grows on {}", server_->address()));
+    thread_ = std::thread([this] { server_->run(); });
+  }
+  ~LivePage() {
+    if (!thread_.joinable()) return;
+    server_->stop();
+    thread_.join();
+  }
+  LivePage(const LivePage&) = delete;
+  LivePage& operator=(const LivePage&) = delete;
+
+  /// Until Ctrl-C; returns at once where nothing is served.
+  void wait(Observer& observer) {
+    if (!thread_.joinable()) return;
+    observer.note(fmt::format("the page stays on {} until Ctrl-C", server_->address()));
+    while (!stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+
+ private:
+  std::unique_ptr<FollowingServer> server_;
+  std::thread thread_;
+};
+
+/// Removes what an earlier demo left. Throws UsageError where there is something else.
+void make_room(const fs::path& out) {
+  if (fs::exists(out) && !fs::is_directory(out)) throw UsageError(out.string() + " is no folder; give another --out");
+  for (const char* name : kOwnNames) fs::remove_all(out / name);
+  require_writable_directory(out);
+}
+
+ProbedTraining probe(const DemoTraining& training, const DemoFlags& flags) {
+  const fs::path out = fs::path(*flags.out) / "probe";
+  const TemporaryOutput temporary(out);
+  std::vector<std::string> words = {"train",
+                                    training.model,
+                                    "--data",
+                                    fmt::format("{}:{}", training.data, training.fewest_images),
+                                    "--on",
+                                    "cpu/t1",
+                                    "--epochs",
+                                    "1",
+                                    "--batch",
+                                    "32",
+                                    "--seed",
+                                    std::to_string(*flags.seed),
+                                    "--no-calibration",
+                                    "--quiet",
+                                    "--overwrite",
+                                    "--out",
+                                    out.string()};
+  if (!training.size.empty()) words.insert(words.end(), {"--size", training.size});
+  const Stopwatch clock;
+  const record::Record record = run::run_as_child(words, out, {.owner = "demo", .name = training.model + " on cpu/t1"});
+  const double seconds = clock.seconds();
+  const double train_s = record.times.train.value_or(seconds);
+  const double images = static_cast<double>(record.data.train.value_or(training.fewest_images));
+  return {std::max(0.0, seconds - train_s), std::max(train_s / images, 1e-9)};
+}
+
+/// The demo on its way: what it has written, and what it says.
+class Demo {
+ public:
+  Demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop)
+      : flags_(flags),
+        observer_(observer),
+        stop_(stop),
+        out_(*flags.out),
+        seconds_(kSecondsPerMinute * *flags.minutes) {}
+
+  void train_all() {
+    const placement::Machine& machine = placement::machine();
+    ways_ = demo_ways(machine);
+    precisions_ = demo_precisions(machine);
+    observer_.note(fmt::format("measuring this machine ({}) ...", machine.cpu.model));
+    std::vector<ProbedTraining> probed;
+    for (const DemoTraining& training : demo_trainings()) probed.push_back(probe(training, flags_));
+    write_file_atomically(out_ / "published.csv", demo_reference(machine.cores));
+    const double left_s = seconds_ - clock_.seconds();
+    double slowdown = 1;
+    for (std::size_t n = 0; n < demo_trainings().size(); ++n) {
+      const DemoTraining& training = demo_trainings()[n];
+      const double own_s = (n == 0 ? kPerceptronShare : kResnetShare) * left_s;
+      const DemoSize size = demo_size(training, probed[n], ways_.size() * precisions_.size(), own_s / slowdown);
+      tell_size(training, size);
+      // With one run of each way all have to be there, however long they take.
+      const double limit_s = size.repeats > 1 ? 1.2 * own_s : 0;
+      const Stopwatch clock;
+      run_sweep(training.name,
+                training_experiment(training, size, ways_, precisions_, *flags_.seed, limit_s, out_ / training.name),
+                n == 0);
+      // Beside other programs replicas and stages wait for each other, which the probe on one thread doesn't show.
+      slowdown = std::max(1.0, clock.seconds() / own_s);
+      repeats_ = std::min(repeats_, size.repeats);
+    }
+  }
+
+  /// What the last training made, in each precision and in int8.
+  void infer() {
+    if (module_status("openvino").state != ModuleState::kUsable) {
+      observer_.note("inference is left out: " + module_status("openvino").reason);
+      return;
+    }
+    const auto trained = a_run_of(sweeps_.back());
+    if (!trained) return;
+    const fs::path kept = out_ / kTrained, quantized = out_ / kQuantized;
+    fs::copy(*trained, kept, fs::copy_options::recursive);
+    observer_.note("== int8 after training");
+    run::run_as_child({"quantize", kept.string(), "--seconds", "0.2", "--quiet", "--overwrite", "--out",
+                       quantized.string(), "--json", (out_ / "int8.json").string()},
+                      quantized, {.owner = "demo", .name = "the quantisation"});
+    run_sweep("inference", inference_experiment(kept, quantized, precisions_, repeats_, out_ / "inference"), false);
+  }
+
+  DemoOutcome report() {
+    DemoOutcome outcome;
+    const report::OverviewText top{
+        .title = "One machine, every way",
+        .sentences = {fmt::format("The same trainings in {}, then what was trained in each precision: speed, accuracy "
+                                  "and memory of each. Data are generated.",
+                                  counted(ways_.size(), "way")),
+                      ways_sentence(ways_)}};
+    outcome.page = report::write_sweeps_page(out_ / "report.html", sweeps_, report::plotly_path(), top);
+    outcome.sweeps = std::move(sweeps_);
+    return outcome;
+  }
+
+ private:
+  void tell_size(const DemoTraining& training, const DemoSize& size) {
+    observer_.note(fmt::format("== {}: {} images, {}, {} of each in {}{}", training.title, size.images,
+                               counted(training.epochs, "epoch"), counted(size.repeats, "run"),
+                               counted(ways_.size(), "way"),
+                               size.learns ? "" : "; too few to learn much in: --minutes more would do"));
+    if (size.repeats == 1) observer_.note("one run of each can't be compared: nothing is claimed");
+  }
+
+  void run_sweep(const std::string& name, const std::string& experiment, bool has_reference) {
+    const fs::path file = out_ / (name + ".toml");
+    write_file_atomically(file, experiment);
+    SweepFlags sweep;
+    sweep.what.read({file.string()});
+    if (has_reference) sweep.reference.read({(out_ / "published.csv").string()});
+    complete(sweep);
+    sweeps_.push_back(job::sweep(sweep, observer_, stop_).sweep);
+  }
+
+  /// The folder of a run that ended well, in fp32.
+  std::optional<fs::path> a_run_of(const report::Sweep& sweep) const {
+    for (const report::SweepCellRuns& cell : sweep.cells) {
+      for (const record::SweepRun& run : cell.runs) {
+        if (record::has_figures(run.end)) return sweep.folder / run.folder;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const DemoFlags& flags_;
+  Observer& observer_;
+  const StopFlag* stop_;
+  const fs::path out_;
+  const double seconds_;
+  const Stopwatch clock_;
+  std::vector<std::string> ways_, precisions_;
+  std::vector<report::Sweep> sweeps_;
+  int repeats_ = 5;
+};
+
+}  // namespace
+
+void DemoFlags::check_together() const {
+  if (port.given() && !*serve) throw UsageError("--port is for --serve");
+}
+
+std::string demo_text(const DemoOutcome& outcome, std::size_t width) {
+  std::string text;
+  for (const report::Sweep& sweep : outcome.sweeps) {
+    text += fmt::format("\n{}\n{}", sweep.record.title, report::terminal_text(report::sweep_table(sweep), width));
+    for (const std::string& sentence : report::sweep_conclusion(sweep)) text += one_line(sentence) + "\n";
+  }
+  text += fmt::format("\nreport: {}\n", fs::absolute(outcome.page.path).lexically_normal().string());
+  return outcome.page.hint.empty() ? text : text + outcome.page.hint + "\n";
+}
+
+DemoOutcome demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop) {
+  const WorkScope scope(this_work_until(stop));
+  make_room(*flags.out);
+  LivePage page(flags, observer);
+  Demo demo(flags, observer, stop);
+  demo.train_all();
+  demo.infer();
+  DemoOutcome outcome = demo.report();
+  observer.tell(demo_text(outcome));
+  page.wait(observer);
+  return outcome;
+}
+
+}  // namespace evener::job

@@ -1,0 +1,44 @@
+// `evener demo`: the same trainings in every way that this machine has, then what was trained in each precision, as one
+// table on one page, on data that it generates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job/observer.h"
+#include "job/options/option_set.h"
+#include "report/html.h"
+#include "report/sweep.h"
+
+namespace evener::job {
+
+struct DemoFlags : OptionGroup {
+  DemoFlags() : OptionGroup("Demo") {}
+
+  Option<std::string> out{
+      *this, {"--out", "DIR", "Folder for the runs and the report; replaced if it is there"}, "runs/demo"};
+  Option<double> minutes{*this,
+                         {"--minutes", "MINUTES", "About how long it may take; it is sized by a short probe"},
+                         4,
+                         {.range = from_to(0.2, 24 * 60)}};
+  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the images, the first weights and the order"}, 1};
+  Option<bool> serve{*this, {"--serve", "", "Show the page on 127.0.0.1 as it grows, and until Ctrl-C after the end"}};
+  Option<int> port{*this, {"--port", "N", "Of --serve (default: any that is free)"}, 0, {.range = from_to(0, 65535)}};
+
+ private:
+  void check_together() const override;
+};
+
+struct DemoOutcome {
+  std::vector<report::Sweep> sweeps;
+  report::WrittenPage page;
+};
+
+/// The tables and the conclusions, for a terminal of so many columns.
+std::string demo_text(const DemoOutcome& outcome, std::size_t width = 160);
+
+/// Runs the demo and tells `observer` demo_text(). Throws UsageError where the folder holds something else, Interrupted
+/// after a stop request, and Error where a run failed that all others need.
+DemoOutcome demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+
+}  // namespace evener::job

@@ -51,14 +51,21 @@ bool all_positive(std::span<const BlockValue> runs) {
   return std::ranges::all_of(runs, [](const BlockValue& run) { return run.value > 0 && std::isfinite(run.value); });
 }
 
-/// log(candidate / baseline) of each common block, in the order of the baseline.
-std::vector<double> log_ratios(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate) {
-  std::vector<double> ratios;
+/// `compare`(baseline, candidate) of each common block, in the order of the baseline.
+template <class Compare>
+std::vector<double> within_blocks(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate,
+                                  Compare compare) {
+  std::vector<double> values;
   for (const BlockValue& base : baseline) {
     const auto other = std::ranges::find(candidate, base.block, &BlockValue::block);
-    if (other != candidate.end()) ratios.push_back(std::log(other->value / base.value));
+    if (other != candidate.end()) values.push_back(compare(base.value, other->value));
   }
-  return ratios;
+  return values;
+}
+
+/// Student's t of a mean difference.
+double student_t(double difference, double error) {
+  return difference == 0 ? 0 : error > 0 ? difference / error : std::numeric_limits<double>::infinity();
 }
 
 /// Computes ratio, interval and p from a mean difference of logarithms and its standard error.
@@ -66,8 +73,7 @@ void conclude(RunComparison& comparison, double difference, double error, double
   const double off = student_quantile(kTwoSided95, degrees) * error;
   comparison.ratio = std::exp(difference);
   comparison.interval = Interval{std::exp(difference - off), std::exp(difference + off)};
-  const double t = difference == 0 ? 0 : error > 0 ? difference / error : std::numeric_limits<double>::infinity();
-  comparison.p = student_two_sided(t, degrees);
+  comparison.p = student_two_sided(student_t(difference, error), degrees);
 }
 
 }  // namespace
@@ -100,7 +106,8 @@ RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const
     comparison.reason = "a figure that is not above 0 has no ratio";
     return comparison;
   }
-  const std::vector<double> ratios = log_ratios(baseline, candidate);
+  const std::vector<double> ratios =
+      within_blocks(baseline, candidate, [](double base, double other) { return std::log(other / base); });
   comparison.pairs = ratios.size();
   if (ratios.size() >= kFewestRuns) {
     const MeanAndSpread of = mean_and_spread(ratios, first_stage);
@@ -118,6 +125,14 @@ RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const
                 "between them counts as a difference",
                 ratios.empty() ? "none" : std::to_string(ratios.size()), kFewestRuns);
   return comparison;
+}
+
+std::optional<double> p_of_excess(std::span<const BlockValue> smaller, std::span<const BlockValue> larger) {
+  const std::vector<double> excess = within_blocks(smaller, larger, [](double a, double b) { return b - a; });
+  if (excess.size() < kFewestRuns) return std::nullopt;
+  const MeanAndSpread of = mean_and_spread(excess, 0);
+  const double half = student_two_sided(student_t(of.mean, standard_error(of, excess.size())), of.degrees) / 2;
+  return of.mean > 0 ? half : 1 - half;
 }
 
 std::optional<std::size_t> runs_to_decide(const RunComparison& seen, double claims, std::size_t at_once) {

@@ -55,6 +55,10 @@ struct RunComparison {
 RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate,
                            std::size_t first_stage = 0);
 
+/// The one-sided p-value of the claim that `larger` exceeds `smaller` within the blocks, by Student's t of their
+/// differences; absent with fewer than kFewestRuns common blocks.
+std::optional<double> p_of_excess(std::span<const BlockValue> smaller, std::span<const BlockValue> larger);
+
 /// The number of runs of each configuration with which the observed difference would become significant with a power of
 /// 80 %. `claims`: number of claims that are corrected for; `at_once`: number of such differences that all have to be
 /// shown. Absent if there is no difference, or if the number is impractically large.

@@ -13,6 +13,31 @@ namespace {
 
 using Reasons = std::vector<ValidityReason>;
 
+constexpr const char* kOtherLoad = "other load";
+constexpr const char* kStolenTime = "stolen time";
+
+// Runs of a block are made one after the other in an order drawn by chance. So what comes and goes with time disturbs
+// their ratio by chance alone, and the spread over the blocks tells by how much. What belongs to a run itself doesn't.
+constexpr ValidityRule kRules[] = {
+    {"energy", Spoils::kEnergy, ""},
+    {kOtherLoad, Spoils::kFigures, kBesideOthers},
+    {kStolenTime, Spoils::kFigures, kBesideOthers},
+    {"noise", Spoils::kFigures, "with much noise"},
+    {"too few samples", Spoils::kFigures, "with few samples"},  // a sweep's sample is a run
+    // A processor that is hot, or memory that is full, depends on the cell that ran before, and on what a cell needs.
+    {"throttling", Spoils::kComparisons, ""},
+    {"swap", Spoils::kComparisons, ""},
+    // Something else was measured than asked for, or only a part of it.
+    {"fallback", Spoils::kComparisons, ""},
+    {"build", Spoils::kComparisons, ""},
+    {"unfinished", Spoils::kComparisons, ""},
+    {"lost session", Spoils::kComparisons, ""},
+    // Of scenarios: the percentile or the rate isn't one that the scenario may tell.
+    {"too few queries", Spoils::kComparisons, ""},
+    {"too short", Spoils::kComparisons, ""},
+    {"latency limit", Spoils::kComparisons, ""},
+};
+
 /// Converts percent of one CPU to percent of all CPUs together.
 double of_machine(double percent_of_one, const Record& record) {
   return percent_of_one / std::max(1, record.machine.online_cpus);
@@ -53,7 +78,7 @@ void judge_other_load(const Record& record, const ValidityLimits& limits, Reason
   if (record.cpu.others_percent) {
     const double others = of_machine(record.cpu.others_percent->mean, record);
     if (others > limits.others_percent) {
-      reasons.push_back({"other load",
+      reasons.push_back({kOtherLoad,
                          fmt::format("other processes used {:.1f} % of the machine's CPUs (limit {:g} %)", others,
                                      limits.others_percent),
                          "end them and run again"});
@@ -62,7 +87,7 @@ void judge_other_load(const Record& record, const ValidityLimits& limits, Reason
   if (record.cpu.steal_percent_mean) {
     const double steal = of_machine(*record.cpu.steal_percent_mean, record);
     if (steal > limits.steal_percent) {
-      reasons.push_back({"stolen time",
+      reasons.push_back({kStolenTime,
                          fmt::format("the host of this virtual machine kept {:.1f} % of its CPU time (limit {:g} %)",
                                      steal, limits.steal_percent),
                          "run again when the host is less busy, or on a machine of your own"});
@@ -128,6 +153,30 @@ void judge_samples(const Record& record, const ValidityLimits& limits, Reasons& 
 }
 
 }  // namespace
+
+const ValidityRule& validity_rule(const std::string& name) {
+  static constexpr ValidityRule kUnknown = {"", Spoils::kComparisons, ""};
+  const auto* const rule = std::ranges::find(kRules, name, &ValidityRule::name);
+  return rule == std::end(kRules) ? kUnknown : *rule;
+}
+
+std::optional<Spoils> spoiled_by(const Validity& validity) {
+  std::optional<Spoils> most;
+  for (const ValidityReason& reason : validity.reasons)
+    most = std::max(most, std::optional(validity_rule(reason.rule).spoils));
+  return most;
+}
+
+bool is_beside_others(const Validity& validity) {
+  return std::ranges::any_of(validity.reasons, [](const ValidityReason& reason) {
+    return reason.rule == kOtherLoad || reason.rule == kStolenTime;
+  });
+}
+
+std::optional<double> others_load_percent(const Record& record) {
+  if (!record.cpu.others_percent) return std::nullopt;
+  return of_machine(record.cpu.others_percent->mean + record.cpu.steal_percent_mean.value_or(0), record);
+}
 
 Validity judge(const Record& record, const ValidityLimits& limits) {
   Validity validity;

@@ -13,6 +13,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/run.h"
+#include "report/sweep_load.h"
 
 namespace evener::report {
 namespace {
@@ -137,12 +138,13 @@ void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const S
   }
   const std::size_t stage = std::max(a.sweep->record.first_stage(), b.sweep->record.first_stage());
   pair.comparison = compare_figures(pair.a, pair.b, stage);
-  pair.reason = pair.comparison.reason;
-  if (of_a.invalid + of_b.invalid > 0) {
-    pair.reason = "the measurements are INVALID";
-  } else {
+  pair.beside = beside_others(of_a, of_b);
+  pair.reason = objection_to(of_a, of_b, pair.comparison);
+  if (pair.reason.empty()) {
     pair.p = pair.comparison.p;
+    pair.reason = pair.comparison.reason;
   }
+  if (const auto load = load_beside({&of_a, &of_b})) result.notes.push_back(busy_sentence(*load, pair.beside));
   if (of_a.record && of_b.record && !same_job(*of_a.record, *of_b.record)) {
     result.notes.push_back(
         fmt::format("they don't do the same work: {}, and {}", job_text(*of_a.record), job_text(*of_b.record)));
@@ -228,8 +230,8 @@ std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
     return fmt::format("{}undecided whether {} is faster or slower than {}: {} ({}{}); {}{}.", where, of.b, of.a,
                        how_much, means, how, pair.reason, decide_words(pair));
   }
-  return fmt::format("{}{} is {} than {}: {} ({}{}).", where, of.b, verdict_word(pair.verdict), of.a, how_much, means,
-                     how);
+  return fmt::format("{}{} is {} than {}: {} ({}{}){}.", where, of.b, verdict_word(pair.verdict), of.a, how_much, means,
+                     how, beside_text(pair.beside));
 }
 
 }  // namespace
@@ -282,7 +284,7 @@ Table comparison_table(const ComparisonOfTwo& of) {
     claim.speedup = pair.comparison.ratio;
     claim.interval = pair.comparison.interval;
     table.rows.push_back({pair.cell.empty() ? "-" : pair.cell, mean_text(pair.a, true), mean_text(pair.b, true),
-                          speedup_text(claim), verdict_word(pair.verdict),
+                          speedup_text(claim), verdict_text(pair.verdict, pair.beside),
                           pair.to_decide ? std::to_string(*pair.to_decide) : "-"});
   }
   table.notes = of.notes;
@@ -304,6 +306,7 @@ std::string comparison_json(const ComparisonOfTwo& of) {
                      {"p_corrected", number(pair.p)},
                      {"blocks", pair.comparison.pairs},
                      {"verdict", verdict_word(pair.verdict)},
+                     {"beside_other_programs", pair.beside != BesideOthers::kNo},
                      {"reason", pair.reason.empty() ? CompareJson(nullptr) : CompareJson(pair.reason)},
                      {"runs_to_decide", number(pair.to_decide)}});
   }

@@ -20,6 +20,7 @@ struct ComparedPair {
   record::Verdict verdict = record::Verdict::kUndecided;
   std::optional<std::size_t> to_decide;  // if undecided: runs of each needed to show the difference
   std::string reason;                    // why undecided; else empty
+  BesideOthers beside = BesideOthers::kNo;
 };
 
 struct ComparisonOfTwo {

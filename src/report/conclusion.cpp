@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/names.h"
+#include "base/statistics.h"
 #include "base/terminal_text.h"
 #include "record/metric.h"
 #include "record/record_kind.h"
+#include "record/validity.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/ranking.h"
@@ -35,7 +38,8 @@ std::vector<Group> groups_of(std::span<const Run> runs) {
 }
 
 std::string invalid_text(const Record& record) {
-  if (record.validity.valid.value_or(true) || record.validity.reasons.empty()) return "";
+  const bool is_valid = record.validity.valid.value_or(true) || record.validity.reasons.empty();
+  if (is_valid || is_told_in_passing(record)) return "";
   std::string rules;
   for (const auto& reason : record.validity.reasons) rules += (rules.empty() ? "" : ", ") + reason.rule;
   return rules;
@@ -95,7 +99,7 @@ std::string speed_clause(const Record& record, const Record& base) {
   if (!valid || !comparison.interval) {
     return fmt::format("{} on {} {} {}x as fast as {} ({}; undecided, {})", record.model.name, way, kind.did,
                        number_text(*ratio), base_way, rates,
-                       valid ? "with too few samples" : "as the measurements are INVALID");
+                       valid ? "with too few samples" : "as the times are not to be quoted");
   }
   if (comparison.verdict == record::Verdict::kUndecided) {
     return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; within each run it differs by more)",
@@ -167,6 +171,31 @@ Sentences group_sentences(const Group& group) {
   return sentences;
 }
 
+/// The runs whose times alone are INVALID, those with the same reasons together: "a and b ran beside other programs (7
+/// % of the CPUs): their times, speeds and joules are not to be quoted".
+Sentences in_passing_sentences(std::span<const Run> runs) {
+  std::map<std::string, Group> groups;
+  for (const Run& run : runs) {
+    const bool is_valid = run.record.validity.valid.value_or(true);
+    if (!is_valid && is_told_in_passing(run.record)) groups[validity_text(run.record)].push_back(&run);
+  }
+  Sentences sentences;
+  for (const auto& [text, group] : groups) {
+    std::vector<std::string> names;
+    std::vector<double> loads;
+    for (const Run* run : group) {
+      names.push_back(run->name);
+      if (const auto load = record::others_load_percent(run->record)) loads.push_back(*load);
+    }
+    const std::string beside = record::kBesideOthers;
+    const std::string what = text.starts_with(beside) ? load_text(median(loads)) + text.substr(beside.size()) : text;
+    sentences.push_back(fmt::format("{} {}: {} times, speeds and joules are not to be quoted",
+                                    runs.size() == 1 ? "Measured" : listed(names, kMostNamed) + " ran", what,
+                                    group.size() == 1 ? "its" : "their"));
+  }
+  return sentences;
+}
+
 /// "INVALID as measurements: a and b (other load), c (noise)": runs with the same reasons together.
 std::string invalid_sentence(std::span<const Run> runs) {
   std::vector<std::pair<std::string, std::vector<std::string>>> names_of_rules;
@@ -193,6 +222,7 @@ std::vector<std::string> conclusion(std::span<const Run> runs) {
   for (const Group& group : groups_of(runs)) {
     for (std::string& sentence : group_sentences(group)) sentences.push_back(std::move(sentence) + ".");
   }
+  for (std::string& sentence : in_passing_sentences(runs)) sentences.push_back(std::move(sentence) + ".");
   if (const std::string sentence = invalid_sentence(runs); !sentence.empty()) sentences.push_back(sentence + ".");
   return sentences;
 }

@@ -1,10 +1,13 @@
 #include "report/figures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
 #include "base/names.h"
+#include "record/validity.h"
 #include "report/format.h"
 
 namespace evener::report {
@@ -88,7 +91,25 @@ std::optional<double> other_s(const record::Record& record) {
 
 std::string validity_text(const record::Record& record) {
   if (!record.validity.valid) return "-";
-  return *record.validity.valid ? "VALID" : "INVALID";
+  if (*record.validity.valid) return "VALID";
+  if (!is_told_in_passing(record)) return "INVALID";
+  std::vector<std::string> words;
+  for (const auto& reason : record.validity.reasons) {
+    const char* const word = record::validity_rule(reason.rule).in_passing;
+    if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
+  }
+  return listed(words);
+}
+
+bool is_told_in_passing(const record::Record& record) {
+  const auto& reasons = record.validity.reasons;
+  return !reasons.empty() && std::ranges::all_of(reasons, [](const record::ValidityReason& reason) {
+    return *record::validity_rule(reason.rule).in_passing != '\0';
+  });
+}
+
+std::string load_text(const std::optional<double>& percent) {
+  return record::kBesideOthers + (percent ? fmt::format(" ({:.0f} % of the CPUs)", *percent) : "");
 }
 
 bool same_job(const record::Record& a, const record::Record& b) {

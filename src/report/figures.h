@@ -43,8 +43,13 @@ std::optional<double> edp_against(const record::Record& record, const record::Re
 /// The time outside of all phases of the critical thread; absent without times or phases.
 std::optional<double> other_s(const record::Record& record);
 
-/// "VALID", "INVALID", or "-" if not judged.
+/// "VALID", "INVALID", or "-" if not judged. Where only times, speeds and joules by themselves are INVALID, by rules
+/// that are told in passing: "beside other programs".
 std::string validity_text(const record::Record& record);
+/// Whether the text is one of the latter.
+bool is_told_in_passing(const record::Record& record);
+/// "beside other programs (7 % of the CPUs)"; without the percent if absent.
+std::string load_text(const std::optional<double>& percent);
 
 /// Whether two runs do the same work, so that their speeds can be compared: kind, model, data, image shape and
 /// scenario.

@@ -23,7 +23,8 @@ constexpr std::size_t kMostCards = 6;
 std::string badge(const Record& record) {
   const std::string text = validity_text(record);
   if (text == "-") return "";
-  return fmt::format("<span class=\"badge {}\">{}</span>", text == "VALID" ? "valid" : "invalid", text);
+  const char* const kind = text == "VALID" ? "valid" : is_told_in_passing(record) ? "in-passing" : "invalid";
+  return fmt::format("<span class=\"badge {}\">{}</span>", kind, text);
 }
 
 std::string definition(const std::string& term, const std::string& value) {
@@ -81,7 +82,8 @@ std::string card(std::span<const Run> runs, const Job& job, std::size_t n, const
   }
   html += "</dl>";
   for (const auto& reason : record.validity.reasons) {
-    html += "<div class=\"why\">" + escape_html(reason.what) + "</div>";
+    html += fmt::format("<div class=\"why{}\">{}</div>", is_told_in_passing(record) ? " in-passing" : "",
+                        escape_html(reason.what));
   }
   return html + "</article>";
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/names.h"
+#include "record/validity.h"
 #include "report/figures.h"
 #include "report/format.h"
 
@@ -73,8 +74,11 @@ void note_sessions(const Run& run, std::vector<std::string>& notes) {
 
 void note_run(const Run& run, std::vector<std::string>& notes) {
   for (const auto& reason : run.record.validity.reasons) {
-    notes.push_back(
-        fmt::format("{} is INVALID: {}: {}. What to do: {}", run.name, reason.rule, reason.what, reason.advice));
+    const bool in_passing = *record::validity_rule(reason.rule).in_passing != '\0';
+    notes.push_back(fmt::format(
+        "{}: {}: {}. What to do: {}",
+        in_passing ? fmt::format("the times of {} are not to be quoted", run.name) : run.name + " is INVALID",
+        reason.rule, reason.what, reason.advice));
   }
   if (run.record.status != record::Status::kDone) {
     notes.push_back(run.name + " " + end_text(run.record.status));

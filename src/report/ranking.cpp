@@ -133,7 +133,7 @@ Sentences speed_sentences(const Group& group) {
   if (ranked.size() < 2) {
     return {fmt::format("Where {} {} fastest stays undecided, {}: {} {} on {}", all.front().record->model.name,
                         record::kind_of(*all.front().record).does,
-                        invalid.empty() ? "with too few samples" : "because the measurements are INVALID",
+                        invalid.empty() ? "with too few samples" : "because the times are not to be quoted",
                         rates_of(all), unit, ways_of(all))};
   }
   Sentences sentences = ranking_sentences(ranked, group.front()->record);
@@ -142,7 +142,7 @@ Sentences speed_sentences(const Group& group) {
     sentences.push_back(fmt::format("Not compared, {}: {} ({} {})", why, ways_of(runs), rates_of(runs), unit));
   };
   left_out(few, "with too few samples");
-  left_out(invalid, "because INVALID");
+  left_out(invalid, "because their times are not to be quoted");
   return sentences;
 }
 

@@ -165,8 +165,8 @@ void measure_ratio(ReferenceRow& row, const SweepFigure& base, const SweepFigure
 void judge(ReferenceRow& row) {
   if (!row.published_to_compare || !row.measured_to_compare) return;
   const double published = *row.published_to_compare;
-  if (row.is_invalid) {
-    row.verdict = "the measurements are INVALID";
+  if (!row.disturbance.empty()) {
+    row.verdict = row.disturbance;
   } else if (!row.interval) {
     row.verdict = row.is_share() ? "of how many images it is isn't known" : "too few runs side by side";
   } else if (row.interval->low <= published && published <= row.interval->high) {
@@ -174,6 +174,13 @@ void judge(ReferenceRow& row) {
   } else {
     row.verdict = row.interval->low > published ? "higher" : "lower";
   }
+}
+
+/// Why the cell's ratios can't be held against those of another machine, which was quiet for all that is known; "" =
+/// they can.
+const char* disturbance_of(const SweepCellRuns& cell) {
+  if (cell.not_comparable > 0) return "the measurements are INVALID";
+  return cell.beside_others > 0 ? "measured beside other programs" : "";
 }
 
 std::string compared_text(const ReferenceRow& row, double value) {
@@ -207,7 +214,7 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
     row.published_to_compare = published_to_compare(figure, reference);
     const SweepCellRuns* cell = cell_with(sweep, figure.measured);
     if (cell != nullptr) row.here = cell->name;
-    row.is_invalid = cell != nullptr && cell->invalid > 0 && !row.is_share();  // accuracy doesn't depend on time
+    if (cell != nullptr && !row.is_share()) row.disturbance = disturbance_of(*cell);  // of accuracies time is none
     const SweepFigure* here = figure_here(cell, figure.metric, row);
     if (here == nullptr) continue;
     record::Metric metric = here->metric;
@@ -220,7 +227,7 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
     } else if (row.published_to_compare) {
       const SweepCellRuns* base = cell_with(sweep, base_of_figure(figure, reference).measured);
       const SweepFigure* of_base = figure_here(base, figure.metric, row);
-      row.is_invalid = row.is_invalid || (base != nullptr && base->invalid > 0);
+      if (base != nullptr && row.disturbance.empty()) row.disturbance = disturbance_of(*base);
       if (of_base != nullptr) measure_ratio(row, *of_base, *here, sweep.record.first_stage());
     } else {
       row.verdict = "of another machine";
@@ -264,7 +271,7 @@ std::string reference_sentence(std::span<const ReferenceRow> rows) {
   return fmt::format(
       "{}: here {} {} as published, {} higher and {} lower; {} can't be judged: cells can't run here, runs are too "
       "few, "
-      "or measurements INVALID.",
+      "INVALID, or beside other programs.",
       counted(static_cast<std::size_t>(can), "published ratio or accuracy", "published ratios and accuracies"), same,
       same == 1 ? "is" : "are", higher, lower, can - same - higher - lower);
 }
@@ -282,7 +289,7 @@ nlohmann::ordered_json reference_plot_data(std::span<const ReferenceRow> rows) {
                     {"measured", value_or_null(row.measured_to_compare)},
                     {"low", row.interval ? ReferenceJson(row.interval->low) : ReferenceJson(nullptr)},
                     {"high", row.interval ? ReferenceJson(row.interval->high) : ReferenceJson(nullptr)},
-                    {"invalid", row.is_invalid},
+                    {"invalid", !row.disturbance.empty()},
                     {"verdict", row.verdict}});
   }
   return list;

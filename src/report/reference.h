@@ -42,7 +42,7 @@ struct ReferenceRow {
   std::optional<double> published_to_compare;  // the published ratio or share
   std::optional<double> measured_to_compare;
   std::optional<record::Interval> interval;  // 95 % interval of the measured value
-  bool is_invalid = false;                   // its runs are INVALID
+  std::string disturbance;                   // why its runs can't be judged; "" = they can
   std::string verdict;                       // "as published", "higher", "lower", or why it can't be compared
 
   bool is_share() const { return figure.unit == "%"; }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "record/validity.h"
 #include "report/figures.h"
 #include "report/sweep_claims.h"
 #include "report/sweep_scaling.h"
@@ -95,12 +96,31 @@ bool asks_for_accuracy(const record::Record& record) {
   return asked != record.config.end() && std::strtod(asked->second.c_str(), nullptr) > 0;
 }
 
+/// Takes in what the run's rules spoil, and other programs' load beside it.
+void take_validity(SweepCellRuns& cell, const record::Record& record, const SweepRun& run) {
+  const auto load = record::others_load_percent(record);
+  if (load && run.part == record::kMeasurePart) cell.others_percent.push_back({run.block, *load});
+  if (run.end != record::RunEnd::kInvalid) return;
+  const auto& reasons = record.validity.reasons;
+  cell.not_comparable +=
+      record::spoiled_by(record.validity).value_or(record::Spoils::kComparisons) == record::Spoils::kComparisons;
+  cell.beside_others += record::is_beside_others(record.validity);
+  bool in_passing = !reasons.empty();
+  for (const auto& reason : reasons) {
+    const std::string word = record::validity_rule(reason.rule).in_passing;
+    in_passing = in_passing && !word.empty();
+    if (!word.empty() && std::ranges::find(cell.words, word) == cell.words.end()) cell.words.push_back(word);
+  }
+  cell.in_passing += in_passing;
+}
+
 void take_run(const Sweep& sweep, SweepCellRuns& cell, SweepRun run, const RecordOfRun& record_of) {
   cell.energies.push_back(record::EnergyClass::kAbsent);
   if (record::has_figures(run.end)) {
     try {
       record::Record record = record_of(run);
       add_figures(sweep, cell, record, run);
+      take_validity(cell, record, run);
       cell.energies.back() = record.energy.kind;
       if (asks_for_accuracy(record)) cell.to_accuracy_s.push_back(record.times.to_accuracy);
       if (!cell.record) cell.record = std::move(record);

@@ -27,6 +27,10 @@ struct SweepFigure {
   std::string reason = {};                                    // why there is no mean, although some runs have a value
 };
 
+/// Whether a comparison was made beside other programs (beyond the limits of record/validity.h), and whether then by
+/// cells of different numbers of threads, of which a busy machine may show another difference than a quiet one.
+enum class BesideOthers { kNo, kYes, kWithOtherThreads };
+
 /// A cell compared with its baseline by the sweep's main figure.
 struct CellClaim {
   std::optional<std::size_t> base;  // the baseline; absent: none, or the cell itself
@@ -36,6 +40,7 @@ struct CellClaim {
   record::Verdict verdict = record::Verdict::kUndecided;
   std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
   std::string reason;                    // why undecided; else empty
+  BesideOthers beside = BesideOthers::kNo;
 };
 
 struct SweepCellRuns {
@@ -48,6 +53,12 @@ struct SweepCellRuns {
   /// For runs with --until-accuracy: seconds until it was reached; absent if never.
   std::vector<std::optional<double>> to_accuracy_s;
   std::size_t done = 0, invalid = 0, failed = 0;
+  std::size_t not_comparable = 0;  // INVALID runs by rules that spoil comparisons, too
+  std::size_t beside_others = 0;   // runs beside other programs that took more than the rules allow
+  std::size_t in_passing = 0;      // INVALID runs by rules that pages tell in passing, in these words
+  std::vector<std::string> words;
+  std::vector<record::BlockValue>
+      others_percent;   // other programs' load beside each run that was measured, of all CPUs
   std::size_t job = 0;  // number of the job, the same for cells that do the same work
   CellClaim claim;
 
@@ -61,6 +72,8 @@ struct JobClaim {
   std::optional<double> p;               // corrected
   std::vector<std::size_t> leaders;      // cells not significantly worse than the best; the best first
   std::optional<std::size_t> to_decide;  // runs of each needed to separate the best from all leaders
+  std::string objection;                 // why the best may not be compared with some other; else empty
+  BesideOthers beside = BesideOthers::kNo;
 };
 
 /// The scaling with workers, over cells that differ in nothing else.
@@ -112,6 +125,8 @@ record::RunComparison compare_figures(const SweepFigure& baseline, const SweepFi
 std::string mean_text(const SweepFigure& figure, bool with_spread);
 /// "faster", "slower", "undecided".
 const char* verdict_word(record::Verdict verdict);
+/// The same with where it holds: "faster beside others".
+std::string verdict_text(record::Verdict verdict, BesideOthers beside);
 /// "1.85x (1.80 to 1.90)"; "-" without one.
 std::string speedup_text(const CellClaim& claim);
 

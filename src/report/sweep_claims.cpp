@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "report/format.h"
+#include "report/sweep_load.h"
 
 namespace evener::report {
 namespace {
@@ -61,8 +62,15 @@ RunComparison compared(const Sweep& sweep, std::size_t baseline, std::size_t can
   return compare_figures(*main_of(sweep, baseline), *main_of(sweep, candidate), sweep.record.first_stage());
 }
 
-bool counts(const Sweep& sweep, std::size_t cell) {
-  return sweep.cells[cell].invalid == 0;
+/// The comparison without its p-value, and with the reason, where nothing may be claimed of it. `together`: the number
+/// of comparisons that a claim needs together.
+RunComparison claimable(const Sweep& sweep, std::size_t baseline, std::size_t candidate, std::size_t together = 1) {
+  RunComparison comparison = compared(sweep, baseline, candidate);
+  const std::string objection = objection_to(sweep.cells[baseline], sweep.cells[candidate], comparison, together);
+  if (objection.empty()) return comparison;
+  comparison.p.reset();
+  comparison.reason = objection;
+  return comparison;
 }
 
 void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std::vector<Hypothesis>& family) {
@@ -70,29 +78,28 @@ void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std:
     if (cell == base) continue;
     CellClaim& claim = sweep.cells[cell].claim;
     claim.base = base;
-    const RunComparison comparison = compared(sweep, base, cell);
+    const RunComparison comparison = claimable(sweep, base, cell);
     claim.speedup = comparison.ratio;
     claim.interval = comparison.interval;
     claim.reason = comparison.reason;
-    if (!counts(sweep, cell) || !counts(sweep, base)) {
-      claim.reason = "the measurements are INVALID";
-    } else if (comparison.p) {
-      claim.p = comparison.p;
-      family.push_back({comparison.p, &claim.p});
-    }
+    claim.p = comparison.p;
+    claim.beside = beside_others(sweep.cells[base], sweep.cells[cell]);
+    if (claim.p) family.push_back({claim.p, &claim.p});
   }
 }
 
-/// The p-value of the claim that the job's best cell is better than all others; absent if a comparison has none.
-std::optional<double> doubt_of_best(const Sweep& sweep, const JobClaim& job) {
+/// Fills in the p-value of the claim that the job's best cell is better than all others, if each comparison has one.
+void doubt_best(const Sweep& sweep, JobClaim& job) {
   double doubt = 0;
-  if (!std::ranges::all_of(job.cells, [&](std::size_t cell) { return counts(sweep, cell); })) return std::nullopt;
+  bool is_known = job.cells.size() > 1;
   for (std::size_t n = 1; n < job.cells.size(); ++n) {
-    const auto p = compared(sweep, job.cells[n], job.cells.front()).p;
-    if (!p) return std::nullopt;
-    doubt = std::max(doubt, *p);
+    const RunComparison comparison = claimable(sweep, job.cells[n], job.cells.front(), job.cells.size() - 1);
+    job.beside = std::max(job.beside, beside_others(sweep.cells[job.cells[n]], sweep.cells[job.cells.front()]));
+    if (comparison.interval && !comparison.p && job.objection.empty()) job.objection = comparison.reason;
+    is_known = is_known && comparison.p;
+    doubt = std::max(doubt, comparison.p.value_or(1));
   }
-  return job.cells.size() > 1 ? std::optional(doubt) : std::nullopt;
+  if (is_known) job.p = doubt;
 }
 
 /// The cells of a job that have figures, the best first.
@@ -135,10 +142,9 @@ void find_leaders(const Sweep& sweep, JobClaim& job) {
   const auto cells = static_cast<double>(job.cells.size());
   const double pairs = std::max(cells * (cells - 1) / 2, static_cast<double>(sweep.claims));
   const double kinds = kinds_of_claims(sweep);
-  const bool best_counts = counts(sweep, job.cells.front());
   for (const std::size_t cell : job.cells) {
-    const auto p = cell == job.cells.front() ? std::nullopt : compared(sweep, cell, job.cells.front()).p;
-    const bool is_beaten = p && *p * pairs * kinds < record::kClaimLevel && best_counts && counts(sweep, cell);
+    const auto p = cell == job.cells.front() ? std::nullopt : claimable(sweep, cell, job.cells.front()).p;
+    const bool is_beaten = p && *p * pairs * kinds < record::kClaimLevel;
     if (!is_beaten) job.leaders.push_back(cell);
   }
 }
@@ -212,7 +218,7 @@ void make_claims(Sweep& sweep) {
   std::vector<Hypothesis> family;
   for (JobClaim& job : sweep.jobs) {
     compare_with_base(sweep, job, std::ranges::min(job.cells), family);
-    job.p = doubt_of_best(sweep, job);
+    doubt_best(sweep, job);
     if (job.p && job.cells.size() > 2) family.push_back({job.p, &job.p});  // for two cells it is the claim made above
   }
   std::vector<std::optional<double>> p;

@@ -12,8 +12,8 @@ namespace evener::report {
 /// Fills in main_figure, the claims of all cells and jobs, and their number. Compares each cell with the first cell of
 /// its job, and the best cell of each job with all others of it. If nothing differs, the probability of any false claim
 /// is at most 5 % (Holm). The p-value of "the best is better than all others" is the largest of its p-values against
-/// the others (Gutmann and Maymin, Is the selected population the best?, 1987). Nothing is claimed from INVALID
-/// measurements.
+/// the others (Gutmann and Maymin, Is the selected population the best?, 1987). Nothing is claimed where
+/// objection_to() has an objection (report/sweep_load.h).
 void make_claims(Sweep& sweep);
 
 /// For each cell whether it is on the Pareto front of two figures: no other cell is better in one figure, by the whole

@@ -8,6 +8,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
+#include "report/sweep_load.h"
 
 namespace evener::report {
 namespace {
@@ -55,15 +56,17 @@ std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
   const auto comparison = compare_figures(main_figure(sweep, base), figure, sweep.record.first_stage());
   text += fmt::format(": {}x of {}{}", number_text(comparison.ratio.value_or(1)), named(sweep, job, base),
                       interval_words(comparison.interval));
-  if (job.cells.size() == 2) return text + ".";
-  return text + fmt::format("; each of the other {} is behind it by more than chance explains.", job.cells.size() - 1);
+  if (job.cells.size() == 2) return text + beside_text(job.beside) + ".";
+  return text + fmt::format("; each of the other {} is behind it by more than chance explains{}.", job.cells.size() - 1,
+                            beside_text(job.beside));
 }
 
 /// The number of repeats that would decide which cell is best.
 std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
-  if (std::ranges::any_of(job.cells, [&](std::size_t n) { return sweep.cells[n].invalid > 0; })) {
+  if (std::ranges::any_of(job.cells, [&](std::size_t n) { return sweep.cells[n].not_comparable > 0; })) {
     return "; of INVALID measurements nothing is claimed";
   }
+  if (!job.objection.empty()) return "; " + job.objection;
   if (!job.p) {
     return fmt::format("; not all of them share {} blocks, and only runs that were made side by side are compared",
                        record::kFewestRuns);
@@ -76,7 +79,8 @@ std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
 }
 
 std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
-  const bool all_invalid = std::ranges::all_of(job.cells, [&](std::size_t n) { return sweep.cells[n].invalid > 0; });
+  const bool all_invalid =
+      std::ranges::all_of(job.cells, [&](std::size_t n) { return sweep.cells[n].not_comparable > 0; });
   std::size_t fewest = main_figure(sweep, job.cells.front()).values.size();
   for (const std::size_t cell : job.cells) fewest = std::min(fewest, main_figure(sweep, cell).values.size());
   const std::string which = fmt::format("{}: which of the {} cells is best", job_name(sweep, job), job.cells.size());
@@ -116,7 +120,7 @@ void add_warnings(const Sweep& sweep, std::vector<std::string>& sentences) {
   std::vector<std::string> failed, invalid;
   for (const SweepCellRuns& cell : sweep.cells) {
     if (cell.failed > 0) failed.push_back(cell.name);
-    if (cell.invalid > 0) invalid.push_back(cell.name);
+    if (cell.invalid > cell.in_passing) invalid.push_back(cell.name);
   }
   const auto add = [&](const char* what, const std::vector<std::string>& names) {
     if (names.empty()) return;
@@ -124,6 +128,25 @@ void add_warnings(const Sweep& sweep, std::vector<std::string>& sentences) {
   };
   add("Failed", failed);
   add("INVALID as measurements", invalid);
+}
+
+/// What the runs' own figures are worth where they were disturbed: no warning, as their ratios hold.
+void add_disturbances(const Sweep& sweep, std::vector<std::string>& sentences) {
+  std::vector<const SweepCellRuns*> cells;
+  std::vector<std::string> others;
+  BesideOthers beside = BesideOthers::kNo;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    cells.push_back(&cell);
+    beside = std::max(beside, cell.claim.beside);
+    if (cell.in_passing > 0 && cell.beside_others == 0) {
+      others.push_back(fmt::format("{} ({})", cell.name, listed(cell.words)));
+    }
+  }
+  if (const auto load = load_beside(cells)) sentences.push_back(busy_sentence(*load, beside));
+  if (!others.empty()) {
+    sentences.push_back(fmt::format("Ratios within blocks hold, but single times and speeds are not to be quoted: {}.",
+                                    listed(others, kMostCellsNamed)));
+  }
 }
 
 }  // namespace
@@ -139,6 +162,7 @@ std::vector<std::string> sweep_conclusion(const Sweep& sweep) {
       if (std::string text = against_base_sentence(sweep, job); !text.empty()) sentences.push_back(std::move(text));
     }
   }
+  add_disturbances(sweep, sentences);
   add_warnings(sweep, sentences);
   return sentences;
 }

@@ -5,6 +5,7 @@
 #include "report/json_value.h"
 #include "report/sweep.h"
 #include "report/sweep_claims.h"
+#include "report/sweep_load.h"
 #include "report/sweep_parts.h"
 
 namespace evener::report {
@@ -63,6 +64,8 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
           {"speedup_interval_95", ends_or_null(claim.interval)},
           {"p_corrected", value_or_null(claim.p)},
           {"verdict", claim.base ? ReportJson(verdict_word(claim.verdict)) : ReportJson(nullptr)},
+          {"beside_other_programs", claim.beside != BesideOthers::kNo},
+          {"others_percent", value_or_null(load_beside({&cell}))},
           {"reason", claim.reason.empty() ? ReportJson(nullptr) : ReportJson(claim.reason)},
           {"runs_to_decide", value_or_null(claim.to_decide)},
           {"to_accuracy_s", to_accuracy_json(cell)},

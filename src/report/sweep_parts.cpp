@@ -101,9 +101,10 @@ std::string sweep_header_part(const Sweep& sweep) {
   constexpr std::size_t kMostLaws = 4;  // more are in the table only
   for (const SweepScaling& scaling : sweep.scalings) {
     if (sweep.scalings.size() > kMostLaws) break;
-    const bool is_valid =
-        std::ranges::all_of(scaling.cells, [&](std::size_t n) { return sweep.cells[n].invalid == 0; });
-    if (!is_valid) continue;
+    const bool holds = std::ranges::all_of(scaling.cells, [&](std::size_t n) {
+      return sweep.cells[n].not_comparable + sweep.cells[n].beside_others == 0;  // of others' threads it isn't the law
+    });
+    if (!holds) continue;
     if (const std::string text = scaling_sentence(scaling); !text.empty())
       lead += "<p class=\"lead\">" + escape_html(text) + "</p>";
   }

@@ -9,9 +9,11 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
+#include "record/validity.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
+#include "report/sweep_load.h"
 
 namespace evener::report {
 namespace {
@@ -66,14 +68,17 @@ std::string runs_text(const Sweep& sweep, const SweepCellRuns& cell) {
   return fmt::format("{} + {} for energy", all - for_energy, for_energy);
 }
 
-/// "VALID", "2 of 5 INVALID", "failed: out of memory".
+/// "VALID", "beside other programs (7 % of the CPUs)", "2 of 5 INVALID", "failed: out of memory".
 std::string state_text(const SweepCellRuns& cell) {
   std::string text;
   for (const record::SweepRun& run : cell.runs) {
     if (!record::has_figures(run.end)) text = run_end_name(run.end);
   }
-  if (cell.invalid > 0) {
-    text += fmt::format("{}{} of {} INVALID", text.empty() ? "" : ", ", cell.invalid, cell.done + cell.invalid);
+  if (const std::size_t invalid = cell.invalid - cell.in_passing; invalid > 0) {
+    text += fmt::format("{}{} of {} INVALID", text.empty() ? "" : ", ", invalid, cell.done + cell.invalid);
+  }
+  for (const std::string& word : cell.words) {
+    text += (text.empty() ? "" : ", ") + (word == record::kBesideOthers ? load_text(load_beside({&cell})) : word);
   }
   if (!text.empty()) return text;
   return cell.done > 0 ? "VALID" : "not run yet";
@@ -142,6 +147,11 @@ void add_notes(const Sweep& sweep, Table& table) {
       table.notes.push_back(
           fmt::format("{}, block {}: {}: {}", cell.name, run.block, run_end_name(run.end), run.reason));
     }
+    const CellClaim& claim = cell.claim;
+    if (claim.interval && !claim.p) {
+      table.notes.push_back(
+          fmt::format("{} against {} is undecided: {}", cell.name, sweep.cells[*claim.base].name, claim.reason));
+    }
   }
   table.notes.insert(table.notes.end(), sweep.notes.begin(), sweep.notes.end());
 }
@@ -171,6 +181,11 @@ std::string mean_text(const SweepFigure& figure, bool with_spread) {
   if (range.low == range.high) return text + " in each run";  // e.g. accuracies with the same seed
   return fmt::format("{} [{} to {}]", text, value_text(figure.metric, range.low),
                      value_text(figure.metric, range.high));
+}
+
+std::string verdict_text(record::Verdict verdict, BesideOthers beside) {
+  const bool is_beside = verdict != record::Verdict::kUndecided && beside != BesideOthers::kNo;
+  return std::string(verdict_word(verdict)) + (is_beside ? " beside others" : "");
 }
 
 const char* verdict_word(record::Verdict verdict) {
@@ -213,7 +228,7 @@ Table sweep_table(const Sweep& sweep) {
       if (name == kEnergyFigure) row.push_back(energy_class_of(cell));
       if (name != sweep.main_figure || sweep.cells.size() < 2) continue;
       row.push_back(cell.claim.base ? speedup_text(cell.claim) : cell.record ? "1x, the base" : kNothing);
-      row.push_back(cell.claim.base ? verdict_word(cell.claim.verdict) : kNothing);
+      row.push_back(cell.claim.base ? verdict_text(cell.claim.verdict, cell.claim.beside) : kNothing);
     }
     if (predicted) row.push_back(prediction_text(sweep, cell));
     if (to_accuracy) row.push_back(to_accuracy_text(cell));

@@ -148,5 +148,15 @@ TEST(Repeats, NoisyWorkIsRunMoreOften) {
   EXPECT_EQ(runs_for_width(blocks({0, 1, 2}), 3, 0.02), 3U) << "no logarithms";
 }
 
+TEST(Repeats, AnExcessHasAOneSidedProbability) {
+  // Differences of 1, 2 and 3: t = 2 sqrt(3) with 2 degrees of freedom.
+  const auto smaller = blocks({5, 0, 10}), larger = blocks({6, 2, 13});
+  EXPECT_NEAR(*p_of_excess(smaller, larger), student_two_sided(2 * std::sqrt(3.0), 2) / 2, 1e-12);
+  EXPECT_NEAR(*p_of_excess(larger, smaller), 1 - *p_of_excess(smaller, larger), 1e-12);
+  EXPECT_EQ(*p_of_excess(smaller, smaller), 0.5) << "values of 0 are allowed";
+  EXPECT_EQ(*p_of_excess(blocks({1, 1, 1}), blocks({2, 2, 2})), 0);
+  EXPECT_FALSE(p_of_excess(smaller, blocks({6, 2, 13}, 2)).has_value()) << "two common blocks";
+}
+
 }  // namespace
 }  // namespace evener::record

@@ -174,5 +174,28 @@ TEST(Validity, AnUnfinishedRunIsToldOnceAndByItsEnd) {
   }
 }
 
+Validity broken(const std::vector<const char*>& rules) {
+  Validity validity{false, {}};
+  for (const char* const rule : rules) validity.reasons.push_back({rule, "w", "a"});
+  return validity;
+}
+
+TEST(ValidityRules, WhatComesAndGoesSpoilsNoComparison) {
+  EXPECT_EQ(spoiled_by({true, {}}), std::nullopt);
+  EXPECT_EQ(spoiled_by(broken({"energy"})), Spoils::kEnergy);
+  EXPECT_EQ(spoiled_by(broken({"other load", "energy"})), Spoils::kFigures);
+  EXPECT_EQ(spoiled_by(broken({"stolen time", "noise", "too few samples"})), Spoils::kFigures);
+  EXPECT_EQ(spoiled_by(broken({"other load", "throttling"})), Spoils::kComparisons);
+  EXPECT_EQ(spoiled_by(broken({"a rule of tomorrow"})), Spoils::kComparisons);
+}
+
+TEST(ValidityRules, OtherProgramsAreThoseOfTheHostToo) {
+  EXPECT_TRUE(is_beside_others(broken({"other load"})));
+  EXPECT_TRUE(is_beside_others(broken({"noise", "stolen time"})));
+  EXPECT_FALSE(is_beside_others(broken({"noise"})));
+  EXPECT_DOUBLE_EQ(*others_load_percent(good_record()), (8 + 1) / 4.0);
+  EXPECT_EQ(others_load_percent(Record()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace evener::record

@@ -120,13 +120,15 @@ TEST(Conclusion, InvalidRunsAreNamedInASentenceOfTheirOwn) {
   b.validity = {false, {{"other load", "w", "a"}, {"swap", "w", "a"}}};
   EXPECT_THAT(sentences({a, b}),
               ElementsAre(HasSubstr("trained 1.99x as fast as on cpu/t1 (20.0 against 10.0 images/s; undecided, as the "
-                                    "measurements are INVALID), at equal test accuracy (97.0 %)."),
+                                    "times are not to be quoted), at equal test accuracy (97.0 %)."),
                           "INVALID as measurements: b (other load, swap)."));
   a.validity = b.validity;
   Record c = run("cpu/t4", 40);
   c.validity = {false, {{"noise", "w", "a"}}};
-  EXPECT_THAT(sentences({a, b, c}), Contains("INVALID as measurements: a and b (other load, swap); c (noise)."));
-  EXPECT_THAT(sentences({c}), Contains("Its times are INVALID as a measurement (noise)."));
+  EXPECT_THAT(sentences({a, b, c}),
+              AllOf(Contains("INVALID as measurements: a and b (other load, swap)."),
+                    Contains("c ran with much noise: its times, speeds and joules are not to be quoted.")));
+  EXPECT_THAT(sentences({c}), Contains("Measured with much noise: its times, speeds and joules are not to be quoted."));
 }
 
 TEST(Conclusion, OfManyRunsTheFastestIsComparedWithTheFirstAndTheNext) {
@@ -162,10 +164,10 @@ TEST(Conclusion, InvalidMeasurementsNameNoWinner) {
   runs[2].validity = {false, {{"other load", "w", "a"}}};
   EXPECT_THAT(sentences(runs),
               AllOf(Contains(HasSubstr("In one run of each, resnet34 trained fastest on cpu/t2, with 20.0 images/s")),
-                    Contains("Not compared, because INVALID: cpu/t4 (40.0 images/s).")));
+                    Contains("Not compared, because their times are not to be quoted: cpu/t4 (40.0 images/s).")));
   runs[1].validity = runs[2].validity;
-  EXPECT_THAT(sentences(runs), Contains("Where resnet34 trains fastest stays undecided, because the measurements are "
-                                        "INVALID: 40.0, 20.0 and 10.0 images/s on cpu/t4, cpu/t2 and cpu/t1."));
+  EXPECT_THAT(sentences(runs), Contains("Where resnet34 trains fastest stays undecided, because the times are not to "
+                                        "be quoted: 40.0, 20.0 and 10.0 images/s on cpu/t4, cpu/t2 and cpu/t1."));
 }
 
 TEST(Conclusion, OfManyRunsOneWithTooFewSamplesIsLeftOut) {

@@ -1,5 +1,6 @@
 #include "report/disturbances_helpers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -27,7 +28,47 @@ std::function<double(Random&)> lasting(double likeness) {
   };
 }
 
+using Load = std::function<double(std::size_t, Random&)>;
+
+double not_below_0(double percent) {
+  return std::max(0.0, percent);
+}
+
+/// Programs that begin and end: a tenth of the CPUs or hardly any, for some runs each.
+Load coming_and_going(double stays) {
+  const auto busy = std::make_shared<bool>(true);
+  return [=](std::size_t, Random& random) {
+    if (random.uniform() > stays) *busy = !*busy;
+    return not_below_0((*busy ? 12 : 3) + random.normal());
+  };
+}
+
+Load growing(double runs) {
+  const auto made = std::make_shared<double>(0);
+  return [=](std::size_t, Random& random) { return not_below_0(5 + 30 * (*made)++ / runs + random.normal()); };
+}
+
+/// Takes so many percent more beside the cell.
+Load leaning(std::size_t on, double more, double deviation) {
+  return [=](std::size_t cell, Random& random) {
+    return not_below_0(8 + (cell == on ? more : 0) + deviation * random.normal());
+  };
+}
+
 }  // namespace
+
+const std::vector<OtherLoad>& other_loads() {
+  static const std::vector<OtherLoad> all = {
+      {"even", false, [](double) { return leaning(0, 0, 1.5); }},
+      {"comes and goes after some runs", false, [](double) { return coming_and_going(0.9); }},
+      {"comes and goes from run to run", false, [](double) { return coming_and_going(0.5); }},
+      {"grows", false, growing},
+      {"leans on the first cell by 3 %", true, [](double) { return leaning(0, 3, 1.5); }},
+      {"leans on the last cell by 5 %", true, [](double) { return leaning(1, 5, 2); }},
+      {"leans on the first cell by 20 %", true, [](double) { return leaning(0, 20, 4); }},
+  };
+  return all;
+}
 
 const std::vector<Disturbance>& disturbances() {
   static const std::vector<Disturbance> all = {

@@ -16,4 +16,15 @@ struct Disturbance {
 
 const std::vector<Disturbance>& disturbances();
 
+/// How other programs take CPUs beside the runs of a sweep.
+struct OtherLoad {
+  const char* name;
+  bool leans;  // on a cell
+  /// Begins a sweep of about so many runs; then gives for each run, by its cell, the percent of all CPUs that others
+  /// take.
+  std::function<std::function<double(std::size_t cell, Random&)>(double runs)> begin;
+};
+
+const std::vector<OtherLoad>& other_loads();
+
 }  // namespace evener::test

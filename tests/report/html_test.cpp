@@ -103,7 +103,12 @@ TEST(Html, SaysTheConclusionInSentences) {
   const std::string page = html_page(runs, "", "");
   EXPECT_THAT(page, HasSubstr("<p class=\"lead\">resnet34 on cpu/t2 trained 1."));
   EXPECT_THAT(page, HasSubstr("<p class=\"lead\">mlp:784-10 trained 5 epochs"));
-  EXPECT_THAT(page, HasSubstr("<p class=\"lead warns\">INVALID as measurements: masks-t2 (other load).</p>"));
+  EXPECT_THAT(page, HasSubstr("<p class=\"lead\">masks-t2 ran beside other programs ("));
+  EXPECT_THAT(page, AllOf(HasSubstr("<span class=\"badge in-passing\">beside other programs</span>"),
+                          HasSubstr("<div class=\"why in-passing\">"), Not(HasSubstr("lead warns"))));
+  runs[1].record.validity = {false, {{"swap", "1 GB were swapped out", "use a smaller --batch"}}};
+  EXPECT_THAT(html_page(runs, "", ""),
+              HasSubstr("<p class=\"lead warns\">INVALID as measurements: masks-t2 (swap).</p>"));
 }
 
 TEST(Html, CallsRunsByWhatSetsThemApart) {

@@ -106,7 +106,7 @@ TEST(ReferenceRules, ASharesIntervalIsThatOfItsImages) {
   accuracy.metric.of_images = 1000;
   accuracy.mean.mean = 0.9;
   sweep.cells[1].figures.push_back(accuracy);
-  sweep.cells[1].invalid = 1;  // what was learnt doesn't depend on time
+  sweep.cells[1].not_comparable = 1;  // what was learnt doesn't depend on time
   const auto verdict = [&](double percent) {
     ReferenceFigure figure = line("way-1", "accuracy", percent, "%");
     figure.metric = "share_of_right_ones";
@@ -116,7 +116,7 @@ TEST(ReferenceRules, ASharesIntervalIsThatOfItsImages) {
   EXPECT_EQ(verdict(91.6).verdict, "as published") << "Clopper and Pearson's interval is 88.0 to 91.8 %";
   EXPECT_EQ(verdict(91.8).verdict, "lower");
   EXPECT_EQ(verdict(87.9).verdict, "higher");
-  EXPECT_FALSE(verdict(90).is_invalid);
+  EXPECT_EQ(verdict(90).disturbance, "");
   EXPECT_DOUBLE_EQ(*verdict(90).measured_to_compare, 0.9);
   const Table table = reference_table(std::vector{verdict(90)});
   EXPECT_THAT(table.rows[0][5], HasSubstr("90.0 %"));
@@ -129,17 +129,18 @@ TEST(ReferenceRules, InvalidMeasurementsOfEitherCellJudgeNothing) {
   const std::vector<ReferenceFigure> lines{line("way-0", "time", 40, "s"), line("way-1", "time", 16, "s", "way-0"),
                                            line("way-2", "time", 80, "s", "way-0")};
   Sweep sweep = three_ways();
-  sweep.cells[1].invalid = 1;
+  sweep.cells[1].not_comparable = 1;
   auto rows = hold_against(lines, sweep);
   EXPECT_EQ(rows[1].verdict, "the measurements are INVALID");
-  EXPECT_TRUE(rows[1].is_invalid);
   EXPECT_EQ(rows[2].verdict, "as published");
-  EXPECT_FALSE(rows[2].is_invalid);
-  sweep.cells[1].invalid = 0;
-  sweep.cells[0].invalid = 2;  // what both are divided by
+  sweep.cells[1].not_comparable = 0;
+  sweep.cells[0].not_comparable = 2;  // what both are divided by
   rows = hold_against(lines, sweep);
   EXPECT_EQ(rows[1].verdict, "the measurements are INVALID");
   EXPECT_EQ(rows[2].verdict, "the measurements are INVALID");
+  sweep.cells[0].not_comparable = 0;
+  sweep.cells[0].beside_others = 2;  // the other machine was quiet, for all that is known
+  EXPECT_EQ(hold_against(lines, sweep)[1].verdict, "measured beside other programs");
 }
 
 TEST(ReferenceRules, ACellWithoutTheFigureSaysWhy) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/random.h"
 #include "bench/sweep/schedule.h"
+#include "record/validity.h"
 
 namespace evener::test {
 
@@ -30,15 +32,19 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
   of_trial.order_seed = trial;
   bench::Schedule schedule(of_trial, {});
   Random random(11, Purpose::kSynthetic, trial);
-  const auto disturbed = sweep.disturbance == nullptr
-                             ? std::function<double(Random&)>()
-                             : sweep.disturbance->begin(static_cast<double>(record.cells.size()) * record.repeats);
+  const double runs = static_cast<double>(record.cells.size()) * record.repeats;
+  const auto disturbed =
+      sweep.disturbance == nullptr ? std::function<double(Random&)>() : sweep.disturbance->begin(runs);
+  const auto load = sweep.load == nullptr ? std::function<double(std::size_t, Random&)>() : sweep.load->begin(runs);
+  std::map<std::string, double> others_percent;  // by the runs' folders
   for (double made = 0; auto run = schedule.next(); ++made) {
     const auto cell = std::ranges::find(of_trial.cells, run->cell, &record::SweepCell::key) - of_trial.cells.begin();
     const double slower = 1 - sweep.drift * made / sweep.drift_runs;
     const double factor = disturbed ? std::exp(disturbed(random)) : slower * std::exp(sweep.noise * random.normal());
-    run->end = record::RunEnd::kDone;
-    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor;
+    const double others = load ? load(static_cast<std::size_t>(cell), random) : 0;
+    others_percent[run->folder] = others;
+    run->end = others > record::ValidityLimits().others_percent ? record::RunEnd::kInvalid : record::RunEnd::kDone;
+    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor * std::exp(-sweep.slower_by * others / 100);
     schedule.ended(*run);
   }
   record::SweepJournal journal;
@@ -50,6 +56,10 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
     if (sweep.cpus > 0) made.config = {{"seed", "1"}};
     made.machine.logical_cpus = sweep.cpus;
     made.images_per_s.median = run.figure;
+    made.machine.online_cpus = std::max(1, sweep.cpus);
+    const double others = others_percent.at(run.folder);
+    made.cpu.others_percent = record::Spread{others, others * made.machine.online_cpus, others};
+    if (run.end == record::RunEnd::kInvalid) made.validity = {false, {{"other load", "others took CPUs", "end them"}}};
     record::ReplicaRecord& replica = made.placement.replicas.emplace_back();
     replica.stages.push_back(
         {.device = "cpu", .threads = sweep.threads(static_cast<std::size_t>(cell)), .cpus = {}, .emulated_speed = {}});

@@ -16,7 +16,9 @@ struct SimulatedSweep {
   double noise = 0.01;         // standard deviation of the logarithm
   double drift = 0;            // by which the machine becomes slower, over drift_runs runs
   double drift_runs = 1;
-  const Disturbance* disturbance = nullptr;                                 // in place of `noise` and `drift`
+  const Disturbance* disturbance = nullptr;  // in place of `noise` and `drift`
+  const OtherLoad* load = nullptr;           // beside `noise` or the disturbance
+  double slower_by = 1;                      // percent that a percent of other programs' load costs
   std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
   int cpus = 0;                                                             // of the machine; 0 = not known
 };

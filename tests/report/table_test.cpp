@@ -123,8 +123,12 @@ TEST(Table, InvalidRunsHaveTheirReasonBelow) {
   std::vector<report::Run> runs = three_runs();
   runs[0].record.validity = {false, {{"other load", "others used 40 %", "end them"}}};
   const Table table = summary_table(runs);
-  EXPECT_EQ(cell(table, 0, "valid"), "INVALID");
-  EXPECT_THAT(terminal_text(table), HasSubstr("- a is INVALID: other load: others used 40 %. What to do: end them"));
+  EXPECT_EQ(cell(table, 0, "valid"), "beside other programs");
+  EXPECT_THAT(terminal_text(table),
+              HasSubstr("- the times of a are not to be quoted: other load: others used 40 %. What to do: end them"));
+  runs[0].record.validity = {false, {{"swap", "1 GB were swapped out", "use a smaller --batch"}}};
+  EXPECT_EQ(cell(summary_table(runs), 0, "valid"), "INVALID");
+  EXPECT_THAT(summary_table(runs).notes, Contains(HasSubstr("a is INVALID: swap: 1 GB were swapped out")));
 }
 
 TEST(Table, ColumnsAlign) {

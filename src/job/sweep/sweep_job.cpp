@@ -50,7 +50,7 @@ class SweepProgress : public bench::SweepObserver {
     if (observer_.redraws()) observer_.show(what_ + " ...");
   }
   void on_end(const record::SweepRun& run, const record::SweepCell&, std::optional<double> left_s) override {
-    std::string how = run.end == record::RunEnd::kInvalid ? "INVALID" : record::run_end_name(run.end);
+    std::string how = run.end == record::RunEnd::kInvalid ? "not to be quoted" : record::run_end_name(run.end);
     if (run.end == record::RunEnd::kDone) how = "";
     if (!run.reason.empty()) how += (how.empty() ? "" : ": ") + run.reason;
     observer_.note(fmt::format("{}: {}{}{}", what_, duration_text(run.seconds.value_or(0)),

@@ -86,6 +86,7 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     if (options_.resume) earlier_ = record::earlier_sessions(out_->path());
   }
   require_writable_outputs(options_);
+  set_limits();
   measure_idle_power();
   record_.kind = options_.kind;
   record_.machine = measure::read_machine();
@@ -95,11 +96,24 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
   record_.command = options_.command;
 }
 
-MeteredRun::~MeteredRun() = default;
+MeteredRun::~MeteredRun() {
+  if (!limits_) return;
+  for (const std::string& problem : limits_->put_back()) observer_.on_note("warning: " + problem);
+}
 
 void MeteredRun::note(const std::string& text) {
   record_.notes.push_back(text);
   observer_.on_note(text);
+}
+
+/// Before anything is measured, so that all of it, the idle power too, is under the same limits.
+void MeteredRun::set_limits() {
+  const measure::LimitPlaces places = measure::limit_places();
+  for (const std::string& text : measure::put_back_left_limits(places)) note(text);
+  if (options_.limits.empty()) return;
+  limits_.emplace(options_.limits, places);
+  record_.limits = limits_->records();
+  for (const std::string& text : limits_->notes()) note(text);
 }
 
 void MeteredRun::measure_idle_power() {
@@ -147,6 +161,13 @@ void MeteredRun::take_samples(record::Record& record) {
   // time.
   const double session_began_s = now_s() - clock_.seconds();
   measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
+}
+
+/// At the end of the work, while the limits still hold.
+void MeteredRun::take_limits(record::Record& record) const {
+  if (!limits_) return;
+  record.limits = limits_->records();
+  for (record::ValidityReason& reason : limits_->changes()) record.validity.reasons.push_back(std::move(reason));
 }
 
 /// Warns about other programs' load. Called when the ranks have ended, since only then their CPU time is known to be
@@ -268,6 +289,7 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
     observer_.on_failure();
     if (out_ && begun_) {
       record = end_session(record::Status::kInterrupted);
+      take_limits(record);
       judge_and_write(record);
     }
     throw;
@@ -276,6 +298,7 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
     if (out_ && begun_ && saved_so_far()) {
       record = end_session(record::Status::kFailed);
       record.notes.emplace_back(error.what());
+      take_limits(record);
       judge_and_write(record);
     }
     throw;
@@ -303,6 +326,7 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
 void MeteredRun::write(record::Record& record) {
   if (!out_) return;
   take_samples(record);
+  take_limits(record);
   record.sessions.back().status = record.status;
   if (earlier_) {
     record::add_earlier_work(record, *earlier_);

@@ -119,6 +119,8 @@ std::vector<OptionRow> around_a_training() {
           {"train", {"--idle", "1.5"}, "/around/idle_s", 1.5},
           {"train", {"--meter", "csv:f.csv#power=W"}, "/around/meters", {"csv:f.csv#power=W"}},
           {"train", {"--assume-power", "cpu=65W,idle=20W"}, "/around/assumed", {65.0, 20.0, nullptr, nullptr}},
+          {"train|matmul", {"--frequency", "2.5GHz"}, "/around/limits", {2500.0, nullptr, nullptr}},
+          {"train|matmul", {"--power-limit", "cpu=65W"}, "/around/limits", {nullptr, nullptr, 65.0}},
           {"plan", {"--seconds", "2.5"}, "/seconds", 2.5},
           {"plan", {"--json", "-"}, "test:PlanCommand.ComparesPlacementsAndLeavesNothingBehind"},
           {"plan", {"--quiet", "true"}, "test:PlanCommand.PrintsATable"}};

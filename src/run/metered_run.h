@@ -114,7 +114,8 @@ class MeteredRun {
   void start_sampling();
   void tell_of_others();
   void take_samples(record::Record& record);
-  void take_limits(record::Record& record) const;
+  void tell_limits(record::Record& record) const;
+  void judge_limits(record::Record& record) const;
   void write(record::Record& record);
   void judge_and_write(record::Record& record) const;
   void take_figures(record::Record& record) const;
@@ -126,6 +127,7 @@ class MeteredRun {
   RunObserver& observer_;
   Stopwatch clock_;  // of the session
   std::optional<measure::HeldLimits> limits_;
+  std::vector<std::string> limit_notes_;
   std::optional<measure::OthersLoad> others_;  // counts from where sampling begins
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;

@@ -15,7 +15,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 
 struct Shown : RunObserver {
@@ -47,7 +46,13 @@ TEST_F(LimitsOfRuns, AreHeldDuringItsWorkAndToldInTheRecord) {
     run.measure([&] {
       run.begin();
       EXPECT_EQ(machine_.frequency(), "2000000\n");
-      return run.record();
+      run.save_now(run.record());
+      const record::Record so_far = record::read_record(out_);
+      EXPECT_THAT(so_far.limits, SizeIs(1)) << "for a run that is killed";
+      EXPECT_THAT(so_far.notes, ElementsAre(HasSubstr("at most 2000 MHz")));
+      record::Record record = run.record();
+      record.notes = {"a task's own"};
+      return record;
     });
   }
   EXPECT_EQ(machine_.frequency(), "3400000\n");
@@ -59,8 +64,21 @@ TEST_F(LimitsOfRuns, AreHeldDuringItsWorkAndToldInTheRecord) {
   EXPECT_EQ(record.limits[0].asked, 2000);
   EXPECT_EQ(record.limits[0].held, 2000);
   EXPECT_EQ(record.limits[0].former, 3400);
-  EXPECT_THAT(record.notes, Contains(HasSubstr("at most 2000 MHz")));
+  EXPECT_THAT(record.notes, ElementsAre(HasSubstr("at most 2000 MHz"), "a task's own"));
   for (const record::ValidityReason& reason : record.validity.reasons) EXPECT_NE(reason.rule, "limit");
+}
+
+TEST_F(LimitsOfRuns, AreToldOfARunWithoutAFolderToo) {
+  RunOptions without = options();
+  without.out.clear();
+  MeteredRun run(without, shown_);
+  const record::Record record = run.measure([&] {
+    run.begin();
+    test::write_text(machine_.frequency_file(), "1200000\n");
+    return run.record();
+  });
+  EXPECT_THAT(record.limits, SizeIs(1));
+  EXPECT_THAT(record.validity.reasons, Contains(testing::Field(&record::ValidityReason::rule, "limit")));
 }
 
 TEST_F(LimitsOfRuns, WithoutLimitsTheRecordHasNone) {
@@ -118,8 +136,14 @@ TEST_F(LimitsOfRuns, LimitsThatAKilledRunHasLeftArePutBackAndTold) {
   without.limits = {};
   MeteredRun run(without, shown_);
   EXPECT_EQ(machine_.frequency(), "3400000\n");
-  EXPECT_THAT(shown_.notes, Contains(HasSubstr("CPU frequency to 3400 MHz (policy0)")));
-  EXPECT_THAT(run.record().notes, Not(IsEmpty()));
+  const auto is_told = Contains(HasSubstr("CPU frequency to 3400 MHz (policy0)"));
+  EXPECT_THAT(shown_.notes, is_told);
+  EXPECT_THAT(run.measure([&] {
+                   run.begin();
+                   return run.record();
+                 })
+                  .notes,
+              is_told);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "measure/sensors/nvml_library.h"
 #include "record/host_energy.h"
 
 namespace evener::measure {
@@ -16,23 +17,6 @@ namespace {
 
 /// Keys whose values only the sampler knows.
 constexpr const char* kSampled[] = {"cpu.seconds", "cpu.percent", "memory.peak_rss_bytes", "memory.pss_bytes"};
-
-/// The machine's number of the card that CUDA calls cuda:`index`; they differ if CUDA_VISIBLE_DEVICES shows only some
-/// cards.
-int card_of(int index) {
-  const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (shown == nullptr) return index;
-  const std::string list = shown;
-  std::size_t begin = 0;
-  for (int n = 0; begin < list.size(); ++n) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string word = list.substr(begin, end - begin);
-    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
-    if (n == index) return is_number ? std::atoi(word.c_str()) : index;
-    begin = end + 1;
-  }
-  return index;
-}
 
 /// Whether one of the sensors' devices has this UUID. If none has, cards are matched by number: the card reports no
 /// UUID, or the run computes on a part of it (MIG) that has a UUID of its own.

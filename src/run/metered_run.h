@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "measure/limits/held_limits.h"
 #include "measure/others_load.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
@@ -44,9 +45,10 @@ struct RunOptions {
   std::vector<std::filesystem::path> reads = {};
   int sample_interval_ms = 500;  // see SamplerOptions
   measure::EnergyOptions energy = {};
-  int hosts = 0;                     // number of hosts of the run
-  std::filesystem::path trace = {};  // file for a Chrome trace of the phases; empty = none
-  std::filesystem::path json = {};   // where the caller writes the record too; empty or "-" = no file
+  measure::LimitOptions limits = {};  // held from the beginning of the run to its end
+  int hosts = 0;                      // number of hosts of the run
+  std::filesystem::path trace = {};   // file for a Chrome trace of the phases; empty = none
+  std::filesystem::path json = {};    // where the caller writes the record too; empty or "-" = no file
 };
 
 /// When sampling starts: at the start of the work, or at begin(), for runs that try things out first which shouldn't
@@ -107,10 +109,13 @@ class MeteredRun {
   void ended(int child, std::uint64_t peak_rss_bytes);
 
  private:
+  void set_limits();
   void measure_idle_power();
   void start_sampling();
   void tell_of_others();
   void take_samples(record::Record& record);
+  void tell_limits(record::Record& record) const;
+  void judge_limits(record::Record& record) const;
   void write(record::Record& record);
   void judge_and_write(record::Record& record) const;
   void take_figures(record::Record& record) const;
@@ -120,7 +125,9 @@ class MeteredRun {
 
   const RunOptions options_;
   RunObserver& observer_;
-  Stopwatch clock_;                            // of the session
+  Stopwatch clock_;  // of the session
+  std::optional<measure::HeldLimits> limits_;
+  std::vector<std::string> limit_notes_;
   std::optional<measure::OthersLoad> others_;  // counts from where sampling begins
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;

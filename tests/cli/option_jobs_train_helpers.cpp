@@ -153,7 +153,7 @@ json handed_to_products(const Words& given) {
           {"repeats", options.repeats},
           {"seconds", options.seconds},
           {"seed", options.seed},
-          {"around", around_json(job::run_options(flags))}};
+          {"around", around_json(job::run_options(flags, plan))}};
 }
 
 }  // namespace

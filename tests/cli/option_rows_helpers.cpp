@@ -50,7 +50,7 @@ json data_json(const data::DataOptions& options) {
 }
 
 json around_json(const run::RunOptions& options) {
-  const auto watt = [](const std::optional<double>& value) { return value ? json(*value) : json(); };
+  const auto number = [](const std::optional<double>& value) { return value ? json(*value) : json(); };
   return {{"kind", options.kind},
           {"out", options.out.string()},
           {"resume", options.resume},
@@ -62,8 +62,10 @@ json around_json(const run::RunOptions& options) {
           {"meters", options.energy.meters},
           {"idle_s", options.energy.idle_s},
           {"assumed",
-           {watt(options.energy.assumed.cpu), watt(options.energy.assumed.idle), watt(options.energy.assumed.gpu),
-            watt(options.energy.assumed.gpu_idle)}}};
+           {number(options.energy.assumed.cpu), number(options.energy.assumed.idle), number(options.energy.assumed.gpu),
+            number(options.energy.assumed.gpu_idle)}},
+          {"limits",
+           {number(options.limits.frequency_mhz), number(options.limits.power.gpu), number(options.limits.power.cpu)}}};
 }
 
 json what_a_job_is_handed(const std::string& command, const Words& given) {

@@ -110,7 +110,9 @@ std::vector<OptionRow> energy() {
   const char* all = "infer|quantize|detect|faces";
   return {{all, {"--idle", "1.5"}, "/around/idle_s", 1.5},
           {all, {"--meter", "csv:f.csv#power=W"}, "/around/meters", {"csv:f.csv#power=W"}},
-          {all, {"--assume-power", "cpu=65W,idle=20W,gpu=150W"}, "/around/assumed", {65.0, 20.0, 150.0, nullptr}}};
+          {all, {"--assume-power", "cpu=65W,idle=20W,gpu=150W"}, "/around/assumed", {65.0, 20.0, 150.0, nullptr}},
+          {all, {"--frequency", "2.5GHz"}, "/around/limits", {2500.0, nullptr, nullptr}},
+          {all, {"--power-limit", "cpu=65W"}, "/around/limits", {nullptr, nullptr, 65.0}}};
 }
 
 std::vector<OptionRow> serving() {

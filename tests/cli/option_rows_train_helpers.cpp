@@ -126,6 +126,8 @@ std::vector<OptionRow> around_a_training() {
           {"plan", {"--epochs", "7"}, "/goal/epochs", 7},
           {"plan", {"--meter", "csv:f.csv#power=W"}, "/energy/meters", {"csv:f.csv#power=W"}},
           {"plan", {"--assume-power", "cpu=65W,idle=20W"}, "/energy/cpu_watts", 65.0},
+          {"train|matmul", {"--frequency", "2.5GHz"}, "/around/limits", {2500.0, nullptr, nullptr}},
+          {"train|matmul", {"--power-limit", "cpu=65W"}, "/around/limits", {nullptr, nullptr, 65.0}},
           {"plan", {"--seconds", "2.5"}, "/seconds", 2.5},
           {"plan", {"--json", "-"}, "test:PlanCommand.ComparesPlacementsAndLeavesNothingBehind"},
           {"plan", {"--quiet", "true"}, "test:PlanCommand.PrintsATable"}};

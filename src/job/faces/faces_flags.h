@@ -2,6 +2,7 @@
 #pragma once
 
 #include "job/options/energy_flags.h"
+#include "job/options/limit_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
 #include "job/options/video_flags.h"
@@ -165,8 +166,9 @@ struct FacesCommandFlags {
   FacesPlacementFlags placement;
   FacesOutputFlags output;
   EnergyFlags energy;
+  LimitFlags limits;
 
-  OptionSet options() { return {&photos, &videos, &networks, &comparison, &placement, &output, &energy}; }
+  OptionSet options() { return {&photos, &videos, &networks, &comparison, &placement, &output, &energy, &limits}; }
   /// The options for the record's config.
   nlohmann::json config() const;
 };

@@ -16,6 +16,7 @@
 #include "job/inference/session.h"
 #include "job/observer.h"
 #include "job/options/energy_flags.h"
+#include "job/options/limit_flags.h"
 #include "job/options/measuring_flags.h"
 #include "record/record.h"
 #include "run/metered_run.h"
@@ -37,9 +38,11 @@ struct InferCommandFlags : InferFlags {
   };
   Measuring measuring;
   EnergyFlags energy;
+  LimitFlags limits;
   ScenarioFlags scenario;
 
   OptionSet options();
+  std::vector<const OptionGroup*> groups() const;
 };
 
 struct InferenceRun {

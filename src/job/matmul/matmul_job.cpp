@@ -43,7 +43,10 @@ placement::Plan matmul_plan(const std::string& text) {
 class Products {
  public:
   Products(const MatmulFlags& flags, Observer& observer)
-      : flags_(flags), observer_(observer), plan_(matmul_plan(*flags.product.on)), run_(run_options(flags), observer) {}
+      : flags_(flags),
+        observer_(observer),
+        plan_(matmul_plan(*flags.product.on)),
+        run_(run_options(flags, plan_), observer) {}
 
   MatmulRun run() {
     MatmulRun result;
@@ -87,7 +90,7 @@ class Products {
     record::Record& record = run_.record();
     nlohmann::json config = nlohmann::json::object();
     for (const OptionGroup* group :
-         {static_cast<const OptionGroup*>(&flags_.product), static_cast<const OptionGroup*>(&flags_.repeats)}) {
+         std::initializer_list<const OptionGroup*>{&flags_.product, &flags_.repeats, &flags_.limits}) {
       group->record(config);
     }
     record.config = record::config_from_json(config);
@@ -131,12 +134,13 @@ task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::Pl
           .seed = *flags.product.seed};
 }
 
-run::RunOptions run_options(const MatmulFlags& flags) {
+run::RunOptions run_options(const MatmulFlags& flags, const placement::Plan& plan) {
   return {.kind = "matmul",
           .version = program_version(),
           .out = *flags.output.out,
           .overwrite = *flags.output.overwrite,
           .sample_interval_ms = *flags.repeats.sample_interval_ms,
+          .limits = flags.limits.options(plan),
           .json = *flags.output.json};
 }
 

@@ -4,6 +4,7 @@
 #include "data/locations.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
+#include "job/options/limit_flags.h"
 #include "job/options/output_flags.h"
 #include "task/quantize/quantizer.h"
 
@@ -90,9 +91,12 @@ struct QuantizeFlags {
   QuantizationFlags quantization;
   QuantizeOutputFlags output;
   EnergyFlags energy;
+  LimitFlags limits;
 
   OptionSet options();
-  std::vector<const OptionGroup*> groups() const { return {&infer.model, &data, &quantization, &infer.placement}; }
+  std::vector<const OptionGroup*> groups() const {
+    return {&infer.model, &data, &quantization, &infer.placement, &limits};
+  }
 };
 
 }  // namespace evener::job

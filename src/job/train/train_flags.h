@@ -12,6 +12,7 @@
 #include "job/options/data_flags.h"
 #include "job/options/energy_flags.h"
 #include "job/options/goal_flags.h"
+#include "job/options/limit_flags.h"
 #include "job/options/measuring_flags.h"
 #include "job/options/model_flags.h"
 #include "job/options/optimisation_flags.h"
@@ -33,6 +34,7 @@ struct TrainFlags {
   TrainOutputFlags output;
   MeasuringFlags measuring;
   EnergyFlags energy;
+  LimitFlags limits;
 
   double begin_s = now_s();            // when the command began: --minutes counts from here
   bool chooses = false;                // whether the network, or its image size, is chosen automatically (job/choose/)
@@ -43,12 +45,14 @@ struct TrainFlags {
   std::optional<double> end_by_s() const;
 
   /// All of them, in the order of --help.
-  OptionSet options() { return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy}; }
-  std::array<const OptionGroup*, 9> groups() const {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
+  OptionSet options() {
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy, &limits};
   }
-  std::array<OptionGroup*, 9> groups() {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
+  std::array<const OptionGroup*, 10> groups() const {
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy, &limits};
+  }
+  std::array<OptionGroup*, 10> groups() {
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy, &limits};
   }
 };
 

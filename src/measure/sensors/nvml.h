@@ -2,9 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
+#include <vector>
 
 #include "measure/sensors/energy_sensor.h"
+#include "measure/sensors/nvml_library.h"
 
 namespace evener::measure {
 
@@ -12,7 +13,6 @@ class NvmlSensor final : public EnergySensor {
  public:
   /// `library`: path of the library; empty = $EVENER_NVML, or else the driver's libnvidia-ml.so.1.
   explicit NvmlSensor(std::filesystem::path library);
-  ~NvmlSensor() override;
 
   std::string name() const override { return "nvml"; }
   /// Reads the card's energy counter if it has one (Volta and newer), else its power.
@@ -20,11 +20,13 @@ class NvmlSensor final : public EnergySensor {
   std::vector<DeviceState> states() override;
 
  private:
-  struct Library;
-  struct Card;
+  struct Card {
+    nvml::Device device = nullptr;
+    bool counts = false;  // has an energy counter
+  };
   void add_card(unsigned int index);
 
-  std::unique_ptr<Library> library_;
+  const NvmlLibrary library_;
   std::vector<Card> cards_;
 };
 

@@ -48,6 +48,7 @@ Command data_info_command();
 Command data_labels_command();
 Command doctor_command();
 Command compare_command();
+Command history_command();
 Command demo_command();
 Command sweep_command();
 

@@ -85,6 +85,7 @@ Command all_commands() {
                       report_command(),
                       share_command(),
                       compare_command(),
+                      history_command(),
                       data_command(),
                       completion_command(all_commands),
                       manual_command(all_commands, program_version())};

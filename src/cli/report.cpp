@@ -1,7 +1,5 @@
 // evener report RUN_DIR...: a table of runs on stdout, and one HTML page with plots.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +13,7 @@
 #include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/report_output.h"
 #include "job/follow/follow.h"
 #include "record/record_json.h"
 #include "report/conclusion.h"
@@ -63,19 +62,6 @@ struct ReportOptions : job::OptionGroup {
   }
 };
 
-constexpr std::size_t kFileWidth = 200;  // of a table that doesn't go to a terminal
-
-std::size_t table_width() {
-  winsize size{};
-  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return kFileWidth;
-}
-
-void put(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);  // before what stderr says of the page
-}
-
 /// Writes `text` to the file `place`, or to stdout for "-". Tells the name of the file.
 void put_to(const std::string& place, const std::string& text) {
   if (place == "-") {
@@ -101,11 +87,6 @@ void put_as(const ReportOptions& options, const report::Table& table) {
 void put_table(const ReportOptions& options, const std::vector<report::Run>& runs) {
   put_as(options, report::summary_table(runs));
   put("\n" + (*options.markdown ? report::markdown_conclusion(runs) : report::terminal_conclusion(runs)) + "\n");
-}
-
-void put_written(const report::WrittenPage& page) {
-  fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
-  if (!page.hint.empty()) fmt::print(stderr, "warning: {}\n", page.hint);
 }
 
 void put_page(const ReportOptions& options, const std::vector<report::Run>& runs) {

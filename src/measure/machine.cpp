@@ -7,6 +7,8 @@
 #include <set>
 
 #include "base/cpu.h"
+#include "base/error.h"
+#include "base/program_identity.h"
 #include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
@@ -83,6 +85,22 @@ record::MachineRecord read_machine(const fs::path& root) {
   return machine;
 }
 
+namespace {
+
+/// Found once, as the files may be replaced while this process goes on; "" where the program isn't there.
+const std::string& identity_at_start() {
+  static const std::string identity = [] {
+    try {
+      return program_identity();
+    } catch (const Error&) {
+      return std::string();
+    }
+  }();
+  return identity;
+}
+
+}  // namespace
+
 std::map<std::string, std::string> program_versions(const std::string& version) {
   std::map<std::string, std::string> versions{{"evener", version}};
 #ifdef __clang__
@@ -95,6 +113,7 @@ std::map<std::string, std::string> program_versions(const std::string& version) 
 #else
   versions["build"] = "not optimised";
 #endif
+  if (!identity_at_start().empty()) versions["program"] = identity_at_start();
   return versions;
 }
 

@@ -159,17 +159,21 @@ void load_layers(const fs::path& dir, Run& run) {
 
 }  // namespace
 
+record::Record load_record(const fs::path& dir) {
+  record::Record record = record::read_record(dir);
+  if (record.status != record::Status::kRunning || folder_lock_state(dir) != LockState::kFree) return record;
+  record = record::read_record(dir);  // read again: the run may have ended in between
+  if (record.status == record::Status::kRunning) {
+    record.status = record::Status::kKilled;
+    record.validity = {};  // the judgement was made while it was still running
+    record.validity = record::judge(record);
+  }
+  return record;
+}
+
 Run load_run(const fs::path& dir) {
   Run run;
-  run.record = record::read_record(dir);
-  if (run.record.status == record::Status::kRunning && folder_lock_state(dir) == LockState::kFree) {
-    run.record = record::read_record(dir);  // read again: the run may have ended in between
-    if (run.record.status == record::Status::kRunning) {
-      run.record.status = record::Status::kKilled;
-      run.record.validity = {};  // the judgement was made while it was still running
-      run.record.validity = record::judge(run.record);
-    }
-  }
+  run.record = load_record(dir);
   run.name = folder_name(dir);
   load_latencies(dir, run);
   load_predictions(dir, run);

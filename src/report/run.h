@@ -43,9 +43,11 @@ struct Run {
   std::vector<std::string> warnings;                     // e.g. an unreadable samples.csv, which does not stop a report
 };
 
-/// Loads the run in the folder `dir`. A run whose record says "running", but whose folder no process has locked, gets
-/// the status kKilled. Throws Error naming the folder if record.json is missing or broken; other files that can't be
-/// read become warnings.
+/// Reads the record in the folder `dir`. A run whose record says "running", but whose folder no process has locked,
+/// gets the status kKilled. Throws Error naming the folder if record.json is missing or broken.
+record::Record load_record(const std::filesystem::path& dir);
+/// Loads the run in the folder `dir`, with its record as load_record() has it. Other files that can't be read become
+/// warnings.
 Run load_run(const std::filesystem::path& dir);
 /// Loads all runs, each once, and gives them unique names. A folder without a record stands for the runs in it, in the
 /// order in which they were started.

@@ -38,9 +38,9 @@ std::vector<std::string> offered(const std::string& words) {
 
 TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
   EXPECT_THAT(offered("evener ''"),
-              IsSupersetOf({"doctor",   "demo",      "info",    "train",  "infer",      "serve", "export",
-                            "quantize", "calibrate", "faces",   "detect", "matmul",     "plan",  "sweep",
-                            "report",   "share",     "compare", "data",   "completion", "man"}));
+              IsSupersetOf({"doctor",   "demo",      "info",    "train",   "infer",  "serve",      "export",
+                            "quantize", "calibrate", "faces",   "detect",  "matmul", "plan",       "sweep",
+                            "report",   "share",     "compare", "history", "data",   "completion", "man"}));
   EXPECT_THAT(offered("evener tr"), testing::ElementsAre("train"));
   EXPECT_THAT(offered("evener data ''"), testing::UnorderedElementsAre("info", "labels", "pack", "synth", "fetch"));
   EXPECT_THAT(offered("evener train --lab"), testing::ElementsAre("--label-smoothing"));

@@ -57,6 +57,7 @@ const std::map<std::string, Words>& words_of_runs() {
                                                      {"report", {"RUN_DIR", "{}/other"}},
                                                      {"share", {"RUN", "{}/other"}},
                                                      {"compare", {"A", "{}/run", "B", "{}/other"}},
+                                                     {"history", {"FOLDER", "{}/other"}},
                                                      {"completion", {"SHELL", "bash"}}};
   return words;
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/program_identity.h"
 #include "base/test_folder.h"
 #include "bench/sweep/identity.h"
 #include "job/sweep/predictions.h"
@@ -172,7 +173,7 @@ TEST(SweepPlaces, AreRelativeNamesThatRunsRead) {
 TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
   std::string program;
   try {
-    program = bench::program_identity();
+    program = program_identity();
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }

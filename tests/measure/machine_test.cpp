@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/program_identity.h"
 #include "base/test_folder.h"
 
 namespace evener::measure {
@@ -55,6 +56,8 @@ TEST(Versions, NameProgramCompilerAndBuild) {
   EXPECT_EQ(versions.at("evener"), "1.2.3");
   EXPECT_FALSE(versions.at("compiler").empty());
   EXPECT_TRUE(versions.contains("build"));
+  EXPECT_EQ(versions.at("program"), program_identity());
+  EXPECT_EQ(versions.at("program").size(), 16U);
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 #include "bench/sweep/identity.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <system_error>
 
-#include "base/files.h"
-#include "base/own_program.h"
+#include "base/program_identity.h"
 #include "base/random.h"
 #include "measure/machine.h"
 
@@ -15,25 +13,6 @@ namespace evener::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-const char library_symbol = 0;  // its address tells which file this code was loaded from
-
-/// The program, its library and its modules, the modules sorted.
-std::vector<fs::path> program_files() {
-  std::vector<fs::path> files = {program_file()};
-  std::error_code error;
-  Dl_info info{};
-  if (dladdr(&library_symbol, &info) == 0 || info.dli_fname == nullptr) return files;
-  const fs::path library = fs::absolute(info.dli_fname, error);
-  files.push_back(library);
-  const fs::path modules = library.parent_path() / "evener" / "modules";
-  for (auto entry = fs::directory_iterator(modules, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    files.push_back(entry->path());
-  }
-  std::sort(files.begin() + 2, files.end());
-  return files;
-}
 
 /// Name, size and time of a file; the time in units of the file system.
 std::string look_of(const fs::path& file) {
@@ -81,16 +60,6 @@ std::string named_by(const std::string& word) {
 
 std::string short_hash(const std::string& text) {
   return fmt::format("{:016x}", hash_text(text));
-}
-
-std::string program_identity() {
-  std::string all;
-  for (const fs::path& file : program_files()) {
-    std::error_code error;
-    if (!fs::is_regular_file(file, error)) continue;
-    all += fmt::format("{} {:016x}\n", file.filename().string(), hash_text(read_file(file)));
-  }
-  return short_hash(all);
 }
 
 ProgramWatch::ProgramWatch() : seen_(looks_of_program()) {}

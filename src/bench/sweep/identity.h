@@ -1,4 +1,5 @@
-// Identifies the program, the data and the machine of a result, so that results of different ones are not mixed.
+// Identifies the data and the machine of a result, so that results of different ones are not mixed;
+// base/program_identity.h does it for the program.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +7,6 @@
 #include <vector>
 
 namespace evener::bench {
-
-/// A hash of the contents of this program's files on disk: the program, its library and its modules.
-std::string program_identity();
 
 /// Notices that the program's files have changed since construction, by their sizes and times, which is cheap.
 class ProgramWatch {

@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/own_program.h"
 #include "base/plural.h"
+#include "base/program_identity.h"
 #include "base/stop.h"
 #include "base/version.h"
 #include "bench/sweep/child_executor.h"
@@ -160,7 +161,7 @@ std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const
   const FolderLock lock(folder);
   if (lock.found() == LockState::kHeld) throw UsageError("another sweep is writing to " + folder.string());
   remove_left_temporaries(folder);
-  const std::string news = choose_series(sweep, earlier, bench::program_identity(), bench::machine_identity());
+  const std::string news = choose_series(sweep, earlier, program_identity(), bench::machine_identity());
   sweep.started = earlier ? earlier->started : utc_now_text();
   UnchangedGuard guard;
   if (!news.empty()) observer.note(news);
@@ -270,7 +271,7 @@ std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer) {
   record::SweepRecord sweep = asked_for(flags);
   const fs::path folder = folder_of(flags);
   const auto earlier = earlier_sweep(folder);
-  const std::string news = choose_series(sweep, earlier, bench::program_identity(), bench::machine_identity());
+  const std::string news = choose_series(sweep, earlier, program_identity(), bench::machine_identity());
   take_predictions(flags, earlier, sweep, observer);
   bench::Schedule schedule(sweep, record::read_journal(folder));
   std::string text = fmt::format("{} of 'evener {}', {}\n", counted(sweep.cells.size(), "cell"), sweep.command,

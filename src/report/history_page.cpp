@@ -1,0 +1,148 @@
+#include "report/history_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/files.h"
+#include "base/plural.h"
+#include "report/format.h"
+#include "report/html_parts.h"
+#include "report/html_table.h"
+#include "report/page.h"
+
+namespace evener::report {
+namespace {
+
+constexpr std::string_view kPlotTools =
+#include "report/page/plot_tools.js.inc"
+    ;
+constexpr std::string_view kHistoryScript =
+#include "report/page/history.js.inc"
+    ;
+constexpr std::string_view kHistoryStyle =
+#include "report/page/history.css.inc"
+    ;
+
+std::size_t changes_in(const HistorySeries& series) {
+  std::size_t changes = 0;
+  for (const HistoryFigure& figure : series.figures) changes += figure.changes.size() + figure.drift.has_value();
+  return changes;
+}
+
+std::string title_of(const History& history) {
+  std::size_t changes = 0;
+  for (const HistorySeries& series : history.series) changes += changes_in(series);
+  return changes == 0 ? "No change found" : counted(changes, "change") + " found";
+}
+
+std::string lead_of(const History& history) {
+  std::size_t runs = 0;
+  std::string first, last;
+  for (const HistorySeries& series : history.series) {
+    runs += series.runs.size();
+    const std::string from = day_of(series.runs.front().record), to = day_of(series.runs.back().record);
+    if (first.empty() || from < first) first = from;
+    if (last.empty() || to > last) last = to;
+  }
+  return fmt::format("{} of {} from {} to {}: the same work done the same way on the same machine, by date.",
+                     counted(runs, "run"), counted(history.series.size(), "cell"), first, last);
+}
+
+std::string header_of(const History& history, const std::vector<std::string>& failures) {
+  std::string leads, chips;
+  for (const std::string& failure : failures) leads += "<p class=\"lead warns\">" + escape_html(failure) + "</p>";
+  std::set<std::string> machines;
+  for (const HistorySeries& series : history.series) machines.insert(series.machine);
+  for (const std::string& machine : machines) chips += "<li>" + escape_html(machine) + "</li>";
+  return fmt::format(
+      "<header><p class=\"brand\"><b>evener</b> history</p><h1>{}</h1><p class=\"lead\">{}</p>{}<ul "
+      "class=\"chips\">{}</ul>"
+      "</header>",
+      title_of(history), escape_html(lead_of(history)), leads, chips);
+}
+
+std::string sentences_html(const HistorySeries& series) {
+  std::string items;
+  for (const std::string& sentence : history_sentences(series)) items += "<li>" + escape_html(sentence) + "</li>";
+  return "<ul class=\"notes\">" + items + "</ul>";
+}
+
+std::string plot_title(const HistoryFigure& figure) {
+  std::string title = figure.metric.label.empty() ? figure.metric.name : figure.metric.label;
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
+
+/// Placeholders for the plots: of all figures where one changed, else of the first, so that pages of many cells stay
+/// quick.
+std::string plots_html(const HistorySeries& series, std::size_t number) {
+  const std::size_t shown =
+      changes_in(series) > 0 ? series.figures.size() : std::min<std::size_t>(1, series.figures.size());
+  std::string cards;
+  for (std::size_t n = 0; n < shown; ++n) {
+    cards +=
+        plot_card(fmt::format("history-{}-{}", number, n), plot_title(series.figures[n]),
+                  n > 0 ? ""
+                        : "A dot is a run, the newest at the right; a line is a level (the median). Where the level "
+                          "changed there is a dashed line, and where only the program did, a faint one.");
+  }
+  return "<div class=\"needs-plots\"><div class=\"grid\">" + cards + "</div></div>";
+}
+
+std::string section_of(const HistorySeries& series, std::size_t number) {
+  return fmt::format(
+      "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div class=\"card\">{}</div>{}"
+      "<div class=\"after\">{}</div></section>\n",
+      escape_html(series.cell), escape_html(series.machine), sentences_html(series), plots_html(series, number),
+      table_html(versions_table(series), false));
+}
+
+std::string method_section(const History& history) {
+  std::string notes;
+  for (const std::string& note : history.notes) notes += "<li>" + escape_html(note) + "</li>";
+  if (!notes.empty()) notes = "<ul class=\"notes\">" + notes + "</ul>";
+  return fmt::format(
+      "<section><h2>How sure this is</h2><p class=\"explain\">Change points by E-divisive means with permutation "
+      "tests. p is "
+      "the chance of a change like this where there is none, corrected for {} (Holm): among them all, a false one is "
+      "told in at "
+      "most 5 of 100 such pages. Intervals cover 95 %. Runs that follow each other closely and share a disturbance can "
+      "look like "
+      "a change: see whether the program changed there.</p>{}</section>\n",
+      counted(history.tests, "test"), notes);
+}
+
+}  // namespace
+
+std::string history_page(const History& history, const std::vector<std::string>& failures, std::string_view plotly_js,
+                         std::string_view hint) {
+  std::string sections;
+  if (history.series.size() > 1) {
+    sections += "<section><h2>All cells</h2>" + table_html(history_table(history), false) + "</section>\n";
+  }
+  for (const bool changed : {true, false}) {
+    for (std::size_t n = 0; n < history.series.size(); ++n) {
+      if ((changes_in(history.series[n]) > 0) == changed) sections += section_of(history.series[n], n);
+    }
+  }
+  sections += method_section(history);
+  Page page = report_page(title_of(history));
+  page.styles.push_back(kHistoryStyle);
+  page.content = report_content(header_of(history, failures), hint, sections, !plotly_js.empty());
+  if (!plotly_js.empty()) {
+    page.data = history_json(history, failures);
+    page.scripts = {plotly_js, kPlotTools, kHistoryScript};
+  }
+  return page.html();
+}
+
+WrittenPage write_history_page(const std::filesystem::path& path, const History& history,
+                               const std::vector<std::string>& failures, const std::filesystem::path& plotly) {
+  const PlotlySource source = read_plotly(plotly);
+  write_file_atomically(path, history_page(history, failures, source.javascript, source.hint));
+  return {path, source.hint};
+}
+
+}  // namespace evener::report

@@ -1,0 +1,271 @@
+// A history in tables and sentences.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.h"
+#include "base/plural.h"
+#include "base/statistics.h"
+#include "report/figures.h"
+#include "report/format.h"
+#include "report/history.h"
+
+namespace evener::report {
+namespace {
+
+using record::Metric;
+
+constexpr const char* kNothing = "-";
+constexpr std::size_t kPlaceKnownTo = 2;  // runs: how far off the place of a change may be
+constexpr std::size_t kProgramDigits = 8;
+
+std::string version_of(const record::Record& record, const std::string& name) {
+  const auto found = record.versions.find(name);
+  return found == record.versions.end() ? "" : found->second;
+}
+
+bool is_same_program(const HistoryRun& a, const HistoryRun& b) {
+  return a.record.versions == b.record.versions;
+}
+
+/// The two runs at whose side a figure changed.
+struct Sides {
+  const HistoryRun &before, &after;
+};
+
+Sides sides_of(const HistorySeries& series, const HistoryFigure& figure, std::size_t at) {
+  return {series.runs[figure.runs[at - 1]], series.runs[figure.runs[at]]};
+}
+
+/// What differs between two runs of a cell, besides the program's identity: "g++ 12 -> 13".
+std::vector<std::string> other_differences(const Sides& sides) {
+  std::vector<std::string> differences;
+  const record::Record &a = sides.before.record, &b = sides.after.record;
+  const auto add = [&](const std::string& name, const std::string& old, const std::string& now) {
+    if (old != now)
+      differences.push_back(fmt::format("{} {} -> {}", name, old.empty() ? "?" : old, now.empty() ? "?" : now));
+  };
+  add("engine", a.engine, b.engine);
+  std::map<std::string, std::string> versions = a.versions;
+  versions.insert(b.versions.begin(), b.versions.end());
+  for (const auto& [name, value] : versions) {
+    if (name != "evener" && name != "program") add(name, version_of(a, name), version_of(b, name));
+  }
+  add("kernel", a.machine.kernel, b.machine.kernel);
+  add("governor", a.machine.governor.value_or(""), b.machine.governor.value_or(""));
+  if (a.data.images && b.data.images) {
+    add("images", std::to_string(*a.data.images), std::to_string(*b.data.images));
+  }
+  return differences;
+}
+
+/// Where the program changed, if it did near a change of a figure but not exactly there; "" = nowhere.
+std::string program_change_nearby(const HistorySeries& series, const HistoryFigure& figure, std::size_t at) {
+  for (std::size_t off = 1; off <= kPlaceKnownTo; ++off) {
+    for (const bool is_later : {false, true}) {
+      if (!is_later && at < off + 1) continue;
+      const std::size_t place = is_later ? at + off : at - off;
+      if (place >= figure.runs.size()) continue;
+      const Sides sides = sides_of(series, figure, place);
+      if (is_same_program(sides.before, sides.after)) continue;
+      return fmt::format("the program changed {} {}, from {} to {}, and the place is known to +-{} runs",
+                         counted(off, "run"), is_later ? "later" : "earlier", program_text(sides.before.record),
+                         program_text(sides.after.record), kPlaceKnownTo);
+    }
+  }
+  return "";
+}
+
+std::string between_text(const HistorySeries& series, const HistoryFigure& figure, std::size_t at) {
+  const Sides sides = sides_of(series, figure, at);
+  std::string text =
+      fmt::format("between {} of {} and {} of {}", program_text(sides.before.record), day_of(sides.before.record),
+                  program_text(sides.after.record), day_of(sides.after.record));
+  const std::vector<std::string> others = other_differences(sides);
+  if (!others.empty()) text += " (" + listed(others) + ")";
+  if (!is_same_program(sides.before, sides.after)) return text;
+  const std::string nearby = program_change_nearby(series, figure, at);
+  return text + "; " + (nearby.empty() ? "the program is the same there, so something around it changed" : nearby);
+}
+
+std::string with_interval(const Metric& metric, double change, const std::optional<record::Interval>& interval,
+                          double p) {
+  std::string text = fmt::format("{} {}", change_size(metric, change), change_word(metric, change));
+  if (!interval) return text + fmt::format(" (too few runs for an interval; p {:.2g})", p);
+  const auto told = [&](double end) {
+    return fmt::format("{}{}", end * change < 0 ? "-" : "", change_size(metric, end));
+  };
+  const double least = change < 0 ? interval->high : interval->low, most = change < 0 ? interval->low : interval->high;
+  return text + fmt::format(" (95 %: {} to {}; p {:.2g})", told(least), told(most), p);
+}
+
+std::string value_text(const Metric& metric, double value) {
+  Metric told = metric;
+  told.value = value;
+  return figure_text(told, kNothing);
+}
+
+std::string label_of(const Metric& metric) {
+  return metric.label.empty() ? metric.name : metric.label;
+}
+
+std::string change_sentence(const HistorySeries& series, const HistoryFigure& figure, const HistoryChange& change) {
+  const record::Record& first = series.runs[figure.runs[change.at]].record;
+  return fmt::format("{}: {} from {} on, {} after {}: {}", label_of(figure.metric),
+                     with_interval(figure.metric, change.change, change.interval, change.p), day_of(first),
+                     value_text(figure.metric, change.after), value_text(figure.metric, change.before),
+                     between_text(series, figure, change.at));
+}
+
+std::string drift_sentence(const HistorySeries& series, const HistoryFigure& figure) {
+  return fmt::format("{}: drifts, {} over {} from {} to {}, steadily rather than at one place", label_of(figure.metric),
+                     with_interval(figure.metric, figure.drift->change, figure.drift->interval, figure.drift->p),
+                     counted(figure.runs.size(), "run"), day_of(series.runs[figure.runs.front()].record),
+                     day_of(series.runs[figure.runs.back()].record));
+}
+
+std::string nothing_sentence(const HistorySeries& series) {
+  std::vector<std::string> looked_at;
+  std::size_t runs = 0, missing = 0;
+  for (const HistoryFigure& figure : series.figures) {
+    if (figure.runs_missing == 0) looked_at.push_back(label_of(figure.metric));
+    runs = std::max(runs, figure.runs.size());
+    missing = std::max(missing, figure.runs_missing);
+  }
+  if (!looked_at.empty()) return fmt::format("no change of {} in {}", listed(looked_at), counted(runs, "run"));
+  if (series.figures.empty()) return "no run counts, so there is nothing to look for changes in";
+  return fmt::format("too few runs to look for changes: {} more", missing);
+}
+
+/// Runs of a series that stand in one row: made one after another by the same program, at the same levels.
+struct VersionRows {
+  std::size_t first = 0, end = 0;
+};
+
+bool changes_at(const HistorySeries& series, std::size_t run) {
+  return std::ranges::any_of(series.figures, [&](const HistoryFigure& figure) {
+    return std::ranges::any_of(figure.changes, [&](const HistoryChange& one) { return figure.runs[one.at] == run; });
+  });
+}
+
+std::vector<VersionRows> rows_of(const HistorySeries& series) {
+  std::vector<VersionRows> rows;
+  for (std::size_t n = 0; n < series.runs.size(); ++n) {
+    const bool goes_on = !rows.empty() && is_same_program(series.runs[n - 1], series.runs[n]) && !changes_at(series, n);
+    if (!goes_on) rows.push_back({n, n});
+    rows.back().end = n + 1;
+  }
+  return rows;
+}
+
+std::string level_text(const HistoryFigure& figure, const VersionRows& row) {
+  std::vector<double> values;
+  for (std::size_t n = 0; n < figure.runs.size(); ++n) {
+    if (figure.runs[n] >= row.first && figure.runs[n] < row.end) values.push_back(figure.values[n]);
+  }
+  Metric told = figure.metric;
+  told.value = median(values);
+  return cell_text(told, kNothing);
+}
+
+std::string short_change(const Metric& metric, double change) {
+  return fmt::format("{} {} {}", label_of(metric), change_size(metric, change), change_word(metric, change));
+}
+
+std::string changes_text(const HistorySeries& series, const VersionRows& row) {
+  std::vector<std::string> texts;
+  for (const HistoryFigure& figure : series.figures) {
+    for (const HistoryChange& change : figure.changes) {
+      const std::size_t run = figure.runs[change.at];
+      if (run >= row.first && run < row.end) texts.push_back(short_change(figure.metric, change.change));
+    }
+  }
+  return listed(texts);
+}
+
+std::string title_of(const Metric& metric) {
+  return metric.title.empty() ? label_of(metric) : metric.title;
+}
+
+std::size_t counted_runs(const HistorySeries& series, const VersionRows& row) {
+  const auto first = series.runs.begin();
+  return static_cast<std::size_t>(std::count_if(first + static_cast<std::ptrdiff_t>(row.first),
+                                                first + static_cast<std::ptrdiff_t>(row.end),
+                                                [](const HistoryRun& run) { return run.left_out.empty(); }));
+}
+
+}  // namespace
+
+std::string day_of(const record::Record& record) {
+  return record.started.empty() ? "an unknown day" : record.started.substr(0, record.started.find('T'));
+}
+
+std::string program_text(const record::Record& record) {
+  const std::string version = version_of(record, "evener"), program = version_of(record, "program");
+  std::string text = "evener " + (version.empty() ? "of an unknown version" : version);
+  if (!program.empty()) text += ", program " + program.substr(0, kProgramDigits);
+  return text;
+}
+
+const char* change_word(const Metric& metric, double change) {
+  if (metric.role == record::MetricRole::kSpeed) {
+    return (change > 0) == (metric.better == record::Better::kHigher) ? "faster" : "slower";
+  }
+  if (metric.role == record::MetricRole::kQuality) return change > 0 ? "higher" : "lower";
+  return change > 0 ? "more" : "less";
+}
+
+std::string change_size(const Metric& metric, double change) {
+  const double percent = 100 * std::abs(change);
+  const std::string number = fmt::format("{:.{}f}", percent, percent < 1 ? 2 : 1);
+  return number + (metric.unit == "share" ? " points" : " %");
+}
+
+std::vector<std::string> history_sentences(const HistorySeries& series) {
+  std::vector<std::string> sentences;
+  for (const HistoryFigure& figure : series.figures) {
+    for (const HistoryChange& change : figure.changes) sentences.push_back(change_sentence(series, figure, change));
+    if (figure.drift) sentences.push_back(drift_sentence(series, figure));
+  }
+  if (sentences.empty()) sentences.push_back(nothing_sentence(series));
+  return sentences;
+}
+
+Table versions_table(const HistorySeries& series) {
+  Table table;
+  table.columns = {{"from", false}, {"to", false}, {"evener", false}, {"program", false}, {"runs", true}};
+  for (const HistoryFigure& figure : series.figures) table.columns.push_back({title_of(figure.metric), true});
+  table.columns.push_back({"change", false});
+  for (const VersionRows& row : rows_of(series)) {
+    const record::Record &first = series.runs[row.first].record, &last = series.runs[row.end - 1].record;
+    const std::size_t counts = counted_runs(series, row);
+    const std::string program = version_of(first, "program").substr(0, kProgramDigits);
+    std::string runs = std::to_string(counts);
+    if (counts < row.end - row.first) runs += fmt::format(" of {}", row.end - row.first);
+    table.rows.push_back(
+        {day_of(first), day_of(last), version_of(first, "evener"), program.empty() ? kNothing : program, runs});
+    for (const HistoryFigure& figure : series.figures) table.rows.back().push_back(level_text(figure, row));
+    table.rows.back().push_back(changes_text(series, row));
+  }
+  return table;
+}
+
+Table history_table(const History& history) {
+  Table table;
+  table.columns = {{"cell", false}, {"machine", false}, {"runs", true},
+                   {"from", false}, {"to", false},      {"changes", false}};
+  for (const HistorySeries& series : history.series) {
+    std::vector<std::string> changes;
+    for (const HistoryFigure& figure : series.figures) {
+      for (const HistoryChange& change : figure.changes) changes.push_back(short_change(figure.metric, change.change));
+      if (figure.drift) changes.push_back(short_change(figure.metric, figure.drift->change) + " (drift)");
+    }
+    table.rows.push_back({series.cell, series.machine, std::to_string(counted_runs(series, {0, series.runs.size()})),
+                          day_of(series.runs.front().record), day_of(series.runs.back().record),
+                          changes.empty() ? history_sentences(series).front() : listed(changes)});
+  }
+  return table;
+}
+
+}  // namespace evener::report

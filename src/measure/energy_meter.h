@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "measure/channel_meter.h"
 #include "measure/phase_energy.h"
 #include "measure/sensors/energy_sensor.h"
 #include "record/energy.h"
@@ -61,50 +62,24 @@ class EnergyMeter {
   std::vector<Now> now() const;
   /// Joules of all channels that add up; absent if one of them can't be followed.
   std::optional<double> joules_so_far() const;
+  /// Shorter windows hold too few changes of a value that adds up, as far as its readings show by now; 0 = none is
+  /// known.
+  double shortest_window_s() const;
   /// The devices' states as of the last poll().
   const std::vector<DeviceState>& states() const { return states_; }
 
  private:
   struct Meter {
-    const Channel* channel = nullptr;
-    std::string sensor;
+    ChannelMeter of;
     bool added = false;
-    std::optional<std::uint64_t> last_count = {};
-    std::optional<double> last_watts = {};
-    double last_s = 0;                          // time of either
-    double first_s = 0, first_watts = 0;        // time and power of the first reading
-    double moved_s = 0;                         // time at which the counter last changed
-    std::uint64_t divisor = 0;                  // greatest common divisor of its counts
-    double largest_move_j = 0;                  // largest change between readings close in time
-    std::int64_t moves = 0;                     // readings at which it had changed
-    bool stood_still = false;                   // once stayed the same for longer than step_s
-    std::uint64_t counts = 0;                   // summed changes
-    double summed_j = 0;                        // integral of power
-    double unseen_s = 0;                        // time without a known power
-    double step_watts_j = 0, step_watts_s = 0;  // of the last poll()
-    double peak_watts = 0;
-    std::int64_t readings = 0;
-    std::string problem = {};  // why it can't be used at all
-    std::string error = {};    // why its last missing value was missing
-
-    double joules() const;
-    double step_j() const;
-    double longest_gap_s() const;
   };
-  void take(Meter& meter, const Reading& reading, double asked_s, double now);
-  static void take_count(Meter& meter, std::uint64_t count, double at_s);
-  static void take_watts(Meter& meter, double watts, double at_s);
   void choose_added();
   bool sees_processors() const;
   void look_at_devices();
-  struct Held {
-    double joules = 0, at_most_j = 0;
-  };
-  Held held(const Meter& meter) const;
-  std::string coarseness(const Meter& meter) const;
-  std::string absence(const Meter& meter, double window_s) const;
+  ChannelMeter::Held held(const ChannelMeter& meter) const;
   record::DeviceEnergy device(const Meter& meter, double window_s, const IdlePower& idle) const;
   void sum_up(record::Energy& energy, const IdlePower& idle) const;
+  std::vector<record::MeterCheck> checks() const;
 
   Sensors sensors_;
   Clock clock_;
@@ -118,8 +93,8 @@ class EnergyMeter {
   bool phases_known_ = false;
 };
 
-/// Measures idle power for `seconds`, polling `meter` every `step_s`. A stop request ends it early. `sleep`: waits for
-/// the given seconds.
+/// Measures idle power for `seconds`, polling `meter` every `step_s`; longer, up to two minutes, if a meter's value
+/// turns out to change too seldom for that. A stop request ends it early. `sleep`: waits for the given seconds.
 IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const std::function<void(double)>& sleep);
 
 }  // namespace evener::measure

@@ -16,21 +16,21 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
     return idle;
   }
   constexpr double kEndsWait_s = 2;  // wait for a meter's answer at both ends
+  constexpr double kLongest_s = 120;
   meter.poll(kEndsWait_s);
-  const auto looks = static_cast<std::size_t>(std::max(1.0, seconds / step_s));
+  const auto asked = static_cast<std::size_t>(std::max(1.0, seconds / step_s));
   struct End {
     double joules = 0, seconds = 0;
   };
   const auto end = [&] { return End{meter.joules_so_far().value_or(0), meter.seconds()}; };
-  std::vector<End> ends = {end()};  // at the ends of the parts
-  std::size_t done = 0;
-  for (std::size_t part = 0; part < kParts && !stop_requested(); ++part) {
-    for (; done < (part + 1) * looks / kParts; ++done) {
-      sleep(step_s);
-      meter.poll(done + 1 == looks ? kEndsWait_s : 0);
-    }
+  const auto too_short = [&] { return meter.seconds() < std::min(meter.shortest_window_s(), kLongest_s); };
+  std::vector<End> ends = {end()};  // of each look
+  for (std::size_t look = 0; (look < asked || too_short()) && !stop_requested(); ++look) {
+    sleep(step_s);
+    meter.poll(look + 1 >= asked && !too_short() ? kEndsWait_s : 0);
     ends.push_back(end());
   }
+  const std::size_t looks = ends.size() - 1;
   idle.seconds = meter.seconds();
   const record::Energy energy = meter.energy(idle.seconds);
   for (const record::DeviceEnergy& device : energy.devices) {
@@ -41,13 +41,13 @@ IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const 
     return idle;
   }
   idle.watts = *energy.joules / idle.seconds;
-  if (looks < kParts || ends.size() != kParts + 1) return idle;
+  if (looks < kParts || looks < asked) return idle;
   // The interval is from ten parts of several readings each: neighbouring readings are correlated, neighbouring parts
   // hardly.
   double mean = 0, squares = 0;
   std::vector<double> watts;
   for (std::size_t part = 0; part < kParts; ++part) {
-    const End &from = ends[part], &to = ends[part + 1];
+    const End &from = ends[part * looks / kParts], &to = ends[(part + 1) * looks / kParts];
     watts.push_back((to.joules - from.joules) / std::max(to.seconds - from.seconds, 1e-9));
     mean += watts.back() / kParts;
   }

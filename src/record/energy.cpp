@@ -37,6 +37,36 @@ const char* covers_name(Covers covers) {
   return "machine";
 }
 
+const char* agreement_name(Agreement agreement) {
+  switch (agreement) {
+    case Agreement::kAgree:
+      return "agree";
+    case Agreement::kDisagree:
+      return "disagree";
+    case Agreement::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+const char* meter_fault_name(MeterFault fault) {
+  switch (fault) {
+    case MeterFault::kGain:
+      return "gain";
+    case MeterFault::kOffset:
+      return "offset";
+    case MeterFault::kLag:
+      return "lag";
+    case MeterFault::kStop:
+      return "stop";
+    case MeterFault::kJump:
+      return "jump";
+    case MeterFault::kNone:
+      break;
+  }
+  return "none";
+}
+
 void set_products(Energy& energy) {
   const auto times = [](const std::optional<double>& a, const std::optional<double>& b) {
     return a && b ? std::optional(*a * *b) : std::nullopt;

@@ -38,10 +38,38 @@ struct DeviceEnergy {
   std::optional<double> uncertainty_joules = {};
   std::optional<double> idle_watts = {};  // before the run
   std::optional<double> net_joules = {};  // joules minus idle energy; negative if the run drew less
-  std::string note = {};                  // a remark for the reader
-  std::string reason = {};                // why `joules` is absent
-  std::string host = {};                  // its host, if there are several
-  std::string uuid = {};                  // of a card that reports one
+  /// Between two changes of its value, as far as readings showed it standing still; else as its sensor states it.
+  std::optional<double> update_period_s = {};
+  std::string note = {};    // a remark for the reader
+  std::string reason = {};  // why `joules` is absent
+  std::string host = {};    // its host, if there are several
+  std::string uuid = {};    // of a card that reports one
+};
+
+/// What two sources that measured the same, or of which one measured a part of the other, say of each other.
+enum class Agreement { kUndecided, kAgree, kDisagree };
+/// "undecided", "agree", "disagree".
+const char* agreement_name(Agreement agreement);
+
+/// How one source differs from another. kGain: by a factor. kOffset: by constant watts. kLag: it follows later. kStop:
+/// it stood still. kJump: their relation changed within the run.
+enum class MeterFault { kNone, kGain, kOffset, kLag, kStop, kJump };
+/// "none", "gain", "offset", "lag", "stop", "jump".
+const char* meter_fault_name(MeterFault fault);
+
+/// Two sources of a run held against each other, by their joules in consecutive windows.
+struct MeterCheck {
+  std::string first, second;              // "package-0 + gpu 0", "meter"
+  bool nested = false;                    // `second` measures all that `first` does, and more; else both the same
+  std::optional<double> ratio = {};       // joules of `first` / joules of `second`, the median over the windows
+  std::optional<Interval> interval = {};  // 95 % interval of `ratio`; absent below ten windows
+  std::int64_t windows = 0;
+  double window_s = 0;
+  std::optional<double> offset_watts = {};  // what `second` draws when `first` draws nothing; absent if not separable
+  std::optional<double> lag_s = {};         // `second` tells this much later than `first`; absent if none was seen
+  Agreement agreement = Agreement::kUndecided;
+  MeterFault fault = MeterFault::kNone;
+  std::string reason = {};  // what is wrong, or why it is undecided; empty if they agree
 };
 
 /// The idle power of the added devices, measured before the run.
@@ -87,8 +115,9 @@ struct Energy {
   std::string process_reason = {};            // why process_joules is absent while `joules` is not
   std::vector<DeviceEnergy> devices = {};     // every channel that was read, added or not
   std::vector<PhaseEnergy> phases = {};
-  std::string phases_reason = {};      // why `phases` is empty
-  std::vector<std::string> lost = {};  // counters that could not be followed to the end, each with why
+  std::string phases_reason = {};       // why `phases` is empty
+  std::vector<MeterCheck> checks = {};  // of sources that measure the same, or parts of each other
+  std::vector<std::string> lost = {};   // counters that could not be followed to the end, each with why
 };
 
 /// Computes the energy-delay products from joules and seconds.

@@ -16,6 +16,15 @@ inline Words<Covers> words_of(Covers) {
   return {covers_name, {Covers::kPackage, Covers::kDram, Covers::kGpu, Covers::kMachine}};
 }
 
+inline Words<Agreement> words_of(Agreement) {
+  return {agreement_name, {Agreement::kUndecided, Agreement::kAgree, Agreement::kDisagree}};
+}
+inline Words<MeterFault> words_of(MeterFault) {
+  return {meter_fault_name,
+          {MeterFault::kNone, MeterFault::kGain, MeterFault::kOffset, MeterFault::kLag, MeterFault::kStop,
+           MeterFault::kJump}};
+}
+
 template <typename Fields>
 void describe(Fields& fields, Of<Interval> auto& interval) {
   fields.value("low", interval.low);
@@ -36,10 +45,27 @@ void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
   fields.not_negative("peak_watts", device.peak_watts);
   fields.not_negative("idle_watts", device.idle_watts);
   fields.value("net_joules", device.net_joules);
+  fields.not_negative("update_period_s", device.update_period_s);
   fields.text("note", device.note);
   fields.text("reason", device.reason);
   fields.text("host", device.host);
   fields.text("uuid", device.uuid);
+}
+
+template <typename Fields>
+void describe(Fields& fields, Of<MeterCheck> auto& check) {
+  fields.value("first", check.first);
+  fields.value("second", check.second);
+  fields.value("nested", check.nested);
+  fields.not_negative("ratio", check.ratio);
+  fields.interval("ratio_interval_95", check.interval);
+  fields.value("windows", check.windows);
+  fields.value("window_s", check.window_s);
+  fields.value("offset_watts", check.offset_watts);
+  fields.value("lag_s", check.lag_s);
+  fields.value("agreement", check.agreement);
+  fields.value("fault", check.fault);
+  fields.text("reason", check.reason);
 }
 
 template <typename Fields>
@@ -88,6 +114,7 @@ void describe(Fields& fields, Of<Energy> auto& energy) {
   fields.value("devices", energy.devices);
   fields.value("phases", energy.phases);
   fields.text("phases_reason", energy.phases_reason);
+  fields.value("checks", energy.checks);
   fields.value("lost", energy.lost);
   fields.why_absent("reason", energy.joules.has_value(), energy.reason);
 }

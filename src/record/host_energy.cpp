@@ -12,6 +12,13 @@ void add_optional(std::optional<double>& sum, const std::optional<double>& more)
   sum = sum && more ? std::optional(*sum + *more) : std::nullopt;
 }
 
+void name_host(std::vector<MeterCheck>& checks, const std::string& host) {
+  for (MeterCheck& check : checks) {
+    check.first = host + " " + check.first;
+    check.second = host + " " + check.second;
+  }
+}
+
 }  // namespace
 
 std::string energy_message(const Energy& energy) {
@@ -25,13 +32,16 @@ Energy energy_of_message(const std::string& message) {
 void add_hosts(Energy& energy, const std::vector<std::string>& names, const std::vector<Energy>& energies) {
   for (DeviceEnergy& device : energy.devices) device.host = names.front();
   for (Energy::Domain& domain : energy.domains) domain.name = names.front() + " " + domain.name;
+  name_host(energy.checks, names.front());
   if (!energy.reason.empty()) energy.reason = fmt::format("on {}: {}", names.front(), energy.reason);
   for (std::size_t host = 1; host < names.size(); ++host) {
-    const Energy other = host < energies.size() ? energies[host] : Energy{.reason = "it did not tell its energy"};
+    Energy other = host < energies.size() ? energies[host] : Energy{.reason = "it did not tell its energy"};
     for (DeviceEnergy device : other.devices) {
       device.host = names[host];
       energy.devices.push_back(std::move(device));
     }
+    name_host(other.checks, names[host]);
+    energy.checks.insert(energy.checks.end(), other.checks.begin(), other.checks.end());
     for (const std::string& lost : other.lost) energy.lost.push_back(fmt::format("on {}: {}", names[host], lost));
     if (!other.joules && energy.reason.empty()) {
       energy.reason = fmt::format("on {}: {}", names[host], other.reason);
@@ -56,7 +66,11 @@ void add_hosts(Energy& energy, const std::vector<std::string>& names, const std:
   energy.phases_reason = "the replicas are processes of their own, whose phases the sampler does not see";
   if (!energy.reason.empty()) {
     const Energy known = std::move(energy);
-    energy = {.seconds = known.seconds, .reason = known.reason, .devices = known.devices, .lost = known.lost};
+    energy = {.seconds = known.seconds,
+              .reason = known.reason,
+              .devices = known.devices,
+              .checks = known.checks,
+              .lost = known.lost};
   }
   set_products(energy);
 }

@@ -230,9 +230,10 @@ void add_energy(Record& record, const Record& earlier) {
   Energy& energy = record.energy;
   const Energy& before = earlier.energy;
   put_in_front(energy.lost, before.lost);
+  energy.checks.insert(energy.checks.begin(), before.checks.begin(), before.checks.end());
   if (!energy.joules) return;
   if (!before.joules) {
-    energy = {.lost = std::move(energy.lost)};
+    energy = {.checks = std::move(energy.checks), .lost = std::move(energy.lost)};
     energy.reason = why_unknown(earlier);
     return;
   }

@@ -115,12 +115,20 @@ void judge_machine(const Record& record, const ValidityLimits& limits, Reasons& 
   }
 }
 
-/// A sensor that was lost makes the energy absent, which the user expected to get: so the run is INVALID.
+/// A sensor that was lost makes the energy absent, which the user expected to get: so the run is INVALID. It is too
+/// where two sources contradict each other, as nothing says which of them is right.
 void judge_energy(const Record& record, Reasons& reasons) {
   for (const std::string& lost : record.energy.lost) {
     reasons.push_back({"energy", lost,
                        "run again without letting the machine sleep, with the sensor in reach; evener doctor names all "
                        "sensors"});
+  }
+  for (const MeterCheck& check : record.energy.checks) {
+    if (check.agreement != Agreement::kDisagree) continue;
+    reasons.push_back({"energy",
+                       fmt::format("{} and {} contradict each other ({}): {}", check.first, check.second,
+                                   meter_fault_name(check.fault), check.reason),
+                       "look at what each of them is connected to and at its unit, or leave one of them out"});
   }
 }
 

@@ -72,6 +72,29 @@ void note_sessions(const Run& run, std::vector<std::string>& notes) {
   notes.push_back(fmt::format("{}: times are sums over {} sessions ({})", run.name, sessions.size(), text));
 }
 
+/// "package-0 tells 0.62 of what meter does (0.61 to 0.63, 58 windows of 1 s)".
+std::string check_text(const record::MeterCheck& check) {
+  std::string text = check.ratio
+                         ? fmt::format("{} tells {:.3g} of what {} does", check.first, *check.ratio, check.second)
+                         : fmt::format("{} can't be held against {}", check.first, check.second);
+  if (check.interval) {
+    text += fmt::format(" ({:.3g} to {:.3g}, {} windows of {:.3g} s)", check.interval->low, check.interval->high,
+                        check.windows, check.window_s);
+  }
+  if (check.nested && check.offset_watts) text += fmt::format("; the rest draws some {:.0f} W", *check.offset_watts);
+  const bool agree = check.agreement == record::Agreement::kAgree;
+  if (!agree) text += fmt::format("; {}", record::agreement_name(check.agreement));
+  return check.reason.empty() ? text : text + (agree ? "; " : ": ") + check.reason;
+}
+
+/// What two sources of energy say of each other, as far as it isn't a reason why the run is INVALID.
+void note_checks(const Run& run, std::vector<std::string>& notes) {
+  for (const record::MeterCheck& check : run.record.energy.checks) {
+    if (check.agreement == record::Agreement::kDisagree) continue;
+    notes.push_back(fmt::format("{}: {}", run.name, check_text(check)));
+  }
+}
+
 void note_run(const Run& run, std::vector<std::string>& notes) {
   for (const auto& reason : run.record.validity.reasons) {
     const bool in_passing = *record::validity_rule(reason.rule).in_passing != '\0';
@@ -84,6 +107,7 @@ void note_run(const Run& run, std::vector<std::string>& notes) {
     notes.push_back(run.name + " " + end_text(run.record.status));
   }
   note_sessions(run, notes);
+  note_checks(run, notes);
   if (const auto epoch = overfitting_epoch(run.record)) {
     notes.push_back(
         fmt::format("{} overfits after epoch {}: the validation loss rises from there on, while the "

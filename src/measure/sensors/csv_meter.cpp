@@ -96,7 +96,8 @@ CsvMeter::CsvMeter(std::string channel, MeterSpec spec, std::function<double()> 
   channels_.push_back({.name = std::move(channel),
                        .covers = record::Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1e-3 : 0,
-                       .step_s = 1});
+                       .step_s = 1,
+                       .at_socket = true});
 }
 
 /// Checks that the newest row, or the first one that comes within 5 s, can be read; "" = it can, or no row came.

@@ -25,12 +25,16 @@ struct Channel {
   double most_watts = 1000;     // upper bound of its power, to detect missed wraps
   std::string note = {};        // for the reader: "average over 1 s"
   std::string uuid = {};        // of a card that reports one
+  /// Of kMachine: it sees what the machine draws from the mains, losses of the power supply included.
+  bool at_socket = false;
 };
 
 /// A channel's present value: a counter, or watts, or the reason for neither.
 struct Reading {
   std::optional<std::uint64_t> count = {};
   std::optional<double> watts = {};
+  /// Beside a counter: the device's power as it tells it itself, which the counter is held against.
+  std::optional<double> own_watts = {};
   std::optional<double> at_s = {};  // time of the value by now_s(); absent: now
   /// Powers since the last reading that precede `watts`.
   struct Power {

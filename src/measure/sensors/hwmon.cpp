@@ -36,6 +36,14 @@ std::string not_read_any_more(const fs::path& path) {
   return path.string() + " could not be read any more";
 }
 
+/// The file of a device's power beside its energy counter; empty if there is none that can be read.
+fs::path own_power(const fs::path& folder) {
+  for (const char* file : {"power1_average", "power1_input"}) {
+    if (read_count(folder / file)) return folder / file;
+  }
+  return {};
+}
+
 }  // namespace
 
 AmdEnergy::AmdEnergy(const fs::path& root) {
@@ -103,6 +111,7 @@ Hwmon::Hwmon(const fs::path& root) {
         channel.note = "power, summed over time";
       }
       values_.push_back(value);
+      powers_.push_back(channel.joules_per_count > 0 ? own_power(folder) : fs::path());
       channels_.push_back(channel);
       break;
     }
@@ -124,6 +133,8 @@ std::vector<Reading> Hwmon::read(double /*wait_s*/) {
       reading.problem = not_read_any_more(values_[n]);
     } else if (channels_[n].joules_per_count > 0) {
       reading.count = value;
+      const auto power_uw = powers_[n].empty() ? std::nullopt : read_count(powers_[n]);
+      if (power_uw) reading.own_watts = static_cast<double>(*power_uw) * kMicro;
     } else {
       reading.watts = static_cast<double>(*value) * kMicro;
     }

@@ -29,6 +29,7 @@ class Hwmon final : public EnergySensor {
 
  private:
   std::vector<std::filesystem::path> values_;
+  std::vector<std::filesystem::path> powers_;  // of the same devices; empty where a counter has none beside it
 };
 
 /// A notebook's batteries: the machine's power, known only while they discharge.

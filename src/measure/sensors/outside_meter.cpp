@@ -158,7 +158,8 @@ AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, do
                        .covers = record::Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1 / kCountsPerMeterJoule : 0,
                        .step_s = std::max(1.0, every_s),
-                       .note = spec_.is_energy ? "" : "power, summed over time"});
+                       .note = spec_.is_energy ? "" : "power, summed over time",
+                       .at_socket = name_ == "--meter"});
   const Answer first = poller_->poll(kMeterLimit_s);
   const Reading reading = first.text.empty() && first.error.empty()
                               ? Reading{.error = fmt::format("it did not answer within {:g} s", kMeterLimit_s)}

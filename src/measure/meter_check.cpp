@@ -1,0 +1,311 @@
+#include "measure/meter_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/statistics.h"
+#include "measure/line_fit.h"
+
+namespace evener::measure {
+namespace {
+
+using record::Agreement;
+using record::MeterCheck;
+using record::MeterFault;
+
+/// Two meters of the same agree if they are this near to each other; a lag matters from this share of the run on.
+constexpr double kTolerance = 0.05;
+/// What draws power beside the processors may change by this share of the whole machine's power: fans, disks.
+constexpr double kRestsShare = 0.2;
+constexpr double kShortestCheck_s = 1, kShortestStop_s = 5;
+constexpr double kPeriodsOfAWindow = 2, kPeriodsOfAStop = 5, kStepsOfAWindow = 10;
+constexpr std::size_t kMostWindows = 200;
+
+/// The two sources' mean powers in the windows that both know.
+struct Windows {
+  double seconds = 0;  // of each
+  std::vector<double> begin_s = {}, first = {}, second = {};
+
+  std::size_t count() const { return first.size(); }
+};
+
+std::string name_of(const CheckedSource& source) {
+  std::string name;
+  for (const CheckedChannel& channel : source) name += (name.empty() ? "" : " + ") + channel.name;
+  return name;
+}
+
+double longest_period_s(const CheckedSource& source) {
+  double longest_s = 0;
+  for (const CheckedChannel& channel : source)
+    longest_s = std::max({longest_s, channel.period_s, channel.curve.width_s()});
+  return longest_s;
+}
+
+/// The time in which all of its channels are known.
+double known_from_s(const CheckedSource& source) {
+  return std::ranges::max_element(source, {}, [](const CheckedChannel& c) { return c.curve.begin_s(); })
+      ->curve.begin_s();
+}
+double known_to_s(const CheckedSource& source) {
+  return std::ranges::min_element(source, {}, [](const CheckedChannel& c) { return c.curve.end_s(); })->curve.end_s();
+}
+
+std::optional<double> joules_of(const CheckedSource& source, double from_s, double to_s) {
+  double sum = 0;
+  for (const CheckedChannel& channel : source) {
+    const std::optional<double> part = channel.curve.joules(from_s, to_s);
+    if (!part) return std::nullopt;
+    sum += *part;
+  }
+  return sum;
+}
+
+bool is_known(const CheckedSource& source) {
+  return std::ranges::all_of(source, [](const CheckedChannel& c) { return c.curve.end_s() > c.curve.begin_s(); });
+}
+
+/// How long it takes until the source's counters have moved by ten of their steps.
+double ten_steps_s(const CheckedSource& source) {
+  double longest_s = 0;
+  for (const CheckedChannel& channel : source) {
+    const double known_s = channel.curve.end_s() - channel.curve.begin_s();
+    const double all_j = channel.curve.joules(channel.curve.begin_s(), channel.curve.end_s()).value_or(0);
+    if (all_j > 0) longest_s = std::max(longest_s, kStepsOfAWindow * channel.step_j * known_s / all_j);
+  }
+  return longest_s;
+}
+
+Windows windows_of(const CheckedSource& first, const CheckedSource& second, double length_s, double lag_s) {
+  Windows windows{.seconds = length_s};
+  const double from_s = std::max(known_from_s(first), known_from_s(second) - lag_s);
+  const double to_s = std::min(known_to_s(first), known_to_s(second) - lag_s);
+  const double slack_s = 1e-6 * length_s;  // of rounding
+  for (double at_s = from_s; at_s + length_s <= to_s + slack_s; at_s += length_s) {
+    const auto a = joules_of(first, at_s, at_s + length_s),
+               b = joules_of(second, at_s + lag_s, at_s + lag_s + length_s);
+    if (!a || !b) continue;
+    windows.begin_s.push_back(at_s);
+    windows.first.push_back(*a / length_s);
+    windows.second.push_back(*b / length_s);
+  }
+  return windows;
+}
+
+/// The mean powers of both sources, and how far the other one's ranged, within a stretch of time or outside of it.
+struct Stretch {
+  double own = 0, other = 0, other_range = 0;
+  std::size_t windows = 0;
+};
+
+Stretch stretch_of(const Windows& windows, bool of_first, const CheckedChannel::Still& still, bool inside) {
+  std::vector<double> own, other;
+  for (std::size_t n = 0; n < windows.count(); ++n) {
+    const double from_s = windows.begin_s[n], to_s = from_s + windows.seconds;
+    if (inside ? from_s < still.from_s || to_s > still.to_s : to_s > still.from_s && from_s < still.to_s) continue;
+    own.push_back(of_first ? windows.first[n] : windows.second[n]);
+    other.push_back(of_first ? windows.second[n] : windows.first[n]);
+  }
+  constexpr double kOutermost = 0.1;
+  const double range = quantile(other, 1 - kOutermost).value_or(0) - quantile(other, kOutermost).value_or(0);
+  return {mean_of(own), mean_of(other), range, own.size()};
+}
+
+/// Whether the channel stood still while the other source went on: a counter that lacks half of what the other one
+/// lets expect, or a power that stayed the same far longer than ever while the other one's changed by a tenth. A part
+/// may well be constant while its whole changes.
+bool stopped(const CheckedChannel& channel, bool is_first, Relation relation, const Windows& windows, double end_s) {
+  CheckedChannel::Still still = channel.still;
+  const double lasted_s = still.seconds();
+  if (lasted_s < std::max(kShortestStop_s, kPeriodsOfAStop * channel.period_s)) return false;
+  constexpr std::size_t kFewestWindows = 3;
+  if (channel.counts) {
+    if (channel.may_draw_nothing) return false;
+    const double known_s = channel.curve.end_s() - channel.curve.begin_s();
+    const double all_j = channel.curve.joules(channel.curve.begin_s(), channel.curve.end_s()).value_or(0);
+    const double within_j = channel.curve.joules(still.from_s, std::min(still.to_s, channel.curve.end_s())).value_or(0);
+    const double outside_s = known_s - std::max(0.0, std::min(still.to_s, channel.curve.end_s()) - still.from_s);
+    if (outside_s <= 0) return false;
+    const double expected_j = lasted_s * (all_j - within_j) / outside_s;
+    return within_j < expected_j / 2 && expected_j > kStepsOfAWindow * channel.step_j && end_s >= still.from_s;
+  }
+  constexpr double kFarLonger = 3;
+  if (lasted_s < kFarLonger * channel.next_still_s || (is_first && relation != Relation::kSame)) return false;
+  const Stretch inside = stretch_of(windows, is_first, still, true);
+  if (inside.windows < kFewestWindows || inside.other <= 0 || inside.own <= 0) return false;
+  const double expected = inside.other_range * (relation == Relation::kSame ? inside.own / inside.other : 1);
+  return expected > 2 * kTolerance * inside.own;
+}
+
+void find_stop(MeterCheck& check, const CheckedSource& source, bool is_first, Relation relation, const Windows& windows,
+               double begin_s, double end_s) {
+  for (const CheckedChannel& channel : source) {
+    if (check.fault != MeterFault::kNone || !stopped(channel, is_first, relation, windows, end_s)) continue;
+    check.fault = MeterFault::kStop;
+    check.agreement = Agreement::kDisagree;
+    check.reason =
+        fmt::format("{} stood still for {:.1f} s, from {:.1f} s on, while {} went on", channel.name,
+                    channel.still.seconds(), channel.still.from_s - begin_s, is_first ? check.second : check.first);
+  }
+}
+
+/// The slopes that are plausible where both sources are right: of a whole machine the losses of its power supply.
+struct Slopes {
+  double low = 0.5, high = 2;
+};
+Slopes slopes_of(Relation relation) {
+  return relation == Relation::kSame ? Slopes{} : Slopes{1, 1.5};
+}
+
+void find_jump(MeterCheck& check, Relation relation, const Windows& windows, double begin_s) {
+  if (relation == Relation::kMore || check.fault != MeterFault::kNone) return;
+  const Slopes slopes = slopes_of(relation);
+  const double least = (relation == Relation::kSame ? kTolerance : kRestsShare) * mean_of(windows.second);
+  const auto split = find_split(windows.first, windows.second, slopes.low, slopes.high, least);
+  if (!split) return;
+  const auto ratio = [&](std::size_t from, std::size_t to) {
+    return mean_of(std::span(windows.first).subspan(from, to - from)) /
+           std::max(mean_of(std::span(windows.second).subspan(from, to - from)), 1e-9);
+  };
+  check.fault = MeterFault::kJump;
+  check.agreement = Agreement::kDisagree;
+  check.reason = fmt::format("their ratio was {:.3g} until {:.1f} s and {:.3g} from there on{}", ratio(0, split->at),
+                             windows.begin_s[split->at] - begin_s, ratio(split->at, windows.count()),
+                             relation == Relation::kSame ? "" : ": a meter changed, or what no sensor sees did");
+}
+
+/// Judges the ratio of two meters that measure the same.
+void judge_same(MeterCheck& check, const Windows& windows) {
+  const double low = 1 / (1 + kTolerance), high = 1 + kTolerance;
+  if (*check.ratio >= low && *check.ratio <= high) {
+    check.agreement = Agreement::kAgree;
+    return;
+  }
+  if (check.interval->low <= high && check.interval->high >= low) {
+    check.reason =
+        fmt::format("the ratio's interval reaches from {:.3g} to {:.3g}", check.interval->low, check.interval->high);
+    return;
+  }
+  constexpr double kClearly = 1.5;  // of the squared deviations
+  const Line gain = fit_gain(windows.second, windows.first), offset = fit_line(windows.second, windows.first, 1, 1);
+  check.agreement = Agreement::kDisagree;
+  check.fault = kClearly * offset.squares < gain.squares ? MeterFault::kOffset : MeterFault::kGain;
+  const bool told_apart = check.fault == MeterFault::kOffset || kClearly * gain.squares < offset.squares;
+  check.reason = check.fault == MeterFault::kOffset
+                     ? fmt::format("{} tells {:+.3g} W against {}", check.first, offset.offset, check.second)
+                     : fmt::format("{} tells {:.3g} times what {} does", check.first, *check.ratio, check.second);
+  if (!told_apart)
+    check.reason += fmt::format("; the power varied too little to tell it from {:+.3g} W", offset.offset);
+}
+
+void judge_part(MeterCheck& check) {
+  check.agreement = Agreement::kAgree;
+  if (*check.ratio <= 1) return;
+  if (check.interval->low <= 1) {
+    check.agreement = Agreement::kUndecided;
+    check.reason = "the part may be above its whole";
+    return;
+  }
+  check.fault = MeterFault::kGain;
+  check.agreement = Agreement::kDisagree;
+  check.reason = fmt::format("the part {} tells {:.3g} times what its whole does", check.first, *check.ratio);
+}
+
+/// The offset, if the first source's power varied enough for it.
+void find_offset(MeterCheck& check, Relation relation, const Windows& windows) {
+  constexpr double kEnough = 0.1;
+  const double range = *quantile(windows.first, 0.9) - *quantile(windows.first, 0.1);
+  if (range < kEnough * mean_of(windows.first)) return;
+  const Slopes slopes = slopes_of(relation);
+  check.offset_watts = fit_line(windows.first, windows.second, slopes.low, slopes.high).offset;
+}
+
+double find_lag_s(const CheckedSource& first, const CheckedSource& second) {
+  constexpr double kLongestLag_s = 60;
+  constexpr std::size_t kFewestSteps = 20;
+  const double step_s = std::max(longest_period_s(first), longest_period_s(second));
+  const Windows windows = windows_of(first, second, step_s, 0);
+  if (windows.count() < kFewestSteps) return 0;
+  return find_lag(windows.first, windows.second, static_cast<int>(kLongestLag_s / step_s)).value_or(0) * step_s;
+}
+
+/// Tells a lag; it is a fault where it moves the meter's window away from the run's.
+void tell_lag(MeterCheck& check, double lag_s, double run_s) {
+  if (lag_s == 0) return;
+  check.lag_s = lag_s;
+  if (check.fault != MeterFault::kNone) return;
+  check.fault = MeterFault::kLag;
+  const std::string text = fmt::format("{} follows {} by {:.3g} s", lag_s > 0 ? check.second : check.first,
+                                       lag_s > 0 ? check.first : check.second, std::abs(lag_s));
+  check.reason = text + (check.reason.empty() ? "" : "; " + check.reason);
+  if (std::abs(lag_s) > kTolerance * run_s) check.agreement = Agreement::kDisagree;
+}
+
+/// What part of the run a source said nothing about: it came late, or went away.
+std::string silence(const CheckedSource& source, double begin_s, double end_s) {
+  std::string text;
+  for (const CheckedChannel& channel : source) {
+    const double gap_s = std::max(kShortestStop_s, kPeriodsOfAStop * channel.period_s);
+    const double late_s = channel.curve.begin_s() - begin_s, early_s = end_s - channel.curve.end_s();
+    const bool none = channel.curve.end_s() <= channel.curve.begin_s();
+    if (none) text += fmt::format("{}{} told nothing", text.empty() ? "" : "; ", channel.name);
+    if (!none && late_s > gap_s) {
+      text += fmt::format("{}{} told nothing in the first {:.1f} s", text.empty() ? "" : "; ", channel.name, late_s);
+    }
+    if (!none && early_s > gap_s) {
+      text += fmt::format("{}{} told nothing in the last {:.1f} s", text.empty() ? "" : "; ", channel.name, early_s);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+MeterCheck check_meters(const CheckedSource& first, const CheckedSource& second, Relation relation, double begin_s,
+                        double end_s) {
+  MeterCheck check{.first = name_of(first), .second = name_of(second), .nested = relation != Relation::kSame};
+  std::string silent = silence(first, begin_s, end_s);
+  if (const std::string other = silence(second, begin_s, end_s); !other.empty()) {
+    silent += (silent.empty() ? "" : "; ") + other;
+  }
+  if (!silent.empty() && (!is_known(first) || !is_known(second))) {
+    check.reason = silent;
+    return check;
+  }
+  const double lag_s = find_lag_s(first, second);
+  const double common_s = std::min(known_to_s(first), known_to_s(second)) -
+                          std::max(known_from_s(first), known_from_s(second)) - std::abs(lag_s);
+  check.window_s =
+      std::max({kShortestCheck_s, kPeriodsOfAWindow * std::max(longest_period_s(first), longest_period_s(second)),
+                ten_steps_s(first), ten_steps_s(second), common_s / static_cast<double>(kMostWindows)});
+  const Windows windows = windows_of(first, second, check.window_s, lag_s);
+  check.windows = static_cast<std::int64_t>(windows.count());
+  std::vector<double> ratios;
+  for (std::size_t n = 0; n < windows.count(); ++n) {
+    if (windows.second[n] > 0) ratios.push_back(windows.first[n] / windows.second[n]);
+  }
+  check.ratio = median(ratios);
+  check.interval = record::median_interval(ratios);
+  find_stop(check, first, true, relation, windows, begin_s, end_s);
+  find_stop(check, second, false, relation, windows, begin_s, end_s);
+  if (!check.interval && check.fault == MeterFault::kNone) {
+    check.reason = fmt::format("{} windows of {:.3g} s are too few to judge (at least {})", ratios.size(),
+                               check.window_s, record::kFewestSamples);
+  }
+  if (check.interval) {
+    find_jump(check, relation, windows, begin_s);
+    find_offset(check, relation, windows);
+    if (check.fault == MeterFault::kNone) {
+      relation == Relation::kSame ? judge_same(check, windows) : judge_part(check);
+    }
+  }
+  tell_lag(check, lag_s, end_s - begin_s);
+  if (!silent.empty()) check.reason += (check.reason.empty() ? "" : "; ") + silent;
+  return check;
+}
+
+}  // namespace evener::measure

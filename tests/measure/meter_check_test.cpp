@@ -1,0 +1,227 @@
+// Two sources of one run that are held against each other: a gain, an offset, a lag, a stop and a jump of made-up
+// meters are each named, and meters that differ by noise are not accused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "measure/energy_meter.h"
+#include "measure/sensors_helpers.h"
+#include "record/record.h"
+#include "record/validity.h"
+
+namespace evener::measure {
+namespace {
+
+using record::Agreement;
+using record::Covers;
+using record::MeterCheck;
+using record::MeterFault;
+using test::MadeUpSensor;
+using test::TurnedClock;
+using testing::HasSubstr;
+
+constexpr double kRun_s = 120;
+
+/// A machine that is busy and idle by turns of 7 and 5 s.
+double load_watts(double time_s) {
+  return time_s < 0 || std::fmod(time_s, 12) >= 7 ? 60 : 100;
+}
+
+/// What a made-up meter makes of the power that there is.
+struct MadeUpMeter {
+  double gain = 1, offset_watts = 0, lag_s = 0, noise = 0;
+  double stops_at_s = 1e9, jumps_at_s = 1e9, jump = 1;
+  bool counts = false;
+  bool at_socket = true;
+  Covers covers = Covers::kMachine;
+  double begins_s = 0, ends_s = 1e9;  // it gives values only between these
+
+  double watts(double time_s) const {
+    return (load_watts(time_s - lag_s) * gain + offset_watts) * (time_s >= jumps_at_s ? jump : 1);
+  }
+  double joules(double time_s) const {
+    constexpr double kStep_s = 0.05;
+    double sum = 0;
+    for (double t = 0; t < std::min(time_s, stops_at_s) - kStep_s / 2; t += kStep_s) sum += kStep_s * watts(t);
+    return sum;
+  }
+};
+
+std::unique_ptr<EnergySensor> sensor_of(const MadeUpMeter& meter, const std::string& name, TurnedClock& clock,
+                                        unsigned int seed) {
+  const Channel channel{.name = name,
+                        .covers = meter.covers,
+                        .joules_per_count = meter.counts ? 1e-3 : 0,
+                        .step_j = meter.counts ? 1e-3 : 0,
+                        .step_s = 0.5,
+                        .at_socket = meter.at_socket};
+  auto random = std::make_shared<std::mt19937>(seed);
+  return std::make_unique<MadeUpSensor>(
+      name, std::vector{channel}, [=, begin_s = clock.now(), now = clock.reader()]() -> std::vector<Reading> {
+        const double time_s = now() - begin_s;
+        if (time_s < meter.begins_s || time_s > meter.ends_s) return {{.error = "it doesn't answer"}};
+        if (meter.counts) return {{.count = static_cast<std::uint64_t>(std::llround(1e3 * meter.joules(time_s)))}};
+        std::normal_distribution<double> noise(1, meter.noise);
+        return {{.watts = meter.watts(std::min(time_s, meter.stops_at_s)) * (meter.noise > 0 ? noise(*random) : 1)}};
+      });
+}
+
+record::Energy run_with(const std::vector<MadeUpMeter>& meters, double run_s = kRun_s, unsigned int seed = 1) {
+  TurnedClock clock;
+  Sensors sensors;
+  for (std::size_t n = 0; n < meters.size(); ++n) {
+    sensors.push_back(
+        sensor_of(meters[n], "meter " + std::to_string(n + 1), clock, 100 * seed + static_cast<unsigned int>(n)));
+  }
+  EnergyMeter meter(std::move(sensors), clock.reader());
+  meter.poll();
+  while (meter.seconds() < run_s - 0.25) {
+    clock.turn(0.5);
+    meter.poll();
+  }
+  return meter.energy(run_s);
+}
+
+MeterCheck check_of(const MadeUpMeter& first, const MadeUpMeter& second, double run_s = kRun_s) {
+  const record::Energy energy = run_with({first, second}, run_s);
+  EXPECT_EQ(energy.checks.size(), 1U);
+  return energy.checks.empty() ? MeterCheck{} : energy.checks.front();
+}
+
+std::vector<std::string> energy_rules(const record::Energy& energy) {
+  record::Record record;
+  record.energy = energy;
+  std::vector<std::string> what;
+  for (const record::ValidityReason& reason : record::judge(record).reasons) {
+    if (reason.rule == "energy") what.push_back(reason.what);
+  }
+  return what;
+}
+
+TEST(MeterCheck, TwoMetersThatSayTheSameAgree) {
+  const MeterCheck check = check_of({}, {});
+  EXPECT_EQ(check.agreement, Agreement::kAgree) << check.reason;
+  EXPECT_EQ(check.fault, MeterFault::kNone);
+  EXPECT_FALSE(check.nested);
+  EXPECT_EQ(check.first + ", " + check.second, "meter 1, meter 2");
+  EXPECT_NEAR(check.ratio.value_or(0), 1, 1e-9);
+  ASSERT_TRUE(check.interval.has_value());
+  EXPECT_NEAR(check.window_s, 1, 1e-9);
+  EXPECT_GE(check.windows, 100);
+  EXPECT_EQ(check.lag_s, std::nullopt);
+}
+
+TEST(MeterCheck, AGainIsNamed) {
+  const record::Energy energy = run_with({{.noise = 0.01}, {.gain = 1.2, .noise = 0.01}});
+  const MeterCheck& check = energy.checks.at(0);
+  EXPECT_EQ(check.fault, MeterFault::kGain) << check.reason;
+  EXPECT_EQ(check.agreement, Agreement::kDisagree);
+  EXPECT_NEAR(check.ratio.value_or(0), 1 / 1.2, 0.01);
+  EXPECT_THAT(check.reason, HasSubstr("meter 1 tells 0.83"));
+  EXPECT_THAT(energy_rules(energy),
+              testing::ElementsAre(HasSubstr("meter 1 and meter 2 contradict each other (gain): meter 1 tells 0.83")));
+}
+
+TEST(MeterCheck, AnOffsetIsNamed) {
+  const MeterCheck check = check_of({.offset_watts = 20, .noise = 0.01}, {.noise = 0.01});
+  EXPECT_EQ(check.fault, MeterFault::kOffset) << check.reason;
+  EXPECT_EQ(check.agreement, Agreement::kDisagree);
+  EXPECT_NEAR(check.offset_watts.value_or(0), -20, 2);
+  EXPECT_THAT(check.reason, testing::ContainsRegex("meter 1 tells .(19[.]|20).* W against meter 2"));
+}
+
+TEST(MeterCheck, ALagIsNamedAndTheRatioIsOfTheSameMoments) {
+  const MeterCheck check = check_of({.noise = 0.01}, {.lag_s = 3, .noise = 0.01});
+  EXPECT_EQ(check.fault, MeterFault::kLag) << check.reason;
+  EXPECT_NEAR(check.lag_s.value_or(0), 3, 0.6);
+  EXPECT_EQ(check.agreement, Agreement::kAgree) << "3 s of 120 s move the window by little";
+  EXPECT_NEAR(check.ratio.value_or(0), 1, 0.01);
+  const MeterCheck other = check_of({.lag_s = 3, .noise = 0.01}, {.noise = 0.01}, 40);
+  EXPECT_EQ(other.fault, MeterFault::kLag) << other.reason;
+  EXPECT_NEAR(other.lag_s.value_or(0), -3, 0.6);
+  EXPECT_EQ(other.agreement, Agreement::kDisagree) << "3 s of 40 s are too much";
+  EXPECT_THAT(other.reason, HasSubstr("meter 1 follows meter 2 by 3 s"));
+}
+
+TEST(MeterCheck, AStopIsNamed) {
+  for (const bool counts : {true, false}) {
+    const record::Energy energy = run_with({{.noise = 0.01}, {.stops_at_s = 70, .counts = counts}});
+    const MeterCheck& check = energy.checks.at(0);
+    EXPECT_EQ(check.fault, MeterFault::kStop) << counts << " " << check.reason;
+    EXPECT_EQ(check.agreement, Agreement::kDisagree);
+    EXPECT_THAT(check.reason, HasSubstr("meter 2 stood still for")) << counts;
+    EXPECT_THAT(check.reason, HasSubstr("while meter 1 went on")) << counts;
+    EXPECT_EQ(energy_rules(energy).size(), 1U);
+  }
+}
+
+TEST(MeterCheck, AJumpIsNamedWithBothRatios) {
+  const MeterCheck check = check_of({.noise = 0.01}, {.noise = 0.01, .jumps_at_s = 60, .jump = 1.15});
+  EXPECT_EQ(check.fault, MeterFault::kJump) << check.reason;
+  EXPECT_EQ(check.agreement, Agreement::kDisagree);
+  EXPECT_THAT(check.reason,
+              testing::ContainsRegex("their ratio was (1|1.00|0.99[0-9]*) until (59|60|61).* and 0.8[67]"));
+}
+
+TEST(MeterCheck, APackageInAWallMeterIsToldWithWhatTheRestDraws) {
+  const MeterCheck check = check_of({.noise = 0.01, .counts = true, .covers = Covers::kPackage},
+                                    {.gain = 1.15, .offset_watts = 30, .noise = 0.01});
+  EXPECT_EQ(check.agreement, Agreement::kAgree) << check.reason;
+  EXPECT_TRUE(check.nested);
+  EXPECT_NEAR(check.ratio.value_or(0), 0.69, 0.02);
+  EXPECT_NEAR(check.offset_watts.value_or(0), 30, 10);
+}
+
+TEST(MeterCheck, APartAboveItsWholeIsAFault) {
+  const MeterCheck check = check_of({.gain = 1.1, .noise = 0.01, .covers = Covers::kPackage}, {.noise = 0.01});
+  EXPECT_EQ(check.fault, MeterFault::kGain);
+  EXPECT_EQ(check.agreement, Agreement::kDisagree);
+  EXPECT_THAT(check.reason, HasSubstr("the part meter 1 tells 1.1 times what its whole does"));
+}
+
+TEST(MeterCheck, WhatAMachineDrawsBesideAGpuMayChange) {
+  const MadeUpMeter gpu{.covers = Covers::kGpu};
+  EXPECT_EQ(check_of(gpu, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.6}).agreement, Agreement::kAgree);
+  const MadeUpMeter package{.covers = Covers::kPackage};
+  EXPECT_EQ(check_of(package, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.6}).fault, MeterFault::kJump);
+  EXPECT_EQ(check_of(package, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.05}).fault, MeterFault::kNone) << "fans";
+}
+
+TEST(MeterCheck, AFewWindowsAreNotJudged) {
+  const MeterCheck check = check_of({}, {.gain = 2}, 8);
+  EXPECT_EQ(check.agreement, Agreement::kUndecided);
+  EXPECT_NEAR(check.ratio.value_or(0), 0.5, 1e-9);
+  EXPECT_EQ(check.interval, std::nullopt);
+  EXPECT_THAT(check.reason, HasSubstr("8 windows of 1 s are too few to judge (at least 10)"));
+}
+
+TEST(MeterCheck, AMeterThatComesLateOrGoesAwayIsTold) {
+  const MeterCheck late = check_of({}, {.begins_s = 60});
+  EXPECT_EQ(late.agreement, Agreement::kAgree);
+  EXPECT_THAT(late.reason, HasSubstr("meter 2 told nothing in the first 60.0 s"));
+  const record::Energy gone = run_with({{.ends_s = 50}, {}});
+  EXPECT_THAT(gone.checks.at(0).reason, HasSubstr("meter 1 told nothing in the last 70.0 s"));
+  EXPECT_THAT(energy_rules(gone), testing::ElementsAre(HasSubstr("it said nothing for 70.0 of 120.0 s")))
+      << "the first counts";
+  EXPECT_THAT(check_of({}, {.begins_s = 1e6}).reason, HasSubstr("meter 2 told nothing"));
+}
+
+TEST(MeterCheck, OneSourceIsHeldAgainstNothing) {
+  EXPECT_TRUE(run_with({{}}).checks.empty());
+  EXPECT_TRUE(run_with({}).checks.empty());
+}
+
+TEST(MeterCheck, EqualMetersThatDifferByNoiseAreNotAccused) {
+  int alarms = 0;
+  for (unsigned int seed = 1; seed <= 200; ++seed) {
+    const record::Energy energy = run_with({{.noise = 0.03}, {.noise = 0.03}}, 60, seed);
+    if (energy.checks.at(0).fault == MeterFault::kNone && energy.checks.at(0).agreement == Agreement::kAgree) continue;
+    ++alarms;
+  }
+  EXPECT_LE(alarms, 10);
+}
+
+}  // namespace
+}  // namespace evener::measure

@@ -78,7 +78,11 @@ Candidate resolve(const std::string& text, const placement::Machine& machine, co
 }
 
 std::string Setting::text() const {
-  return precision ? precision_name(*precision) : "";
+  std::string text = precision ? precision_name(*precision) : "";
+  for (const std::string& limit : {frequency, power_limit}) {
+    if (!limit.empty()) text += (text.empty() ? "" : " ") + limit;
+  }
+  return text;
 }
 
 std::vector<Candidate> in_settings(const std::vector<Candidate>& candidates, const std::vector<Setting>& settings) {

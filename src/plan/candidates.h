@@ -23,8 +23,9 @@ std::vector<std::string> placements_of(const std::string& list, const placement:
 /// How the processors of a placement are set; what is absent is as the training's own options say.
 struct Setting {
   std::optional<Precision> precision = {};
+  std::string frequency = {}, power_limit = {};  // as --frequency and --power-limit have them; "" = no limit
 
-  /// "bf16"; "" where nothing is set.
+  /// "bf16 1.2GHz"; "" where nothing is set.
   std::string text() const;
   bool operator==(const Setting&) const = default;
 };

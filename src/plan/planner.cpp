@@ -86,7 +86,9 @@ class Planner {
   std::string refusal_of(const Row& row) {
     try {
       probe_.set(row.setting);
-    } catch (const UsageError& error) {
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
       return error.what();
     }
     return probe_.refusal(row.plan);

@@ -29,7 +29,8 @@ class Probe {
  public:
   virtual ~Probe() = default;
   virtual double now_s() const = 0;
-  /// All that is asked afterwards is asked of processors in this setting. Throws UsageError where it is impossible.
+  /// All that is asked afterwards is asked of processors in this setting. Throws Error, or UsageError, where it is
+  /// impossible.
   virtual void set(const Setting& setting) = 0;
   /// Why this plan can't train; "" = it can.
   virtual std::string refusal(const placement::Plan& plan) = 0;

@@ -124,6 +124,8 @@ std::vector<OptionRow> around_a_training() {
           {"train|plan", {"--deadline", "2.5"}, "/goal/deadline_s", 150.0},
           {"train|plan", {"--budget", "2"}, "/goal/budget_j", 7200.0},
           {"plan", {"--epochs", "7"}, "/goal/epochs", 7},
+          {"plan", {"--frequency", "2GHz,9GHz"}, "/run/out", "~9GHz", kNative},
+          {"plan", {"--power-limit", "cpu=1W"}, "/run/out", "~cpu=1W", kNative},
           {"plan", {"--meter", "csv:f.csv#power=W"}, "/energy/meters", {"csv:f.csv#power=W"}},
           {"plan", {"--assume-power", "cpu=65W,idle=20W"}, "/energy/cpu_watts", 65.0},
           {"train|matmul", {"--frequency", "2.5GHz"}, "/around/limits", {2500.0, nullptr, nullptr}},

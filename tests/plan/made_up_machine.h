@@ -28,7 +28,7 @@ inline placement::Machine machine_of(int cores) {
 class MadeUpProbe : public plan::Probe {
  public:
   std::map<std::string, plan::StepModel> steps;  // of plans, by their text; what isn't here fails
-  std::map<std::string, std::string> refusals;
+  std::map<std::string, std::string> refusals, setting_refusals;
   std::map<std::string, task::StageForecast> forecasts;  // of plans with stages, by their text
   plan::ExchangeModel between;
   double loader = 1e9;
@@ -42,7 +42,11 @@ class MadeUpProbe : public plan::Probe {
   std::vector<std::string> tried;
 
   double now_s() const override { return now_; }
-  void set(const plan::Setting& setting) override { setting_ = setting.text(); }
+  void set(const plan::Setting& setting) override {
+    const auto refused = setting_refusals.find(setting.text());
+    if (refused != setting_refusals.end()) throw UsageError(refused->second);
+    setting_ = setting.text();
+  }
   std::string refusal(const placement::Plan& plan) override { return refusals[plan.text]; }
   plan::Trial trial(const placement::Plan& plan, double seconds) override {
     const std::string name = setting_.empty() ? plan.text : plan.text + " " + setting_;

@@ -178,6 +178,15 @@ nlohmann::ordered_json row_json(const plan::Row& row) {
           {"pipeline", pipeline_json(row.pipeline)}};
 }
 
+/// The options of `evener train` for a row.
+std::string options_text(const plan::Row& row) {
+  std::string text = "--on " + row.plan.text;
+  if (row.setting.precision) text += fmt::format(" --precision {}", precision_name(*row.setting.precision));
+  if (!row.setting.frequency.empty()) text += " --frequency " + row.setting.frequency;
+  if (!row.setting.power_limit.empty()) text += " --power-limit " + row.setting.power_limit;
+  return text;
+}
+
 /// A plot of points as lines of characters.
 class CharacterPlot {
  public:
@@ -257,9 +266,9 @@ std::string comparison_text(const plan::Comparison& comparison) {
     text += "can't be used:\n" + refusals;
   }
   if (const std::string plot = front_plot(comparison); !plot.empty()) text += "\n" + plot + front_text(comparison);
-  if (comparison.best)
-    text += fmt::format("\n{} ({} of measuring)\n", comparison.reason, duration_text(comparison.seconds));
-  return text;
+  if (!comparison.best) return text;
+  text += fmt::format("\n{} ({} of measuring)\n", comparison.reason, duration_text(comparison.seconds));
+  return text + "to train so: " + options_text(comparison.rows[*comparison.best]) + "\n";
 }
 
 nlohmann::ordered_json comparison_json(const plan::Comparison& comparison) {

@@ -10,6 +10,7 @@
 #include "base/precision.h"
 #include "base/version.h"
 #include "job/train/decide.h"
+#include "measure/limits/limit_options.h"
 #include "placement/machine.h"
 #include "run/metered_run.h"
 
@@ -37,37 +38,72 @@ PlanFlags::PlanFlags() {
   placement.on.explain("Placements to compare, with commas between; auto: the usual ones");
   placement.precision.explain(
       "Precisions to compare, with commas between: fp32, tf32, bf16, fp16; auto: those that are fast here");
+  limits.frequency.explain("Highest frequencies of the CPUs to compare with none, such as 1.2GHz,2.0GHz");
+  limits.power.explain("Power limits to compare with none, such as 150W,250W of GPUs or cpu=45W of CPU packages");
   optimisation.epochs.explain("Passes over the training images, which --deadline and --budget are for");
   output.json.explain("Write the comparison there too; - is stdout, instead of the table");
 }
 
 OptionSet PlanFlags::options() {
   OptionSet options = TrainFlags::options();
-  options.leave_out(
-      [this](const OptionBase& option) { return !option.rules().in_plans && &option != &optimisation.epochs; });
+  options.leave_out([this](const OptionBase& option) {
+    const bool is_ours = &option == &optimisation.epochs || &option == &limits.frequency || &option == &limits.power;
+    return !option.rules().in_plans && !is_ours;
+  });
   options.add(probing);
   return options;
 }
 
+/// The words of a list with commas between.
+static std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream parts(list);
+  for (std::string word; std::getline(parts, word, ',');) words.push_back(word);
+  return words;
+}
+
+/// The precisions that --precision names; none where it names one alone.
+static std::vector<std::string> listed_precisions(const std::string& list) {
+  if (list != "auto") return list.find(',') == std::string::npos ? std::vector<std::string>() : words_of(list);
+  std::vector<std::string> names = {precision_name(Precision::kFp32)};
+  const bool fast = has_fast_bf16(cpu_topology().features) || !placement::machine().cuda.devices.empty();
+  if (fast) names.emplace_back(precision_name(Precision::kBf16));
+  return names;
+}
+
 void complete(PlanFlags& flags) {
   choose_detector_defaults(flags);
-  const std::string list = *flags.placement.precision;
-  if (list != "auto" && list.find(',') == std::string::npos) return;
-  std::vector<std::string> names;
-  if (list == "auto") {
-    names = {precision_name(Precision::kFp32)};
-    const bool fast = has_fast_bf16(cpu_topology().features) || !placement::machine().cuda.devices.empty();
-    if (fast) names.emplace_back(precision_name(Precision::kBf16));
-  } else {
-    std::istringstream parts(list);
-    for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  const auto add_each = [&](const std::vector<std::string>& values, const auto& set) {
+    if (values.empty()) return;
+    std::vector<plan::Setting> all;
+    for (const std::string& value : values) {
+      for (plan::Setting setting : flags.settings) {
+        set(setting, value);
+        if (std::ranges::find(all, setting) == all.end()) all.push_back(setting);
+      }
+    }
+    flags.settings = std::move(all);
+  };
+  const std::vector<std::string> precisions = listed_precisions(*flags.placement.precision);
+  add_each(precisions,
+           [](plan::Setting& setting, const std::string& name) { setting.precision = parse_precision(name); });
+  if (!precisions.empty()) flags.placement.precision.read({precisions.front()});
+  const auto limits_of = [](const std::string& list) {
+    std::vector<std::string> limits = words_of(list);
+    if (!limits.empty()) limits.insert(limits.begin(), "");  // compared with what has no limit
+    return limits;
+  };
+  const std::vector<std::string> frequencies = limits_of(*flags.limits.frequency),
+                                 powers = limits_of(*flags.limits.power);
+  for (const std::string& limit : frequencies) {
+    if (!limit.empty()) measure::parse_frequency_mhz(limit);
   }
-  flags.settings.clear();
-  for (const std::string& name : names) {
-    const plan::Setting setting{.precision = parse_precision(name)};
-    if (std::ranges::find(flags.settings, setting) == flags.settings.end()) flags.settings.push_back(setting);
+  for (const std::string& limit : powers) {
+    if (!limit.empty()) measure::parse_power_limits(limit);
   }
-  flags.placement.precision.read({names.front()});
+  add_each(frequencies, [](plan::Setting& setting, const std::string& limit) { setting.frequency = limit; });
+  add_each(powers, [](plan::Setting& setting, const std::string& limit) { setting.power_limit = limit; });
+  for (Option<std::string>* option : {&flags.limits.frequency, &flags.limits.power}) option->read({""});
 }
 
 PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFlag* stop) {

@@ -136,7 +136,7 @@ double ChannelMeter::shortest_window_s() const {
   std::optional<double> found_s = period_.seconds(!counts());
   // Before three changes, the time in which a counter stood still says at least how long its period is.
   const double still_s = period_.longest().seconds();
-  if (!found_s && counts() && !may_draw_nothing() && still_s > 2 * channel_->step_s) found_s = still_s;
+  if (!found_s && counts() && !may_draw_nothing() && still_s > kLongestPowerGap_s) found_s = still_s;
   return found_s.value_or(0) > channel_->step_s ? (counts() ? kFewestSteps : kFewestValues) * *found_s : 0;
 }
 

@@ -198,8 +198,7 @@ void judge_same(MeterCheck& check, const Windows& windows) {
   check.reason = check.fault == MeterFault::kOffset
                      ? fmt::format("{} tells {:+.3g} W against {}", check.first, offset.offset, check.second)
                      : fmt::format("{} tells {:.3g} times what {} does", check.first, *check.ratio, check.second);
-  if (!told_apart)
-    check.reason += fmt::format("; the power varied too little to tell it from {:+.3g} W", offset.offset);
+  if (!told_apart) check.reason += fmt::format("; these windows do not tell that from {:+.3g} W", offset.offset);
 }
 
 void judge_part(MeterCheck& check) {

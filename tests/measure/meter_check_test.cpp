@@ -22,15 +22,15 @@ using test::MadeUpSensor;
 using test::TurnedClock;
 using testing::HasSubstr;
 
-constexpr double kRun_s = 120;
+constexpr double kCheckedRun_s = 120;
 
 /// A machine that is busy and idle by turns of 7 and 5 s.
-double load_watts(double time_s) {
+double load_by_turns_watts(double time_s) {
   return time_s < 0 || std::fmod(time_s, 12) >= 7 ? 60 : 100;
 }
 
 /// What a made-up meter makes of the power that there is.
-struct MadeUpMeter {
+struct DistortedMeter {
   double gain = 1, offset_watts = 0, lag_s = 0, noise = 0;
   double stops_at_s = 1e9, jumps_at_s = 1e9, jump = 1;
   bool counts = false;
@@ -39,7 +39,7 @@ struct MadeUpMeter {
   double begins_s = 0, ends_s = 1e9;  // it gives values only between these
 
   double watts(double time_s) const {
-    return (load_watts(time_s - lag_s) * gain + offset_watts) * (time_s >= jumps_at_s ? jump : 1);
+    return (load_by_turns_watts(time_s - lag_s) * gain + offset_watts) * (time_s >= jumps_at_s ? jump : 1);
   }
   double joules(double time_s) const {
     constexpr double kStep_s = 0.05;
@@ -49,8 +49,8 @@ struct MadeUpMeter {
   }
 };
 
-std::unique_ptr<EnergySensor> sensor_of(const MadeUpMeter& meter, const std::string& name, TurnedClock& clock,
-                                        unsigned int seed) {
+std::unique_ptr<EnergySensor> distorted_sensor(const DistortedMeter& meter, const std::string& name, TurnedClock& clock,
+                                               unsigned int seed) {
   const Channel channel{.name = name,
                         .covers = meter.covers,
                         .joules_per_count = meter.counts ? 1e-3 : 0,
@@ -68,12 +68,12 @@ std::unique_ptr<EnergySensor> sensor_of(const MadeUpMeter& meter, const std::str
       });
 }
 
-record::Energy run_with(const std::vector<MadeUpMeter>& meters, double run_s = kRun_s, unsigned int seed = 1) {
+record::Energy run_of(const std::vector<DistortedMeter>& meters, double run_s = kCheckedRun_s, unsigned int seed = 1) {
   TurnedClock clock;
   Sensors sensors;
   for (std::size_t n = 0; n < meters.size(); ++n) {
-    sensors.push_back(
-        sensor_of(meters[n], "meter " + std::to_string(n + 1), clock, 100 * seed + static_cast<unsigned int>(n)));
+    sensors.push_back(distorted_sensor(meters[n], "meter " + std::to_string(n + 1), clock,
+                                       100 * seed + static_cast<unsigned int>(n)));
   }
   EnergyMeter meter(std::move(sensors), clock.reader());
   meter.poll();
@@ -84,13 +84,13 @@ record::Energy run_with(const std::vector<MadeUpMeter>& meters, double run_s = k
   return meter.energy(run_s);
 }
 
-MeterCheck check_of(const MadeUpMeter& first, const MadeUpMeter& second, double run_s = kRun_s) {
-  const record::Energy energy = run_with({first, second}, run_s);
+MeterCheck check_between(const DistortedMeter& first, const DistortedMeter& second, double run_s = kCheckedRun_s) {
+  const record::Energy energy = run_of({first, second}, run_s);
   EXPECT_EQ(energy.checks.size(), 1U);
   return energy.checks.empty() ? MeterCheck{} : energy.checks.front();
 }
 
-std::vector<std::string> energy_rules(const record::Energy& energy) {
+std::vector<std::string> broken_energy_rules(const record::Energy& energy) {
   record::Record record;
   record.energy = energy;
   std::vector<std::string> what;
@@ -101,7 +101,7 @@ std::vector<std::string> energy_rules(const record::Energy& energy) {
 }
 
 TEST(MeterCheck, TwoMetersThatSayTheSameAgree) {
-  const MeterCheck check = check_of({}, {});
+  const MeterCheck check = check_between({}, {});
   EXPECT_EQ(check.agreement, Agreement::kAgree) << check.reason;
   EXPECT_EQ(check.fault, MeterFault::kNone);
   EXPECT_FALSE(check.nested);
@@ -114,18 +114,18 @@ TEST(MeterCheck, TwoMetersThatSayTheSameAgree) {
 }
 
 TEST(MeterCheck, AGainIsNamed) {
-  const record::Energy energy = run_with({{.noise = 0.01}, {.gain = 1.2, .noise = 0.01}});
+  const record::Energy energy = run_of({{.noise = 0.01}, {.gain = 1.2, .noise = 0.01}});
   const MeterCheck& check = energy.checks.at(0);
   EXPECT_EQ(check.fault, MeterFault::kGain) << check.reason;
   EXPECT_EQ(check.agreement, Agreement::kDisagree);
   EXPECT_NEAR(check.ratio.value_or(0), 1 / 1.2, 0.01);
   EXPECT_THAT(check.reason, HasSubstr("meter 1 tells 0.83"));
-  EXPECT_THAT(energy_rules(energy),
+  EXPECT_THAT(broken_energy_rules(energy),
               testing::ElementsAre(HasSubstr("meter 1 and meter 2 contradict each other (gain): meter 1 tells 0.83")));
 }
 
 TEST(MeterCheck, AnOffsetIsNamed) {
-  const MeterCheck check = check_of({.offset_watts = 20, .noise = 0.01}, {.noise = 0.01});
+  const MeterCheck check = check_between({.offset_watts = 20, .noise = 0.01}, {.noise = 0.01});
   EXPECT_EQ(check.fault, MeterFault::kOffset) << check.reason;
   EXPECT_EQ(check.agreement, Agreement::kDisagree);
   EXPECT_NEAR(check.offset_watts.value_or(0), -20, 2);
@@ -133,12 +133,12 @@ TEST(MeterCheck, AnOffsetIsNamed) {
 }
 
 TEST(MeterCheck, ALagIsNamedAndTheRatioIsOfTheSameMoments) {
-  const MeterCheck check = check_of({.noise = 0.01}, {.lag_s = 3, .noise = 0.01});
+  const MeterCheck check = check_between({.noise = 0.01}, {.lag_s = 3, .noise = 0.01});
   EXPECT_EQ(check.fault, MeterFault::kLag) << check.reason;
   EXPECT_NEAR(check.lag_s.value_or(0), 3, 0.6);
   EXPECT_EQ(check.agreement, Agreement::kAgree) << "3 s of 120 s move the window by little";
   EXPECT_NEAR(check.ratio.value_or(0), 1, 0.01);
-  const MeterCheck other = check_of({.lag_s = 3, .noise = 0.01}, {.noise = 0.01}, 40);
+  const MeterCheck other = check_between({.lag_s = 3, .noise = 0.01}, {.noise = 0.01}, 40);
   EXPECT_EQ(other.fault, MeterFault::kLag) << other.reason;
   EXPECT_NEAR(other.lag_s.value_or(0), -3, 0.6);
   EXPECT_EQ(other.agreement, Agreement::kDisagree) << "3 s of 40 s are too much";
@@ -147,18 +147,18 @@ TEST(MeterCheck, ALagIsNamedAndTheRatioIsOfTheSameMoments) {
 
 TEST(MeterCheck, AStopIsNamed) {
   for (const bool counts : {true, false}) {
-    const record::Energy energy = run_with({{.noise = 0.01}, {.stops_at_s = 70, .counts = counts}});
+    const record::Energy energy = run_of({{.noise = 0.01}, {.stops_at_s = 70, .counts = counts}});
     const MeterCheck& check = energy.checks.at(0);
     EXPECT_EQ(check.fault, MeterFault::kStop) << counts << " " << check.reason;
     EXPECT_EQ(check.agreement, Agreement::kDisagree);
     EXPECT_THAT(check.reason, HasSubstr("meter 2 stood still for")) << counts;
     EXPECT_THAT(check.reason, HasSubstr("while meter 1 went on")) << counts;
-    EXPECT_EQ(energy_rules(energy).size(), 1U);
+    EXPECT_EQ(broken_energy_rules(energy).size(), 1U);
   }
 }
 
 TEST(MeterCheck, AJumpIsNamedWithBothRatios) {
-  const MeterCheck check = check_of({.noise = 0.01}, {.noise = 0.01, .jumps_at_s = 60, .jump = 1.15});
+  const MeterCheck check = check_between({.noise = 0.01}, {.noise = 0.01, .jumps_at_s = 60, .jump = 1.15});
   EXPECT_EQ(check.fault, MeterFault::kJump) << check.reason;
   EXPECT_EQ(check.agreement, Agreement::kDisagree);
   EXPECT_THAT(check.reason,
@@ -166,8 +166,8 @@ TEST(MeterCheck, AJumpIsNamedWithBothRatios) {
 }
 
 TEST(MeterCheck, APackageInAWallMeterIsToldWithWhatTheRestDraws) {
-  const MeterCheck check = check_of({.noise = 0.01, .counts = true, .covers = Covers::kPackage},
-                                    {.gain = 1.15, .offset_watts = 30, .noise = 0.01});
+  const MeterCheck check = check_between({.noise = 0.01, .counts = true, .covers = Covers::kPackage},
+                                         {.gain = 1.15, .offset_watts = 30, .noise = 0.01});
   EXPECT_EQ(check.agreement, Agreement::kAgree) << check.reason;
   EXPECT_TRUE(check.nested);
   EXPECT_NEAR(check.ratio.value_or(0), 0.69, 0.02);
@@ -175,22 +175,23 @@ TEST(MeterCheck, APackageInAWallMeterIsToldWithWhatTheRestDraws) {
 }
 
 TEST(MeterCheck, APartAboveItsWholeIsAFault) {
-  const MeterCheck check = check_of({.gain = 1.1, .noise = 0.01, .covers = Covers::kPackage}, {.noise = 0.01});
+  const MeterCheck check = check_between({.gain = 1.1, .noise = 0.01, .covers = Covers::kPackage}, {.noise = 0.01});
   EXPECT_EQ(check.fault, MeterFault::kGain);
   EXPECT_EQ(check.agreement, Agreement::kDisagree);
   EXPECT_THAT(check.reason, HasSubstr("the part meter 1 tells 1.1 times what its whole does"));
 }
 
 TEST(MeterCheck, WhatAMachineDrawsBesideAGpuMayChange) {
-  const MadeUpMeter gpu{.covers = Covers::kGpu};
-  EXPECT_EQ(check_of(gpu, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.6}).agreement, Agreement::kAgree);
-  const MadeUpMeter package{.covers = Covers::kPackage};
-  EXPECT_EQ(check_of(package, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.6}).fault, MeterFault::kJump);
-  EXPECT_EQ(check_of(package, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.05}).fault, MeterFault::kNone) << "fans";
+  const DistortedMeter gpu{.covers = Covers::kGpu};
+  EXPECT_EQ(check_between(gpu, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.6}).agreement, Agreement::kAgree);
+  const DistortedMeter package{.covers = Covers::kPackage};
+  EXPECT_EQ(check_between(package, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.6}).fault, MeterFault::kJump);
+  EXPECT_EQ(check_between(package, {.offset_watts = 30, .jumps_at_s = 60, .jump = 1.05}).fault, MeterFault::kNone)
+      << "fans";
 }
 
 TEST(MeterCheck, AFewWindowsAreNotJudged) {
-  const MeterCheck check = check_of({}, {.gain = 2}, 8);
+  const MeterCheck check = check_between({}, {.gain = 2}, 8);
   EXPECT_EQ(check.agreement, Agreement::kUndecided);
   EXPECT_NEAR(check.ratio.value_or(0), 0.5, 1e-9);
   EXPECT_EQ(check.interval, std::nullopt);
@@ -198,25 +199,25 @@ TEST(MeterCheck, AFewWindowsAreNotJudged) {
 }
 
 TEST(MeterCheck, AMeterThatComesLateOrGoesAwayIsTold) {
-  const MeterCheck late = check_of({}, {.begins_s = 60});
+  const MeterCheck late = check_between({}, {.begins_s = 60});
   EXPECT_EQ(late.agreement, Agreement::kAgree);
   EXPECT_THAT(late.reason, HasSubstr("meter 2 told nothing in the first 60.0 s"));
-  const record::Energy gone = run_with({{.ends_s = 50}, {}});
+  const record::Energy gone = run_of({{.ends_s = 50}, {}});
   EXPECT_THAT(gone.checks.at(0).reason, HasSubstr("meter 1 told nothing in the last 70.0 s"));
-  EXPECT_THAT(energy_rules(gone), testing::ElementsAre(HasSubstr("it said nothing for 70.0 of 120.0 s")))
+  EXPECT_THAT(broken_energy_rules(gone), testing::ElementsAre(HasSubstr("it said nothing for 70.0 of 120.0 s")))
       << "the first counts";
-  EXPECT_THAT(check_of({}, {.begins_s = 1e6}).reason, HasSubstr("meter 2 told nothing"));
+  EXPECT_THAT(check_between({}, {.begins_s = 1e6}).reason, HasSubstr("meter 2 told nothing"));
 }
 
 TEST(MeterCheck, OneSourceIsHeldAgainstNothing) {
-  EXPECT_TRUE(run_with({{}}).checks.empty());
-  EXPECT_TRUE(run_with({}).checks.empty());
+  EXPECT_TRUE(run_of({{}}).checks.empty());
+  EXPECT_TRUE(run_of({}).checks.empty());
 }
 
 TEST(MeterCheck, EqualMetersThatDifferByNoiseAreNotAccused) {
   int alarms = 0;
   for (unsigned int seed = 1; seed <= 200; ++seed) {
-    const record::Energy energy = run_with({{.noise = 0.03}, {.noise = 0.03}}, 60, seed);
+    const record::Energy energy = run_of({{.noise = 0.03}, {.noise = 0.03}}, 60, seed);
     if (energy.checks.at(0).fault == MeterFault::kNone && energy.checks.at(0).agreement == Agreement::kAgree) continue;
     ++alarms;
   }

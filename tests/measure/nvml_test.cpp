@@ -35,7 +35,7 @@ class Nvml : public ::testing::Test {
 TEST_F(Nvml, TotalEnergyWhereTheCardHasItElsePower) {
   put("count", 2);
   put("gpu0/total_energy_mj", 1'000'000);
-  put("gpu0/power_mw", 999'000);
+  put("gpu0/power_mw", 151'000);
   put("gpu1/power_mw", 50'000);
   EnergyMeter meter(test::only(sensor()), clock_.reader());
   ASSERT_EQ(meter.refusal(), "");
@@ -51,6 +51,20 @@ TEST_F(Nvml, TotalEnergyWhereTheCardHasItElsePower) {
   EXPECT_NEAR(*energy.joules, 4000, 4);
   EXPECT_THAT(energy.devices[1].note, HasSubstr("average"));
   EXPECT_THAT(energy.devices[0].note, HasSubstr("Made-up GPU"));
+}
+
+TEST_F(Nvml, ACounterThatLiesAgainstItsPowerIsReplacedByIt) {
+  put("count", 1);
+  put("gpu0/power_mw", 300'000);
+  EnergyMeter meter(test::only((put("gpu0/total_energy_mj", 7), sensor())), clock_.reader());
+  for (int n = 0; n <= 20; ++n) {
+    put("gpu0/total_energy_mj", 7 + static_cast<std::uint64_t>(n) * 15);  // thousandths of what it should be
+    meter.poll();
+    if (n < 20) clock_.turn(0.5);
+  }
+  const record::DeviceEnergy card = meter.energy(10).devices.at(0);
+  EXPECT_NEAR(card.joules.value_or(0), 3000, 1) << card.reason;
+  EXPECT_THAT(card.note, HasSubstr("its energy counter came to 0.3 J, which its power contradicts"));
 }
 
 TEST_F(Nvml, ACardThatVanishesIsAbsentAndNamed) {

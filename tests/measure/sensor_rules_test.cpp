@@ -93,6 +93,7 @@ TEST(HwmonRules, EnergyComesBeforePowerAndAverageBeforeInput) {
   EXPECT_EQ(counter.channels()[0].note, "");
   EXPECT_EQ(counter.read(0).at(0).count, 1234U);
   EXPECT_EQ(counter.read(0).at(0).watts, std::nullopt);
+  EXPECT_EQ(counter.read(0).at(0).own_watts, 20.5) << "what the counter is held against";
   test::write_text(tree / (card + "energy1_input"), "");  // no right to read: the next one serves
   EXPECT_EQ(Hwmon(tree.path()).read(0).at(0).watts, 20.5);
   EXPECT_THAT(counter.read(0).at(0).problem, HasSubstr("energy1_input could not be read any more"));

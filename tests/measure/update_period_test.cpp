@@ -18,7 +18,7 @@ using test::TurnedClock;
 using testing::HasSubstr;
 
 /// A device whose power differs from period to period, and which tells a new value once in each.
-struct Periodic {
+struct PeriodicDevice {
   double period_s = 1;
   bool counts = true;
 
@@ -30,7 +30,7 @@ struct Periodic {
   }
 };
 
-EnergyMeter meter_of(const Periodic& device, TurnedClock& clock, double assumed_s) {
+EnergyMeter periodic_meter(const PeriodicDevice& device, TurnedClock& clock, double assumed_s) {
   const Channel channel{.name = "package-0",
                         .joules_per_count = device.counts ? 1e-6 : 0,
                         .step_j = device.counts ? 1e-6 : 0,
@@ -43,9 +43,10 @@ EnergyMeter meter_of(const Periodic& device, TurnedClock& clock, double assumed_
                      clock.reader());
 }
 
-DeviceEnergy device_after(const Periodic& device, double run_s, double every_s, double assumed_s = 1e-4) {
+DeviceEnergy periodic_device_after(const PeriodicDevice& device, double run_s, double every_s,
+                                   double assumed_s = 1e-4) {
   TurnedClock clock;
-  EnergyMeter meter = meter_of(device, clock, assumed_s);
+  EnergyMeter meter = periodic_meter(device, clock, assumed_s);
   meter.poll();
   while (meter.seconds() < run_s - every_s / 2) {
     clock.turn(every_s);
@@ -57,7 +58,7 @@ DeviceEnergy device_after(const Periodic& device, double run_s, double every_s, 
 TEST(UpdatePeriod, IsFoundByReading) {
   for (const double period_s : {0.001, 0.1, 1.0, 10.0}) {
     for (const bool counts : {true, false}) {
-      const DeviceEnergy device = device_after({period_s, counts}, std::max(1.0, 20 * period_s), period_s / 4);
+      const DeviceEnergy device = periodic_device_after({period_s, counts}, std::max(1.0, 20 * period_s), period_s / 4);
       EXPECT_NEAR(device.update_period_s.value_or(0), period_s, 0.05 * period_s) << period_s << " " << counts;
       EXPECT_TRUE(device.joules.has_value()) << device.reason;
     }
@@ -65,7 +66,7 @@ TEST(UpdatePeriod, IsFoundByReading) {
 }
 
 TEST(UpdatePeriod, IsTheStatedOneWhereEachReadingHadChanged) {
-  const DeviceEnergy device = device_after({0.001, true}, 10, 0.5, 0.002);
+  const DeviceEnergy device = periodic_device_after({0.001, true}, 10, 0.5, 0.002);
   EXPECT_EQ(device.update_period_s, 0.002) << "half a second says nothing of it";
 }
 
@@ -86,31 +87,32 @@ TEST(UpdatePeriod, OfAPowerThatFollowsALoadIsNotFound) {
 
 TEST(UpdatePeriod, RefusesAWindowOfTooFewValues) {
   EXPECT_THAT(
-      device_after({10, true}, 80, 0.5).reason,
+      periodic_device_after({10, true}, 80, 0.5).reason,
       HasSubstr("INVALID: a window of 80.0 s is too short for a value that changes each 10 s (at least 100 s)"));
-  EXPECT_TRUE(device_after({10, true}, 110, 0.5).reason.empty());
-  EXPECT_THAT(device_after({10, true}, 9, 0.5).reason, HasSubstr("INVALID: its counter did not move in 9.0 s"));
-  EXPECT_THAT(device_after({10, false}, 49, 0.5).reason,
+  EXPECT_TRUE(periodic_device_after({10, true}, 110, 0.5).reason.empty());
+  EXPECT_THAT(periodic_device_after({10, true}, 9, 0.5).reason,
+              HasSubstr("INVALID: its counter did not move in 9.0 s"));
+  EXPECT_THAT(periodic_device_after({10, false}, 49, 0.5).reason,
               HasSubstr("INVALID: a window of 49.0 s is too short for a value that changes each 10 s (at least 50 s)"));
-  EXPECT_TRUE(device_after({10, false}, 51, 0.5).reason.empty());
+  EXPECT_TRUE(periodic_device_after({10, false}, 51, 0.5).reason.empty());
 }
 
 TEST(UpdatePeriod, LengthensTheMeasurementOfIdlePower) {
   TurnedClock clock;
-  EnergyMeter meter = meter_of({4, true}, clock, 0.001);
+  EnergyMeter meter = periodic_meter({6, true}, clock, 0.001);
   const IdlePower idle = measure_idle(meter, 10, 0.5, [&](double seconds) { clock.turn(seconds); });
-  EXPECT_NEAR(idle.seconds, 40, 0.6);
+  EXPECT_NEAR(idle.seconds, 60, 0.6);
   EXPECT_NEAR(idle.watts.value_or(0), 100, 1) << idle.reason;
   EXPECT_TRUE(idle.interval.has_value());
   TurnedClock other;
-  EnergyMeter too_slow = meter_of({30, true}, other, 0.001);
+  EnergyMeter too_slow = periodic_meter({30, true}, other, 0.001);
   const IdlePower refused = measure_idle(too_slow, 10, 0.5, [&](double seconds) { other.turn(seconds); });
   EXPECT_NEAR(refused.seconds, 120, 0.6) << "no longer than that";
   EXPECT_THAT(refused.reason, HasSubstr("too short for a value that changes each 30 s"));
 }
 
 /// A card with a counter that comes to so many times its power.
-DeviceEnergy card_after(double factor, double run_s, const std::function<double(double)>& power_watts) {
+DeviceEnergy counting_card_after(double factor, double run_s, const std::function<double(double)>& power_watts) {
   TurnedClock clock;
   double counted_j = 500, last_s = clock.now();
   const double begin_s = last_s;
@@ -142,20 +144,20 @@ DeviceEnergy card_after(double factor, double run_s, const std::function<double(
 
 TEST(OwnPower, ACounterThatAgreesWithItIsTrusted) {
   const auto steady = [](double) { return 200.0; };
-  EXPECT_NEAR(card_after(1, 10, steady).joules.value_or(0), 2000, 1);
-  EXPECT_NEAR(card_after(0.7, 10, steady).joules.value_or(0), 1400, 1) << "that near they are";
+  EXPECT_NEAR(counting_card_after(1, 10, steady).joules.value_or(0), 2000, 1);
+  EXPECT_NEAR(counting_card_after(0.7, 10, steady).joules.value_or(0), 1400, 1) << "that near they are";
   const auto starts = [](double s) { return s < 0 ? 30.0 : 300.0; };
   const auto ends = [](double s) { return s < 0 ? 300.0 : 30.0; };
   for (const double run_s : {1.0, 2.0, 5.0}) {
-    EXPECT_NEAR(card_after(1, run_s, starts).joules.value_or(0), 300 * run_s, 1) << "a mean of a second lags";
-    EXPECT_NEAR(card_after(1, run_s, ends).joules.value_or(0), 30 * run_s, 1) << run_s;
+    EXPECT_NEAR(counting_card_after(1, run_s, starts).joules.value_or(0), 300 * run_s, 1) << "a mean of a second lags";
+    EXPECT_NEAR(counting_card_after(1, run_s, ends).joules.value_or(0), 30 * run_s, 1) << run_s;
   }
 }
 
 TEST(OwnPower, StandsInForACounterThatLiesOrStandsStill) {
   const auto steady = [](double) { return 200.0; };
   for (const double factor : {0.0, 0.001, 0.4, 2.5, 1000.0}) {
-    const DeviceEnergy card = card_after(factor, 10, steady);
+    const DeviceEnergy card = counting_card_after(factor, 10, steady);
     EXPECT_NEAR(card.joules.value_or(0), 2000, 1) << factor;
     EXPECT_NEAR(card.peak_watts.value_or(0), 200, 1) << factor;
     EXPECT_EQ(card.kind, record::EnergyClass::kMeasured);

@@ -27,8 +27,9 @@ struct Split {
   double statistic = -1;  // below 0: there is none
 };
 
-/// The split of a segment that sets it apart best: the first part against values up to some later end, so that a level
-/// that returns later doesn't hide it. `within` is work space.
+/// The split of a segment with the largest energy distance, n m / (n + m) (2 E|X - Y| - E|X - X'| - E|Y - Y'|): of the
+/// first n values against the m from there up to some later end, so that a level that returns later doesn't hide it.
+/// `within` is work space.
 Split best_split(std::span<const double> values, const Segment& segment, std::vector<double>& within) {
   const std::size_t count = segment.end - segment.first;
   const double* const z = values.data() + segment.first;
@@ -183,22 +184,6 @@ Description beside_drift(std::span<const double> values, Drift drift, std::size_
 }
 
 }  // namespace
-
-double energy_statistic(std::span<const double> before, std::span<const double> after) {
-  std::vector<double> all(before.begin(), before.end());
-  all.insert(all.end(), after.begin(), after.end());
-  const auto sum = [&](std::size_t first, std::size_t end) {
-    double distances = 0;
-    for (std::size_t j = first; j < end; ++j) {
-      for (std::size_t i = first; i < j; ++i) distances += std::abs(all[j] - all[i]);
-    }
-    return distances;
-  };
-  const double n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
-  const double left = sum(0, before.size()), right = sum(before.size(), all.size());
-  const double between = sum(0, all.size()) - left - right;
-  return 2 / (n + m) * (between - (n > 1 ? left * m / (n - 1) : 0) - (m > 1 ? right * n / (m - 1) : 0));
-}
 
 SeriesChanges find_changes(std::span<const double> values, std::size_t permutations) {
   if (values.size() < kFewestSamples) return {};

@@ -53,10 +53,6 @@ SeriesChanges find_changes(std::span<const double> values, std::size_t permutati
 /// then, and returns that number.
 std::size_t correct_together(std::span<SeriesChanges> all);
 
-/// The energy distance of two samples, scaled as a test needs it: n m / (n + m) times (2 E|X - Y| - E|X - X'| - E|Y -
-/// Y'|).
-double energy_statistic(std::span<const double> before, std::span<const double> after);
-
 /// How much higher `after` is than `before`: the median of all differences (Hodges and Lehmann, 1963), and its 95 %
 /// interval by the rank-sum test of Mann and Whitney, for independent values.
 struct Shift {

@@ -94,7 +94,7 @@ std::string plots_html(const HistorySeries& series, std::size_t number) {
 std::string section_of(const HistorySeries& series, std::size_t number) {
   return fmt::format(
       "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div class=\"card\">{}</div>{}"
-      "<div class=\"after\">{}</div></section>\n",
+      "<details><summary>All programs by date</summary>{}</details></section>\n",
       escape_html(series.cell), escape_html(series.machine), sentences_html(series), plots_html(series, number),
       table_html(versions_table(series), false));
 }

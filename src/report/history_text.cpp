@@ -234,7 +234,7 @@ std::vector<std::string> history_sentences(const HistorySeries& series) {
 
 Table versions_table(const HistorySeries& series) {
   Table table;
-  table.columns = {{"from", false}, {"to", false}, {"evener", false}, {"program", false}, {"runs", true}};
+  table.columns = {{"from", true}, {"to", true}, {"evener", false}, {"program", false}, {"runs", true}};
   for (const HistoryFigure& figure : series.figures) table.columns.push_back({title_of(figure.metric), true});
   table.columns.push_back({"change", false});
   for (const VersionRows& row : rows_of(series)) {
@@ -254,7 +254,7 @@ Table versions_table(const HistorySeries& series) {
 Table history_table(const History& history) {
   Table table;
   table.columns = {{"cell", false}, {"machine", false}, {"runs", true},
-                   {"from", false}, {"to", false},      {"changes", false}};
+                   {"from", true},  {"to", true},       {"changes", false}};
   for (const HistorySeries& series : history.series) {
     std::vector<std::string> changes;
     for (const HistoryFigure& figure : series.figures) {

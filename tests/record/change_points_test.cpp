@@ -26,11 +26,51 @@ std::vector<std::size_t> places_in(const Values& values) {
   return places_of(find_changes(values));
 }
 
-TEST(EnergyStatistic, IsTheFormula) {
-  // Between: 4 + 6 + 2 + 4 = 16; within: 2 and 2. 2 / 4 * (16 - 2 * 2 / 1 - 2 * 2 / 1).
-  EXPECT_DOUBLE_EQ(energy_statistic(Values{0, 2}, Values{4, 6}), 4);
-  EXPECT_DOUBLE_EQ(energy_statistic(Values{1, 1, 1}, Values{1, 1}), 0);
-  EXPECT_DOUBLE_EQ(energy_statistic(Values{1}, Values{4}), 3) << "nothing within";
+/// The mean distance of two samples.
+double apart(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (const double x : a) {
+    for (const double y : b) sum += std::abs(x - y);
+  }
+  return sum / static_cast<double>(a.size() * b.size());
+}
+
+/// The mean distance of two different values of a sample.
+double apart(std::span<const double> a) {
+  const double n = static_cast<double>(a.size());
+  return apart(a, a) * n / (n - 1);
+}
+
+/// Where the scaled energy distance is largest, by its definition.
+std::size_t best_split(std::span<const double> values) {
+  double most = 0;
+  std::size_t best = 0;
+  for (std::size_t end = 2 * kFewestOfLevel; end <= values.size(); ++end) {
+    for (std::size_t at = kFewestOfLevel; at + kFewestOfLevel <= end; ++at) {
+      const auto before = values.first(at), after = values.subspan(at, end - at);
+      const double n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
+      const double energy = n * m / (n + m) * (2 * apart(before, after) - apart(before) - apart(after));
+      if (energy > most) {
+        most = energy;
+        best = at;
+      }
+    }
+  }
+  return best;
+}
+
+TEST(ChangePoints, AreWhereTheEnergyDistanceIsLargest) {
+  int compared = 0;
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    Random random(3, Purpose::kSynthetic, number);
+    Values values;
+    for (int n = 0; n < 24; ++n) values.push_back(random.normal() + (n < 13 ? 0 : 2));
+    const auto places = places_in(values);
+    if (places.size() != 1) continue;
+    ++compared;
+    EXPECT_EQ(places[0], best_split(values)) << number;
+  }
+  EXPECT_GE(compared, 10);
 }
 
 // The series by which Apache Otava (formerly Hunter) tests its change points, and where it finds them.
@@ -64,16 +104,33 @@ TEST(ChangePoints, OneThatIsTakenBackIsTwo) {
   EXPECT_THAT(places_in(values), ElementsAre(18, 23));
 }
 
+TEST(ChangePoints, HaveAProbabilityThatIsNeverZero) {
+  Values values(20, 10);
+  for (std::size_t n = 10; n < 20; ++n) values[n] = 11;
+  const SeriesChanges changes = find_changes(values);
+  ASSERT_THAT(places_of(changes), ElementsAre(10));
+  EXPECT_DOUBLE_EQ(changes.points[0].p, 1.0 / (kPermutations + 1));
+}
+
+TEST(Drift, HasTheProbabilityOfMannAndKendall) {
+  const SeriesChanges changes = find_changes(Values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  ASSERT_TRUE(changes.drift);
+  EXPECT_DOUBLE_EQ(changes.drift->per_value, 1);
+  // S = 45 with a variance of 125.
+  EXPECT_NEAR(changes.drift->p, std::erfc(44 / std::sqrt(125.0) / std::sqrt(2.0)), 1e-12);
+}
+
 TEST(Correction, CountsTheTestsOfAllSeries) {
-  std::vector<SeriesChanges> all(2);
+  std::vector<SeriesChanges> all(3);
   all[0].points = {{.index = 5, .p = 0.01}, {.index = 9, .p = 0.02}};
   all[0].other_tests = {0.5};
   all[1].drift = Drift{.per_value = 1, .interval = {}, .p = 0.001};
-  all[1].other_tests = {0.9};
+  all[2].drift = Drift{.per_value = 1, .interval = {}, .p = 0.03};
   EXPECT_EQ(correct_together(all), 5U);
   ASSERT_THAT(places_of(all[0]), ElementsAre(5)) << "3 * 0.02 is above 5 %";
   EXPECT_DOUBLE_EQ(all[0].points[0].p, 4 * 0.01);
   EXPECT_DOUBLE_EQ(all[1].drift->p, 5 * 0.001);
+  EXPECT_FALSE(all[2].drift) << "2 * 0.03";
 }
 
 TEST(Shift, IsTheMedianDifferenceWithAnIntervalOfRankSums) {
@@ -84,6 +141,9 @@ TEST(Shift, IsTheMedianDifferenceWithAnIntervalOfRankSums) {
   ASSERT_TRUE(shift.interval);
   EXPECT_DOUBLE_EQ(shift.interval->low, 7);
   EXPECT_DOUBLE_EQ(shift.interval->high, 13);
+  // Of 4 and 9 values the critical rank sum is 4.
+  EXPECT_DOUBLE_EQ(shift_of(Values{0, 100, 200, 300}, Values{1, 2, 3, 4, 5, 6, 7, 8, 9}).interval->low, 5 - 300);
+  EXPECT_DOUBLE_EQ(shift_of(Values{1, 2, 3, 4, 5, 6, 7, 8, 9}, Values{0, 100, 200, 300}).interval->low, 0 - 5);
   EXPECT_FALSE(shift_of(Values{1, 2, 3}, Values{4, 5, 6}).interval) << "1 / 20 is more than 2.5 %";
   EXPECT_TRUE(shift_of(Values{1, 2, 3, 4}, Values{4, 5, 6, 7}).interval);
   EXPECT_DOUBLE_EQ(shift_of(Values(200, 1), Values(200, 3)).interval->low, 2) << "by the normal distribution";
@@ -180,6 +240,16 @@ TEST(ChangePointsOfDrifts, AStepBesideADriftIsStillFound) {
     for (const ChangePoint& point : changes.points) found += point.index >= 28 && point.index <= 32;
   }
   EXPECT_EQ(found, 20);
+}
+
+TEST(ChangePointsOfDrifts, ADriftThatAStepHidesIsStillTold) {
+  int found = 0;
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    const SeriesChanges changes =
+        told_of(course({.step = 0.1, .at = 30, .drift = -0.1}, 4000 + number), kFewPermutations);
+    found += changes.drift && changes.drift->per_value > 0;
+  }
+  EXPECT_GE(found, 15);
 }
 
 }  // namespace

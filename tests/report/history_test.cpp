@@ -87,9 +87,9 @@ TEST(History, FewRunsAreSaidToBeTooFew) {
 
 TEST(History, MachinesPlacementsAndOptionsAreKeptApart) {
   std::vector<HistoryRun> runs = test::runs_of_nights({.count = 12});
-  const auto add = [&](Nights nights, const std::string& epochs) {
+  const auto add = [&](Nights nights, const std::string& value) {
     for (HistoryRun& run : test::runs_of_nights(nights)) {
-      if (!epochs.empty()) run.record.config["epochs"] = epochs;
+      if (!value.empty()) run.record.config["new-option"] = value;
       runs.push_back(std::move(run));
     }
   };
@@ -104,7 +104,7 @@ TEST(History, MachinesPlacementsAndOptionsAreKeptApart) {
   add({.count = 2}, "9");
   history = history_of(runs);
   EXPECT_THAT(history.series, SizeIs(4));
-  EXPECT_THAT(history_table(history).rows, Contains(Contains(HasSubstr("batch 32, epochs=9"))));
+  EXPECT_THAT(history_table(history).rows, Contains(Contains(HasSubstr("batch 32, new-option=9"))));
   add({.count = 2}, "5");
   for (HistoryRun& run : runs) run.record.config["seed"] = run.record.started;
   EXPECT_THAT(history_of(runs).series, SizeIs(4)) << "seeds make no cells";
@@ -245,6 +245,8 @@ TEST_F(HistoryFolders, ASweepTellsTheProgramsOfItsRuns) {
   sweep.series = {{.number = 1, .started = "", .program = "old", .machine = ""},
                   {.number = 2, .started = "", .program = "new", .machine = ""}};
   sweep.cells.emplace_back().key = "k";
+  sweep.cells.back().folder = "cell";
+  sweep.cells.back().words = {"train", "resnet34"};
   sweep.cells.back().environment = {{"OMP_WAIT_POLICY", "active"}};
   record::write_sweep(folder_.path(), sweep);
   record::JournalWriter journal(folder_.path());
@@ -253,7 +255,11 @@ TEST_F(HistoryFolders, ASweepTellsTheProgramsOfItsRuns) {
     made.versions.erase("program");
     const std::string name = "cell/b" + std::to_string(night);
     write(name, made);
-    record::SweepRun run{.series = night < 6 ? 1 : 2, .cell = "k", .block = night, .folder = name};
+    record::SweepRun run;
+    run.series = night < 6 ? 1 : 2;
+    run.cell = "k";
+    run.block = night;
+    run.folder = name;
     if (night == 0) run.part = record::kWarmupPart;
     run.end = record::RunEnd::kDone;
     journal.begin(run);

@@ -20,7 +20,10 @@ std::string night_text(int night) {
 record::Record record_of_night(const Nights& nights, int night) {
   const bool is_slower = night >= nights.slower_from;
   Random random(11, Purpose::kSynthetic, hash_text(nights.placement + nights.cpu), static_cast<std::uint64_t>(night));
-  record::Record record = sample_record({.placement = nights.placement, .started = night_text(night)});
+  SampleRun sample;
+  sample.placement = nights.placement;
+  sample.threads = nights.placement == "cpu/t1" ? 1 : 2;
+  record::Record record = sample_record(sample);
   record.started = night_text(night);
   record.images_per_s.median = 100 * (is_slower ? 1 - nights.slower_by : 1) * std::exp(0.01 * random.normal());
   record.memory.peak_rss_bytes = static_cast<std::uint64_t>(nights.peak_rss_bytes * (1 + 0.001 * random.normal()));

@@ -9,11 +9,9 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
-#include "record/validity.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
-#include "report/sweep_load.h"
 
 namespace evener::report {
 namespace {
@@ -68,7 +66,7 @@ std::string runs_text(const Sweep& sweep, const SweepCellRuns& cell) {
   return fmt::format("{} + {} for energy", all - for_energy, for_energy);
 }
 
-/// "VALID", "beside other programs (7 % of the CPUs)", "2 of 5 INVALID", "failed: out of memory".
+/// "VALID", "beside others", "2 of 5 INVALID", "failed: out of memory".
 std::string state_text(const SweepCellRuns& cell) {
   std::string text;
   for (const record::SweepRun& run : cell.runs) {
@@ -77,9 +75,9 @@ std::string state_text(const SweepCellRuns& cell) {
   if (const std::size_t invalid = cell.invalid - cell.in_passing; invalid > 0) {
     text += fmt::format("{}{} of {} INVALID", text.empty() ? "" : ", ", invalid, cell.done + cell.invalid);
   }
-  for (const std::string& word : cell.words) {
-    text += (text.empty() ? "" : ", ") + (word == record::kBesideOthers ? load_text(load_beside({&cell})) : word);
-  }
+  // Short, so that the table fits a terminal: the conclusion says how much others took.
+  const std::string words = cell.beside_others > 0 ? "beside others" : listed(cell.words);
+  if (!words.empty()) text += (text.empty() ? "" : ", ") + words;
   if (!text.empty()) return text;
   return cell.done > 0 ? "VALID" : "not run yet";
 }
@@ -228,7 +226,7 @@ Table sweep_table(const Sweep& sweep) {
       if (name == kEnergyFigure) row.push_back(energy_class_of(cell));
       if (name != sweep.main_figure || sweep.cells.size() < 2) continue;
       row.push_back(cell.claim.base ? speedup_text(cell.claim) : cell.record ? "1x, the base" : kNothing);
-      row.push_back(cell.claim.base ? verdict_text(cell.claim.verdict, cell.claim.beside) : kNothing);
+      row.push_back(cell.claim.base ? verdict_word(cell.claim.verdict) : kNothing);
     }
     if (predicted) row.push_back(prediction_text(sweep, cell));
     if (to_accuracy) row.push_back(to_accuracy_text(cell));

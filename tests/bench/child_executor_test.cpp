@@ -67,6 +67,13 @@ TEST_F(ChildExecutorTest, ARunGetsTheCellsWordsVariablesAndFolder) {
   EXPECT_GT(done.seconds, 0);
 }
 
+TEST_F(ChildExecutorTest, TheRecordTellsOfTheCoolDownBeforeIt) {
+  ChildExecutorOptions options;
+  options.cool_down = "0.01";
+  run(leaving(training_record()), options);
+  EXPECT_THAT(record::read_record(run_folder()).notes, testing::Contains("waited 0.01 s before the run (--cool-down)"));
+}
+
 TEST_F(ChildExecutorTest, WithoutASpeedTheTotalTimeIsTheFigure) {
   record::Record record = training_record();
   record.kind = "quantize";

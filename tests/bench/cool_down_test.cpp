@@ -16,7 +16,8 @@ using OfTime = std::function<double(double)>;
 
 /// Seconds that --cool-down `text` waits where others' load and the heat are so, by seconds since the sweep began. The
 /// wait begins `after_s`; a look at the load takes a second.
-double waited_s(const std::string& text, const OfTime& load, const OfTime& celsius, double after_s = 100) {
+double waited_s(const std::string& text, const OfTime& load, const OfTime& celsius, double after_s = 100,
+                const OfTime& watts = {}, std::string* told = nullptr) {
   const auto time_s = std::make_shared<double>(0);
   CoolDownMachine machine;
   machine.now_s = [=] { return *time_s; };
@@ -29,9 +30,11 @@ double waited_s(const std::string& text, const OfTime& load, const OfTime& celsi
     const double now = celsius(*time_s);
     return std::isnan(now) ? std::nullopt : std::optional(now);
   };
+  machine.watts = [=] { return watts ? std::optional(watts(*time_s)) : std::nullopt; };
   const CoolDown cool_down(text, machine);
   *time_s = after_s;
-  cool_down.wait();
+  const std::string sentence = cool_down.wait();
+  if (told != nullptr) *told = sentence;
   return *time_s - after_s;
 }
 
@@ -71,6 +74,30 @@ TEST(CoolDownWaits, UntilNoSensorIsMuchWarmerThanAtTheStart) {
   // 71.3 falling by 0.5 a second: at 48 = 45 + 3 after 46.6 s.
   EXPECT_DOUBLE_EQ(waited_s("load", always(0), falling(45, 71.3, 0.5, 30)), 47);
   EXPECT_DOUBLE_EQ(waited_s("load", always(0), falling(60, 71.3, 0.5, 30)), 17) << "63 after 16.6 s";
+}
+
+TEST(CoolDownWaits, UntilThePowerIsHardlyMoreThanAtTheStart) {
+  // 60 W falling by 2 W a second: at 25 = 20 + 5 after 17.5 s.
+  EXPECT_DOUBLE_EQ(waited_s("load", always(0), none, 100, falling(20, 60, 2, 10)), 18);
+  EXPECT_DOUBLE_EQ(waited_s("load", always(0), none, 100, falling(20, 25, 0, 25)), 1) << "5 W more";
+  EXPECT_DOUBLE_EQ(waited_s("load", always(0), none, 100, falling(20, 60, 0, 60)), 120) << "at most";
+}
+
+TEST(CoolDownWaits, TellsHowLongAndHowFarFromTheStart) {
+  std::string told;
+  waited_s("", always(0), none, 100, {}, &told);
+  EXPECT_EQ(told, "");
+  waited_s("12.5", always(0), none, 100, {}, &told);
+  EXPECT_EQ(told, "waited 12.5 s before the run (--cool-down)");
+  waited_s("load", always(0.25), falling(45, 52, 0.5, 30), 100, falling(20, 40, 2, 10), &told);
+  EXPECT_EQ(
+      told,
+      "waited 8 s before the run, until the machine was nearly as at the start (--cool-down): others' load 0 % of "
+      "the CPUs more, 3 degrees more, 4 W more");
+  waited_s("load", falling(0, 0.9, 0, 0.9), none, 100, {}, &told);
+  EXPECT_EQ(told,
+            "waited 120 s before the run, the longest, and the machine was still not as at the start (--cool-down): "
+            "others' load 90 % of the CPUs more");
 }
 
 TEST(CoolDownWaits, TwoMinutesAtMost) {

@@ -106,8 +106,8 @@ TEST(SweepLoad, ABusyMachineIsToldInPassing) {
               ElementsAre(AllOf(HasSubstr("best is on=way-1"), EndsWith(", beside other programs.")),
                           StartsWith("Measured beside other programs (8 % of the CPUs): ")));
   const Table table = sweep_table(sweep);
-  EXPECT_THAT(table.rows[1], Contains("faster beside others"));
-  EXPECT_EQ(table.rows[1].back(), "beside other programs (9 % of the CPUs)");
+  EXPECT_THAT(table.rows[1], Contains("faster"));
+  EXPECT_EQ(table.rows[1].back(), "beside others");
   EXPECT_THAT(sweep_header_part(sweep), AllOf(HasSubstr("beside other programs"), Not(HasSubstr("warns"))));
 }
 

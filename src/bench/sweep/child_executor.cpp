@@ -47,10 +47,15 @@ ExecutedRun failed(RunEnd end, std::string reason, double seconds) {
   return {.end = end, .reason = std::move(reason), .seconds = seconds, .figure = {}};
 }
 
-/// The result of a process that ended well, from its record.
-ExecutedRun read_result(const fs::path& folder, double seconds) {
+/// The result of a process that ended well, from its record, to which a note on the cool-down before it is added.
+ExecutedRun read_result(const fs::path& folder, double seconds, const std::string& cool_down) {
   try {
-    return from_record(record::read_record(folder), seconds);
+    record::Record record = record::read_record(folder);
+    if (!cool_down.empty()) {
+      record.notes.push_back(cool_down);
+      record::write_record(folder, record);
+    }
+    return from_record(record, seconds);
   } catch (const Error& error) {
     return failed(RunEnd::kFailed, fmt::format("the record of the run can't be read: {}", error.what()), seconds);
   }
@@ -58,9 +63,10 @@ ExecutedRun read_result(const fs::path& folder, double seconds) {
 
 class RunProcess {
  public:
-  RunProcess(const record::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options)
+  RunProcess(const record::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options, std::string cool_down)
       : cell_(cell),
         folder_(std::move(folder)),
+        cool_down_(std::move(cool_down)),
         limit_s_(options.run_limit_s),
         program_(options.program.empty() ? program_to_start() : options.program) {}
 
@@ -87,7 +93,7 @@ class RunProcess {
     }
     if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
     if (end.signal == 0 && (end.exit_code == 0 || end.exit_code == kDoneButInvalid)) {
-      return read_result(folder_, seconds);
+      return read_result(folder_, seconds, cool_down_);
     }
     return failure(end, oom_kills() > kills_before, seconds);
   }
@@ -108,6 +114,7 @@ class RunProcess {
 
   const record::SweepCell& cell_;
   const fs::path folder_;
+  const std::string cool_down_;
   const std::optional<double> limit_s_;
   const fs::path program_;
   const Stopwatch clock_;
@@ -131,11 +138,11 @@ ExecutedRun ChildExecutor::execute(const record::SweepCell& cell, const fs::path
   std::error_code error;
   fs::remove_all(folder, error);  // remains of an interrupted run
   require_writable_directory(folder.parent_path());
-  cool_down_.wait();
+  const std::string cool_down = cool_down_.wait();
   const std::string no_start = shell_error("--prepare", options_.prepare);
   if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
   if (!no_start.empty()) return failed(RunEnd::kFailed, no_start + ", so nothing was run", 0);
-  ExecutedRun run = RunProcess(cell, folder, options_).run();
+  ExecutedRun run = RunProcess(cell, folder, options_, cool_down).run();
   const std::string no_end = shell_error("--cleanup", options_.cleanup);
   if (!no_end.empty() && record::has_figures(run.end)) {
     run.end = RunEnd::kFailed;

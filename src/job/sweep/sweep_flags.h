@@ -45,7 +45,7 @@ struct SweepFlags : OptionGroup {
   Option<std::string> cool_down{
       *this,
       {"--cool-down", "SECONDS|load",
-       "Wait before each run: so long, or until the machine is as idle and as cool as at the start (at most 2 min)"}};
+       "Wait before each run: so long, or until load, heat and power are as at the start (at most 2 min)"}};
   Option<std::optional<double>> run_limit{
       *this, {"--run-limit", "SECONDS", "End a run that takes longer"}, {}, {.range = more_than_zero()}};
   Option<std::optional<double>> time_limit{

@@ -117,9 +117,8 @@ void print_summary(const job::TrainingOutcome& outcome) {
   }
   if (record.memory.peak_rss_bytes)
     fmt::print("peak memory               {}\n", bytes_text(*record.memory.peak_rss_bytes));
-  if (record.energy.joules) {
-    fmt::print("energy                    {} ({})\n", si_text(*record.energy.joules, "J"),
-               record::energy_class_name(record.energy.kind));
+  if (const std::string energy = record::energy_text(record); !energy.empty()) {
+    fmt::print("energy                    {}\n", energy);
   }
   for (const std::string& sentence : record.warnings) fmt::print("warning                   {}\n", sentence);
   fmt::print("results                   {}\n", outcome.out.string());

@@ -179,7 +179,7 @@ class Chooser {
     const double ratio = judged_[other].value / judged_[0].value;
     if (goal_.objective == Objective::kTime) return fmt::format("{:.2f} times {}", ratio, row(other).text);
     const std::string own =
-        goal_.objective == Objective::kEnergy ? joules_text(judged_[0].value) + " an image, where" : "where";
+        goal_.objective == Objective::kEnergy ? record::joules_text(judged_[0].value) + " an image, where" : "where";
     return fmt::format("{} {} takes {:.2f} times as much", own, row(other).text, ratio);
   }
 
@@ -285,12 +285,6 @@ RowChoice choose(const std::vector<Row>& rows, const Goal& goal) {
 
 bool faster_than_noise(const Row& row, const Row& other) {
   return better_than_noise(*judge(row, {}), *judge(other, {}));
-}
-
-std::string joules_text(double joules) {
-  constexpr double kMilli = 1e-3, kMicro = 1e-6;
-  if (joules > 0 && joules < kMilli) return fmt::format("{:.3g} uJ", joules / kMicro);
-  return joules > 0 && joules < 1 ? fmt::format("{:.3g} mJ", joules / kMilli) : si_text(joules, "J");
 }
 
 std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows) {

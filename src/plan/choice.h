@@ -38,9 +38,6 @@ RowChoice choose(const std::vector<Row>& rows, const Goal& goal = {});
 /// Whether `row` is faster than `other` by more than the noise of both.
 bool faster_than_noise(const Row& row, const Row& other);
 
-/// "41.2 uJ", "0.35 mJ", "1.2 kJ": joules with three significant digits.
-std::string joules_text(double joules);
-
 /// For each row the row that beats it: better in time or in energy by more than the noise of both, and at least as good
 /// in the other. Absent for the rows on the Pareto front, and for those whose energy is not known.
 std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows);

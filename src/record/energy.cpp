@@ -1,5 +1,9 @@
 #include "record/energy.h"
 
+#include <fmt/format.h>
+
+#include "base/names.h"
+
 namespace evener::record {
 
 const char* energy_class_name(EnergyClass kind) {
@@ -21,6 +25,12 @@ const char* energy_class_name(EnergyClass kind) {
 EnergyClass together(EnergyClass a, EnergyClass b) {
   if (a == EnergyClass::kAbsent || a == b) return b;
   return b == EnergyClass::kAbsent ? a : EnergyClass::kMixed;
+}
+
+std::string joules_text(double joules) {
+  constexpr double kMilli = 1e-3, kMicro = 1e-6;
+  if (joules > 0 && joules < kMilli) return fmt::format("{:.3g} uJ", joules / kMicro);
+  return joules > 0 && joules < 1 ? fmt::format("{:.3g} mJ", joules / kMilli) : si_text(joules, "J");
 }
 
 const char* covers_name(Covers covers) {

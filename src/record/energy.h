@@ -20,6 +20,9 @@ const char* energy_class_name(EnergyClass kind);
 /// The class of a sum of values of classes `a` and `b`; kAbsent changes nothing.
 EnergyClass together(EnergyClass a, EnergyClass b);
 
+/// "41.2 uJ", "0.35 mJ", "1.2 kJ": joules with three significant digits.
+std::string joules_text(double joules);
+
 /// The part of the machine that a channel measures. kPackage, kDram and kGpu add up; kMachine includes all of them.
 enum class Covers { kPackage, kDram, kGpu, kMachine };
 /// "package", "dram", "gpu", "machine".

@@ -38,13 +38,18 @@ Metric cost(const char* name, const char* unit, const char* title, std::string l
           .reason = std::move(reason)};
 }
 
-/// Joules per image, over all images that were trained on or answered.
-Metric images_per_joule(const Record& record) {
+/// All images that were trained on or answered.
+std::int64_t counted_images(const Record& record) {
+  if (record.kind != kTrainingKind.name) {
+    return record.scenario.empty() ? record.data.images.value_or(0) : record.scenario.samples;
+  }
   std::int64_t images = 0;
   for (const SessionRecord& session : record.sessions) images += session.images;
-  if (record.kind != kTrainingKind.name) {
-    images = record.scenario.empty() ? record.data.images.value_or(0) : record.scenario.samples;
-  }
+  return images;
+}
+
+Metric images_per_joule(const Record& record) {
+  const std::int64_t images = counted_images(record);
   Metric metric{.name = "images_per_joule", .unit = "images/J", .title = "", .label = "images per joule"};
   const std::optional<double>& joules = record.energy.joules;
   if (joules && *joules > 0 && images > 0) metric.value = static_cast<double>(images) / *joules;
@@ -129,6 +134,16 @@ std::vector<Metric> metrics_of(const Record& record) {
   std::vector<Metric> others;
   for (const auto& [name, metric] : record.metrics) others.push_back(metric);
   return own_metrics(record, std::move(others));
+}
+
+std::string energy_text(const Record& record) {
+  if (!record.energy.joules) return "";
+  const double joules = *record.energy.joules;
+  std::string text = fmt::format("{} ({})", joules_text(joules), energy_class_name(record.energy.kind));
+  if (const std::int64_t images = counted_images(record); images > 0) {
+    text += fmt::format(", {} an image", joules_text(joules / static_cast<double>(images)));
+  }
+  return text;
 }
 
 const Metric* main_speed(const std::vector<Metric>& metrics) {

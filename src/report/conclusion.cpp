@@ -162,12 +162,15 @@ std::string single_clause(const Record& record) {
 
 Sentences group_sentences(const Group& group) {
   if (group.size() == 1) return {single_clause(group.front()->record)};
+  Sentences sentences;
   if (group.size() == 2) {
     const Record &base = group[0]->record, &record = group[1]->record;
-    return {speed_clause(record, base) + quality_clauses(record, base)};
+    sentences = {speed_clause(record, base) + quality_clauses(record, base)};
+  } else {
+    sentences = speed_sentences(group);
+    for (std::string& sentence : quality_sentences(group)) sentences.push_back(std::move(sentence));
   }
-  Sentences sentences = speed_sentences(group);
-  for (std::string& sentence : quality_sentences(group)) sentences.push_back(std::move(sentence));
+  if (std::string sentence = energy_sentence(group); !sentence.empty()) sentences.push_back(std::move(sentence));
   return sentences;
 }
 

@@ -146,6 +146,35 @@ Sentences speed_sentences(const Group& group) {
   return sentences;
 }
 
+std::string energy_sentence(const Group& group) {
+  struct Used {
+    std::string way;
+    double joules = 0, doubt = 0;  // `doubt`: the part of the joules that they may be off by
+  };
+  std::vector<Used> all;
+  const std::vector<std::string> ways = ways_of(group);
+  const record::EnergyClass kind = group.front()->record.energy.kind;
+  for (std::size_t n = 0; n < group.size(); ++n) {
+    const Record& record = group[n]->record;
+    if (!record.validity.valid.value_or(true)) return "";
+    if (!record.energy.joules || *record.energy.joules <= 0 || record.energy.kind != kind) continue;
+    const double joules = *record.energy.joules;
+    all.push_back({ways[n], joules, record.energy.uncertainty_joules.value_or(0) / joules});
+  }
+  if (all.size() < 2) return "";
+  std::ranges::sort(all, {}, &Used::joules);
+  const Used &least = all[0], &next = all[1];
+  const std::string name = record::energy_class_name(kind);
+  const double margin = std::max(kRunToRunNoise, least.doubt + next.doubt);
+  if (next.joules < least.joules * (1 + margin)) {
+    return fmt::format("Which way takes the least energy ({}) is undecided between {} ({}) and {} ({})", name,
+                       least.way, record::joules_text(least.joules), next.way, record::joules_text(next.joules));
+  }
+  return fmt::format("In one run of each the least energy ({}) went into {}, {}: {}x of {} ({})", name, least.way,
+                     record::joules_text(least.joules), number_text(least.joules / next.joules), next.way,
+                     record::joules_text(next.joules));
+}
+
 Sentences quality_sentences(const Group& group) {
   Sentences sentences;
   const std::string& model = group.front()->record.model.name;

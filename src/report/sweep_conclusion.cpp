@@ -116,6 +116,39 @@ std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
                      name_among(sweep, job.cells, base), better, worse, undecided, counted(sweep.claims, "comparison"));
 }
 
+/// Which cell takes the least energy, if one does beyond chance; "" where fewer than two have an energy, or a part of
+/// the runs was disturbed: joules of a busy machine are not the job's alone.
+std::string frugal_sentence(const Sweep& sweep, const JobClaim& job) {
+  constexpr const char* kEnergy = "energy_joules";
+  std::vector<std::size_t> cells;
+  for (const std::size_t cell : job.cells) {
+    const SweepFigure* figure = sweep.cells[cell].figure(kEnergy);
+    if (sweep.cells[cell].invalid > 0) return "";
+    if (figure != nullptr && figure->mean.mean) cells.push_back(cell);
+  }
+  if (cells.size() < 2) return "";
+  const auto energy = [&](std::size_t cell) -> const SweepFigure& { return *sweep.cells[cell].figure(kEnergy); };
+  std::ranges::sort(cells, {}, [&](std::size_t cell) { return *energy(cell).mean.mean; });
+  const auto named = [&](std::size_t cell) {
+    return fmt::format("{} ({})", name_among(sweep, job.cells, cell), mean_text(energy(cell), false));
+  };
+  const std::size_t least = cells.front();
+  std::vector<std::string> leaders = {named(least)};
+  for (std::size_t n = 1; n < cells.size(); ++n) {
+    const auto comparison = compare_figures(energy(cells[n]), energy(least), sweep.record.first_stage());
+    // The least is itself selected among all, so p is corrected for all pairs.
+    const double pairs = static_cast<double>(cells.size() * (cells.size() - 1)) / 2;
+    if (!comparison.p || *comparison.p * pairs >= record::kClaimLevel) leaders.push_back(named(cells[n]));
+  }
+  const std::string what = energy(least).metric.label;
+  if (leaders.size() > 1) {
+    return fmt::format("Which takes the least {} is undecided between {}.", what, listed(leaders, kMostCellsNamed));
+  }
+  const auto comparison = compare_figures(energy(cells[1]), energy(least), sweep.record.first_stage());
+  return fmt::format("The least {} takes {}: {} takes {}x as much{}.", what, leaders.front(), named(cells[1]),
+                     number_text(comparison.ratio.value_or(1)), interval_words(comparison.interval));
+}
+
 void add_warnings(const Sweep& sweep, std::vector<std::string>& sentences) {
   std::vector<std::string> failed, invalid;
   for (const SweepCellRuns& cell : sweep.cells) {
@@ -159,7 +192,9 @@ std::vector<std::string> sweep_conclusion(const Sweep& sweep) {
       sentences.push_back(single_sentence(sweep, job));
     } else {
       sentences.push_back(job.winner ? winner_sentence(sweep, job) : undecided_sentence_of(sweep, job));
-      if (std::string text = against_base_sentence(sweep, job); !text.empty()) sentences.push_back(std::move(text));
+      for (std::string text : {against_base_sentence(sweep, job), frugal_sentence(sweep, job)}) {
+        if (!text.empty()) sentences.push_back(std::move(text));
+      }
     }
   }
   add_disturbances(sweep, sentences);

@@ -14,6 +14,7 @@
 #include "measure/epoch_energy.h"
 #include "measure/machine.h"
 #include "measure/record_samples.h"
+#include "record/metric.h"
 #include "record/record_kind.h"
 #include "record/sessions.h"
 #include "record/validity.h"
@@ -344,6 +345,9 @@ void MeteredRun::write(record::Record& record) {
     record::add_earlier_samples(record, *earlier_);
   }
   judge_and_write(record);
+  const std::string energy = record::energy_text(record);
+  // A training tells it among its results.
+  if (!energy.empty() && record.kind != record::kTrainingKind.name) observer_.on_note("energy: " + energy);
 }
 
 void MeteredRun::judge_and_write(record::Record& record) const {

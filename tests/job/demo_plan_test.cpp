@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/files.h"
+#include "base/test_folder.h"
 #include "job/sweep/sweep_job.h"
 #include "placement/placement.h"
 #include "report/reference.h"
@@ -57,7 +58,7 @@ TEST(DemoPlan, MoreTimeGivesRepeatsFirstAndThenLongerRuns) {
 }
 
 TEST(DemoPlan, ExperimentsAreWhatSweepReads) {
-  const test::TemporaryFolder folder;
+  const test::TestFolder folder;
   for (const DemoTraining& training : demo_trainings()) {
     const auto file = folder / (training.name + ".toml");
     write_file_atomically(file, training_experiment(training, {3, 600, true}, {"cpu/t1", "2xcpu/t1"}, {"fp32", "bf16"},
@@ -80,7 +81,7 @@ TEST(DemoPlan, ExperimentsAreWhatSweepReads) {
 }
 
 TEST(DemoPlan, PublishedFiguresNameCellsOfThePerceptron) {
-  const test::TemporaryFolder folder;
+  const test::TestFolder folder;
   write_file_atomically(folder / "published.csv", demo_reference(4));
   const auto rows = report::read_reference(folder / "published.csv");
   ASSERT_EQ(rows.size(), 5U);

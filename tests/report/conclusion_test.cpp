@@ -46,6 +46,33 @@ Record run_at(const char* placement, double rate, double noise) {
   return record;
 }
 
+Record run_with(const char* placement, std::optional<double> joules) {
+  Record record = run_at(placement, 100, 0.01);
+  record.energy = {};
+  record.energy.joules = joules;
+  record.energy.kind = joules ? record::EnergyClass::kMeasured : record::EnergyClass::kAbsent;
+  return record;
+}
+
+TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
+  EXPECT_THAT(
+      sentences({run_with("cpu/t1", 70), run_with("cpu/t2", 100)}),
+      Contains("In one run of each the least energy (measured) went into cpu/t1, 70 J: 0.7x of cpu/t2 (100 J)."));
+  EXPECT_THAT(sentences({run_with("cpu/t1", 98), run_with("cpu/t2", 100)}),
+              Contains("Which way takes the least energy (measured) is undecided between cpu/t1 (98 J) and cpu/t2 "
+                       "(100 J)."));
+  Record coarse = run_with("cpu/t1", 70);
+  coarse.energy.uncertainty_joules = 40;
+  EXPECT_THAT(sentences({coarse, run_with("cpu/t2", 100)}), Contains(HasSubstr("is undecided between cpu/t1 (70 J)")));
+  Record busy = run_with("cpu/t1", 70);
+  busy.validity.valid = false;
+  busy.validity.reasons = {{"other load", "others used 40 %", "end them"}};
+  for (const auto& runs : {std::vector{busy, run_with("cpu/t2", 100)},
+                           std::vector{run_with("cpu/t1", std::nullopt), run_with("cpu/t2", 100)}}) {
+    EXPECT_THAT(concluded(runs), Not(HasSubstr("least energy")));
+  }
+}
+
 TEST(Conclusion, ComparesTwoRuns) {
   EXPECT_THAT(concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
               MatchesRegex("resnet34 on cpu/t2 trained 1\\.8.x as fast as on cpu/t1 in one run of each "

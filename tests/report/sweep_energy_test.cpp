@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -104,6 +105,25 @@ std::vector<std::map<std::string, std::string>> csv_rows(const Sweep& sweep) {
     for (auto& row = rows.emplace_back(); const std::string& title : titles) row[title] = cells[row.size()];
   }
   return rows;
+}
+
+TEST(SweepEnergy, TheMostFrugalIsNamedWhereItIsOneBeyondChance) {
+  const auto cell = [](double watts) {
+    RunsOfCell runs;
+    for (int n = 0; n < 5; ++n) runs.push_back({.seconds = 2, .watts = watts * (1 + 0.01 * (n % 3))});
+    return runs;
+  };
+  EXPECT_THAT(sweep_conclusion(made({cell(40), cell(30), cell(60)})),
+              testing::Contains(AllOf(HasSubstr("The least energy (measured) takes "), HasSubstr("(60.6 J): "),
+                                      HasSubstr("takes 1.33x as much"))));
+  RunsOfCell other = cell(30);
+  std::ranges::reverse(other);
+  EXPECT_THAT(sweep_conclusion(made({cell(30), other})),
+              testing::Contains(HasSubstr("Which takes the least energy (measured) is undecided between")));
+  for (OneRun& run : other) run.known = false;
+  for (const std::string& sentence : sweep_conclusion(made({cell(30), other}))) {
+    EXPECT_THAT(sentence, testing::Not(HasSubstr("least energy")));
+  }
 }
 
 /// Four runs of 0.9 s at 40 W are 36 J each, but too short for a counter; one took 2.1 s and has 84 J. Beside a mean of

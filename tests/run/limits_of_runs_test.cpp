@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-struct Shown : RunObserver {
+struct Noting : RunObserver {
   void on_note(const std::string& text) override { notes.push_back(text); }
   void on_failure() override {}
 
@@ -36,12 +36,12 @@ class LimitsOfRuns : public ::testing::Test {
   test::LimitsTree machine_;
   test::TestFolder folder_;
   const std::filesystem::path out_ = folder_ / "out";
-  Shown shown_;
+  Noting noting_;
 };
 
 TEST_F(LimitsOfRuns, AreHeldDuringItsWorkAndToldInTheRecord) {
   {
-    MeteredRun run(options(), shown_);
+    MeteredRun run(options(), noting_);
     EXPECT_EQ(machine_.frequency(), "2000000\n") << "before anything is measured";
     run.measure([&] {
       run.begin();
@@ -71,7 +71,7 @@ TEST_F(LimitsOfRuns, AreHeldDuringItsWorkAndToldInTheRecord) {
 TEST_F(LimitsOfRuns, AreToldOfARunWithoutAFolderToo) {
   RunOptions without = options();
   without.out.clear();
-  MeteredRun run(without, shown_);
+  MeteredRun run(without, noting_);
   const record::Record record = run.measure([&] {
     run.begin();
     test::write_text(machine_.frequency_file(), "1200000\n");
@@ -84,7 +84,7 @@ TEST_F(LimitsOfRuns, AreToldOfARunWithoutAFolderToo) {
 TEST_F(LimitsOfRuns, WithoutLimitsTheRecordHasNone) {
   RunOptions without = options();
   without.limits = {};
-  MeteredRun run(without, shown_);
+  MeteredRun run(without, noting_);
   run.measure([&] {
     run.begin();
     return run.record();
@@ -93,7 +93,7 @@ TEST_F(LimitsOfRuns, WithoutLimitsTheRecordHasNone) {
 }
 
 TEST_F(LimitsOfRuns, ThatOthersChangeMakeItInvalid) {
-  MeteredRun run(options(), shown_);
+  MeteredRun run(options(), noting_);
   run.measure([&] {
     run.begin();
     test::write_text(machine_.frequency_file(), "1200000\n");
@@ -107,7 +107,7 @@ TEST_F(LimitsOfRuns, ThatOthersChangeMakeItInvalid) {
 TEST_F(LimitsOfRuns, ArePutBackAfterAnErrorAndAfterAStop) {
   for (const bool stopped : {false, true}) {
     {
-      MeteredRun run(options(), shown_);
+      MeteredRun run(options(), noting_);
       const auto fails = [&]() -> record::Record {
         run.begin();
         if (stopped) throw Interrupted("stopped");
@@ -122,7 +122,7 @@ TEST_F(LimitsOfRuns, ArePutBackAfterAnErrorAndAfterAStop) {
 }
 
 TEST_F(LimitsOfRuns, RefusedOnesLeaveNothingBehind) {
-  EXPECT_THROW(MeteredRun(options(5000), shown_), UsageError);
+  EXPECT_THROW(MeteredRun(options(5000), noting_), UsageError);
   EXPECT_FALSE(std::filesystem::exists(out_));
   EXPECT_EQ(machine_.frequency(), "3400000\n");
 }
@@ -134,10 +134,10 @@ TEST_F(LimitsOfRuns, LimitsThatAKilledRunHasLeftArePutBackAndTold) {
   measure::LimitStateFile(machine_.places().state).write(state);
   RunOptions without = options();
   without.limits = {};
-  MeteredRun run(without, shown_);
+  MeteredRun run(without, noting_);
   EXPECT_EQ(machine_.frequency(), "3400000\n");
   const auto is_told = Contains(HasSubstr("CPU frequency to 3400 MHz (policy0)"));
-  EXPECT_THAT(shown_.notes, is_told);
+  EXPECT_THAT(noting_.notes, is_told);
   EXPECT_THAT(run.measure([&] {
                    run.begin();
                    return run.record();

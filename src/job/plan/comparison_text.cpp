@@ -67,7 +67,7 @@ std::vector<TableColumn> columns_of(const plan::Comparison& comparison) {
       {{"validation", true}, [](const Row& row) { return duration_text(row.validate_s); }},
       {{"memory est.", true}, memory_text}};
   if (!any_power(comparison)) return columns;
-  const auto joules = [](const std::optional<double>& value) { return value ? plan::joules_text(*value) : kMissing; };
+  const auto joules = [](const std::optional<double>& value) { return value ? record::joules_text(*value) : kMissing; };
   columns.push_back({{"energy/image", true}, [=](const Row& row) { return joules(row.joules_per_image()); }});
   if (any_idle(comparison)) {
     columns.push_back({{"of used devices", true}, [=](const Row& row) { return joules(row.used_joules_per_image()); }});
@@ -242,7 +242,7 @@ std::string front_plot(const plan::Comparison& comparison) {
     plot.put(1 / row.images_per_s, *row.joules_per_image(), letter);
     legend += fmt::format("{}{}{} {}", n == 0 ? "" : "  ", beaten[shown[n]] ? "" : "*", letter, row.text);
   }
-  return plot.text("time/image", "energy/image", duration_text(most_s), plan::joules_text(most_j)) + "  " + legend +
+  return plot.text("time/image", "energy/image", duration_text(most_s), record::joules_text(most_j)) + "  " + legend +
          "   (*: none beats it in both)\n";
 }
 

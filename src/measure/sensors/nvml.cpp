@@ -72,7 +72,7 @@ std::vector<Reading> NvmlSensor::read(double /*wait_s*/) {
           fmt::format("{} could not be read any more: {}", channels_[n].name, library_.call().error_string(result));
     } else if (card.counts) {
       reading.count = millijoules;
-      if (const auto own = library_->ask<unsigned int>(library_->call.power, card.device)) {
+      if (const auto own = library_.ask<unsigned int>(library_.call().power, card.device)) {
         reading.own_watts = *own * kJoulesPerMilli;
       }
     } else {

@@ -45,7 +45,7 @@ void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
   fields.not_negative("peak_watts", device.peak_watts);
   fields.not_negative("idle_watts", device.idle_watts);
   fields.value("net_joules", device.net_joules);
-  fields.not_negative("update_period_s", device.update_period_s);
+  fields.left_out_if(!device.update_period_s, "update_period_s", device.update_period_s);
   fields.text("note", device.note);
   fields.text("reason", device.reason);
   fields.text("host", device.host);
@@ -114,7 +114,7 @@ void describe(Fields& fields, Of<Energy> auto& energy) {
   fields.value("devices", energy.devices);
   fields.value("phases", energy.phases);
   fields.text("phases_reason", energy.phases_reason);
-  fields.value("checks", energy.checks);
+  fields.left_out_if_empty("checks", energy.checks);
   fields.value("lost", energy.lost);
   fields.why_absent("reason", energy.joules.has_value(), energy.reason);
 }

@@ -57,7 +57,7 @@ Record run_with(const char* placement, std::optional<double> joules) {
 TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
   EXPECT_THAT(
       sentences({run_with("cpu/t1", 70), run_with("cpu/t2", 100)}),
-      Contains("In one run of each the least energy (measured) went into cpu/t1, 70 J: 0.7x of cpu/t2 (100 J)."));
+      Contains("In one run of each the least energy (measured) went into cpu/t1, 70 J: 0.700x of cpu/t2 (100 J)."));
   EXPECT_THAT(sentences({run_with("cpu/t1", 98), run_with("cpu/t2", 100)}),
               Contains("Which way takes the least energy (measured) is undecided between cpu/t1 (98 J) and cpu/t2 "
                        "(100 J)."));

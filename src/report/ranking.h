@@ -20,8 +20,8 @@ constexpr double kEqualShare = 0.01;
 /// them is called fastest.
 std::vector<std::string> speed_sentences(const std::vector<const Run*>& group);
 
-/// A sentence, without full stop, on which run took the least energy, or between which that is undecided; "" where fewer
-/// than two have an energy of the same class, or one was disturbed.
+/// A sentence, without full stop, on which run took the least energy, or between which that is undecided; "" where
+/// fewer than two have an energy of the same class, or one was disturbed.
 std::string energy_sentence(const std::vector<const Run*>& group);
 
 /// Sentences, without full stops, on whether the runs differ in the figures of quality that all of them have.

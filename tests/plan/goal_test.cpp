@@ -256,9 +256,8 @@ TEST(Goals, LimitsOfTheHardwareAreCandidatesAndRefusedOnesAreTold) {
   probe.steps = {{"cpu/t4", {0, 0.002}}, {"cpu/t4 1.2GHz", {0, 0.003}}};
   probe.watts = {{"cpu/t4", 60}, {"cpu/t4 1.2GHz", 25}};
   probe.setting_refusals["9GHz"] = "--frequency 9GHz: policy0 goes up to 3400 MHz";
-  const Comparison comparison =
-      compare_all(probe, {.objective = Objective::kEnergy}, "cpu/t4",
-                  {{}, {.frequency = "1.2GHz"}, {.precision = {}, .frequency = "9GHz"}});
+  const Comparison comparison = compare_all(probe, {.objective = Objective::kEnergy}, "cpu/t4",
+                                            {{}, {.frequency = "1.2GHz"}, {.precision = {}, .frequency = "9GHz"}});
   ASSERT_EQ(comparison.rows.size(), 3U);
   EXPECT_EQ(comparison.rows[0].text, "cpu/t4 1.2GHz");
   EXPECT_EQ(comparison.rows[0].setting.frequency, "1.2GHz");

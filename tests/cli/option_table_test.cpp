@@ -122,7 +122,7 @@ json files_below(const fs::path& folder) {
 json what_a_run_leaves(const std::string& command, const Words& given) {
   const TemporaryFolder folder;
   const fs::path root = folder.path();
-  if (command == "infer" || command == "report" || command == "compare") {
+  if (command == "infer" || command == "report" || command == "compare" || command == "history") {
     trained_once("option-table",
                  {"train", "mlp:784-4-10", "--data", "synth:digits:100", "--on", "cpu/t1", "--engine", "native",
                   "--epochs", "1"},

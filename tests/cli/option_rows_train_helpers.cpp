@@ -120,7 +120,7 @@ std::vector<OptionRow> around_a_training() {
           {"train", {"--meter", "csv:f.csv#power=W"}, "/around/meters", {"csv:f.csv#power=W"}},
           {"train", {"--assume-power", "cpu=65W,idle=20W"}, "/around/assumed", {65.0, 20.0, nullptr, nullptr}},
           {"train|plan", {"--for", "edp"}, "/goal/for", "edp"},
-          {"train|plan", {"--for", "cost", "--price", "hour=3"}, "/goal/per_hour", 3.0},
+          {"train|plan", {"--price", "hour=3", "--for", "cost"}, "/goal/per_hour", 3.0},
           {"train|plan", {"--deadline", "2.5"}, "/goal/deadline_s", 150.0},
           {"train|plan", {"--budget", "2"}, "/goal/budget_j", 7200.0},
           {"plan", {"--epochs", "7"}, "/goal/epochs", 7},

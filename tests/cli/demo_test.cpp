@@ -50,6 +50,13 @@ TEST_F(DemoCommand, SaysWhatIsInItsWay) {
   const ProgramResult result = run_program({"demo", "--minutes", "0.2", "--out", out()});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("demo is no folder; give another --out"));
+  const auto kept = folder_ / "mine/int8/quantized.safetensors";
+  std::filesystem::create_directories(kept.parent_path());
+  write_text(kept, "a network of somebody's");
+  const ProgramResult of_others = run_program({"demo", "--minutes", "0.2", "--out", (folder_ / "mine").string()});
+  EXPECT_EQ(of_others.exit_code, 2);
+  EXPECT_THAT(of_others.err, HasSubstr("has a folder 'int8', which is not an earlier demo's; give another --out"));
+  EXPECT_TRUE(std::filesystem::exists(kept));
   EXPECT_THAT(run_program({"demo", "--port", "80"}).err, HasSubstr("--port is for --serve"));
   const ProgramResult too_short = run_program({"demo", "--minutes", "0.1", "--out", out()});
   EXPECT_THAT(too_short.err, HasSubstr("--minutes is 0.1; it has to be from 0.2 to 1440"));
@@ -58,6 +65,7 @@ TEST_F(DemoCommand, SaysWhatIsInItsWay) {
 // However little time it is given, and where an earlier demo left its runs.
 TEST_F(DemoCommand, ShowsEveryKindOfWayOnOnePage) {
   std::filesystem::create_directories(folder_ / "demo/resnet/old");
+  write_text(folder_ / "demo/perceptron.toml", "# Written by 'evener demo', once");
   RunningProgram program(program_path(), {"demo", "--minutes", "0.2", "--out", out(), "--serve"});
   ASSERT_TRUE(program.wait_for("the page stays on")) << program.err();
   EXPECT_THAT(program.err(), HasSubstr("the page grows on http://127.0.0.1:"));

@@ -85,10 +85,21 @@ class LivePage {
   std::thread thread_;
 };
 
-/// Removes what an earlier demo left. Throws UsageError where there is something else.
+/// Removes what an earlier demo left. Throws UsageError where a folder has the name of one of its own, and no demo
+/// wrote the experiment's file beside it: it is somebody's run then.
 void make_room(const fs::path& out) {
   if (fs::exists(out) && !fs::is_directory(out)) throw UsageError(out.string() + " is no folder; give another --out");
-  for (const char* name : kOwnNames) fs::remove_all(out / name);
+  const fs::path experiment = out / (demo_trainings().front().name + ".toml");
+  constexpr std::uint64_t kLargest = 100'000;
+  const bool is_demo = fs::exists(experiment) && read_file(experiment, kLargest).starts_with(kWrittenByDemo);
+  for (const char* name : kOwnNames) {
+    if (!fs::exists(out / name)) continue;
+    if (!is_demo) {
+      throw UsageError(fmt::format("'{}' has a folder '{}', which is not an earlier demo's; give another --out",
+                                   out.string(), name));
+    }
+    fs::remove_all(out / name);
+  }
   require_writable_directory(out);
 }
 

@@ -31,9 +31,9 @@ std::string quoted_list(const std::vector<std::string>& texts) {
 
 std::string header_of(const char* command, const std::string& title, const std::filesystem::path& out, int repeats) {
   return fmt::format(
-      "# Written by 'evener demo', which ran it: 'evener sweep' runs it again.\n"
+      "{}, which ran it: 'evener sweep' runs it again.\n"
       "command = \"{}\"\ntitle = {}\nout = {}\nrepeats = {}\n",
-      command, quoted(title), quoted(out.string()), repeats);
+      kWrittenByDemo, command, quoted(title), quoted(out.string()), repeats);
 }
 
 }  // namespace

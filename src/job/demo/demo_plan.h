@@ -47,6 +47,8 @@ const std::vector<DemoTraining>& demo_trainings();
 /// measured, else three, which are the fewest that can be compared, else one with as few images as can be measured.
 DemoSize demo_size(const DemoTraining& training, const ProbedTraining& probed, std::size_t cells, double seconds);
 
+/// What the files of the experiments begin with.
+inline constexpr const char* kWrittenByDemo = "# Written by 'evener demo'";
 /// The files of the experiments, for `evener sweep`. `limit_s`: no run begins later; 0 = no limit.
 std::string training_experiment(const DemoTraining& training, const DemoSize& size,
                                 const std::vector<std::string>& ways, const std::vector<std::string>& precisions,

@@ -93,23 +93,22 @@ double joules_noise(const Row& row) {
   return std::hypot(or_unknown(row.noise), or_unknown(power_noise(row)));
 }
 
-/// How a row keeps to all of the goal's limits.
+/// How a row keeps to all of the goal's limits. What draws nobody knows how much keeps to no budget.
 Keeping keeping(const Row& row, const Goal& goal) {
   Keeping worst = Keeping::kSurely;
   if (goal.deadline_s) worst = keeping_to(job_seconds(row, goal), row.noise, *goal.deadline_s);
-  if (const auto joules = job_joules(row, goal); goal.budget_j && joules) {
-    worst = std::max(worst, keeping_to(*joules, joules_noise(row), *goal.budget_j));
-  }
-  return worst;
+  if (!goal.budget_j) return worst;
+  const auto joules = job_joules(row, goal);
+  return joules ? std::max(worst, keeping_to(*joules, joules_noise(row), *goal.budget_j)) : Keeping::kNot;
 }
 
 /// How many times the limit it exceeds most the row's training takes.
 double excess(const Row& row, const Goal& goal) {
   double most = 0;
   if (goal.deadline_s) most = job_seconds(row, goal) / *goal.deadline_s;
-  if (const auto joules = job_joules(row, goal); goal.budget_j && joules)
-    most = std::max(most, *joules / *goal.budget_j);
-  return most;
+  if (!goal.budget_j) return most;
+  const auto joules = job_joules(row, goal);
+  return joules ? std::max(most, *joules / *goal.budget_j) : std::numeric_limits<double>::infinity();
 }
 
 /// "14 min", "14 min and 3.2 Wh": what the goal's limits are about.

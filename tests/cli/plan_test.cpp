@@ -1,6 +1,7 @@
 // evener plan and --on auto as a user meets them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -58,6 +59,35 @@ TEST_F(PlanCommand, PrintsATable) {
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("mlp:784-32-10, 10 classes, 1x28x28: 280 images to train on"));
   EXPECT_THAT(result.out, HasSubstr("cpu/t1 is the only one that can be used"));
+}
+
+// A processor whose idle power is not stated always draws the same, whatever else runs here.
+TEST_F(PlanCommand, StatedPowersBecomeJoulesOfAnImage) {
+  Words words = plan({"--on", "cpu/t1", "--for", "energy", "--assume-power", "cpu=40W", "--json", "-"});
+  *(std::ranges::find(words, "--seconds") + 1) = "4";
+  const auto result = run_program(words, {{}, folder_.path()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json row = json::parse(result.out).at("placements").at(0);
+  ASSERT_TRUE(row.at("power").is_object()) << row;
+  EXPECT_NEAR(row["power"].at("watts").get<double>(), 40, 2);
+  EXPECT_EQ(row["power"].at("class"), "estimated");
+  EXPECT_NEAR(row.at("joules_per_image").get<double>() * row.at("images_per_s").get<double>(), 40, 2);
+}
+
+// 36,000 epochs of 280 images in 0.6 s: 17 million images a second are more than anything has.
+TEST_F(PlanCommand, ATrainingThatNothingEndsInTimeIsNotBegun) {
+  const Words words = {"train",          "mlp:784-32-10",
+                       "--data",         "synth:digits:400",
+                       "--batch",        "16",
+                       "--split",        "70/10/20",
+                       "--epochs",       "36000",
+                       "--deadline",     "0.01",
+                       "--plan-seconds", "1",
+                       "--out",          (folder_ / "run").string()};
+  const auto result = run_program(words, {{}, folder_.path()});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("nothing ends within 600 ms: the nearest is "));
+  EXPECT_FALSE(fs::exists(folder_ / "run/record.json"));
 }
 
 TEST_F(PlanCommand, RefusesBadCandidatesBeforeMeasuring) {

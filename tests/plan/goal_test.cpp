@@ -208,6 +208,16 @@ TEST(Goals, WhereNothingKeepsToALimitTheNearestIsTold) {
   EXPECT_THAT(dear.reason, HasSubstr("nothing stays below 0.01 Wh: the nearest is cpu/t1 with 0.114 Wh"));
 }
 
+TEST(Goals, WhatDrawsNobodyKnowsHowMuchKeepsToNoBudget) {
+  MadeUpProbe probe = frugal_and_fast();
+  probe.watts.erase("cpu/t4");  // the fastest, and nothing else has as many threads to derive its power from
+  const Comparison comparison = compare_all(probe, {.epochs = 10, .budget_j = 1e6}, "cpu/t1,cpu/t2,cpu/t4");
+  EXPECT_EQ(comparison.rows[*comparison.best].text, "cpu/t2") << comparison.reason;
+  EXPECT_TRUE(comparison.within_limits);
+  const Comparison none = compare_all(probe, {.epochs = 10, .budget_j = 36}, "cpu/t1,cpu/t2,cpu/t4");
+  EXPECT_THAT(none.reason, HasSubstr("the nearest is cpu/t1 with"));
+}
+
 TEST(Goals, WithoutPowersTimeDecidesAndThatIsSaid) {
   MadeUpProbe probe = frugal_and_fast();
   probe.watts.clear();

@@ -58,7 +58,9 @@ TrainOptions with_plan(TrainOptions options, const placement::Plan& plan) {
 /// The first steps of a size are not timed: they make primitives and memory that later ones reuse.
 constexpr std::int64_t kWarmUpTrialSteps = 2;
 constexpr std::int64_t kFewestSteps = 3;
+/// Short steps end the trial before its time is over, but not before a sensor has seen their power.
 constexpr std::size_t kMostSteps = 5000;
+constexpr double kPowerWindow_s = 1;
 /// The smallest batch has so many images for each replica: enough for a batch-norm that sees one pixel of each.
 constexpr std::int64_t kFewestImages = 4;
 constexpr std::int64_t kClimb = 3;
@@ -134,7 +136,7 @@ class Trial {
         times.give(images);
         add(clock.seconds(), result);
       }
-      if (steps.seconds.size() >= kMostSteps) break;
+      if (steps.seconds.size() >= kMostSteps && now_s() - steps.begin_s >= kPowerWindow_s) break;
       if (step + 1 >= kWarmUpTrialSteps + fewest && now_s() > end_s) break;
     }
     const Stopwatch waiting;

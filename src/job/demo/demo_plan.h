@@ -18,7 +18,7 @@ std::string ways_sentence(const std::vector<std::string>& ways);
 /// The precisions of trainings: fp32, and bf16 where a processor is fast at it.
 std::vector<std::string> demo_precisions(const placement::Machine& machine);
 
-/// A training as it was timed on one thread.
+/// A training as it was timed.
 struct ProbedTraining {
   double start_s = 0;  // of the process without its training: starting, loading, testing
   double image_s = 0;  // to train an image once

@@ -84,6 +84,8 @@ void fetch_named(const std::string& word, const job::NamedWeights& named, const 
                                        named.entry->licence));
 }
 
+constexpr const char *kFacenet = "facenet", *kMtcnn = "mtcnn", *kOfFacenet = "inception_resnet_v1";
+
 }  // namespace
 
 std::string fetch_mirror() {
@@ -126,7 +128,6 @@ void take_named_weights(job::Option<std::string>& weights, job::Option<std::stri
 }
 
 void take_named_face_weights(job::FaceNetworkFlags& networks) {
-  constexpr const char *kFacenet = "facenet", *kMtcnn = "mtcnn", *kOfFacenet = "inception_resnet_v1";
   if (const auto named = *networks.weights == kFacenet ? job::named_weights(kFacenet, kOfFacenet) : std::nullopt) {
     if (*networks.embedder != kOfFacenet) {
       throw UsageError(
@@ -143,6 +144,12 @@ void take_named_face_weights(job::FaceNetworkFlags& networks) {
     fetch_named(kMtcnn, *named, networks.detector_weights.name(), named->folder.string());
     networks.detector_weights.read({named->folder.string()});
   }
+}
+
+void fetch_face_networks() {
+  job::FaceNetworkFlags networks;
+  networks.weights.read({kFacenet});
+  take_named_face_weights(networks);
 }
 
 }  // namespace evener::cli

@@ -127,6 +127,41 @@ RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const
   return comparison;
 }
 
+std::optional<RunComparison> compare_runs_at_equal(std::span<const BlockValue> baseline,
+                                                   std::span<const BlockValue> candidate,
+                                                   std::span<const BlockValue> baseline_disturbance,
+                                                   std::span<const BlockValue> candidate_disturbance, double least) {
+  constexpr std::size_t kFewestForSlope = 5;
+  if (!all_positive(baseline) || !all_positive(candidate)) return std::nullopt;
+  const std::vector<double> ratios =
+      within_blocks(baseline, candidate, [](double base, double other) { return std::log(other / base); });
+  const std::vector<double> differences = within_blocks(baseline_disturbance, candidate_disturbance,
+                                                        [](double base, double other) { return other - base; });
+  const std::size_t pairs = ratios.size();
+  if (pairs < kFewestForSlope || differences.size() != pairs) return std::nullopt;
+  const MeanAndSpread of_difference = mean_and_spread(differences, 0), of_ratio = mean_and_spread(ratios, 0);
+  if (of_difference.deviation < std::max(least, 1e-9)) return std::nullopt;
+  const double squares = of_difference.deviation * of_difference.deviation * of_difference.degrees;
+  double products = 0;
+  for (std::size_t n = 0; n < pairs; ++n) {
+    products += (differences[n] - of_difference.mean) * (ratios[n] - of_ratio.mean);
+  }
+  const double slope = products / squares, degrees = of_ratio.degrees - 1;
+  double left = 0;
+  for (std::size_t n = 0; n < pairs; ++n) {
+    const double expected = of_ratio.mean + slope * (differences[n] - of_difference.mean);
+    left += (ratios[n] - expected) * (ratios[n] - expected);
+  }
+  RunComparison comparison;
+  comparison.at_equal = true;
+  comparison.pairs = pairs;
+  comparison.deviation = std::sqrt(left / degrees);
+  const double from_centre = of_difference.mean * of_difference.mean / squares;
+  conclude(comparison, of_ratio.mean - slope * of_difference.mean,
+           *comparison.deviation * std::sqrt(1 / static_cast<double>(pairs) + from_centre), degrees);
+  return comparison;
+}
+
 std::optional<double> p_of_excess(std::span<const BlockValue> smaller, std::span<const BlockValue> larger) {
   const std::vector<double> excess = within_blocks(smaller, larger, [](double a, double b) { return b - a; });
   if (excess.size() < kFewestRuns) return std::nullopt;

@@ -48,12 +48,23 @@ struct RunComparison {
   std::optional<double> deviation;   // standard deviation of a block's log ratio
   std::size_t pairs = 0;             // number of common blocks
   std::string reason;                // why `interval` is absent; else empty
+  bool at_equal = false;             // by compare_runs_at_equal()
 };
 /// Compares by the ratios within common blocks; with fewer than kFewestRuns of these, gives only the ratio of the means
 /// of all runs. A ratio above 1 isn't necessarily better: that depends on the figure. `first_stage`: 0 = the number of
 /// runs was fixed in advance.
 RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate,
                            std::size_t first_stage = 0);
+
+/// The same comparison at equal disturbance of both, where the disturbance of each run is known in a number, such as
+/// the load by other programs: the log ratios of the blocks are regressed on the differences of the disturbances, and
+/// the comparison is that where the difference is 0 (analysis of covariance). Absent with fewer than five common
+/// blocks, or where the differences have a standard deviation below `least`. That this is decided by the disturbances
+/// alone, not by the figures, leaves the coverage of the interval as it is.
+std::optional<RunComparison> compare_runs_at_equal(std::span<const BlockValue> baseline,
+                                                   std::span<const BlockValue> candidate,
+                                                   std::span<const BlockValue> baseline_disturbance,
+                                                   std::span<const BlockValue> candidate_disturbance, double least);
 
 /// The one-sided p-value of the claim that `larger` exceeds `smaller` within the blocks, by Student's t of their
 /// differences; absent with fewer than kFewestRuns common blocks.

@@ -77,6 +77,8 @@ void describe(Fields& fields, Of<SweepRecord> auto& sweep) {
   fields.value("energy_repeats", sweep.energy_repeats);
   fields.value("until_width", sweep.until_width);
   fields.value("max_runs", sweep.max_runs);
+  fields.left_out_if(!sweep.steady_deviation, "steady_deviation", sweep.steady_deviation);
+  fields.left_out_if(sweep.steady.empty(), "steady", sweep.steady);
   fields.text("setup", sweep.setup);
   fields.text("prepare", sweep.prepare);
   fields.text("cleanup", sweep.cleanup);

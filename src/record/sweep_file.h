@@ -59,8 +59,10 @@ struct SweepRecord {
   std::vector<SweepAxis> axes;
   std::vector<SweepCell> cells;
   int repeats = 5, warmup = 0, energy_repeats = 0;
-  std::optional<double> until_width;  // 0.02: repeat until the mean speed is known to +-2 %; absent: fixed repeats
-  int max_runs = 30;                  // limit per cell with until_width
+  std::optional<double> until_width;       // 0.02: repeat until the mean speed is known to +-2 %; absent: fixed repeats
+  int max_runs = 30;                       // limit per cell with until_width
+  std::optional<double> steady_deviation;  // 0.02: pilot runs found how long runs measure; absent: as asked for
+  std::string steady;                      // a sentence on what they found; "" = none
   std::uint64_t order_seed = 1;
   std::string setup, prepare, cleanup, cool_down;  // "" = none
   std::optional<double> run_limit_s, time_limit_s;

@@ -137,14 +137,16 @@ void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const S
     for (record::BlockValue& one : pair.b.values) one.block += kOtherBlocks;
   }
   const std::size_t stage = std::max(a.sweep->record.first_stage(), b.sweep->record.first_stage());
-  pair.comparison = compare_figures(pair.a, pair.b, stage);
+  pair.comparison = compare_beside_load(of_a, of_b, pair.a, pair.b, stage);
   pair.beside = beside_others(of_a, of_b);
   pair.reason = objection_to(of_a, of_b, pair.comparison);
   if (pair.reason.empty()) {
     pair.p = pair.comparison.p;
     pair.reason = pair.comparison.reason;
   }
-  if (const auto load = load_beside({&of_a, &of_b})) result.notes.push_back(busy_sentence(*load, pair.beside));
+  if (const auto load = load_beside({&of_a, &of_b})) {
+    result.notes.push_back(busy_sentence(*load, pair.beside, pair.comparison.at_equal));
+  }
   if (of_a.record && of_b.record && !same_job(*of_a.record, *of_b.record)) {
     result.notes.push_back(
         fmt::format("they don't do the same work: {}, and {}", job_text(*of_a.record), job_text(*of_b.record)));

@@ -59,7 +59,8 @@ double lead(const SweepFigure& a, const SweepFigure& b) {
 }
 
 RunComparison compared(const Sweep& sweep, std::size_t baseline, std::size_t candidate) {
-  return compare_figures(*main_of(sweep, baseline), *main_of(sweep, candidate), sweep.record.first_stage());
+  return compare_beside_load(sweep.cells[baseline], sweep.cells[candidate], *main_of(sweep, baseline),
+                             *main_of(sweep, candidate), sweep.record.first_stage());
 }
 
 /// The comparison without its p-value, and with the reason, where nothing may be claimed of it. `together`: the number
@@ -82,6 +83,7 @@ void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std:
     claim.speedup = comparison.ratio;
     claim.interval = comparison.interval;
     claim.reason = comparison.reason;
+    claim.at_equal_load = comparison.at_equal;
     claim.p = comparison.p;
     claim.beside = beside_others(sweep.cells[base], sweep.cells[cell]);
     if (claim.p) family.push_back({claim.p, &claim.p});
@@ -97,7 +99,8 @@ void doubt_best(const Sweep& sweep, JobClaim& job) {
     job.beside = std::max(job.beside, beside_others(sweep.cells[job.cells[n]], sweep.cells[job.cells.front()]));
     if (comparison.interval && !comparison.p && job.objection.empty()) job.objection = comparison.reason;
     is_known = is_known && comparison.p;
-    doubt = std::max(doubt, comparison.p.value_or(1));
+    // At equal load the cell with the best mean may be the worse one.
+    doubt = std::max(doubt, comparison.ratio.value_or(1) > 1 ? comparison.p.value_or(1) : 1);
   }
   if (is_known) job.p = doubt;
 }
@@ -125,6 +128,16 @@ void decide(CellClaim& claim) {
   claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
 }
 
+/// Of two cells it is the claim of the second against the first that says which is better.
+void decide_between_two(const Sweep& sweep, JobClaim& job) {
+  const auto [first, second] = std::ranges::minmax(job.cells);
+  const CellClaim& claim = sweep.cells[second].claim;
+  job.p = claim.p;
+  // At equal load the better one may be the one with the worse mean.
+  if (claim.verdict == record::Verdict::kFaster) job.cells = {second, first};
+  if (claim.verdict == record::Verdict::kSlower) job.cells = {first, second};
+}
+
 /// There are two kinds of claims: the corrected family, and which cells are worse than the best. Each kind gets half of
 /// the 5 %, so p-values are doubled. If no job has more than two cells both kinds are the same claims.
 double kinds_of_claims(const Sweep& sweep) {
@@ -143,8 +156,8 @@ void find_leaders(const Sweep& sweep, JobClaim& job) {
   const double pairs = std::max(cells * (cells - 1) / 2, static_cast<double>(sweep.claims));
   const double kinds = kinds_of_claims(sweep);
   for (const std::size_t cell : job.cells) {
-    const auto p = cell == job.cells.front() ? std::nullopt : claimable(sweep, cell, job.cells.front()).p;
-    const bool is_beaten = p && *p * pairs * kinds < record::kClaimLevel;
+    const RunComparison best = cell == job.cells.front() ? RunComparison() : claimable(sweep, cell, job.cells.front());
+    const bool is_beaten = best.p && *best.ratio > 1 && *best.p * pairs * kinds < record::kClaimLevel;
     if (!is_beaten) job.leaders.push_back(cell);
   }
 }
@@ -230,7 +243,7 @@ void make_claims(Sweep& sweep) {
   for (SweepCellRuns& cell : sweep.cells) decide(cell.claim);
   const double claims = kinds * static_cast<double>(family.size());
   for (JobClaim& job : sweep.jobs) {
-    if (job.cells.size() == 2) job.p = sweep.cells[std::ranges::max(job.cells)].claim.p;
+    if (job.cells.size() == 2) decide_between_two(sweep, job);
     if (job.p && *job.p < record::kClaimLevel) job.winner = job.cells.front();
     find_leaders(sweep, job);
     find_runs_to_decide(sweep, job, claims);

@@ -168,14 +168,16 @@ void add_disturbances(const Sweep& sweep, std::vector<std::string>& sentences) {
   std::vector<const SweepCellRuns*> cells;
   std::vector<std::string> others;
   BesideOthers beside = BesideOthers::kNo;
+  bool at_equal = false;
   for (const SweepCellRuns& cell : sweep.cells) {
     cells.push_back(&cell);
     beside = std::max(beside, cell.claim.beside);
+    at_equal = at_equal || cell.claim.at_equal_load;
     if (cell.in_passing > 0 && cell.beside_others == 0) {
       others.push_back(fmt::format("{} ({})", cell.name, listed(cell.words)));
     }
   }
-  if (const auto load = load_beside(cells)) sentences.push_back(busy_sentence(*load, beside));
+  if (const auto load = load_beside(cells)) sentences.push_back(busy_sentence(*load, beside, at_equal));
   if (!others.empty()) {
     sentences.push_back(fmt::format("Ratios within blocks hold, but single times and speeds are not to be quoted: {}.",
                                     listed(others, kMostCellsNamed)));

@@ -65,6 +65,7 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
           {"p_corrected", value_or_null(claim.p)},
           {"verdict", claim.base ? ReportJson(verdict_word(claim.verdict)) : ReportJson(nullptr)},
           {"beside_other_programs", claim.beside != BesideOthers::kNo},
+          {"at_equal_load", claim.at_equal_load},
           {"others_percent", value_or_null(load_beside({&cell}))},
           {"reason", claim.reason.empty() ? ReportJson(nullptr) : ReportJson(claim.reason)},
           {"runs_to_decide", value_or_null(claim.to_decide)},

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "report/figures.h"
+#include "report/sweep_claims.h"
 
 namespace evener::report {
 namespace {
@@ -50,17 +52,33 @@ BesideOthers beside_others(const SweepCellRuns& a, const SweepCellRuns& b) {
   return threads_of(a) == threads_of(b) ? BesideOthers::kYes : BesideOthers::kWithOtherThreads;
 }
 
+record::RunComparison compare_beside_load(const SweepCellRuns& baseline, const SweepCellRuns& candidate,
+                                          const SweepFigure& of_baseline, const SweepFigure& of_candidate,
+                                          std::size_t first_stage) {
+  constexpr double kUnequal_percent = 3;  // standard deviation of the difference in a block, in percent of the CPUs
+  if (first_stage == 0 && beside_others(baseline, candidate) == BesideOthers::kYes) {
+    const bool higher = of_candidate.metric.better == record::Better::kHigher;
+    const auto& [first, second] = higher ? std::tie(baseline, candidate) : std::tie(candidate, baseline);
+    const auto at_equal = record::compare_runs_at_equal((higher ? of_baseline : of_candidate).values,
+                                                        (higher ? of_candidate : of_baseline).values,
+                                                        first.others_percent, second.others_percent, kUnequal_percent);
+    if (at_equal) return *at_equal;
+  }
+  return compare_figures(of_baseline, of_candidate, first_stage);
+}
+
 std::string beside_text(BesideOthers beside) {
   if (beside == BesideOthers::kNo) return "";
   return beside == BesideOthers::kYes ? ", beside other programs"
                                       : ", beside other programs: on a quiet machine the difference may be another";
 }
 
-std::string busy_sentence(double percent, BesideOthers beside) {
+std::string busy_sentence(double percent, BesideOthers beside, bool at_equal) {
   const bool other_threads = beside == BesideOthers::kWithOtherThreads;
   return fmt::format(
-      "Measured {}: comparisons hold for such a machine{}; single images/s, seconds and joules are not to be quoted.",
-      load_text(percent), other_threads ? ", and numbers of threads may compare otherwise on a quiet one" : "");
+      "Measured {}: comparisons hold for such a machine{}; single images/s, seconds and joules are not to be quoted.{}",
+      load_text(percent), other_threads ? ", and numbers of threads may compare otherwise on a quiet one" : "",
+      at_equal ? " Where the load differed within blocks, ratios are those at equal load." : "");
 }
 
 std::string objection_to(const SweepCellRuns& baseline, const SweepCellRuns& candidate,

@@ -214,6 +214,7 @@ std::string sweep_method_part(const Sweep& sweep) {
   add("before each run", record.prepare);
   add("after each run", record.cleanup);
   add("cool-down", record.cool_down);
+  add("length of a run", record.steady);
   if (record.run_limit_s) add("limit of a run", duration_text(*record.run_limit_s));
   for (const record::SweepSeries& series : record.series) {
     if (series.number != record.series_now) continue;

@@ -98,11 +98,12 @@ TEST_F(FacesRun, PhotosWithoutFacesAreNoError) {
 }
 
 TEST_F(FacesRun, ItsSpeedIsTheMedianOverBlocksOfPhotos) {
-  for (int n = 0; n < 40; ++n) write_photo(std::to_string(n) + ".pgm", 8, 8);
+  for (int n = 0; n < 70; ++n) write_photo(std::to_string(n) + ".pgm", 8, 8);
   ASSERT_EQ(faces({file("photos"), "--on", "cpu/t1", "--out", file("out")}).exit_code, 0);
   const json record = record_in(folder_ / "out");
   EXPECT_EQ(record["images_per_s_details"]["over"], "blocks of photos");
-  EXPECT_EQ(record["images_per_s_details"]["samples"].size(), 10U);
+  EXPECT_EQ(record["images_per_s_details"]["samples"].size(), 2U)
+      << "blocks of four times the eight photos whose faces may be embedded together";
   EXPECT_GT(record["metrics"]["images_per_s_overall"]["value"], 0);
 }
 

@@ -127,6 +127,7 @@ json handed_to_sweep(const Words& given) {
                {"warmup", sweep.warmup},
                {"until_width", or_null(sweep.until_width)},
                {"max_runs", sweep.max_runs},
+               {"steady_deviation", or_null(sweep.steady_deviation)},
                {"setup", sweep.setup},
                {"prepare", sweep.prepare},
                {"cleanup", sweep.cleanup},

@@ -114,6 +114,7 @@ std::vector<OptionRow> about_runs() {
           {demo, {"--minutes", "0.2"}, "test:DemoCommand.ShowsEveryKindOfWayOnOnePage"},
           {demo, {"--serve", "true"}, "test:DemoCommand.ShowsEveryKindOfWayOnOnePage"},
           {demo, {"--port", "80"}, "test:DemoCommand.SaysWhatIsInItsWay"},
+          {demo, {"--faces", "true"}, "test:DemoCommand.FacesNeedNetworksThatAreDownloadedOnce"},
           {demo, {"--seed", "7"}, "test:DemoCommand.PassesAStopOnToTheRunUnderWay"}};
 }
 

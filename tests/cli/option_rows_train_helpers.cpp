@@ -147,6 +147,7 @@ std::vector<OptionRow> sweeps() {
           {sweep, {"--warmup", "2"}, "/warmup", 2},
           {sweep, {"--until", "ci=2.5%"}, "/until_width", 0.025},
           {sweep, {"--max-runs", "17"}, "/max_runs", 17},
+          {sweep, {"--steady", "2.5%"}, "/steady_deviation", 0.025},
           {sweep, {"--scale", "small"}, "/error", "~none was given"},
           {sweep, {"--setup", "true"}, "/setup", "true"},
           {sweep, {"--prepare", "true"}, "/prepare", "true"},

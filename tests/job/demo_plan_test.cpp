@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include "base/files.h"
 #include "base/test_folder.h"
 #include "job/sweep/sweep_job.h"
@@ -21,6 +25,28 @@ placement::Machine machine_of(int cores) {
   machine.cores = cores;
   return machine;
 }
+
+/// The folder for caches, until the end of a test.
+class CacheHome {
+ public:
+  explicit CacheHome(const std::filesystem::path& folder) {
+    if (const char* before = std::getenv(kName)) before_ = before;
+    setenv(kName, folder.c_str(), 1);
+  }
+  ~CacheHome() {
+    if (before_) {
+      setenv(kName, before_->c_str(), 1);
+    } else {
+      unsetenv(kName);
+    }
+  }
+  CacheHome(const CacheHome&) = delete;
+  CacheHome& operator=(const CacheHome&) = delete;
+
+ private:
+  static constexpr const char* kName = "XDG_CACHE_HOME";
+  std::optional<std::string> before_;
+};
 
 TEST(DemoPlan, HasEveryKindOfWay) {
   EXPECT_THAT(demo_ways(machine_of(1)), ElementsAre("cpu/t1"));
@@ -73,11 +99,46 @@ TEST(DemoPlan, ExperimentsAreWhatSweepReads) {
     EXPECT_THAT(sweep.cells[0].words, testing::Contains("--seed=7"));
   }
   const auto file = folder / "inference.toml";
-  write_file_atomically(file, inference_experiment("resnet20", "resnet18", {"fp32", "bf16"}, 2, folder / "out"));
+  write_file_atomically(
+      file, inference_experiment(demo_trainings()[1], "resnet20", "resnet18", {"fp32", "bf16"}, 2, 7, folder / "out"));
   SweepFlags flags;
   flags.what.read({file.string()});
   complete(flags);
-  EXPECT_EQ(cells_of(flags.plan).size(), 3U) << "two precisions, and int8";
+  const auto cells = cells_of(flags.plan);
+  EXPECT_EQ(cells.size(), 3U) << "two precisions, and int8";
+  EXPECT_THAT(cells[0].words, testing::IsSupersetOf({"synth:digits:4000", "--seed=8"})) << "images of another seed";
+}
+
+TEST(DemoPlan, FacesAreFoundInTheWaysThatGiveEachPhotoToOneDevice) {
+  EXPECT_THAT(face_ways(demo_ways(machine_of(2))), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1"));
+  const test::TestFolder folder;
+  const auto words_with = [&](const FaceNetworks& networks) {
+    write_file_atomically(folder / "faces.toml",
+                          faces_experiment(folder / "people", networks, {"cpu/t1", "2xcpu/t1"}, 3, folder / "out"));
+    SweepFlags flags;
+    flags.what.read({(folder / "faces.toml").string()});
+    complete(flags);
+    const auto cells = cells_of(flags.plan);
+    EXPECT_EQ(cells.size(), 2U);
+    return cells.back().words;
+  };
+  const auto words = words_with({.detector = "weights/mtcnn", .embedder = "weights/facenet.pt"});
+  EXPECT_THAT(words, ElementsAre("faces", (folder / "people").string(), "--detector-weights=weights/mtcnn",
+                                 "--weights=weights/facenet.pt", "--on=2xcpu/t1"));
+  EXPECT_EQ(words_with({.detector = "weights/mtcnn", .embedder = {}}).size(), words.size() - 1);
+}
+
+TEST(DemoPlan, FaceNetworksAreThoseThatWereDownloadedWhole) {
+  const test::TestFolder folder;
+  const CacheHome cache(folder.path());
+  EXPECT_TRUE(downloaded_face_networks().detector.empty());
+  const auto mtcnn = folder / "evener/weights/mtcnn";
+  std::filesystem::create_directories(mtcnn);
+  for (const char* name : {"pnet.pt", "rnet.pt"}) test::write_text(mtcnn / name, "weights");
+  EXPECT_TRUE(downloaded_face_networks().detector.empty()) << "one of three is missing";
+  test::write_text(mtcnn / "onet.pt", "weights");
+  EXPECT_EQ(downloaded_face_networks().detector, mtcnn);
+  EXPECT_TRUE(downloaded_face_networks().embedder.empty());
 }
 
 TEST(DemoPlan, PublishedFiguresNameCellsOfThePerceptron) {

@@ -148,6 +148,50 @@ TEST(Repeats, NoisyWorkIsRunMoreOften) {
   EXPECT_EQ(runs_for_width(blocks({0, 1, 2}), 3, 0.02), 3U) << "no logarithms";
 }
 
+TEST(Repeats, AtEqualDisturbanceWhatItDoesIsTakenOut) {
+  const auto speeds_beside = [](double speed, const std::vector<double>& loads) {
+    std::vector<double> speeds;
+    for (const double load : loads) speeds.push_back(speed * std::exp(-load / 50));
+    return blocks(speeds);
+  };
+  const std::vector<double> first = {0, 9, 0, 12, 3}, second = {8, 0, 5, 0, 0};
+  const auto at_equal =
+      compare_runs_at_equal(speeds_beside(100, first), speeds_beside(110, second), blocks(first), blocks(second), 3);
+  ASSERT_TRUE(at_equal);
+  EXPECT_NEAR(*at_equal->ratio, 1.1, 1e-9);
+  EXPECT_NEAR(at_equal->interval->high - at_equal->interval->low, 0, 1e-9);
+  EXPECT_EQ(at_equal->pairs, 5U);
+  const auto without = [&](const std::vector<double>& of_first, const std::vector<double>& of_second, double least) {
+    return !compare_runs_at_equal(speeds_beside(100, of_first), speeds_beside(110, of_second), blocks(of_first),
+                                  blocks(of_second), least);
+  };
+  EXPECT_TRUE(without(first, second, 20)) << "the loads differ too little";
+  EXPECT_TRUE(without({5, 5, 5, 5, 5}, {1, 1, 1, 1, 1}, 0)) << "always by the same";
+  EXPECT_TRUE(without({0, 9, 0, 12}, {8, 0, 5, 0}, 3)) << "too few blocks";
+}
+
+TEST(Repeats, AtEqualDisturbanceIntervalsHold) {
+  constexpr int kTrials = 2000;
+  for (const int pairs : {5, 8}) {
+    int held = 0;
+    for (std::uint64_t trial = 0; trial < kTrials; ++trial) {
+      Random random(6, Purpose::kSynthetic, trial);
+      std::vector<double> base, other, of_base, of_other;
+      for (int n = 0; n < pairs; ++n) {
+        of_base.push_back(random.uniform() < 0.5 ? 10 + random.normal() : 0);
+        of_other.push_back(random.uniform() < 0.5 ? 10 + random.normal() : 0);
+        base.push_back(100 * std::exp(0.02 * random.normal() - of_base.back() / 60));
+        other.push_back(105 * std::exp(0.02 * random.normal() - of_other.back() / 60));
+      }
+      const auto comparison =
+          compare_runs_at_equal(blocks(base), blocks(other), blocks(of_base), blocks(of_other), 0.1);
+      held += !comparison || (comparison->interval->low <= 1.05 && 1.05 <= comparison->interval->high) ? 1 : 0;
+    }
+    EXPECT_GE(held, 0.93 * kTrials) << pairs;
+    EXPECT_LE(held, 0.97 * kTrials) << pairs;
+  }
+}
+
 TEST(Repeats, AnExcessHasAOneSidedProbability) {
   // Differences of 1, 2 and 3: t = 2 sqrt(3) with 2 degrees of freedom.
   const auto smaller = blocks({5, 0, 10}), larger = blocks({6, 2, 13});

@@ -198,6 +198,8 @@ SweepRecord whole_sweep() {
   sweep.energy_repeats = 3;
   sweep.until_width = 0.025;
   sweep.max_runs = 17;
+  sweep.steady_deviation = 0.035;
+  sweep.steady = "so long";
   sweep.order_seed = 99;
   sweep.setup = "set up";
   sweep.prepare = "prepare";
@@ -224,6 +226,8 @@ TEST(SweepFile, WhatIsWrittenComesBack) {
   EXPECT_EQ(sweep.energy_repeats, 3);
   EXPECT_EQ(sweep.until_width, 0.025);
   EXPECT_EQ(sweep.max_runs, 17);
+  EXPECT_EQ(sweep.steady_deviation, 0.035);
+  EXPECT_EQ(sweep.steady, "so long");
   EXPECT_EQ(sweep.order_seed, 99U);
   EXPECT_EQ(sweep.setup, "set up");
   EXPECT_EQ(sweep.prepare, "prepare");

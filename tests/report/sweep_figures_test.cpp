@@ -189,6 +189,7 @@ TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
   record.prepare = "say prepare";
   record.cleanup = "say cleanup";
   record.cool_down = "60 C";
+  record.steady = "epochs = 12";
   record.run_limit_s = 90;
   record.version = "9.9";
   record.series = {{1, "t", "old", "machine one"}, {2, "t", "new", "machine two"}};
@@ -203,6 +204,7 @@ TEST(SweepFigures, TheMethodSaysWhatWasDoneAroundTheRuns) {
   EXPECT_THAT(html, row("before each run", "say prepare"));
   EXPECT_THAT(html, row("after each run", "say cleanup"));
   EXPECT_THAT(html, row("cool-down", "60 C"));
+  EXPECT_THAT(html, row("length of a run", "epochs = 12"));
   EXPECT_THAT(html, row("machine", "machine two"));
   EXPECT_THAT(html, row("program", "version 9.9, files new"));
   EXPECT_THAT(html, Not(HasSubstr("machine one")));

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <string_view>
 
 #include "report/sweep_parts.h"
 #include "report/sweep_simulation_helpers.h"
@@ -62,13 +61,31 @@ TEST(SweepLoad, ALoadThatLeansOnOneOfSeveralCellsMakesNoWinner) {
 TEST(SweepLoad, TenPercentAreFoundBesideOtherPrograms) {
   for (const OtherLoad& load : test::other_loads()) {
     if (load.leans) continue;
-    // A load that begins and ends within blocks is as noise of 4 % to them: that takes more of them.
-    const int repeats = std::string_view(load.name).ends_with("from run to run") ? 10 : 5;
-    const int found = sweeps_with({.speeds = {100, 110}, .noise = 0.02, .load = &load}, repeats, 100,
-                                  [](const Sweep& sweep) { return sweep.jobs[0].winner == 1U; });
+    const SimulatedSweep simulated{.speeds = {100, 110}, .noise = 0.02, .load = &load, .slower_by_noise = 0.05};
+    const int found = sweeps_with(simulated, 5, 100, [](const Sweep& sweep) { return sweep.jobs[0].winner == 1U; });
     std::printf("%s: %d of 100 sweeps find a difference of 10 %%\n", load.name, found);
     EXPECT_GE(found, 80) << load.name;
   }
+}
+
+// Three of five blocks have the load beside the first cell, two beside the second: as they are, the ratios are 0.9 or
+// 1.34, and at equal load 1.1.
+TEST(SweepLoad, RatiosAreThoseAtEqualLoadWhereItSwitchesWithinBlocks) {
+  int run = 0;
+  const OtherLoad switching{"switches", false, [&run](double) {
+                              return [&run](std::size_t cell, Random&) {
+                                const bool loaded = run++ / 2 % 2 == static_cast<int>(cell);
+                                return loaded ? 20.0 : 0.0;
+                              };
+                            }};
+  const Sweep sweep = simulate(simulated_record(2, 5), {.speeds = {100, 110}, .noise = 0.01, .load = &switching}, 3);
+  const CellClaim& claim = sweep.cells[1].claim;
+  EXPECT_EQ(claim.verdict, record::Verdict::kFaster) << claim.reason;
+  EXPECT_NEAR(claim.speedup.value(), 1.1, 0.02);
+  EXPECT_LT(claim.interval->high - claim.interval->low, 0.1);
+  EXPECT_EQ(sweep.jobs[0].winner, 1U);
+  EXPECT_TRUE(claim.at_equal_load);
+  EXPECT_THAT(sweep_conclusion(sweep), Contains(EndsWith("ratios are those at equal load.")));
 }
 
 const OtherLoad kLeaning{

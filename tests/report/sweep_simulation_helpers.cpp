@@ -44,7 +44,9 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
     const double others = load ? load(static_cast<std::size_t>(cell), random) : 0;
     others_percent[run->folder] = others;
     run->end = others > record::ValidityLimits().others_percent ? record::RunEnd::kInvalid : record::RunEnd::kDone;
-    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor * std::exp(-sweep.slower_by * others / 100);
+    double slower_by = sweep.slower_by;
+    if (sweep.slower_by_noise > 0) slower_by *= 1 + sweep.slower_by_noise * random.normal();
+    run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor * std::exp(-slower_by * others / 100);
     schedule.ended(*run);
   }
   record::SweepJournal journal;

@@ -19,6 +19,7 @@ struct SimulatedSweep {
   const Disturbance* disturbance = nullptr;  // in place of `noise` and `drift`
   const OtherLoad* load = nullptr;           // beside `noise` or the disturbance
   double slower_by = 1;                      // percent that a percent of other programs' load costs
+  double slower_by_noise = 0;                // relative standard deviation of it
   std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
   int cpus = 0;                                                             // of the machine; 0 = not known
 };

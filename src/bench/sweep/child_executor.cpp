@@ -47,12 +47,12 @@ ExecutedRun failed(RunEnd end, std::string reason, double seconds) {
   return {.end = end, .reason = std::move(reason), .seconds = seconds, .figure = {}};
 }
 
-/// The result of a process that ended well, from its record, to which a note on the cool-down before it is added.
-ExecutedRun read_result(const fs::path& folder, double seconds, const std::string& cool_down) {
+/// The result of a process that ended well, from its record, to which notes on the sweep around it are added.
+ExecutedRun read_result(const fs::path& folder, double seconds, const std::vector<std::string>& notes) {
   try {
     record::Record record = record::read_record(folder);
-    if (!cool_down.empty()) {
-      record.notes.push_back(cool_down);
+    if (!notes.empty()) {
+      record.notes.insert(record.notes.end(), notes.begin(), notes.end());
       record::write_record(folder, record);
     }
     return from_record(record, seconds);
@@ -63,12 +63,16 @@ ExecutedRun read_result(const fs::path& folder, double seconds, const std::strin
 
 class RunProcess {
  public:
-  RunProcess(const record::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options, std::string cool_down)
+  RunProcess(const record::SweepCell& cell, fs::path folder, const ChildExecutorOptions& options,
+             const std::string& cool_down)
       : cell_(cell),
         folder_(std::move(folder)),
-        cool_down_(std::move(cool_down)),
         limit_s_(options.run_limit_s),
-        program_(options.program.empty() ? program_to_start() : options.program) {}
+        program_(options.program.empty() ? program_to_start() : options.program) {
+    for (const std::string& note : {cool_down, options.note}) {
+      if (!note.empty()) notes_.push_back(note);
+    }
+  }
 
   ExecutedRun run() {
     std::vector<std::string> words = {"evener"};
@@ -93,7 +97,7 @@ class RunProcess {
     }
     if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
     if (end.signal == 0 && (end.exit_code == 0 || end.exit_code == kDoneButInvalid)) {
-      return read_result(folder_, seconds, cool_down_);
+      return read_result(folder_, seconds, notes_);
     }
     return failure(end, oom_kills() > kills_before, seconds);
   }
@@ -114,7 +118,7 @@ class RunProcess {
 
   const record::SweepCell& cell_;
   const fs::path folder_;
-  const std::string cool_down_;
+  std::vector<std::string> notes_;
   const std::optional<double> limit_s_;
   const fs::path program_;
   const Stopwatch clock_;

@@ -16,6 +16,7 @@ struct ChildExecutorOptions {
   std::string cool_down;         // see CoolDown
   std::optional<double> run_limit_s;
   std::filesystem::path program = {};  // the program to run; empty: this program
+  std::string note = {};               // see ChildExecutor::note_in_records()
 };
 
 /// Runs a shell command line, with this program's path in $EVENER, which ends at its first failing command. Returns an
@@ -29,6 +30,8 @@ class ChildExecutor final : public Executor {
 
   /// The run's stderr goes to the file `folder`.log.
   ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& folder) override;
+  /// Adds a sentence to the notes in the record of each run from now on.
+  void note_in_records(std::string sentence) { options_.note = std::move(sentence); }
   std::optional<ExecutedRun> left_in(const std::filesystem::path& folder) override;
 
  private:

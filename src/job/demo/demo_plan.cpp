@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <system_error>
 
 #include "base/precision.h"
+#include "job/named_weights.h"
 
 namespace evener::job {
 namespace {
@@ -131,17 +134,50 @@ std::string training_experiment(const DemoTraining& training, const DemoSize& si
   return text + fmt::format("\n[axes]\non = {}\nprecision = {}\n", quoted_list(ways), quoted_list(precisions));
 }
 
-std::string inference_experiment(const std::filesystem::path& trained, const std::filesystem::path& quantized,
-                                 const std::vector<std::string>& precisions, int repeats,
-                                 const std::filesystem::path& out) {
+std::string inference_experiment(const DemoTraining& training, const std::filesystem::path& trained,
+                                 const std::filesystem::path& quantized, const std::vector<std::string>& precisions,
+                                 int repeats, std::uint64_t seed, const std::filesystem::path& out) {
+  constexpr int kImages = 4000;  // half a second of a core's work, and an accuracy within half a percent
   std::vector<std::string> models, computed = precisions;
   for (std::size_t n = 0; n < precisions.size(); ++n) models.push_back(trained.string());
   if (!quantized.empty()) {
     models.push_back(quantized.string());
     computed.push_back(precisions.front());  // of what stays in float beside int8
   }
-  return header_of("infer", "What was trained, in each precision", out, repeats) +
+  return header_of("infer", "What was trained, in each precision, on new images", out, repeats) +
+         fmt::format("\n[options]\nimages = [{}]\nseed = {}\n", quoted(fmt::format("{}:{}", training.data, kImages)),
+                     seed + 1) +
          fmt::format("\n[[together]]\nmodel = {}\nprecision = {}\n", quoted_list(models), quoted_list(computed));
+}
+
+FaceNetworks downloaded_face_networks() {
+  const auto file_if_there = [](const char* name, const char* model, std::filesystem::path NamedWeights::*place) {
+    const auto named = named_weights(name, model);
+    const bool is_there = named && std::ranges::all_of(named->entry->files, [&](const data::CatalogueFile& file) {
+                            std::error_code none;
+                            return std::filesystem::is_regular_file(named->folder / file.name, none);
+                          });
+    return is_there ? (*named).*place : std::filesystem::path();
+  };
+  return {.detector = file_if_there("mtcnn", "", &NamedWeights::folder),
+          .embedder = file_if_there("facenet", "inception_resnet_v1", &NamedWeights::file)};
+}
+
+std::vector<std::string> face_ways(const std::vector<std::string>& ways) {
+  std::vector<std::string> whole;
+  std::ranges::copy_if(ways, std::back_inserter(whole), [](const std::string& way) {
+    return way.find("..") == std::string::npos && way.find('@') == std::string::npos;
+  });
+  return whole;
+}
+
+std::string faces_experiment(const std::filesystem::path& photos, const FaceNetworks& networks,
+                             const std::vector<std::string>& ways, int repeats, const std::filesystem::path& out) {
+  std::string text = header_of("faces", "Faces on generated portraits", out, repeats);
+  text += fmt::format("\n[options]\ndir = [{}]\ndetector-weights = {}\n", quoted(photos.string()),
+                      quoted(networks.detector.string()));
+  if (!networks.embedder.empty()) text += fmt::format("weights = {}\n", quoted(networks.embedder.string()));
+  return text + fmt::format("\n[axes]\non = {}\n", quoted_list(ways));
 }
 
 std::string demo_reference(int cores) {

@@ -53,10 +53,25 @@ inline constexpr const char* kWrittenByDemo = "# Written by 'evener demo'";
 std::string training_experiment(const DemoTraining& training, const DemoSize& size,
                                 const std::vector<std::string>& ways, const std::vector<std::string>& precisions,
                                 std::uint64_t seed, double limit_s, const std::filesystem::path& out);
-/// `trained`, `quantized`: folders of a training and of its int8 network; "" = there is none.
-std::string inference_experiment(const std::filesystem::path& trained, const std::filesystem::path& quantized,
-                                 const std::vector<std::string>& precisions, int repeats,
-                                 const std::filesystem::path& out);
+/// `trained`, `quantized`: folders of a training with this seed and of its int8 network; "" = there is none. They see
+/// images that no training saw, of another seed.
+std::string inference_experiment(const DemoTraining& training, const std::filesystem::path& trained,
+                                 const std::filesystem::path& quantized, const std::vector<std::string>& precisions,
+                                 int repeats, std::uint64_t seed, const std::filesystem::path& out);
+
+/// Networks on this machine that find faces and tell them apart.
+struct FaceNetworks {
+  std::filesystem::path detector;  // folder of MTCNN's weights; "" = there is none, so that no face can be found
+  std::filesystem::path embedder;  // file of FaceNet's weights; "" = random ones, for measuring
+};
+/// Those that were downloaded by their names, as 'evener faces --weights facenet' does.
+FaceNetworks downloaded_face_networks();
+/// The ways in which faces can be found: those that give each photo to one device.
+std::vector<std::string> face_ways(const std::vector<std::string>& ways);
+/// `photos`: a folder.
+std::string faces_experiment(const std::filesystem::path& photos, const FaceNetworks& networks,
+                             const std::vector<std::string>& ways, int repeats, const std::filesystem::path& out);
+
 /// Published figures beside ours, as evener's CSV of references.
 std::string demo_reference(int cores);
 

@@ -55,10 +55,10 @@ void fill_record(record::Record& record, const FacesCommandFlags& flags, const t
   record.fallbacks = options.plan.fallbacks;
 }
 
-/// The median speed over blocks of photos, by the times at which faces were found; embedding may still go on then.
-/// `lanes`: photos that are looked at at the same time.
-void fill_speed(record::Record& record, const task::FacesResult& result, std::size_t lanes) {
-  record.images_per_s = record::throughput_of(record::block_rates(result.looked_at_s, lanes), "blocks of photos");
+/// The median speed over blocks of photos, by the times at which their faces were embedded; see
+/// FacesJob::done_together().
+void fill_speed(record::Record& record, const task::FacesResult& result, std::size_t done_together) {
+  record.images_per_s = record::throughput_of(record::block_rates(result.done_s, done_together), "blocks of photos");
   if (!record.images_per_s.median) record.images_per_s.reason = "no photo was read";
   record::Metric overall{
       .name = record::kOverallSpeed, .unit = "images/s", .title = "", .label = "photos over seconds of all their work"};
@@ -268,11 +268,11 @@ class FacesOnPhotos {
 
   /// Finds the faces on the new photos, which are added to `journal` and to `all`.
   void look(task::FacesJob& job, task::FacesJournal& journal, std::vector<task::PhotoFaces>& all) {
-    lanes_ = job.lanes();
+    done_together_ = job.done_together();
     const std::string what = photos_.live() != nullptr
                                  ? "frames of " + photos_.live()->source() + " as they come"
                                  : counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo");
-    line_.note(fmt::format("{} on {}: {}", what, options_.plan.text, counted(lanes_, "thread")));
+    line_.note(fmt::format("{} on {}: {}", what, options_.plan.text, counted(job.lanes(), "thread")));
     GrowingResults results(run_.folder(), photos_, counts_.to_do.size(), journal, all, line_);
     try {
       result_ = job.run(
@@ -290,7 +290,7 @@ class FacesOnPhotos {
   void fill_results() {
     record::Record& record = run_.record();
     run_.take_times(record);
-    fill_speed(record, result_, lanes_);
+    fill_speed(record, result_, done_together_);
     record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
     if (const data::LiveFrames* const live = photos_.live()) {
       record.data.images = static_cast<std::int64_t>(result_.photos);
@@ -336,7 +336,7 @@ class FacesOnPhotos {
   VideoTracks tracks_;
   FoundFaces found_;
   std::vector<task::FacesChunk> chunks_;
-  std::size_t lanes_ = 1;
+  std::size_t done_together_ = 1;
   float sure_ = kUsuallySure;  // see FounderRule
   std::string main_part_;      // of the detector
   std::optional<JudgedPhotos> judged_;

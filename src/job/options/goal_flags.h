@@ -19,7 +19,6 @@ struct GoalFlags : OptionGroup {
       "",
       {.one_of = {"", "time", "energy", "edp", "cost"},
        .suggestions = {"time", "energy", "edp", "cost"},
-       .recorded = false,
        .inherited = false}};
   Option<std::optional<double>> deadline{*this,
                                          {"--deadline", "MINUTES",

@@ -9,23 +9,31 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "job/sweep/run_length.h"
 
 namespace evener::job {
 namespace {
 
 constexpr int kFewestWithUntil = 5;
 
+/// 0.02 for "2%", and for "2"; absent for anything but a number above 0 and up to 100.
+std::optional<double> share_of(std::string_view percent) {
+  if (percent.ends_with("%")) percent.remove_suffix(1);
+  const double share = to_number<double>(percent).value_or(0) / 100;
+  return std::isfinite(share) && share > 0 && share <= 1 ? std::optional(share) : std::nullopt;
+}
+
 /// 0.02 for "ci=2%".
 double width_of(const std::string& text) {
-  std::string_view rest = text;
-  double percent = 0;
-  if (rest.starts_with("ci=")) {
-    rest.remove_prefix(3);
-    if (rest.ends_with("%")) rest.remove_suffix(1);
-    percent = to_number<double>(rest).value_or(0);
-  }
-  if (std::isfinite(percent) && percent > 0 && percent <= 100) return percent / 100;
+  constexpr std::string_view kBegin = "ci=";
+  const auto share = text.starts_with(kBegin) ? share_of(std::string_view(text).substr(kBegin.size())) : std::nullopt;
+  if (share) return *share;
   throw UsageError(fmt::format("--until is {}; it has to be ci=P%, such as ci=2%", quoted_text(text)));
+}
+
+double steady_deviation(const std::string& text) {
+  if (const auto share = share_of(text)) return *share;
+  throw UsageError(fmt::format("--steady is {}; it has to be P%, such as 2%", quoted_text(text)));
 }
 
 }  // namespace
@@ -35,6 +43,7 @@ void SweepFlags::fill(record::SweepRecord& sweep) const {
   sweep.warmup = *warmup;
   if (!until->empty()) sweep.until_width = width_of(*until);
   sweep.max_runs = *max_runs;
+  if (!steady->empty()) sweep.steady_deviation = steady_deviation(*steady);
   sweep.setup = *setup;
   sweep.prepare = *prepare;
   sweep.cleanup = *cleanup;
@@ -47,6 +56,7 @@ void SweepFlags::fill(record::SweepRecord& sweep) const {
 
 void SweepFlags::check_together() const {
   if (runs.given() && repeats.given()) throw UsageError("--runs and --repeats say the same: give one");
+  if (!steady->empty()) steady_deviation(*steady);
   if (until->empty()) return;
   width_of(*until);
   const int first = runs->value_or(*repeats);
@@ -65,12 +75,13 @@ void complete(SweepFlags& flags) {
   if (!words.front().ends_with(".toml") || !std::filesystem::exists(words.front())) {
     flags.plan = plan_from_words(words, flags);
     if (!flags.scale->empty()) throw UsageError("--scale names a part of an experiment's file, and none was given");
-    return;
+  } else {
+    const std::string path = words.front();
+    words.erase(words.begin());
+    own_options_from_words(words, flags);
+    flags.plan = plan_from_file(path, flags);
   }
-  const std::string path = words.front();
-  words.erase(words.begin());
-  own_options_from_words(words, flags);
-  flags.plan = plan_from_file(path, flags);
+  if (!flags.steady->empty()) run_length_of(flags.plan);
 }
 
 }  // namespace evener::job

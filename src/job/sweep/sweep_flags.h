@@ -33,6 +33,11 @@ struct SweepFlags : OptionGroup {
                              "+-P % (if runs are independent)"}};
   Option<int> max_runs{
       *this, {"--max-runs", "N", "With --until: at most so many of a cell"}, 30, {.range = from_to(5, 10000)}};
+  Option<std::string> steady{
+      *this,
+      {"--steady", "P%",
+       "Make all runs so long (epochs, --min-duration, --seconds) that within a run speed deviates by P % at most, "
+       "found by pilot runs"}};
   Option<std::string> scale{
       *this, {"--scale", "NAME", "Of an experiment's file: what stands under [scale.NAME] replaces the rest"}};
   Option<std::string> reference{

@@ -21,6 +21,7 @@
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
 #include "job/sweep/predictions.h"
+#include "job/sweep/run_length.h"
 #include "report/sweep_page.h"
 #include "run/metered_run.h"
 
@@ -101,7 +102,8 @@ std::optional<record::SweepRecord> earlier_sweep(const fs::path& folder) {
     throw UsageError(folder.string() + " is no folder; give another --out");
   }
   for (const auto& entry : fs::directory_iterator(folder, none)) {
-    if (is_temporary_name(entry.path())) continue;  // of a sweep that was killed as it began
+    // Of a sweep that was killed as it began.
+    if (is_temporary_name(entry.path()) || entry.path().filename() == kPilotFolder) continue;
     throw UsageError(folder.string() + " holds no sweep, but other files; give another --out");
   }
   return std::nullopt;
@@ -150,6 +152,18 @@ void take_predictions(const SweepFlags& flags, const std::optional<record::Sweep
   if (*flags.predict) predict(sweep, observer, program_to_start());
 }
 
+/// Makes the runs as long as --steady asks for.
+void lengthen_runs(const SweepFlags& flags, record::SweepRecord& sweep, const fs::path& folder,
+                   bench::ChildExecutor& executor, Observer& observer) {
+  if (!sweep.steady_deviation) return;
+  const SteadyPlan found =
+      steady_plan(flags.plan, *sweep.steady_deviation, sweep.run_limit_s, folder, executor, observer);
+  observer.note(found.sentence);
+  sweep.cells = cells_of(found.plan);
+  sweep.steady = found.sentence;
+  executor.note_in_records(found.sentence);
+}
+
 /// Makes the runs that are missing. Returns why it ended before all were made; "" = all were made.
 std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const fs::path& folder, Observer& observer) {
   const auto earlier = earlier_sweep(folder);
@@ -161,6 +175,7 @@ std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const
   const FolderLock lock(folder);
   if (lock.found() == LockState::kHeld) throw UsageError("another sweep is writing to " + folder.string());
   remove_left_temporaries(folder);
+  lengthen_runs(flags, sweep, folder, executor, observer);
   const std::string news = choose_series(sweep, earlier, program_identity(), bench::machine_identity());
   sweep.started = earlier ? earlier->started : utc_now_text();
   UnchangedGuard guard;
@@ -277,6 +292,10 @@ std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer) {
   std::string text = fmt::format("{} of 'evener {}', {}\n", counted(sweep.cells.size(), "cell"), sweep.command,
                                  stopping_rule_text(sweep));
   if (!news.empty()) text += news + "\n";
+  if (sweep.steady_deviation) {
+    text += fmt::format("pilot runs come first, which make {} so large that within a run speed deviates by {:g} %\n",
+                        run_length_of(flags.plan).key, 100 * *sweep.steady_deviation);
+  }
   const std::vector<std::size_t> left = schedule.runs_left();
   for (std::size_t cell = 0; cell < sweep.cells.size(); ++cell) {
     text += fmt::format("  {}: {} to come: evener {}\n", name_of(sweep, sweep.cells[cell]),

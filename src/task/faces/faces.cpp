@@ -65,8 +65,8 @@ class FacesJob::Gathering {
   /// Announces that `faces` faces of a photo will come.
   void expect(std::size_t photo, std::uint64_t content, std::size_t faces) {
     const std::scoped_lock lock(mutex_);
-    looked_at_s_.push_back(clock_.seconds());
-    if (faces == 0) return on_photo_({photo, content, {}});
+    ++looked_at_;
+    if (faces == 0) return done({photo, content, {}});
     waiting_[photo] = {faces, {photo, content, {}}};
   }
 
@@ -76,14 +76,21 @@ class FacesJob::Gathering {
     Photo& photo = found->second;
     photo.known.faces.push_back(std::move(face));
     if (photo.known.faces.size() < photo.faces) return;
-    on_photo_(std::move(photo.known));
+    done(std::move(photo.known));
     waiting_.erase(found);
   }
 
   /// The times at which the photos were done, since the first was begun.
-  const std::vector<double>& looked_at_s() const { return looked_at_s_; }
+  const std::vector<double>& done_s() const { return done_s_; }
+  /// The photos that were read, done or not.
+  std::size_t looked_at() const { return looked_at_; }
 
  private:
+  void done(PhotoFaces photo) {
+    done_s_.push_back(clock_.seconds());
+    on_photo_(std::move(photo));
+  }
+
   struct Photo {
     std::size_t faces = 0;  // that it has
     PhotoFaces known;
@@ -92,7 +99,8 @@ class FacesJob::Gathering {
   const std::function<void(PhotoFaces)>& on_photo_;
   std::mutex mutex_;
   std::map<std::size_t, Photo> waiting_;
-  std::vector<double> looked_at_s_;
+  std::vector<double> done_s_;
+  std::size_t looked_at_ = 0;
   const Stopwatch clock_;
 };
 
@@ -341,8 +349,8 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   FacesResult result;
   result.was_stopped = is_live && stop_requested();
   result.seconds = clock.seconds();
-  result.looked_at_s = gathering.looked_at_s();
-  result.photos = result.looked_at_s.size();
+  result.done_s = gathering.done_s();
+  result.photos = gathering.looked_at();
   result.flow = flow.report();
   for (const auto& item : result.flow.set_aside) result.skipped.push_back({item.name, item.reason});
   result.detector_times = detector_times();

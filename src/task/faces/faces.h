@@ -63,8 +63,10 @@ struct FacesResult {
   std::size_t photos = 0;              // that were read
   std::vector<data::Skipped> skipped;  // photos that could not be
   double seconds = 0;
-  std::vector<double> looked_at_s;  // for each photo when it was done, in seconds since the first one's begin
-  DetectorTimes detector_times;     // sums over all workers
+  /// For each photo when all of its faces were embedded, in seconds since the first photo's begin. Photos before it
+  /// may be found in the meantime, so that it, not when its faces were found, tells how fast the whole job is.
+  std::vector<double> done_s;
+  DetectorTimes detector_times;  // sums over all workers
   parallel::FlowReport flow;
   bool was_stopped = false;  // frames of a camera or a pipe, until a stop was requested
 };
@@ -79,6 +81,8 @@ class FacesJob {
   /// What a user should know, such as that the embedder's weights are random.
   std::vector<std::string> notes() const;
   std::size_t lanes() const { return detectors_.size(); }
+  /// The photos that may be done at the same moment: those whose faces are embedded together, by each worker.
+  std::size_t done_together() const { return embedder_->batch() * lanes(); }
   /// See FaceDetector.
   float sure_probability() const { return detectors_.front()->sure_probability(); }
   std::string main_part() const { return detectors_.front()->main_part(); }

@@ -1,0 +1,144 @@
+#include "job/sweep/run_length.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/plural.h"
+#include "base/program_identity.h"
+#include "bench/scenario.h"
+#include "bench/sweep/identity.h"
+#include "bench/sweep/pilot.h"
+
+namespace evener::job {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLongestRun_s = 60;
+
+/// The commands whose runs can be made longer, each with its option for it.
+const std::map<std::string, std::string>& length_options() {
+  static const std::map<std::string, std::string> options = {
+      {"train", "epochs"}, {"infer", "min-duration"}, {"quantize", "seconds"}, {"matmul", "seconds"}};
+  return options;
+}
+
+bool is_axis(const SweepPlan& plan, const std::string& key) {
+  return std::ranges::any_of(
+      plan.axes, [&](const record::SweepAxis& axis) { return std::ranges::find(axis.names, key) != axis.names.end(); });
+}
+
+/// The value of an option without an axis, or else its default; absent without a number.
+std::optional<double> number_of(const SweepPlan& plan, const OptionBase& option) {
+  const auto fixed = plan.fixed.find(option.key());
+  const bool is_given = fixed != plan.fixed.end() && !fixed->second.empty();
+  return to_number<double>(is_given ? fixed->second.back() : option.default_text());
+}
+
+std::string length_text(const RunLength& option, double length) {
+  return fmt::format("{} = {:g}", option.key, length);
+}
+
+/// Makes the pilot runs of a cell, and takes those that are there.
+class PilotRuns {
+ public:
+  PilotRuns(const RunLength& option, fs::path folder, bench::Executor& executor)
+      : option_(option), folder_(std::move(folder)), executor_(executor) {}
+
+  bench::PilotRun run(record::SweepCell cell, double length) const {
+    const std::string text = fmt::format("{:g}", length);
+    const fs::path folder = folder_ / (cell.folder + "-" + text);
+    cell.words.push_back("--" + option_.key + "=" + text);  // of an option given twice the last one counts
+    const auto left = executor_.left_in(folder);
+    const bench::ExecutedRun executed = left ? *left : executor_.execute(cell, folder);
+    if (!record::has_figures(executed.end)) return {.failure = executed.reason, .seconds = executed.seconds};
+    const record::Record record = record::read_record(folder);
+    return {.failure = {},
+            .seconds = executed.seconds,
+            .deviation = bench::deviation_within(record),
+            .energy_needs = bench::energy_needs(record)};
+  }
+
+ private:
+  const RunLength& option_;
+  const fs::path folder_;
+  bench::Executor& executor_;
+};
+
+/// What a cell's last pilot run says, after "pilot runs of on=cpu/t1: epochs = 12: ".
+std::string verdict_text(const bench::FoundLength& found) {
+  if (!found.last.failure.empty()) return "it failed, so that its length stays: " + found.last.failure;
+  if (!found.last.deviation) return "too few samples for a deviation";
+  return fmt::format("speed deviates by {:.2g} % within a run{}", 100 * *found.last.deviation,
+                     found.is_steady               ? ""
+                     : found.last.energy_needs > 1 ? "; too short for the sensor of energy"
+                                                   : ", more than was asked for");
+}
+
+/// What is told of all cells.
+std::string steady_sentence(const RunLength& option, double length, double deviation,
+                            const std::vector<bench::FoundLength>& cells) {
+  const auto restless = std::ranges::count_if(cells, [](const bench::FoundLength& cell) { return !cell.is_steady; });
+  const std::string all =
+      fmt::format("{} in each run, by pilot runs (--steady {:g}%): ", length_text(option, length), 100 * deviation);
+  if (restless == 0) return all + fmt::format("within a run speed deviates by {:g} % at most", 100 * deviation);
+  return all + fmt::format("within a run of {} of {} it still deviates by more, or by how much isn't known", restless,
+                           counted(cells.size(), "cell"));
+}
+
+}  // namespace
+
+RunLength run_length_of(const SweepPlan& plan) {
+  const auto known = length_options().find(plan.command);
+  if (known == length_options().end()) {
+    throw UsageError(
+        fmt::format("--steady can't make runs of '{0}' longer, whose images are given: give more of them, "
+                    "or more runs by --until ci=P%",
+                    plan.command));
+  }
+  if (plan.command == "infer" && !plan.fixed.contains("scenario") && !is_axis(plan, "scenario")) {
+    throw UsageError(
+        "--steady makes runs of 'infer' longer where they have a --scenario; without one the images are given: give "
+        "more of them, or more runs by --until ci=P%");
+  }
+  if (is_axis(plan, known->second)) {
+    throw UsageError(fmt::format("--steady finds the value of '{}', which is an axis here", known->second));
+  }
+  const MeasuredCommand command = measured_command(plan.command);
+  const double usual_s = bench::ScenarioOptions{}.min_duration_s;
+  return {.key = known->second,
+          .length = number_of(plan, *option_of_key(command, known->second)).value_or(usual_s),
+          .is_whole = known->second == "epochs"};
+}
+
+SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<double> run_limit_s,
+                       const fs::path& folder, bench::Executor& executor, Observer& observer) {
+  RunLength option = run_length_of(plan);
+  const bench::PilotGoal goal{
+      .deviation = deviation, .longest_run_s = run_limit_s.value_or(kLongestRun_s), .is_whole = option.is_whole};
+  // Another program or machine needs another length.
+  const std::string identity = bench::short_hash(program_identity() + bench::machine_identity());
+  const PilotRuns pilot(option, folder / kPilotFolder / identity.substr(0, 6), executor);
+  std::vector<bench::FoundLength> found;
+  for (const record::SweepCell& cell : cells_of(plan)) {
+    const std::string name = bench::cell_name(plan.axes, cell.values);
+    found.push_back(bench::steady_length(option.length, goal, [&](double length) {
+      observer.show(fmt::format("pilot run of {}, {} ...", name, length_text(option, length)));
+      return pilot.run(cell, length);
+    }));
+    option.length = found.back().length;
+    observer.note(
+        fmt::format("pilot runs of {}: {}: {}", name, length_text(option, option.length), verdict_text(found.back())));
+  }
+  SteadyPlan steady{.plan = plan, .sentence = steady_sentence(option, option.length, deviation, found)};
+  steady.plan.fixed[option.key] = {fmt::format("{:g}", option.length)};
+  return steady;
+}
+
+}  // namespace evener::job

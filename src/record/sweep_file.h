@@ -15,6 +15,7 @@ namespace evener::record {
 constexpr const char* kSweepSchema = "evener-sweep-1";
 inline constexpr const char* kSweepFile = "sweep.json";
 inline constexpr const char* kJournalFile = "journal.jsonl";
+inline constexpr const char* kPilotFolder = "pilot";            // runs that count for nothing but the others' length
 inline constexpr const char* kReferenceFile = "reference.csv";  // figures measured elsewhere
 
 /// An axis of a sweep: an option (or, with a $ before its name, an environment variable) with several values, or

@@ -64,7 +64,9 @@ class FolderWalk {
     }
     if (error) notes_.push_back(fmt::format("{} can't be read: {}", folder.string(), error.message()));
     std::ranges::sort(inside);
-    for (const fs::path& one : inside) walk(one, sweep, sweep_folder);
+    for (const fs::path& one : inside) {
+      if (folder != sweep_folder || one.filename() != record::kPilotFolder) walk(one, sweep, sweep_folder);
+    }
   }
 
   const OfSweep* read_sweep(const fs::path& folder) {

@@ -268,12 +268,22 @@ std::string reference_sentence(std::span<const ReferenceRow> rows) {
       std::ranges::count_if(rows, [](const ReferenceRow& row) { return row.published_to_compare.has_value(); });
   const auto same = count("as published"), higher = count("higher"), lower = count("lower");
   if (can == 0) return "";
-  return fmt::format(
-      "{}: here {} {} as published, {} higher and {} lower; {} can't be judged: cells can't run here, runs are too "
-      "few, "
-      "INVALID, or beside other programs.",
-      counted(static_cast<std::size_t>(can), "published ratio or accuracy", "published ratios and accuracies"), same,
-      same == 1 ? "is" : "are", higher, lower, can - same - higher - lower);
+  const auto rest = can - same - higher - lower;
+  std::vector<std::string> parts;
+  const auto add = [&](auto number, const std::string& what) {
+    if (number == 0) return;
+    const char* verb = number == 1 ? "is " : "are ";
+    parts.push_back(fmt::format("{} {}{}", number, parts.empty() ? verb : "", what));
+  };
+  add(same, "as published");
+  add(higher, "higher");
+  add(lower, "lower");
+  std::string text = fmt::format(
+      "{}: here {}",
+      counted(static_cast<std::size_t>(can), "published ratio or accuracy", "published ratios and accuracies"),
+      parts.empty() ? "none can be judged" : listed(parts));
+  if (rest > 0 && !parts.empty()) text += fmt::format("; {} can't be judged", rest);
+  return text + (rest > 0 ? ": cells can't run here, runs are too few, INVALID, or beside other programs." : ".");
 }
 
 nlohmann::ordered_json reference_plot_data(std::span<const ReferenceRow> rows) {

@@ -109,8 +109,11 @@ TEST(DemoPlan, ExperimentsAreWhatSweepReads) {
   EXPECT_THAT(cells[0].words, testing::IsSupersetOf({"synth:digits:4000", "--seed=8"})) << "images of another seed";
 }
 
-TEST(DemoPlan, FacesAreFoundInTheWaysThatGiveEachPhotoToOneDevice) {
+TEST(DemoPlan, FacesAreFoundInTheWaysThatFacesTake) {
   EXPECT_THAT(face_ways(demo_ways(machine_of(2))), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1"));
+  placement::Machine with_gpu = machine_of(2);
+  with_gpu.cuda.devices.resize(1);
+  EXPECT_THAT(face_ways(demo_ways(with_gpu)), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1", "cuda:0"));
   const test::TestFolder folder;
   const auto words_with = [&](const FaceNetworks& networks) {
     write_file_atomically(folder / "faces.toml",

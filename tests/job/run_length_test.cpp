@@ -85,6 +85,7 @@ TEST(RunLength, SaysWhatElseHelpsWhereRunsCanNotBeLonger) {
   EXPECT_THAT(refused({"faces", "photos"}), AllOf(HasSubstr("'faces'"), HasSubstr("--until ci=P%")));
   EXPECT_THAT(refused({"infer", "resnet18", "random:8"}), HasSubstr("--scenario"));
   EXPECT_THAT(refused({"train", "mlp:4-2", "--data", "synth:digits", "--epochs", "1,2"}), HasSubstr("is an axis"));
+  EXPECT_THAT(refused({"train", "mlp:4-2", "--data", "synth:digits", "--epochs", "0"}), HasSubstr("'epochs = 0'"));
   EXPECT_EQ(refused(kTraining), "it was taken");
 }
 

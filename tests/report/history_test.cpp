@@ -265,6 +265,7 @@ TEST_F(HistoryFolders, ASweepTellsTheProgramsOfItsRuns) {
     journal.begin(run);
     journal.end(run);
   }
+  write("pilot/0abc12/cell-2", record(20));  // of the sweep's --steady
   const History history = load_history({folder_.path()});
   ASSERT_THAT(history.series, SizeIs(1));
   EXPECT_THAT(history.series[0].cell, HasSubstr("OMP_WAIT_POLICY=active"));

@@ -34,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The shares of the time of the two trainings; the rest is for the probes, int8, inference and the page.
-constexpr double kPerceptronShare = 0.3, kResnetShare = 0.45;
+constexpr double kPerceptronShare = 0.3, kResnetShare = 0.5;
 constexpr double kSecondsPerMinute = 60;
 
 /// Folders and files that a demo leaves.

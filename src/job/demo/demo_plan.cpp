@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/precision.h"
+#include "job/cache_folder.h"
 #include "job/named_weights.h"
 
 namespace evener::job {
@@ -151,6 +152,7 @@ std::string inference_experiment(const DemoTraining& training, const std::filesy
 }
 
 FaceNetworks downloaded_face_networks() {
+  if (cache_folder("weights").empty()) return {};
   const auto file_if_there = [](const char* name, const char* model, std::filesystem::path NamedWeights::*place) {
     const auto named = named_weights(name, model);
     const bool is_there = named && std::ranges::all_of(named->entry->files, [&](const data::CatalogueFile& file) {
@@ -166,7 +168,8 @@ FaceNetworks downloaded_face_networks() {
 std::vector<std::string> face_ways(const std::vector<std::string>& ways) {
   std::vector<std::string> whole;
   std::ranges::copy_if(ways, std::back_inserter(whole), [](const std::string& way) {
-    return way.find("..") == std::string::npos && way.find('@') == std::string::npos;
+    const auto has = [&](const char* part) { return way.find(part) != std::string::npos; };
+    return !has("..") && !has("@") && !(has("cuda") && has("+"));
   });
   return whole;
 }

@@ -66,7 +66,7 @@ struct FaceNetworks {
 };
 /// Those that were downloaded by their names, as 'evener faces --weights facenet' does.
 FaceNetworks downloaded_face_networks();
-/// The ways in which faces can be found: those that give each photo to one device.
+/// The ways in which faces can be found: without stages, held-back devices, and a GPU and the CPU together.
 std::vector<std::string> face_ways(const std::vector<std::string>& ways);
 /// `photos`: a folder.
 std::string faces_experiment(const std::filesystem::path& photos, const FaceNetworks& networks,

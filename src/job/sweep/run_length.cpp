@@ -112,9 +112,12 @@ RunLength run_length_of(const SweepPlan& plan) {
   }
   const MeasuredCommand command = measured_command(plan.command);
   const double usual_s = bench::ScenarioOptions{}.min_duration_s;
-  return {.key = known->second,
-          .length = number_of(plan, *option_of_key(command, known->second)).value_or(usual_s),
-          .is_whole = known->second == "epochs"};
+  const double length = number_of(plan, *option_of_key(command, known->second)).value_or(usual_s);
+  if (!(length > 0)) {
+    throw UsageError(
+        fmt::format("--steady makes runs longer, and with '{} = {:g}' they measure nothing", known->second, length));
+  }
+  return {.key = known->second, .length = length, .is_whole = known->second == "epochs"};
 }
 
 SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<double> run_limit_s,
@@ -124,7 +127,7 @@ SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<do
       .deviation = deviation, .longest_run_s = run_limit_s.value_or(kLongestRun_s), .is_whole = option.is_whole};
   // Another program or machine needs another length.
   const std::string identity = bench::short_hash(program_identity() + bench::machine_identity());
-  const PilotRuns pilot(option, folder / kPilotFolder / identity.substr(0, 6), executor);
+  const PilotRuns pilot(option, folder / record::kPilotFolder / identity.substr(0, 6), executor);
   std::vector<bench::FoundLength> found;
   for (const record::SweepCell& cell : cells_of(plan)) {
     const std::string name = bench::cell_name(plan.axes, cell.values);

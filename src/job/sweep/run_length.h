@@ -11,9 +11,6 @@
 
 namespace evener::job {
 
-/// The folder of the pilot runs in that of the sweep.
-inline constexpr const char* kPilotFolder = "pilot";
-
 /// The option of the measured command that says how long a run measures.
 struct RunLength {
   std::string key;        // "epochs", "min-duration", "seconds"

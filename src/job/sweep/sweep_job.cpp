@@ -103,7 +103,7 @@ std::optional<record::SweepRecord> earlier_sweep(const fs::path& folder) {
   }
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     // Of a sweep that was killed as it began.
-    if (is_temporary_name(entry.path()) || entry.path().filename() == kPilotFolder) continue;
+    if (is_temporary_name(entry.path()) || entry.path().filename() == record::kPilotFolder) continue;
     throw UsageError(folder.string() + " holds no sweep, but other files; give another --out");
   }
   return std::nullopt;

@@ -33,8 +33,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The shares of the time of the two trainings; the rest is for the probes, int8, inference and the page.
-constexpr double kPerceptronShare = 0.3, kResnetShare = 0.5;
+/// The share of the whole time after which both trainings are over, the rest being for int8, inference, faces and the
+/// page; and the perceptron's share of what the probes leave of that time.
+constexpr double kTrainingShare = 0.75, kPerceptronShare = 0.4;
+/// The least of the expected time that the second training is taken to need, where the first needed less.
+constexpr double kLeastSlowdown = 0.8;
 constexpr double kSecondsPerMinute = 60;
 
 /// Folders and files that a demo leaves.
@@ -169,11 +172,11 @@ class Demo {
     std::vector<ProbedTraining> probed;
     for (const DemoTraining& training : demo_trainings()) probed.push_back(probe_all(training, ways_, flags_));
     write_file_atomically(out_ / "published.csv", demo_reference(machine.cores));
-    const double left_s = seconds_ - clock_.seconds();
     double slowdown = 1;
     for (std::size_t n = 0; n < demo_trainings().size(); ++n) {
       const DemoTraining& training = demo_trainings()[n];
-      const double own_s = (n == 0 ? kPerceptronShare : kResnetShare) * left_s;
+      const double left_s = std::max(1.0, kTrainingShare * seconds_ - clock_.seconds());
+      const double own_s = n == 0 ? kPerceptronShare * left_s : left_s;
       const DemoSize size = demo_size(training, probed[n], ways_.size() * precisions_.size(), own_s / slowdown);
       tell_size(training, size);
       // With one run of each way all have to be there, however long they take.
@@ -183,7 +186,7 @@ class Demo {
                 training_experiment(training, size, ways_, precisions_, *flags_.seed, limit_s, out_ / training.name),
                 n == 0);
       // Beside other programs replicas and stages wait for each other, which the probes don't show.
-      slowdown = std::max(1.0, clock.seconds() / own_s);
+      slowdown = std::max(kLeastSlowdown, clock.seconds() / own_s);
       repeats_ = std::min(repeats_, size.repeats);
     }
   }

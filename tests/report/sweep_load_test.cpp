@@ -88,6 +88,23 @@ TEST(SweepLoad, RatiosAreThoseAtEqualLoadWhereItSwitchesWithinBlocks) {
   EXPECT_THAT(sweep_conclusion(sweep), Contains(EndsWith("ratios are those at equal load.")));
 }
 
+// The second cell is the faster one by a tenth, and has the worse mean, as chance put the heavier load beside it.
+TEST(SweepLoad, TheBetterCellAtEqualLoadMayHaveTheWorseMean) {
+  int run = 0;
+  const OtherLoad unequal{"unequal", false, [&run](double) {
+                            return [&run](std::size_t cell, Random&) {
+                              const bool is_even = run++ / 2 % 2 == 0;
+                              if (is_even) return cell == 1 ? 50.0 : 0.0;
+                              return cell == 0 ? 10.0 : 0.0;
+                            };
+                          }};
+  const Sweep sweep = simulate(simulated_record(2, 5), {.speeds = {100, 110}, .noise = 0.005, .load = &unequal}, 3);
+  EXPECT_LT(*sweep.cells[1].figure("images_per_s")->mean.mean, *sweep.cells[0].figure("images_per_s")->mean.mean);
+  EXPECT_EQ(sweep.cells[1].claim.verdict, record::Verdict::kFaster);
+  EXPECT_EQ(sweep.jobs[0].winner, 1U);
+  EXPECT_EQ(sweep.jobs[0].cells.front(), 1U);
+}
+
 const OtherLoad kLeaning{
     "12 % and 30 %", true,
     [](double) { return [](std::size_t cell, Random& random) { return (cell == 0 ? 30 : 12) + random.normal(); }; }};

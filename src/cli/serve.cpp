@@ -29,6 +29,7 @@ int tell_serve(const job::ServeFlags& flags) {
   progress.note(fmt::format("ended after {}: {}, {} in {}, all that was accepted answered",
                             duration_text(totals.seconds), counted(totals.requests, "request"),
                             counted(totals.samples, "sample"), counted(totals.batches, "batch", "batches")));
+  if (!totals.energy.empty()) progress.note(totals.energy);
   return 0;
 }
 

@@ -77,7 +77,8 @@ TEST_F(DemoCommand, ShowsEveryKindOfWayOnOnePage) {
   std::filesystem::create_directories(folder_ / "demo/resnet/old");
   write_text(folder_ / "demo/perceptron.toml", "# Written by 'evener demo', once");
   RunningProgram program(program_path(), {"demo", "--minutes", "0.2", "--out", out(), "--serve"},
-                         {.environment = {{"XDG_CACHE_HOME", (folder_ / "cache").string()}}});
+                         {.environment = {{"XDG_CACHE_HOME", (folder_ / "cache").string()}},
+                          .timeout_s = 900 * kSlowdown});  // beside other tests, and with each way in two precisions
   ASSERT_TRUE(program.wait_for("the page stays on")) << program.err();
   EXPECT_THAT(program.err(), HasSubstr("the page grows on http://127.0.0.1:"));
   program.send(SIGINT);

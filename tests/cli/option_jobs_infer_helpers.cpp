@@ -124,6 +124,7 @@ json handed_to_server(const Words& given) {
           {"lanes_and_batch", {queue.lanes, queue.batch}},
           {"takes_bytes_of_images", flags.server.takes_bytes(true)},
           {"takes_bytes_of_vectors", flags.server.takes_bytes(false)},
+          {"energy", {{"meters", flags.energy.options(flags.placement.plan()).meters}}},
           {"http",
            {{"host", http.host},
             {"port", http.port},

@@ -128,6 +128,9 @@ std::vector<OptionRow> serving() {
           {serve, {"--request-timeout", "2.5"}, "/http/transfer_s", 2.5},
           {serve, {"--connections", "9"}, "/http/connections", 9},
           {serve, {"--random", "true"}, "test:ServeCommand.RefusesWhatItCantServe"},
+          {serve, {"--assume-power", "cpu=50W"}, "test:ServeCommand.TellsTheEnergyOfASample"},
+          {serve, {"--idle", "0.2"}, "test:ServeCommand.TellsTheEnergyOfASample"},
+          {serve, {"--meter", "csv:f.csv#power=W"}, "/energy/meters", {"csv:f.csv#power=W"}},
           {serve, {"--quiet", "true"}, "test:ServeCommand.QuietSaysItsAddressAlone"}};
 }
 

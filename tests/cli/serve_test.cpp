@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -108,6 +109,27 @@ TEST_F(ServeCommand, QuietSaysItsAddressAlone) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(lines_of(result.out).size(), 1U) << result.out;
+}
+
+TEST_F(ServeCommand, TellsTheEnergyOfASample) {
+  RunningProgram program(program_path(),
+                         {"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "digits", "--assume-power",
+                          "cpu=50W,idle=20W", "--idle", "0.2"},
+                         options());
+  const int port = port_told(program);
+  ASSERT_NE(port, 0) << program.err();
+  EXPECT_THAT(program.err(), HasSubstr("measuring the idle power"));
+  HttpClient client(port);
+  const json input = {{"name", "input"}, {"datatype", "FP32"}, {"shape", {1, 784}}, {"data", std::vector<int>(784, 7)}};
+  for (int second = 0; second < 3; ++second) {  // shorter windows are too short for energy
+    client.post("/v2/models/digits/infer", json{{"inputs", {input}}}.dump());
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  EXPECT_THAT(client.get("/metrics").body, HasSubstr("\nevener_energy_joules_total "));
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, testing::ContainsRegex("energy: .* J \\(estimated\\), .*J a sample"));
 }
 
 TEST_F(ServeCommand, RefusesWhatItCantServe) {

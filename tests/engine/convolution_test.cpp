@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/module.h"
+#include "base/simd_level.h"
 #include "engine/batches_helpers.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
@@ -60,9 +61,11 @@ TEST(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
   for (const int threads : {1, 3}) {
     const test::SharedStep winograd = step_with(ConvolutionChoice::kWinograd, threads, 9, Precision::kBf16);
     EXPECT_GT(test::relative_distance(winograd.gradients, direct.gradients), 1e-5) << "nothing was computed otherwise";
-    // The weights, too, are rounded for direct ones.
+    // The weights, too, are rounded for direct ones. Where products are of pairs of bfloat16, transformed tiles and
+    // weights are rounded for Winograd's as well, which F(2x2, 3x3) widens by up to a half.
+    const bool rounds_weights = fast_bfloat16_products();
     EXPECT_LT(test::relative_distance(winograd.gradients, wide.gradients),
-              test::relative_distance(direct.gradients, wide.gradients));
+              (rounds_weights ? 1.5 : 1) * test::relative_distance(direct.gradients, wide.gradients));
   }
 }
 

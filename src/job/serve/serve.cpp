@@ -18,6 +18,7 @@
 #include "job/inference/session.h"
 #include "job/inference/session_record.h"
 #include "job/serve/inference_api.h"
+#include "job/serve/serve_energy.h"
 
 namespace evener::job {
 namespace {
@@ -155,7 +156,8 @@ ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* 
   const ServedModel model = served_model(flags, network, job, samples);
   tell_setup(observer, model, network, plan, job.setup());
 
-  ServeMetrics metrics;
+  const ServeEnergy energy(flags.energy.options(plan), observer);
+  ServeMetrics metrics([&] { return energy.joules(); });
   task::BatchQueue queue(
       flags.server.queue_options(job.lanes(), static_cast<std::size_t>(job.setup().batch)),
       [&](std::size_t lane, const auto& values) { return job.call(lane, values); },
@@ -174,7 +176,8 @@ ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* 
   return {.requests = metrics.requests(),
           .samples = metrics.samples(),
           .batches = metrics.batches(),
-          .seconds = clock.seconds()};
+          .seconds = clock.seconds(),
+          .energy = energy.text(metrics.samples())};
 }
 
 }  // namespace evener::job

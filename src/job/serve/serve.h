@@ -14,6 +14,7 @@ namespace evener::job {
 struct ServedTotals {
   std::uint64_t requests = 0, samples = 0, batches = 0;
   double seconds = 0;
+  std::string energy = {};  // see ServeEnergy::text()
 };
 
 /// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.

@@ -3,6 +3,7 @@
 
 #include "job/http/http_server.h"
 #include "job/inference/inference_flags.h"
+#include "job/options/energy_flags.h"
 #include "task/inference/batch_queue.h"
 
 namespace evener::job {
@@ -56,8 +57,9 @@ struct ServeFlags {
   InferModelFlags model;
   InferPlacementFlags placement;
   Server server;
+  EnergyFlags energy;
 
-  OptionSet options() { return {&model, &placement, &server}; }
+  OptionSet options() { return {&model, &placement, &server, &energy}; }
   /// The options of the inference on `plan`, which placement.plan() returned.
   task::InferOptions infer_options(const placement::Plan& plan) const;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/process_memory.h"
 
@@ -42,8 +43,12 @@ std::string Histogram::text(const std::string& name, const std::string& help) co
   return text + fmt::format("{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n{0}_count {1}\n", name, count, sum_);
 }
 
-ServeMetrics::ServeMetrics()
-    : request_s_(kSeconds), wait_s_(kSeconds), compute_s_(kSeconds), batch_samples_(kSamples) {}
+ServeMetrics::ServeMetrics(std::function<std::optional<double>()> joules)
+    : joules_(std::move(joules)),
+      request_s_(kSeconds),
+      wait_s_(kSeconds),
+      compute_s_(kSeconds),
+      batch_samples_(kSamples) {}
 
 void ServeMetrics::add_request(int status, double seconds) {
   request_s_.add(seconds);
@@ -82,6 +87,10 @@ std::string ServeMetrics::text(const task::BatchQueue& queue, const HttpCounts& 
   text += value_text("evener_connections_refused_total", "counter", "Connections beyond --connections.", http.refused);
   text += value_text("evener_body_bytes", "gauge", "Memory promised to requests under way.", http.bodies_bytes);
   text += value_text("process_resident_memory_bytes", "gauge", "Resident memory.", process_memory().resident_bytes);
+  if (const auto joules = joules_ ? joules_() : std::nullopt) {
+    text += head_text("evener_energy_joules_total", "counter", "Of the machine, idle power included.") +
+            fmt::format("evener_energy_joules_total {}\n", *joules);
+  }
   text += request_s_.text("evener_request_seconds", "From a whole request to its answer.");
   text += wait_s_.text("evener_queue_seconds", "Waiting for a lane: the longest of each call.");
   text += compute_s_.text("evener_compute_seconds", "A call of the network.");

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -36,7 +38,8 @@ class Histogram {
 /// Thread-safe.
 class ServeMetrics {
  public:
-  ServeMetrics();
+  /// `joules`: the energy since the server began, absent where it isn't known; null = it never is.
+  explicit ServeMetrics(std::function<std::optional<double>()> joules = nullptr);
 
   /// Counts an inference request with its status and its time from the arrival of the body.
   void add_request(int status, double seconds);
@@ -48,6 +51,7 @@ class ServeMetrics {
   std::uint64_t batches() const { return batches_; }
 
  private:
+  const std::function<std::optional<double>()> joules_;
   mutable std::mutex mutex_;
   std::map<int, std::uint64_t> requests_;  // by status
   std::atomic<std::uint64_t> samples_ = 0, batches_ = 0;

@@ -12,6 +12,7 @@ constexpr int kMostRuns = 5;
 constexpr double kIntervalDeviations = 2 * 1.96;  // the width of a 95 % interval of a normal figure
 constexpr double kMargin = 1.2;                   // as the deviation itself is known roughly
 constexpr double kLeastGrowth = 1.5, kUnknownGrowth = 4, kMostGrowth = 8;
+constexpr double kWorthwhile = 1.2;    // a run that is hardly longer tells nothing new
 constexpr double kFewestPeriods = 10;  // of a sensor within a window (see measure::ChannelMeter)
 
 /// How many times longer the next run is.
@@ -58,8 +59,8 @@ FoundLength steady_length(double length, const PilotGoal& goal, const std::funct
     if (found.is_steady || made == kMostRuns) break;
     const double longest = found.length * goal.longest_run_s / std::max(found.last.seconds, 1e-3);
     double next = rounded_up(found.length * growth_after(found.last, goal.deviation), goal.is_whole);
-    if (next > longest) next = goal.is_whole ? std::floor(longest) : longest;
-    if (next <= found.length) break;
+    if (next > longest) next = std::floor(longest);
+    if (next < kWorthwhile * found.length) break;
     PilotRun longer = run(next);
     if (!longer.failure.empty()) break;  // such as for want of time: what the run before told holds
     found.length = next;

@@ -1,8 +1,11 @@
 // Training and inference with Winograd convolutions against direct ones: two ways to the same numbers.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/module.h"
 #include "base/simd_level.h"
+#include "cli/run_program.h"
 #include "engine/batches_helpers.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
@@ -54,18 +57,41 @@ TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
   }
 }
 
+// Where products are of pairs of bfloat16 (AMD's Zen 4), a process that may not use them is held to this.
 TEST(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  if (fast_bfloat16_products()) {
+    const test::ProgramResult narrower =
+        test::RunningProgram("/proc/self/exe",
+                             {"--gtest_filter=Convolution.ImagesInBfloat16AreRoundedOnceALayer", "--gtest_brief=0"},
+                             {.environment = {{"EVENER_SIMD", "avx2"}}})
+            .finish();
+    EXPECT_EQ(narrower.exit_code, 0) << narrower.out;
+    EXPECT_NE(narrower.out.find("[  PASSED  ] 1 test"), std::string::npos) << narrower.out;
+    return;
+  }
   const test::SharedStep wide = step_with(ConvolutionChoice::kDirect, 1);
   const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 9, Precision::kBf16);
   for (const int threads : {1, 3}) {
     const test::SharedStep winograd = step_with(ConvolutionChoice::kWinograd, threads, 9, Precision::kBf16);
     EXPECT_GT(test::relative_distance(winograd.gradients, direct.gradients), 1e-5) << "nothing was computed otherwise";
-    // The weights, too, are rounded for direct ones. Where products are of pairs of bfloat16, transformed tiles and
-    // weights are rounded for Winograd's as well, which F(2x2, 3x3) widens by up to a half.
-    const bool rounds_weights = fast_bfloat16_products();
+    // The weights, too, are rounded for direct ones.
     EXPECT_LT(test::relative_distance(winograd.gradients, wide.gradients),
-              (rounds_weights ? 1.5 : 1) * test::relative_distance(direct.gradients, wide.gradients));
+              test::relative_distance(direct.gradients, wide.gradients));
+  }
+}
+
+TEST(Convolution, ProductsOfBfloat16PairsRoundTransformedTilesAndWeights) {
+  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+  if (!fast_bfloat16_products()) GTEST_SKIP() << "this processor has no fast products of bfloat16 pairs";
+  const test::SharedStep wide = step_with(ConvolutionChoice::kDirect, 1);
+  const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 9, Precision::kBf16);
+  for (const int threads : {1, 3}) {
+    const test::SharedStep winograd = step_with(ConvolutionChoice::kWinograd, threads, 9, Precision::kBf16);
+    EXPECT_GT(test::relative_distance(winograd.gradients, direct.gradients), 1e-5) << "nothing was computed otherwise";
+    // Both round twice; F(2x2, 3x3) widens that by up to a tenth here (1.05 was seen on a Zen 4).
+    EXPECT_LT(test::relative_distance(winograd.gradients, wide.gradients),
+              1.1 * test::relative_distance(direct.gradients, wide.gradients));
   }
 }
 

@@ -156,7 +156,7 @@ ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* 
   const ServedModel model = served_model(flags, network, job, samples);
   tell_setup(observer, model, network, plan, job.setup());
 
-  const ServeEnergy energy(flags.energy.options(plan), observer);
+  ServeEnergy energy(flags.energy.options(plan), observer);
   ServeMetrics metrics([&] { return energy.joules(); });
   task::BatchQueue queue(
       flags.server.queue_options(job.lanes(), static_cast<std::size_t>(job.setup().batch)),

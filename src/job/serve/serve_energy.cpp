@@ -51,9 +51,10 @@ std::optional<double> ServeEnergy::joules() const {
   return meter_.refusal().empty() ? meter_.joules_so_far() : std::nullopt;
 }
 
-std::string ServeEnergy::text(std::uint64_t samples) const {
+std::string ServeEnergy::text(std::uint64_t samples) {
   const std::scoped_lock lock(mutex_);
   if (!meter_.refusal().empty()) return "";
+  meter_.poll();
   const record::Energy energy = meter_.energy(meter_.seconds(), idle_);
   if (!energy.joules) return "energy isn't known: " + energy.reason;
   std::string text =

@@ -25,9 +25,9 @@ class ServeEnergy {
 
   /// Joules so far, idle power included; absent where nothing measures or estimates them.
   std::optional<double> joules() const;
-  /// "energy: 120 J (measured), 3 mJ a sample": of all that was drawn so far, divided by so many samples. Where sensors
-  /// are there and don't tell it, why; "" where none are.
-  std::string text(std::uint64_t samples) const;
+  /// Reads the sensors once more: "energy: 120 J (measured), 3 mJ a sample", of all that was drawn so far, divided by
+  /// so many samples. Where sensors are there and don't tell it, why; "" where none are.
+  std::string text(std::uint64_t samples);
 
  private:
   void poll();

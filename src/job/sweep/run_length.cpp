@@ -130,7 +130,7 @@ SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<do
   const PilotRuns pilot(option, folder / record::kPilotFolder / identity.substr(0, 6), executor);
   std::vector<bench::FoundLength> found;
   for (const record::SweepCell& cell : cells_of(plan)) {
-    const std::string name = bench::cell_name(plan.axes, cell.values);
+    const std::string known = bench::cell_name(plan.axes, cell.values), name = known.empty() ? "the cell" : known;
     found.push_back(bench::steady_length(option.length, goal, [&](double length) {
       observer.show(fmt::format("pilot run of {}, {} ...", name, length_text(option, length)));
       return pilot.run(cell, length);

@@ -24,11 +24,10 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/plural.h"
+#include "base/thread_place.h"
 
 namespace evener {
 namespace {
-
-thread_local int pins = 0;
 
 // A CPU set of any size: sched_getaffinity wants one at least as large as the kernel's.
 class CpuSet {
@@ -239,8 +238,9 @@ int usable_cpus() {
   return within_quota(cpu_topology().allowed.size());
 }
 
-int pins_of_this_thread() {
-  return pins;
+std::vector<int> cpus_of_this_thread() {
+  std::vector<int> cpus = cpus_of_places_of_this_thread();
+  return cpus.empty() ? allowed_cpus() : cpus;
 }
 
 void pin_this_thread(const std::vector<int>& cpus) {
@@ -262,12 +262,13 @@ void pin_this_thread(const std::vector<int>& cpus) {
     set.add(cpu);
   }
   if (sched_setaffinity(0, set.bytes(), set.get()) != 0) fail(std::strerror(errno));
-  ++pins;
+  rebase_places_of_this_thread(wanted);
 }
 
 PinnedTo::PinnedTo(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
-  const std::vector<int> before = allowed_cpus();
+  const std::vector<int> before = cpus_of_this_thread();
+  if (std::ranges::is_permutation(before, cpus)) return;
   pin_this_thread(cpus);
   before_ = before;
 }

@@ -46,11 +46,11 @@ int usable_cpus();
 /// Pins the calling thread (and threads it starts later) to `cpus`; empty = all allowed ones. Throws Error.
 void pin_this_thread(const std::vector<int>& cpus);
 
-/// How often pin_this_thread() has changed where the calling thread may run.
-int pins_of_this_thread();
+/// The CPUs that the calling thread may run on for good; a thread of a team may be kept on one of them for a moment.
+std::vector<int> cpus_of_this_thread();
 
 /// Pins the calling thread for the object's lifetime, and restores its former affinity afterwards. Does nothing where
-/// `cpus` is empty.
+/// `cpus` is empty, or is where the thread runs already.
 class PinnedTo {
  public:
   explicit PinnedTo(const std::vector<int>& cpus);

@@ -1,212 +1,199 @@
 #include "base/directed_yield.h"
 
-#include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 #include <algorithm>
-#include <utility>
+#include <new>
 
-#include "base/clock.h"
 #include "base/cpu.h"
-#include "base/futex.h"
 
 namespace evener {
 namespace {
 
-/// Time between two looks at the other thread's clock: a few times the cost of a look.
+/// Time between two looks at what the other thread does: about the cost of a look.
 constexpr std::int64_t kBetweenLooks_ns = 20'000;
 /// After spinning for so long, the others' work is longer than a small step, and the cost of being woken is small
 /// beside it.
 constexpr std::int64_t kLongestSpin_ns = 1'000'000;
 /// A sleeping thread checks at longer and longer intervals whether the awaited one still runs.
 constexpr std::int64_t kFirstSleep_ns = 2'000'000, kLongestSleep_ns = 1'000'000'000;
-/// How much a thread's clock may still advance between its last reading and falling asleep.
-constexpr std::int64_t kFallingAsleep_ns = 10'000;
+/// Delays are counted over so long, and known for some windows more.
+constexpr std::int64_t kWindow_ns = 200'000'000, kKnown_ns = 1'000'000'000;
+/// The share of a window for which a thread must be delayed. Measured on two CPUs: 0.002 on a quiet machine, up to 0.03
+/// where a window has the sampler's turn or housekeeping of the kernel, 0.1 when a run starts; beside a busy program
+/// 0.3 and more, and 0.04 to 0.3 while CPUs are given away.
+constexpr double kDelayed = 0.15, kStillDelayed = 0.04;
 
-pid_t this_thread_id() {
-  return static_cast<pid_t>(syscall(SYS_gettid));
+/// What the processes of a run know together: children that are forked later inherit the memory.
+struct Known {
+  std::atomic<std::int64_t> contended_until_ns{0}, exchanged{0}, lent{0};
+};
+
+Known& make_known() {
+  static Known own;
+  void* const shared = ::mmap(nullptr, sizeof(Known), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return shared == MAP_FAILED ? own : *new (shared) Known{};
 }
 
-/// The CPU time of a thread; -1 if the thread doesn't exist any more.
-std::int64_t ran_ns(clockid_t clock) {
-  timespec time{};
-  if (clock_gettime(clock, &time) != 0) return -1;
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+Known& known = make_known();
 
-bool move_to(pid_t thread, int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(cpu), &one);
-  return sched_setaffinity(thread, sizeof one, &one) == 0;
-}
+/// Of the calling thread.
+struct Window {
+  std::int64_t begin_ns = 0, delayed_ns = 0;
+  std::int64_t excused_ns = 0;  // delays since it began which no other program has caused
+};
+thread_local Window window;
 
-/// The CPU with the index `number`, modulo their count, among the CPUs of the set; -1 if the set is empty.
-int nth_of(const cpu_set_t& cpus, int number) {
-  const int count = CPU_COUNT(&cpus);
-  int left = count == 0 ? 0 : number % count;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<unsigned>(cpu), &cpus) && left-- == 0) return cpu;
-  }
-  return -1;
-}
-
-bool hardly_ran(std::int64_t ran_ns, std::int64_t of_ns) {
-  return ran_ns * 4 < of_ns;
-}
-
-bool may_run_on(const cpu_set_t& cpus, int cpu) {
-  return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &cpus);
+/// A quota makes threads wait for time rather than for a CPU.
+bool is_under_quota() {
+  static const bool is =
+      cpu_topology().quota_cpus > 0 && cpu_topology().quota_cpus < static_cast<double>(cpu_topology().allowed.size());
+  return is;
 }
 
 }  // namespace
 
-void StepThread::begin(int number) {
-  static thread_local const char mark = 0;
-  if (mark_ == &mark && pins_ == pins_of_this_thread()) return;
-  mark_ = &mark;
-  pins_ = pins_of_this_thread();
-  clockid_t clock{};
-  pthread_getcpuclockid(pthread_self(), &clock);
-  clock_ = clock;
-  id_ = this_thread_id();
-  const std::lock_guard lock(allowed_mutex_);
-  // It fails where there are more CPUs than the set has room for; then nothing is given away.
-  if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
-  // The home CPU may have been exchanged with another thread's.
-  if (!may_run_on(allowed_, home_)) home_ = nth_of(allowed_, number);
+GivenCpus given_cpus() {
+  return {known.exchanged, known.lent};
 }
 
-cpu_set_t StepThread::allowed() const {
-  const std::lock_guard lock(allowed_mutex_);
-  return allowed_;
+bool cpus_are_contended(std::int64_t now_ns) {
+  return now_ns < known.contended_until_ns;
 }
 
-/// Binds this thread to its home CPU, so that it wakes there. As no CPU is idle, the scheduler would otherwise wake it
-/// on that of the thread that wakes it.
-void StepThread::stay_home() const {
-  if (home_ >= 0) move_to(id_, home_);
+void assume_contention(std::int64_t until_ns) {
+  known.contended_until_ns = until_ns;
 }
 
-void StepThread::give_back() {
+namespace {
+
+/// Looks at the calling thread's delays, when the window is over.
+void note_delays(std::int64_t now_ns) {
+  const std::int64_t passed_ns = now_ns - window.begin_ns;
+  if (passed_ns < kWindow_ns) return;
+  const std::int64_t delayed_ns = scheduler().delayed_ns();
+  const bool has_begun = window.begin_ns != 0 && delayed_ns >= 0;
+  const double share =
+      static_cast<double>(delayed_ns - window.delayed_ns - window.excused_ns) / static_cast<double>(passed_ns);
+  if (has_begun && share > (cpus_are_contended(now_ns) ? kStillDelayed : kDelayed)) {
+    known.contended_until_ns = now_ns + kKnown_ns;
+  }
+  window = {now_ns, delayed_ns};
+}
+
+}  // namespace
+
+bool is_stuck(const StepThread& other, std::int64_t now_ns) {
+  note_delays(now_ns);
+  return cpus_are_contended(now_ns) && !is_under_quota() && scheduler().waits_for_cpu(other.place().id());
+}
+
+void StepThread::settle() {
   if (giver_.load(std::memory_order_relaxed) == nullptr) return;
-  StepThread* const giver = giver_.exchange(this);
-  if (giver != nullptr) {
-    home_ = giver->home_.exchange(home_);
-    giver->stay_home();
+  StepThread* const giver = giver_.exchange(nullptr);
+  if (giver == nullptr) return;
+  if (!place_.is_bound()) {  // the giver may have lost the CPU before it said so
+    place_.want_all();
+    place_.hold();
   }
-  giver_ = nullptr;
+  giver->place_.hold();
 }
 
-StepWait::StepWait(StepThread& self, int members) : self_(self), members_(members), sleep_ns_(kFirstSleep_ns) {}
-
-void StepWait::pause() {
-  __builtin_ia32_pause();
-}
-
-bool StepWait::before(std::int64_t time_ns) {
-  return now_ns() < time_ns;
-}
-
-std::int64_t StepWait::spin_end_ns() const {
-  return now_ns() + kBetweenLooks_ns;
-}
-
-bool StepWait::must_sleep(const StepThread& other) {
-  const std::int64_t now = now_ns(), ran = ran_ns(other.clock_);
-  const bool is_second_look = looked_at_ == &other;
-  // A thread that hasn't run since it last fell asleep is stuck, without a second look.
-  is_stuck_ = is_second_look ? hardly_ran(ran - ran_ns_, now - looked_ns_)
-                             : ran >= 0 && ran - other.ran_at_sleep_ns_ < kFallingAsleep_ns;
-  looked_at_ = &other;
-  looked_ns_ = now;
-  ran_ns_ = ran;
-  return is_stuck_ || (is_second_look && now - begin_ns_ > kLongestSpin_ns);
-}
-
-void StepWait::sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, StepThread& other) {
-  const cpu_set_t own = self_.allowed();
-  const bool is_full = CPU_COUNT(&own) <= members_;
-  const bool gave = is_stuck_ && give_cpu(other, is_full);
-  if (is_full && !gave) self_.stay_home();
-  self_.ran_at_sleep_ns_ = ran_ns(self_.clock_);
-  futex_wait(word, seen, sleep_ns_);
-  if (gave) take_back(other);
-  if (is_full) sched_setaffinity(0, sizeof own, &own);
-  sleep_ns_ = std::min(2 * sleep_ns_, kLongestSleep_ns);
-  looked_at_ = nullptr;
-}
-
-/// Moves `other` to this thread's CPU: binds it there for a moment, upon which the kernel moves it at once, and then
-/// restores its former affinity, so that neither it nor the threads that it starts stay bound. `other` may run, and
-/// even give the CPU back, before its affinity is restored.
-bool StepWait::give_cpu(StepThread& other, bool is_full) {
-  const int cpu = sched_getcpu();
-  const cpu_set_t its = other.allowed();
-  if (!may_run_on(its, cpu)) return false;
+bool YieldingSleep::give(StepThread& other, int members) {
+  ThreadPlace &own = self_.place_, &its = other.place_;
+  if (&other == &self_) return false;
+  own.hold();
+  const int cpu = scheduler().this_cpu();
+  const bool are_bound = own.is_bound() && its.is_bound();
+  if (!are_bound && (own.count() < std::max(2, members) || !its.has(cpu))) return false;
   StepThread* nobody = nullptr;
-  // Gives up where another thread has given `other` a CPU already.
-  if (is_full && !other.giver_.compare_exchange_strong(nobody, &self_)) return false;
-  move_to(other.id_, cpu);
-  sched_setaffinity(other.id_, sizeof its, &its);
-  return is_full;
-}
-
-void StepWait::take_back(StepThread& other) {
-  StepThread* self = &self_;
-  if (other.giver_.compare_exchange_strong(self, nullptr)) return;
-  while (other.giver_ == &other) sched_yield();  // otherwise `other` might still change this thread's affinity later
-}
-
-void BoundThread::begin() {
-  clockid_t clock{};
-  if (pthread_getcpuclockid(pthread_self(), &clock) == 0) clock_ = clock;
-  if (clock_getcpuclockid(getpid(), &clock) == 0) process_clock_ = clock;
-  pins_ = pins_of_this_thread();
-  cpu_set_t cpus;
-  const bool is_bound = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1;
-  cpu_ = is_bound ? 1 + nth_of(cpus, 0) : kNone;
-  id_ = this_thread_id();
-}
-
-bool BoundThread::is_this_thread() const {
-  return id_ == this_thread_id() && pins_ == pins_of_this_thread();
-}
-
-bool BoundThread::exchange_cpus(BoundThread& other) {
-  int own = cpu_.exchange(kNone);
-  int its = own == kNone ? kNone : other.cpu_.exchange(kNone);
-  const bool can = its != kNone && move_to(other.id_, own - 1);
-  if (can) {
-    move_to(id_, its - 1);
-    std::swap(own, its);
+  if (!other.giver_.compare_exchange_strong(nobody, &self_)) return false;
+  given_to_ = &other;
+  delayed_before_ns_ = scheduler().delayed_ns();
+  // As no CPU is idle, the kernel would wake this thread on that of the thread that wakes it. So it wakes on its home,
+  // which must be another. A team with fewer threads than CPUs finds one that is idle.
+  const bool is_full = are_bound || own.count() == members;
+  const bool exchanges = are_bound || (is_full && own.home() == cpu);
+  if (exchanges && !ThreadPlace::exchange_homes(own, its)) {
+    end();
+    return false;
   }
-  if (own != kNone) cpu_ = own;
-  if (its != kNone) other.cpu_ = its;
+  if (is_full) own.want_home();
+  is_kept_ = is_full && !are_bound;
+  if (are_bound) {
+    its.want_home();
+  } else {
+    its.want(cpu);
+  }
+  // From here on `other` may run on this CPU, and this thread only once `other` has left it.
+  const bool can = its.hold();
+  if (!can && exchanges) ThreadPlace::exchange_homes(own, its);
+  if (!are_bound) {
+    its.want_all();  // where it goes from there, and the threads that it starts, is the kernel's business again
+  } else if (!can) {
+    own.want_home();
+    its.want_home();
+  }
+  its.hold();
+  if (can) ++(are_bound ? known.exchanged : known.lent);
+  // If `other` has taken the CPU before this thread could leave it, it makes it leave when it arrives.
+  own.hold();
+  if (!can) end();
   return can;
 }
 
-/// The CPU time of the thread, or of its whole process if that isn't this one: the kernel doesn't tell more about other
-/// processes.
-std::int64_t BoundThread::ran_ns() const {
-  const std::int64_t ran = evener::ran_ns(clock_);
-  return ran >= 0 ? ran : evener::ran_ns(process_clock_);
+void YieldingSleep::sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::int64_t limit_ns,
+                          int members) {
+  ThreadPlace& own = self_.place_;
+  if (given_to_ != nullptr) {
+    excuse();
+  } else if (own.count() > 1 && own.count() == members && cpus_are_contended(scheduler().now_ns())) {
+    is_kept_ = true;
+    own.want_home();
+    own.hold();
+  }
+  scheduler().wait(word, seen, limit_ns);
+  end();
 }
 
-bool ClockLook::is_stuck(const BoundThread& thread) {
-  const std::int64_t now = now_ns(), ran = thread.ran_ns();
-  const bool is_second_look = looked_at_ == &thread;
-  const bool is_stuck = is_second_look && ran >= 0 && hardly_ran(ran - ran_ns_, now - looked_ns_);
-  looked_at_ = &thread;
-  looked_ns_ = now;
-  ran_ns_ = ran;
-  return is_stuck;
+/// Leaves out of the thread's delays what giving its CPU away has caused.
+void YieldingSleep::excuse() {
+  if (delayed_before_ns_ >= 0) window.excused_ns += scheduler().delayed_ns() - delayed_before_ns_;
+  delayed_before_ns_ = -1;
+}
+
+void YieldingSleep::end() {
+  if (given_to_ != nullptr) {
+    excuse();
+    StepThread* self = &self_;
+    given_to_->giver_.compare_exchange_strong(self, nullptr);
+    given_to_ = nullptr;
+  }
+  if (is_kept_) self_.place_.want_all();
+  is_kept_ = false;
+  self_.place_.hold();
+}
+
+std::int64_t StepWait::spin_end_ns() {
+  return scheduler().now_ns() + kBetweenLooks_ns;
+}
+
+bool StepWait::must_sleep(const StepThread& other) {
+  const std::int64_t now = scheduler().now_ns();
+  is_stuck_ = is_stuck(other, now);
+  return is_stuck_ || now - begin_ns_ > kLongestSpin_ns;
+}
+
+void StepWait::sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, StepThread& other) {
+  YieldingSleep sleep(self_);
+  if (is_stuck_) sleep.give(other, members_);
+  sleep_ns_ = sleep_ns_ == 0 ? kFirstSleep_ns : std::min(2 * sleep_ns_, kLongestSleep_ns);
+  sleep.sleep(word, seen, sleep_ns_, members_);
 }
 
 void announce(std::atomic<std::uint32_t>& word, const std::atomic<std::uint32_t>& sleepers) {
   word.fetch_add(1);
-  if (sleepers.load() > 0) futex_wake_all(word);
+  if (sleepers.load() > 0) scheduler().wake_all(word);
 }
 
 }  // namespace evener

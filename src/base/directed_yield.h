@@ -1,56 +1,89 @@
 // Threads that work in step wait for the slowest of them at every step. Where the slowest has lost its CPU to another
 // program's thread, the others of its team only wait on theirs: one of them gives its CPU to the slowest and sleeps
-// meanwhile.
+// meanwhile. A team is the threads of a parallel region, or the ranks of a host, which are processes.
 //
 // The kernel's scheduler does not do so by itself. It sees a team of two beside one busy program as three threads on
 // two CPUs, and gives them turns. A team that spins then gets a third of its speed, and one that sleeps two fifths,
 // since its threads run at the same time by chance alone. With CPUs given away it gets four fifths, which is what the
 // other program leaves.
+//
+// On a quiet machine the kernel does well, and a thread that is only being woken looks like one that has lost its CPU.
+// So CPUs are given away only while threads of the run are delayed, as the kernel counts it for each of them.
 #pragma once
-
-#include <sched.h>
-#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
-#include <ctime>
-#include <mutex>
+
+#include "base/thread_place.h"
 
 namespace evener {
 
-/// A thread of a team, as the threads that wait for it see it. Must outlive their waits.
+/// How often threads of this process and of those forked from it have given their CPU to a late one of their team. All
+/// of these processes see the same numbers.
+struct GivenCpus {
+  std::int64_t exchanged = 0;  // between threads that are bound to one CPU each
+  std::int64_t lent = 0;       // between threads that may run on several
+};
+GivenCpus given_cpus();
+
+/// Whether threads of the run were delayed lately: they were ready to run, and other threads had the CPUs.
+bool cpus_are_contended(std::int64_t now_ns);
+/// For tests: takes CPUs for contended until then; 0 forgets all delays.
+void assume_contention(std::int64_t until_ns);
+
+/// A thread of a team, as the threads that wait for it see it. Must outlive their waits; may lie in memory that
+/// processes share, at the same address in each.
 class StepThread {
  public:
-  /// Makes the calling thread this one, number `number` of its team. Must be called again when anything but this
-  /// mechanism has changed the thread's affinity.
-  void begin(int number);
-  /// Called by the thread itself before it announces its arrival: if one of those waiting has given it a CPU and
-  /// sleeps, that one wakes on the CPU where this thread would have been.
-  void give_back();
+  ThreadPlace& place() { return place_; }
+  const ThreadPlace& place() const { return place_; }
+  /// To be called before the thread's arrival is announced: if one of those waiting gave it a CPU, that one wakes where
+  /// this thread would have been.
+  void settle();
 
  private:
-  friend class StepWait;
-  cpu_set_t allowed() const;
-  void stay_home() const;
+  friend class YieldingSleep;
 
-  std::atomic<pid_t> id_{0};
-  std::atomic<clockid_t> clock_{};           // counts the time that the thread ran
-  std::atomic<int> home_{-1};                // the CPU that it wakes on, where each thread of the team has its own
-  std::atomic<StepThread*> giver_{nullptr};  // the thread that gave it a CPU; itself while it gives one away
-  std::atomic<std::int64_t> ran_at_sleep_ns_{-1};  // by its clock, when it last went to sleep in a wait
-  const void* mark_ = nullptr;                     // of the thread that began last
-  int pins_ = 0;                                   // pins_of_this_thread() at that time
-  // Where this thread may run. Asking the kernel would give the affinity that another thread has set meanwhile.
-  mutable std::mutex allowed_mutex_;
-  cpu_set_t allowed_{};
+  ThreadPlace place_;
+  std::atomic<StepThread*> giver_{nullptr};  // the thread that gave it a CPU since its last arrival
 };
 
-/// One wait of a thread for others of its team. The word that it sleeps on has to change whenever one of them arrives.
+/// Whether `other`, which the calling thread waits for, has lost its CPU while CPUs are contended. Notes how long the
+/// calling thread itself was delayed, a few times a second.
+bool is_stuck(const StepThread& other, std::int64_t now_ns);
+
+/// The sleep of a thread in a wait, for which it may give its CPU away. What it gave it has back when the sleep or this
+/// object ends.
+class YieldingSleep {
+ public:
+  explicit YieldingSleep(StepThread& self) : self_(self) {}
+  ~YieldingSleep() { end(); }
+  YieldingSleep(const YieldingSleep&) = delete;
+  YieldingSleep& operator=(const YieldingSleep&) = delete;
+
+  /// Gives this thread's CPU to `other`, which is stuck. `members`: the number of threads in the team. False if another
+  /// thread gave it one, or it may not run here.
+  bool give(StepThread& other, int members);
+  /// Sleeps while `word` is `seen`, for `limit_ns` at most. A team that has exactly one CPU for each of its threads
+  /// wakes on different ones.
+  void sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::int64_t limit_ns, int members);
+
+ private:
+  void excuse();
+  void end();
+
+  StepThread& self_;
+  StepThread* given_to_ = nullptr;
+  bool is_kept_ = false;  // on its home, of several CPUs
+  std::int64_t delayed_before_ns_ = -1;
+};
+
+/// One wait of a thread for others of its process. The word that it sleeps on has to change whenever one of them
+/// arrives.
 class StepWait {
  public:
-  /// `members`: the number of threads in the team. Where the team has exactly one CPU for each of them, a thread that
-  /// gave its CPU away wakes on the CPU that the other one had lost.
-  StepWait(StepThread& self, int members);
+  /// `members`: the number of threads in the team.
+  StepWait(StepThread& self, int members) : self_(self), members_(members) {}
 
   /// Returns when done() is true. late() returns a thread that is still awaited, or null if none can be named.
   /// `sleepers` counts the threads that sleep on `word`, so that nobody makes a system call to wake none.
@@ -58,7 +91,7 @@ class StepWait {
   void until(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, const Done& done,
              const Late& late) {
     if (look(done, kFirstLooks)) return;  // most waits are shorter than a look at the clock
-    begin_ns_ = spin_end_ns();
+    begin_ns_ = scheduler().now_ns();
     while (!spin(done)) {
       StepThread* const other = late();
       if (other == nullptr || !must_sleep(*other)) continue;
@@ -76,7 +109,7 @@ class StepWait {
   static bool look(const Done& done, int looks) {
     for (; looks > 0; --looks) {
       if (done()) return true;
-      pause();
+      __builtin_ia32_pause();
     }
     return false;
   }
@@ -85,60 +118,18 @@ class StepWait {
     const std::int64_t until_ns = spin_end_ns();
     do {
       if (look(done, kLooks)) return true;
-    } while (before(until_ns));
+    } while (scheduler().now_ns() < until_ns);
     return false;
   }
-  static void pause();
-  static bool before(std::int64_t time_ns);
-  std::int64_t spin_end_ns() const;
-  /// Whether `other` has hardly run since the last look, or this thread has spun for long enough.
+  static std::int64_t spin_end_ns();
+  /// Whether `other` is stuck, or this thread has spun for long enough.
   bool must_sleep(const StepThread& other);
-  /// Gives this thread's CPU to `other` if that isn't running, and sleeps until `word` changes, or for a while.
   void sleep(const std::atomic<std::uint32_t>& word, std::uint32_t seen, StepThread& other);
-  bool give_cpu(StepThread& other, bool is_full);
-  void take_back(StepThread& other);
 
   StepThread& self_;
   const int members_;
-  std::int64_t begin_ns_ = 0;
-  std::int64_t sleep_ns_;
-  const StepThread* looked_at_ = nullptr;
-  std::int64_t looked_ns_ = 0, ran_ns_ = 0;
+  std::int64_t begin_ns_ = 0, sleep_ns_ = 0;
   bool is_stuck_ = false;  // the other one
-};
-
-/// A thread that is bound to one CPU, as a replica's is. The object may lie in memory shared with other processes,
-/// whose threads work in step with it: one that waits for a thread that has lost its CPU exchanges CPUs with it.
-class BoundThread {
- public:
-  /// Makes the calling thread this one. Where it may run on several CPUs, nothing is exchanged.
-  void begin();
-  bool is_this_thread() const;
-  /// Binds each of the two threads to the CPU of the other. False where one is bound to no single CPU, was bound
-  /// elsewhere since, or is just being exchanged with a third.
-  bool exchange_cpus(BoundThread& other);
-
- private:
-  friend class ClockLook;
-  std::int64_t ran_ns() const;
-
-  static constexpr int kNone = 0;
-  std::atomic<pid_t> id_{0};
-  std::atomic<clockid_t> clock_{}, process_clock_{};
-  std::atomic<int> cpu_{kNone};  // 1 + its number; kNone also while it is exchanged
-  int pins_ = 0;                 // pins_of_this_thread() when it began
-};
-
-/// Finds threads that have lost their CPU, by how much they ran between two looks.
-class ClockLook {
- public:
-  /// Whether the thread has hardly run since the last look at it; false at the first look.
-  bool is_stuck(const BoundThread& thread);
-  void forget() { looked_at_ = nullptr; }
-
- private:
-  const BoundThread* looked_at_ = nullptr;
-  std::int64_t looked_ns_ = 0, ran_ns_ = 0;
 };
 
 /// Changes `word` and wakes the threads that sleep on it.

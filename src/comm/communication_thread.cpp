@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/cpu.h"
+#include "base/error.h"
 #include "base/this_work.h"
 
 namespace evener::comm {
@@ -46,6 +48,11 @@ struct CommunicationThread::State {
   std::thread thread;
 
   void work() {
+    try {
+      pin_this_thread({});  // the rank that started it may be bound to a CPU, which another rank may get
+    } catch (const Error&) {
+      // It stays where it is, which is slower at most.
+    }
     for (;;) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return closing || !tasks.empty(); });

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/futex.h"
 #include "base/names.h"
+#include "base/scheduler.h"
 #include "comm/call.h"
 #include "comm/communication_dtype.h"
 
@@ -74,7 +74,7 @@ class SharedCommunicator : public Communicator {
   void receive(std::span<std::byte> bytes, int from) override;
   void set_members(std::span<const int> ranks) override;
   void require_whole() override { memory_.throw_if_aborted(); }
-  void compute_here() override { memory_.thread(rank_).begin(); }
+  void compute_here() override { tie_.begin(memory_.thread(rank_).place(), rank_); }
 
  private:
   template <typename Slot, typename Value>
@@ -115,17 +115,19 @@ class SharedCommunicator : public Communicator {
   int rank_, channel_;
   std::string name_;
   std::vector<int> members_;
+  PlaceTie tie_;
 };
 
 /// Arrives at the meeting of this phase and waits for the other members.
 void SharedCommunicator::meet(const Call& call) {
   memory_.throw_if_aborted();
+  memory_.thread(rank_).settle();
   const std::uint32_t now = phase();
   const bool last = meeting_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == members_.size();
   if (last) {
     meeting_.arrived.store(0, std::memory_order_relaxed);  // before the phase, which lets the first of the next come
     meeting_.phase.store(now + 1, std::memory_order_release);
-    futex_wake_all(meeting_.phase);
+    scheduler().wake_all(meeting_.phase);
   }
   // Written last, so that a rank that is suspended before this counts as late.
   row(rank_).came_in.store(now + 1, std::memory_order_relaxed);
@@ -314,8 +316,9 @@ void SharedCommunicator::send(std::span<const std::byte> bytes, int to) {
     bytes = bytes.subspan(piece.size());
     std::ranges::copy(piece, memory_.mail(channel_, rank_, half));
     box.message_bytes = total;
+    memory_.thread(rank_).settle();
     box.addressee.store(static_cast<std::uint32_t>(to) + 1, std::memory_order_release);
-    futex_wake_all(box.addressee);
+    scheduler().wake_all(box.addressee);
     half = 1 - half;
   } while (!bytes.empty());
   for (const int each : {0, 1}) await_mail(memory_.mailbox(channel_, rank_, each), 0, to, " did not take a message");
@@ -337,8 +340,9 @@ void SharedCommunicator::receive(std::span<std::byte> bytes, int from) {
     const auto piece = bytes.first(std::min(bytes.size(), memory_.mail_bytes()));
     bytes = bytes.subspan(piece.size());
     std::copy_n(memory_.mail(channel_, from, half), piece.size(), piece.begin());
+    memory_.thread(rank_).settle();
     box.addressee.store(0, std::memory_order_release);
-    futex_wake_all(box.addressee);
+    scheduler().wake_all(box.addressee);
     half = 1 - half;
   } while (!bytes.empty());
 }

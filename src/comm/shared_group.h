@@ -19,6 +19,7 @@ struct SharedGroupOptions {
   /// The size of a staging slot; longer vectors are exchanged in several pieces. Each rank has four slots in each
   /// channel, two for collectives and two for messages; slots never used cost no memory.
   std::size_t staging_bytes = std::size_t{1} << 20;
+  double cpus = 0;               // that the ranks may use; 0 = as many as this process
   std::size_t common_bytes = 0;  // of memory that users of the group share (common())
   /// How long a collective waits for the others. It is long, since a slow rank is not a dead one: the process that
   /// watches the ranks aborts the group when one dies.

@@ -8,11 +8,10 @@
 #include <cstring>
 #include <new>
 
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/futex.h"
 #include "base/names.h"
+#include "base/scheduler.h"
 
 namespace evener::comm {
 namespace {
@@ -20,7 +19,7 @@ namespace {
 // How long a rank spins before it sleeps: a few times the cost of sleeping and being woken, which is highest on virtual
 // machines. The ranks of a small network meet several times in a step of 300 us.
 constexpr std::int64_t kSpin_ns = 300'000;
-/// Time between two looks at the CPU time of the rank that is awaited.
+/// Time between two looks at whether the rank that is awaited has lost its CPU.
 constexpr std::int64_t kBetweenLooks_ns = 20'000;
 /// A sleeping rank checks at longer and longer intervals whether the awaited one runs, and whether the group was
 /// aborted.
@@ -45,16 +44,16 @@ SharedGroupOptions checked(SharedGroupOptions options) {
 }
 
 // Where ranks share CPUs, a rank that spins takes the CPU from the one that it waits for.
-std::int64_t spin_ns(int ranks) {
+std::int64_t spin_ns(const SharedGroupOptions& options) {
   double cpus = static_cast<double>(cpu_topology().allowed.size());
   if (cpu_topology().quota_cpus > 0) cpus = std::min(cpus, cpu_topology().quota_cpus);
-  return ranks <= cpus ? kSpin_ns : 0;
+  if (options.cpus > 0) cpus = options.cpus;
+  return options.ranks <= cpus ? kSpin_ns : 0;
 }
 
 }  // namespace
 
-SharedMemory::SharedMemory(const SharedGroupOptions& options)
-    : options_(checked(options)), spin_ns_(spin_ns(options.ranks)) {
+SharedMemory::SharedMemory(const SharedGroupOptions& options) : options_(checked(options)), spin_ns_(spin_ns(options)) {
   const auto ranks = static_cast<std::size_t>(options_.ranks), channels = static_cast<std::size_t>(options_.channels);
   lives_ = sizeof(AbortNote);
   threads_ = lives_ + ranks * sizeof(LifeSigns);
@@ -103,7 +102,7 @@ LifeSigns& SharedMemory::life(int rank) const {
   return at<LifeSigns>(lives_ + static_cast<std::size_t>(rank) * sizeof(LifeSigns));
 }
 
-BoundThread& SharedMemory::thread(int rank) const {
+StepThread& SharedMemory::thread(int rank) const {
   return at<RankThread>(threads_ + static_cast<std::size_t>(rank) * sizeof(RankThread)).thread;
 }
 
@@ -142,35 +141,42 @@ bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, st
     return (seen == value) == (until == Until::kEquals);
   };
   if (done()) return true;
-  // Where each rank has its own CPU, one that has lost it to another program gets the CPU of a rank that waits for it.
-  BoundThread& own = thread(rank);
-  const bool may_exchange = spin_ns_ > 0 && own.is_this_thread();
-  ClockLook look;
-  const auto has_exchanged = [&] {
-    BoundThread& other = thread(late());
-    if (!look.is_stuck(other) || !own.exchange_cpus(other)) return false;
-    look.forget();
-    return true;
+  // A rank that has lost its CPU to another program gets that of a rank which waits for it.
+  StepThread& own = thread(rank);
+  YieldingSleep sleep(own);
+  const auto gives = [&](std::int64_t now) {
+    StepThread& other = thread(late());
+    return is_stuck(other, now) && sleep.give(other, options_.ranks);
   };
-  const std::int64_t begin_ns = now_ns();
-  for (std::int64_t now = begin_ns, looked_ns = begin_ns; now - begin_ns < spin_ns_; now = now_ns()) {
+  bool computes_here = false;
+  const std::int64_t begin_ns = scheduler().now_ns();
+  for (std::int64_t now = begin_ns, looked_ns = begin_ns; now - begin_ns < spin_ns_; now = scheduler().now_ns()) {
     if (done()) return true;
-    if (!may_exchange || now - looked_ns < kBetweenLooks_ns) continue;
-    if (has_exchanged()) break;
+    if (now - looked_ns < kBetweenLooks_ns) continue;
+    // Another thread of this rank would spin on the CPU that the rank computes on.
+    computes_here = own.place().is_this_thread();
+    if (!computes_here || gives(now)) break;
     looked_ns = now;
   }
+  // The spin may have been short because this rank itself lost its CPU.
+  if (!computes_here) computes_here = spin_ns_ > 0 && own.place().is_this_thread();
   const std::int64_t timeout = std::chrono::nanoseconds(options_.timeout).count();
-  std::int64_t sleep_ns = may_exchange ? kFirstSleep_ns : kLongestSleep_ns;
+  std::int64_t sleep_ns = computes_here ? kFirstSleep_ns : kLongestSleep_ns;
   // A stop of everything (Ctrl-Z, a suspended laptop) counts as one sleep, however long it was.
   for (std::int64_t waited = 0;;) {
     if (done()) return true;
     throw_if_aborted();
     if (waited >= timeout) return false;
     // An abort between the look above and the sleep is seen after one sleep.
-    const std::int64_t asleep = now_ns();
-    futex_wait(word, seen, std::min(timeout - waited, sleep_ns));
-    waited += std::min(now_ns() - asleep, sleep_ns);
-    if (may_exchange && !done()) has_exchanged();
+    const std::int64_t asleep = scheduler().now_ns(), limit_ns = std::min(timeout - waited, sleep_ns);
+    if (computes_here) {
+      sleep.sleep(word, seen, limit_ns, options_.ranks);
+    } else {
+      scheduler().wait(word, seen, limit_ns);
+    }
+    const std::int64_t now = scheduler().now_ns();
+    waited += std::min(now - asleep, sleep_ns);
+    if (computes_here && !done()) gives(now);
     sleep_ns = std::min(2 * sleep_ns, kLongestSleep_ns);
   }
 }
@@ -183,11 +189,11 @@ void SharedMemory::abort(const std::string& reason) {
   std::memcpy(note.reason, reason.data(), length);
   note.reason[length] = '\0';
   note.state.store(kWritten, std::memory_order_release);
-  futex_wake_all(note.state);
+  scheduler().wake_all(note.state);
   for (int channel = 0; channel < options_.channels; ++channel) {
-    futex_wake_all(meeting(channel).phase);
+    scheduler().wake_all(meeting(channel).phase);
     for (int rank = 0; rank < options_.ranks; ++rank) {
-      for (const int half : {0, 1}) futex_wake_all(mailbox(channel, rank, half).addressee);
+      for (const int half : {0, 1}) scheduler().wake_all(mailbox(channel, rank, half).addressee);
     }
   }
 }
@@ -203,7 +209,7 @@ void SharedMemory::throw_if_aborted() const {
 std::string SharedMemory::reason() const {
   const AbortNote& note = at<AbortNote>(0);
   if (note.state.load(std::memory_order_acquire) == kBeingWritten) {
-    futex_wait(note.state, kBeingWritten, kLongestSleep_ns);
+    scheduler().wait(note.state, kBeingWritten, kLongestSleep_ns);
   }
   // The rank that aborts may be killed before it has written the reason.
   return note.state.load(std::memory_order_acquire) == kWritten ? note.reason : "the reason was not told in time";

@@ -31,7 +31,7 @@ struct alignas(kLine_bytes) LifeSigns {
 
 /// The thread that a rank computes on.
 struct alignas(kLine_bytes) RankThread {
-  BoundThread thread;
+  StepThread thread;
 };
 
 /// Where the members of a channel meet, phase by phase.
@@ -69,7 +69,7 @@ class SharedMemory {
 
   const SharedGroupOptions& options() const { return options_; }
   LifeSigns& life(int rank) const;
-  BoundThread& thread(int rank) const;
+  StepThread& thread(int rank) const;
   Meeting& meeting(int channel) const;
   RankRow& row(int channel, int rank) const;
   SmallSlot& small_slot(int channel, int rank, int which) const;

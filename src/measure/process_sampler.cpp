@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/directed_yield.h"
 #include "base/error.h"
 #include "base/live_children.h"
 #include "measure/energy_columns.h"
@@ -150,6 +151,7 @@ struct ProcessSampler::State {
   Counters last;   // start of the window for usage
   Counters newest;
   std::optional<std::uint64_t> throttle_before;
+  GivenCpus given_before = given_cpus();
   double pss_due_s = 0;
   RunningSpread process_percent, others_percent, rss, pss;
   SamplerSummary summary;
@@ -292,6 +294,9 @@ void ProcessSampler::State::finish() {
   if (const auto after = read_throttle_events(options.root); after && throttle_before) {
     summary.throttle_events = static_cast<std::int64_t>(*after - *throttle_before);
   }
+  const GivenCpus given = given_cpus();
+  summary.exchanged = given.exchanged - given_before.exchanged;
+  summary.lent = given.lent - given_before.lent;
   summary.energy = meter.energy(summary.seconds, options.idle);
   for (const DeviceSums& device : devices) summary.devices.push_back(device.get());
   for (const std::uint64_t peak : summary.child_peak_rss_bytes) {

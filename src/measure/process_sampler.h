@@ -53,6 +53,7 @@ struct SamplerSummary {
   std::vector<std::uint64_t> child_peak_rss_bytes;  // of each child; of running ones as of the last sample
   std::optional<std::uint64_t> swap_bytes_max;      // swapped-out memory of this process
   std::optional<std::int64_t> throttle_events;      // thermal throttling of all cores; absent = not visible
+  std::int64_t exchanged = 0, lent = 0;             // given_cpus() from start to stop (base/directed_yield.h)
   record::Energy energy;
   std::vector<DeviceUse> devices;  // devices that report more than power
   std::string error;               // why samples.csv could not be written any more (a full disk); "" = fine

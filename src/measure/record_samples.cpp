@@ -141,6 +141,8 @@ void take_samples(record::Record& record, const SamplerSummary& summary) {
   record.cpu.others_percent = summary.others_percent;
   record.cpu.steal_percent_mean = summary.steal_percent_mean;
   record.cpu.throttle_events = summary.throttle_events;
+  record.cpu.exchanged = summary.exchanged;
+  record.cpu.lent = summary.lent;
   record.cpu.samples = summary.samples;
   record.energy = summary.energy;
   if (!record.host_energies.empty()) take_hosts(record);

@@ -6,8 +6,8 @@
 namespace evener::parallel {
 namespace {
 
-/// Shorter sleeps would be too inaccurate.
-constexpr double kShortest_s = 0.0005;
+/// How much too late a sleep may end. For so long the clock is watched instead, as steps of small networks are shorter.
+constexpr double kLate_s = 0.0003;
 
 }  // namespace
 
@@ -21,9 +21,10 @@ void Throttle::catch_up() {
   if (factor_ >= 1) return;
   const double worked_s = seconds() - slept_s_;
   missing_s_ = carried_s_ + worked_s / factor_ - (worked_s + slept_s_);
-  if (missing_s_ < kShortest_s) return;
+  if (missing_s_ <= 0) return;
   const Stopwatch sleeping;
-  std::this_thread::sleep_for(std::chrono::duration<double>(missing_s_));
+  if (missing_s_ > kLate_s) std::this_thread::sleep_for(std::chrono::duration<double>(missing_s_ - kLate_s));
+  while (sleeping.seconds() < missing_s_) __builtin_ia32_pause();
   const double slept_s = sleeping.seconds();
   slept_s_ += slept_s;
   missing_s_ -= slept_s;

@@ -5,15 +5,15 @@
 
 namespace evener::parallel {
 
-/// Makes work take 1 / `factor` times as long, by sleeping. `factor` in (0, 1]; 1 never sleeps.
+/// Makes work take 1 / `factor` times as long, by waiting. `factor` in (0, 1]; 1 never waits.
 class Throttle {
  public:
   explicit Throttle(double factor) : factor_(factor) {}
 
   void begin();
-  /// Sleeps until the work since begin() has taken as long as on the slower device. Call this during the work too, so
-  /// that its intermediate results (gradients that become ready) come as late as from the slower device. Very short
-  /// sleeps are put off and added to later ones, also after the next begin().
+  /// Waits until the work since begin() has taken as long as on the slower device. Call this during the work too, so
+  /// that its intermediate results (gradients that become ready) come as late as from the slower device. A wait that
+  /// was too long is taken from later ones, also after the next begin().
   void catch_up();
   /// Leaves `seconds` of the time since begin() out, which were spent waiting for others.
   void exclude(double seconds) { excluded_s_ += seconds; }
@@ -24,7 +24,7 @@ class Throttle {
   const double factor_;
   Stopwatch clock_;
   double excluded_s_ = 0, slept_s_ = 0;
-  double missing_s_ = 0;  // sleep that is still owed; negative after a sleep that was too long
+  double missing_s_ = 0;  // sleep that is still owed; negative after one that was too long
   double carried_s_ = 0;  // missing_s_ at begin()
 };
 

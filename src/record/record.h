@@ -223,6 +223,9 @@ struct CpuUse {
   std::optional<Spread> others_percent;
   std::optional<double> steal_percent_mean;
   std::optional<std::int64_t> throttle_events;
+  // How often a thread that waited gave its CPU to one of its team that another program kept waiting: between threads
+  // bound to a CPU each, which exchanged them, and between threads of several CPUs (base/directed_yield.h).
+  std::optional<std::int64_t> exchanged = {}, lent = {};
   std::int64_t samples = 0;
 };
 

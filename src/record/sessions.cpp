@@ -299,6 +299,8 @@ void add_earlier_samples(Record& record, const Record& earlier) {
     mean = *mean_together(mean, seconds, earlier.cpu.core_percent_mean[core], before_s);
   }
   if (cpu.throttle_events && earlier.cpu.throttle_events) *cpu.throttle_events += *earlier.cpu.throttle_events;
+  if (cpu.exchanged && earlier.cpu.exchanged) *cpu.exchanged += *earlier.cpu.exchanged;
+  if (cpu.lent && earlier.cpu.lent) *cpu.lent += *earlier.cpu.lent;
   cpu.samples += earlier.cpu.samples;
   if (cpu.percent) record.missing.erase("cpu.percent");
   Memory& memory = record.memory;

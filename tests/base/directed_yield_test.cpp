@@ -14,6 +14,7 @@
 #include <ctime>
 #include <fstream>
 #include <latch>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,16 +22,17 @@
 namespace evener {
 namespace {
 
-constexpr int kThreads = 3;
+constexpr int kThreads = 2;
 
 /// A team whose threads meet after every step.
 struct MeetingTeam {
   std::array<StepThread, kThreads> threads;
+  std::array<PlaceTie, kThreads> ties;
   std::array<std::atomic<std::uint32_t>, kThreads> steps{};
   std::atomic<std::uint32_t> word{0}, sleepers{0};
 
   void meet(std::size_t self) {
-    threads[self].give_back();
+    threads[self].settle();
     const std::uint32_t step = steps[self] + 1;
     steps[self] = step;
     announce(word, sleepers);
@@ -45,7 +47,8 @@ struct MeetingTeam {
   }
 };
 
-std::vector<int> cpus_of_this_thread() {
+/// Where the calling thread may run, as the kernel has it.
+std::vector<int> kernels_cpus() {
   cpu_set_t cpus;
   std::vector<int> numbers;
   if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) return numbers;
@@ -63,7 +66,7 @@ TEST(DirectedYield, NobodyPassesBeforeAllHaveCome) {
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      team.threads[i].begin(static_cast<int>(i));
+      team.ties[i].begin(team.threads[i].place(), static_cast<int>(i));
       for (int step = 1; step <= kSteps; ++step) {
         ++total;
         team.meet(i);
@@ -78,7 +81,8 @@ TEST(DirectedYield, NobodyPassesBeforeAllHaveCome) {
 }
 
 TEST(DirectedYield, WhoGaveOrGotACpuMayRunWhereItMightBefore) {
-  const std::vector<int> before = cpus_of_this_thread();
+  assume_contention(std::numeric_limits<std::int64_t>::max());
+  const std::vector<int> before = kernels_cpus();
   MeetingTeam team;
   std::array<std::vector<int>, kThreads> after;
   // Who is moved is bound to one CPU until the one that moved it has come to the next line.
@@ -86,17 +90,17 @@ TEST(DirectedYield, WhoGaveOrGotACpuMayRunWhereItMightBefore) {
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      team.threads[i].begin(static_cast<int>(i));
+      team.ties[i].begin(team.threads[i].place(), static_cast<int>(i));
       for (std::size_t step = 0; step < 60; ++step) {
-        // Who sleeps doesn't run, and is given a CPU by those who wait.
         if (step % kThreads == i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         team.meet(i);
       }
       nobody_waits.arrive_and_wait();
-      after[i] = cpus_of_this_thread();
+      after[i] = kernels_cpus();
     });
   }
   for (auto& thread : threads) thread.join();
+  assume_contention(0);
   for (const auto& cpus : after) EXPECT_EQ(cpus, before);
 }
 
@@ -105,7 +109,7 @@ TEST(DirectedYield, WhoWaitsForLongIsWoken) {
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      team.threads[i].begin(static_cast<int>(i));
+      team.ties[i].begin(team.threads[i].place(), static_cast<int>(i));
       if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
       team.meet(i);
     });

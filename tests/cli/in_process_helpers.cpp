@@ -1,7 +1,6 @@
 #include "cli/in_process_helpers.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+#include "base/cpu.h"
 #include "base/stop.h"
 #include "cli/program.h"
 
@@ -92,14 +92,13 @@ class KeptPlace {
  public:
   explicit KeptPlace(const fs::path& cwd) : cwd_(fs::current_path()), umask_(umask(0)) {
     umask(umask_);
-    has_cpus_ = sched_getaffinity(0, sizeof cpus_, &cpus_) == 0;
     if (!cwd.empty()) fs::current_path(cwd);
   }
   ~KeptPlace() {
     std::error_code ignored;
     fs::current_path(cwd_, ignored);
     umask(umask_);
-    if (has_cpus_) sched_setaffinity(0, sizeof cpus_, &cpus_);
+    pin_this_thread(cpus_);
   }
   KeptPlace(const KeptPlace&) = delete;
   KeptPlace& operator=(const KeptPlace&) = delete;
@@ -107,8 +106,7 @@ class KeptPlace {
  private:
   fs::path cwd_;
   mode_t umask_;
-  cpu_set_t cpus_;
-  bool has_cpus_ = false;
+  const std::vector<int> cpus_ = cpus_of_this_thread();
 };
 
 /// Variables that are set meanwhile.

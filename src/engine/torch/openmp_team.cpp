@@ -84,13 +84,13 @@ void Team::start(int size) {
 }
 
 void Team::run(Region& region) {
+  Member& caller = members_.front();
+  caller.tie.begin(caller.thread.place(), 0);
   start(region.size);
   region.size = std::min(region.size, static_cast<int>(members_.size()));
   for (int i = 0; i < region.size; ++i) members_[static_cast<std::size_t>(i)].stage = 0;
   arrivals_before_ = arrivals_;
-  Member& caller = members_.front();
-  caller.thread.begin(0);
-  caller.thread.give_back();
+  caller.thread.settle();
   for (int i = 1; i < region.size; ++i) {
     Member& member = members_[static_cast<std::size_t>(i)];
     member.region = &region;
@@ -102,13 +102,13 @@ void Team::run(Region& region) {
   region.body(region.data);
   const std::uint32_t last = caller.stage + 1;
   here = before;
-  caller.thread.give_back();
+  caller.thread.settle();
   arrive(caller, last);
   await_all(caller, region, last);
 }
 
 void Team::serve(Member& member) {
-  member.thread.begin(member.number);
+  member.tie.begin(member.thread.place(), member.number, &member.caller->thread.place());
   for (std::uint32_t seen = 0;; ++seen) {
     StepWait(member.thread, size_)
         .until(
@@ -123,7 +123,7 @@ void Team::serve(Member& member) {
                   .most_threads = region.most_threads};
     region.body(region.data);
     position() = {};
-    member.thread.give_back();
+    member.thread.settle();
     arrive(member, member.stage + 1);
   }
 }
@@ -152,7 +152,7 @@ void Team::await_all(Member& member, const Region& region, std::uint32_t stage) 
 void Team::barrier(int number, const Region& region) {
   Member& member = members_[static_cast<std::size_t>(number)];
   const std::uint32_t stage = member.stage + 1;
-  member.thread.give_back();
+  member.thread.settle();
   arrive(member, stage);
   await_all(member, region, stage);
 }

@@ -69,6 +69,7 @@ class Team {
  private:
   struct alignas(64) Member {  // so that no two of them share a cache line
     StepThread thread;
+    PlaceTie tie;
     Team* team = nullptr;
     Member* caller = nullptr;  // kept here, since members_ may be growing meanwhile
     int number = 0;

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <omp.h>
-#include <sched.h>
 
 #include "base/cpu.h"
 
@@ -21,16 +20,6 @@ void use_threads(int threads, const std::vector<int>& cpus) {
   // LibTorch uses this module's OpenMP runtime (openmp.cpp) too, unless it was loaded first, as in a Python process
   // that has imported torch.
   omp_set_num_threads(threads);
-}
-
-std::vector<int> cpus_of_this_thread() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};  // the machine has more CPUs than a cpu_set_t
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 void keep_on(const std::vector<int>& cpus) {

@@ -12,7 +12,6 @@ void use_threads(int threads, const std::vector<int>& cpus);
 /// Sets the number of threads of a thread that may have computed before, without changing its affinity.
 void ensure_threads(int threads);
 
-std::vector<int> cpus_of_this_thread();
 /// Pins this thread to `cpus`, unless an earlier call has done so. LibTorch's threads for the backward passes of GPUs
 /// need it: they are started by the thread that does the first backward pass of the process, and inherit its affinity.
 void keep_on(const std::vector<int>& cpus);

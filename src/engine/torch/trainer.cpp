@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/phase.h"
 #include "engine/torch/device.h"

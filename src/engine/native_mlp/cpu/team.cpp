@@ -47,13 +47,13 @@ Team::~Team() {
 
 void Team::pin(int thread) {
   if (!cpus_.empty()) pin_this_thread(cpus_);
-  member(thread).thread.begin(thread);
+  member(thread).tie.begin(member(thread).thread.place(), thread);
 }
 
 void Team::begin(Task task) {
   if (threads_ == 1) return task.call(task.what, 0);
   task_ = task;
-  member(0).thread.begin(0);
+  member(0).tie.begin(member(0).thread.place(), 0);
   announce(rounds_, idle_);
   task.call(task.what, 0);
   barrier(0);
@@ -63,7 +63,7 @@ void Team::barrier(int thread) {
   if (threads_ == 1) return;
   Member& self = member(thread);
   const std::uint32_t barriers = self.barriers.load(std::memory_order_relaxed) + 1;
-  self.thread.give_back();
+  self.thread.settle();
   self.barriers = barriers;
   announce(arrivals_, sleepers_);
   // Counts arrivals instead of looking at each member, since all who wait would read as many cache lines as there are

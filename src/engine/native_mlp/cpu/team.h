@@ -41,6 +41,7 @@ class Team {
   };
   struct alignas(64) Member {
     StepThread thread;
+    PlaceTie tie;
     std::atomic<std::uint32_t> barriers{0};  // number of barriers that it has reached
   };
   void begin(Task task);

@@ -68,9 +68,10 @@ void assume_contention(std::int64_t until_ns) {
 namespace {
 
 /// Looks at the calling thread's delays, when the window is over.
-void note_delays(std::int64_t now_ns) {
+void note_delays(ThreadPlace& place, std::int64_t now_ns) {
   const std::int64_t passed_ns = now_ns - window.begin_ns;
   if (passed_ns < kWindow_ns) return;
+  place.count_turns();
   const std::int64_t delayed_ns = scheduler().delayed_ns();
   const bool has_begun = window.begin_ns != 0 && delayed_ns >= 0;
   const double share =
@@ -83,8 +84,8 @@ void note_delays(std::int64_t now_ns) {
 
 }  // namespace
 
-bool is_stuck(const StepThread& other, std::int64_t now_ns) {
-  note_delays(now_ns);
+bool is_stuck(StepThread& self, const StepThread& other, std::int64_t now_ns) {
+  note_delays(self.place(), now_ns);
   return cpus_are_contended(now_ns) && !is_under_quota() && scheduler().waits_for_cpu(other.place().id());
 }
 
@@ -180,7 +181,7 @@ std::int64_t StepWait::spin_end_ns() {
 
 bool StepWait::must_sleep(const StepThread& other) {
   const std::int64_t now = scheduler().now_ns();
-  is_stuck_ = is_stuck(other, now);
+  is_stuck_ = is_stuck(self_, other, now);
   return is_stuck_ || now - begin_ns_ > kLongestSpin_ns;
 }
 

@@ -49,8 +49,8 @@ class StepThread {
 };
 
 /// Whether `other`, which the calling thread waits for, has lost its CPU while CPUs are contended. Notes how long the
-/// calling thread itself was delayed, a few times a second.
-bool is_stuck(const StepThread& other, std::int64_t now_ns);
+/// calling thread, `self`, was delayed, a few times a second.
+bool is_stuck(StepThread& self, const StepThread& other, std::int64_t now_ns);
 
 /// The sleep of a thread in a wait, for which it may give its CPU away. What it gave it has back when the sleep or this
 /// object ends.

@@ -50,11 +50,13 @@ class ProcText {
   std::array<char, 8192> text_;  // the sets of CPUs in it are as long as the machine is large
 };
 
-/// schedstat: https://docs.kernel.org/scheduler/sched-stats.html
-struct Turns {
-  long long ran_ns = 0, delayed_ns = 0, count = 0;  // how often the thread got a CPU
+/// https://docs.kernel.org/scheduler/sched-stats.html; zeros if it can't be read.
+struct Schedstat {
+  long long ran_ns = 0, delayed_ns = 0, turns = 0;  // how often the thread got a CPU
 
-  bool read(const char* text) { return std::sscanf(text, "%lld %lld %lld", &ran_ns, &delayed_ns, &count) == 3; }
+  explicit Schedstat(const char* text) {
+    if (std::sscanf(text, "%lld %lld %lld", &ran_ns, &delayed_ns, &turns) != 3) turns = 0;
+  }
 };
 
 constexpr const char* kState = "\nState:\t";
@@ -65,29 +67,49 @@ long long number_of(const char* text, const char* name) {
   return found == nullptr ? -1 : std::atoll(found + std::strlen(name));
 }
 
+/// How often a thread left a CPU, and then how often it got one; 0 if the kernel doesn't tell.
+struct Turns {
+  bool is_ready = false;
+  long long left = 0, got = 0;
+};
+
+Turns turns_of(const ThreadId& thread) {
+  const ProcText status(thread, "status");
+  const char* const state = std::strstr(status.get(), kState);
+  const long long by_itself = number_of(status.get(), "\nvoluntary_ctxt_switches:"),
+                  made_to = number_of(status.get(), "\nnonvoluntary_ctxt_switches:");
+  if (state == nullptr || by_itself < 0 || made_to < 0) return {};
+  return {state[std::strlen(kState)] == 'R', by_itself + made_to, Schedstat(ProcText(thread, "schedstat").get()).turns};
+}
+
 class Linux : public Scheduler {
  public:
   std::int64_t now_ns() override { return evener::now_ns(); }
 
-  ThreadId this_thread() override { return {getpid(), this_thread_id()}; }
+  ThreadId this_thread() override { return {.process = getpid(), .thread = this_thread_id()}; }
   int this_cpu() override { return sched_getcpu(); }
 
   std::int64_t delayed_ns() override {
-    Turns turns;
-    return turns.read(ProcText("/proc/thread-self/schedstat").get()) && turns.count > 0 ? turns.delayed_ns : -1;
+    const Schedstat own(ProcText("/proc/thread-self/schedstat").get());
+    return own.turns > 0 ? own.delayed_ns : -1;
+  }
+
+  std::int64_t turns_ahead() override {
+    constexpr int kTries = 5;
+    for (int i = 0; i < kTries; ++i) {
+      const Turns before = turns_of(this_thread()), after = turns_of(this_thread());
+      // Otherwise it left a CPU, and got one, between two readings.
+      if (before.got > 0 && before.got == after.got && before.left == after.left) return after.got - after.left;
+    }
+    return 1;
   }
 
   /// A thread that has left a CPU as often as it got one has none now. No clock tells so: that of another process
   /// stands still between two ticks of the kernel, 4 ms and more, though the process runs. As what it left is read
   /// first, a thread that gets a CPU meanwhile isn't taken for one that waits.
   bool waits_for_cpu(const ThreadId& thread) override {
-    const ProcText status(thread, "status");
-    const char* const state = std::strstr(status.get(), kState);
-    const long long by_itself = number_of(status.get(), "\nvoluntary_ctxt_switches:"),
-                    made_to = number_of(status.get(), "\nnonvoluntary_ctxt_switches:");
-    if (state == nullptr || state[std::strlen(kState)] != 'R' || by_itself < 0 || made_to < 0) return false;
-    Turns turns;
-    return turns.read(ProcText(thread, "schedstat").get()) && turns.count > 0 && turns.count == by_itself + made_to;
+    const Turns turns = turns_of(thread);
+    return turns.is_ready && turns.got > 0 && turns.got == turns.left + thread.turns_ahead - 1;
   }
 
   cpu_set_t allowed() override {

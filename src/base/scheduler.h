@@ -13,6 +13,7 @@ namespace evener {
 /// A thread of this process or of another one of this host.
 struct ThreadId {
   pid_t process = 0, thread = 0;
+  std::int64_t turns_ahead = 1;  // Scheduler::turns_ahead() as the thread last told it
 };
 
 class Scheduler {
@@ -24,6 +25,9 @@ class Scheduler {
   virtual int this_cpu() = 0;
   /// How long the calling thread, ready to run, has waited for a CPU since it was started; -1 if that isn't told.
   virtual std::int64_t delayed_ns() = 0;
+  /// How much more often the calling thread has got a CPU than left one, as the kernel counts: 1, unless it lost count.
+  /// Linux loses one now and then when a thread starts a process.
+  virtual std::int64_t turns_ahead() { return 1; }
   /// Whether another thread is ready to run and waits for a CPU. False also where that isn't told.
   virtual bool waits_for_cpu(const ThreadId& thread) = 0;
 

@@ -26,6 +26,7 @@ void ThreadPlace::begin(int number, const std::vector<int>& cpus) {
   const ThreadId id = scheduler().this_thread();
   process_ = id.process;
   thread_ = id.thread;
+  count_turns();
   number_ = number;
   home_ = -1;
   rebase(cpus);

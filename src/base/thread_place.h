@@ -26,7 +26,9 @@ class ThreadPlace {
   /// Says where the thread may run for good from now on, after it was pinned.
   void rebase(const std::vector<int>& cpus);
 
-  ThreadId id() const { return {process_, thread_}; }
+  ThreadId id() const { return {process_, thread_, turns_ahead_}; }
+  /// Called by the thread itself now and then: the kernel may have lost count of its turns.
+  void count_turns() { turns_ahead_ = scheduler().turns_ahead(); }
   bool is_this_thread() const { return scheduler().this_thread().thread == thread_; }
   /// Where it may run for good; empty if the kernel didn't tell.
   std::vector<int> cpus() const;
@@ -56,6 +58,7 @@ class ThreadPlace {
   void await_claim();
 
   std::atomic<pid_t> process_{0}, thread_{0};
+  std::atomic<std::int64_t> turns_ahead_{1};
   std::atomic<std::uint64_t> wanted_{0}, held_{0};  // the number of a wish, then the wish
   std::atomic<int> count_{0}, home_{-1};
   int number_ = 0;

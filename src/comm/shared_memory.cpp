@@ -146,7 +146,7 @@ bool SharedMemory::await(const std::atomic<std::uint32_t>& word, Until until, st
   YieldingSleep sleep(own);
   const auto gives = [&](std::int64_t now) {
     StepThread& other = thread(late());
-    return is_stuck(other, now) && sleep.give(other, options_.ranks);
+    return is_stuck(own, other, now) && sleep.give(other, options_.ranks);
   };
   bool computes_here = false;
   const std::int64_t begin_ns = scheduler().now_ns();

@@ -264,8 +264,8 @@ void describe(Fields& fields, Of<CpuUse> auto& cpu) {
   fields.value("others_percent", cpu.others_percent);
   fields.value("steal_percent_mean", cpu.steal_percent_mean);
   fields.value("throttle_events", cpu.throttle_events);
-  fields.value("exchanged", cpu.exchanged);
-  fields.value("lent", cpu.lent);
+  fields.left_out_if(!cpu.exchanged, "exchanged", cpu.exchanged);
+  fields.left_out_if(!cpu.lent, "lent", cpu.lent);
   fields.value("samples", cpu.samples);
 }
 

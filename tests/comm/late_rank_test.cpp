@@ -29,6 +29,7 @@ class LateRank : public testing::TestWithParam<RanksAre> {
  protected:
   void SetUp() override {
     if (cpu_topology().allowed.size() < 2 || usable_cpus() < 2) GTEST_SKIP() << "needs two CPUs";
+    if (cpu_topology().quota_cpus > 0) GTEST_SKIP() << "nothing is given away under a CPU quota";
     if (scheduler().delayed_ns() < 0) GTEST_SKIP() << "this kernel doesn't count how long threads are delayed";
     assume_contention(std::numeric_limits<std::int64_t>::max());
   }

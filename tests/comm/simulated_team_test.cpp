@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/cpu.h"
 #include "base/directed_yield.h"
 #include "comm/shared_group.h"
 #include "comm/simulated_scheduler_helpers.h"
@@ -179,6 +180,7 @@ TEST_P(SimulatedTeam, HasNoTwoThreadsOnOneCpuForLong) {
 TEST_P(SimulatedTeam, ComputesMoreBesideAProgramThanTheKernelAloneLetsIt) {
   const auto [team, threads, cpus] = GetParam();
   if (threads != cpus) GTEST_SKIP() << "the kernel finds another CPU";
+  if (cpu_topology().quota_cpus > 0) GTEST_SKIP() << "nothing is given away under a CPU quota";
   if (team == Team::kFreeRanks) GTEST_SKIP() << "ranks sleep early, and the kernel moves those that aren't bound";
   double with = 0, without = 0;
   std::int64_t given = 0;

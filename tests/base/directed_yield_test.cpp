@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,8 +18,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/kernels_cpus.h"
+
 namespace evener {
 namespace {
+
+using test::kernels_cpus;
 
 constexpr int kThreads = 2;
 
@@ -46,17 +49,6 @@ struct MeetingTeam {
     StepWait(threads[self], kThreads).until(word, sleepers, done, [&] { return &threads[missing]; });
   }
 };
-
-/// Where the calling thread may run, as the kernel has it.
-std::vector<int> kernels_cpus() {
-  cpu_set_t cpus;
-  std::vector<int> numbers;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) return numbers;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<unsigned>(cpu), &cpus)) numbers.push_back(cpu);
-  }
-  return numbers;
-}
 
 TEST(DirectedYield, NobodyPassesBeforeAllHaveCome) {
   MeetingTeam team;

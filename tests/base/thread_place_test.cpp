@@ -2,7 +2,6 @@
 #include "base/thread_place.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <latch>
 #include <memory>
@@ -12,20 +11,12 @@
 
 #include "base/cpu.h"
 #include "base/forked.h"
+#include "base/kernels_cpus.h"
 
 namespace evener {
 namespace {
 
-/// Where the calling thread may run, as the kernel has it.
-std::vector<int> kernels_cpus() {
-  cpu_set_t cpus;
-  std::vector<int> numbers;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) return numbers;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<unsigned>(cpu), &cpus)) numbers.push_back(cpu);
-  }
-  return numbers;
-}
+using test::kernels_cpus;
 
 class ThreadPlaceTest : public testing::Test {
  protected:

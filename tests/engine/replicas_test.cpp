@@ -60,9 +60,10 @@ struct Tolerance {
 };
 // float32 sums in another order give 10^-6 (4 * 10^-6 in ResNet-18's gradients). But of the 10^6 values before a ReLU
 // one or two lie so near to zero that they fall on its other side, which moves the gradients by 10^-4, and by 4 * 10^-3
-// in the last layers, whose images have four pixels; a processor's instructions decide how many (0.02 in MobileNetV2 by
-// the oldest ones). Statistics of one replica's samples alone move them by more than 0.1.
-constexpr Tolerance kDeep = {5e-2, 2e-6, 1e-5};
+// in the last layers, whose images have four pixels; a processor's instructions decide how many (MobileNetV2 has 0.02
+// with EVENER_SIMD=baseline ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41, and fails). Statistics of one
+// replica's samples alone move them by more than 0.1.
+constexpr Tolerance kDeep = {1e-2, 2e-6, 1e-5};
 // Weight gradients are rounded to 8 bits in each replica: 2^-9 each. Deep networks multiply that up to their own size.
 constexpr Tolerance kBf16 = {1e-2, 1e-4, 1e-3};
 constexpr Tolerance kShallow = {1e-5, 1e-6, 1e-5};

@@ -189,6 +189,8 @@ TEST(SessionSums, MeansAreWeighedByTimeAndExtremesKept) {
                .others_percent = Spread{2, 8, 9},
                .steal_percent_mean = 4,
                .throttle_events = 3,
+               .exchanged = 10,
+               .lent = 200,
                .samples = 20};
   second.cpu = {.seconds = 45,
                 .percent = Spread{10, 140, 150},
@@ -196,6 +198,8 @@ TEST(SessionSums, MeansAreWeighedByTimeAndExtremesKept) {
                 .others_percent = Spread{1, 4, 30},
                 .steal_percent_mean = 1,
                 .throttle_events = 5,
+                .exchanged = 7,
+                .lent = 40,
                 .samples = 61};
   first.memory.peak_rss_bytes = 900;
   second.memory.peak_rss_bytes = 700;
@@ -221,6 +225,8 @@ TEST(SessionSums, MeansAreWeighedByTimeAndExtremesKept) {
   EXPECT_EQ(whole.cpu.others_percent->max, 30);
   EXPECT_DOUBLE_EQ(*whole.cpu.steal_percent_mean, 1.75);
   EXPECT_EQ(whole.cpu.throttle_events, 8);
+  EXPECT_EQ(whole.cpu.exchanged, 17);
+  EXPECT_EQ(whole.cpu.lent, 240);
   EXPECT_EQ(whole.cpu.samples, 81);
   EXPECT_EQ(whole.memory.peak_rss_bytes, 900U);
   EXPECT_DOUBLE_EQ(whole.memory.rss_bytes->mean, 575);

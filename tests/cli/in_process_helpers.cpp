@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,11 +13,8 @@
 #include <optional>
 #include <stdexcept>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#include <sanitizer/common_interface_defs.h>
-#endif
-
 #include "base/cpu.h"
+#include "base/sanitizer.h"
 #include "base/stop.h"
 #include "cli/program.h"
 
@@ -40,10 +36,9 @@ void flush_all() {
 /// What a sanitizer finds is told to who runs the tests, not to the file that stands for stderr and goes with the
 /// process.
 void tell_sanitizers_where_stderr_is() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (!is_sanitized()) return;
   static const int real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<std::intptr_t>(real_stderr)));
-#endif
+  tell_findings_to(real_stderr);
 }
 
 /// A descriptor that leads to another file meanwhile.

@@ -19,17 +19,15 @@
 #include <vector>
 
 #include "base/paths.h"
+#include "base/sanitizer.h"
 #include "base/test_folder.h"
 
 namespace evener::test {
 
 using TemporaryFolder = TestFolder;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSlowdown = 5;  // of a program under a sanitizer
-#else
-constexpr double kSlowdown = 1;
-#endif
+/// How much longer the program may take: under a sanitizer it is slower.
+inline const double kSlowdown = is_sanitized() ? 5 : 1;
 
 struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to, or replacing parts of, this process's

@@ -14,12 +14,6 @@
 
 namespace evener::test {
 
-#if defined(__SANITIZE_THREAD__)
-const bool kThreadSanitizer = true;
-#else
-const bool kThreadSanitizer = false;
-#endif
-
 namespace {
 
 constexpr std::chrono::seconds kLongest{60};  // far more than any of these tests takes

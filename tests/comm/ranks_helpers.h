@@ -12,9 +12,6 @@
 
 namespace evener::test {
 
-/// Whether this is a build with the thread sanitizer, in which all is slower by far.
-extern const bool kThreadSanitizer;
-
 enum class RanksAre { kThreads, kProcesses };
 
 /// "threads" or "processes".

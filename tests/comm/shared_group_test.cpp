@@ -8,6 +8,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/sanitizer.h"
 #include "comm/ranks_helpers.h"
 
 namespace evener::test {
@@ -238,7 +239,7 @@ TEST_P(Shared, ChannelsAreIndependent) {
 
 // Races show in numbers. Sums and barriers alternate irregularly, so that slots come in every order.
 TEST_P(Shared, ManyQuickSums) {
-  const int kRounds = kThreadSanitizer ? 1000 : 10'000;
+  const int kRounds = has_thread_sanitizer() ? 1000 : 10'000;
   SharedGroup group(group_options(ranks()));
   run(group, [&](Communicator& end) {
     int wrong = 0;

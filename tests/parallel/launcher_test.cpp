@@ -12,6 +12,7 @@
 #include <new>
 #include <thread>
 
+#include "base/sanitizer.h"
 #include "base/stop.h"
 
 namespace evener::parallel {
@@ -60,9 +61,8 @@ bool gone(pid_t pid) {
 class Ranks : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    if (GetParam()) GTEST_SKIP() << "the thread sanitizer can't follow forked processes";
-#endif
+    if (GetParam() && evener::test::has_thread_sanitizer())
+      GTEST_SKIP() << "the thread sanitizer can't follow forked processes";
   }
 };
 
@@ -111,9 +111,7 @@ INSTANTIATE_TEST_SUITE_P(As, Ranks, testing::Bool(),
 class RankProcesses : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "the thread sanitizer can't follow forked processes";
-#endif
+    if (evener::test::has_thread_sanitizer()) GTEST_SKIP() << "the thread sanitizer can't follow forked processes";
     options_.on_started = [this](const std::vector<pid_t>& pids) { pids_ = pids; };
   }
 

@@ -86,7 +86,7 @@ renew_dates() { # PRESET
   (cd "$root" && find src tests cmake CMakeLists.txt CMakePresets.json -type f -newercm "$stamp" ! -newer "$stamp" -exec touch -c {} +) 2>/dev/null || true
 }
 
-build() { # PRESET TARGET
+build() { # PRESET TARGETS
   local preset=$1 target=$2 folder=$root/build/$1 log start=$SECONDS free
   log=$folder/build.log
   free=$(free_bytes "$folder")
@@ -94,10 +94,11 @@ build() { # PRESET TARGET
   : >"$log"
   renew_dates "$preset"
   use_compiler_cache "$preset"
-  if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
+  # shellcheck disable=SC2086 # several targets are words
+  if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target $target -j "$(build_jobs)" 2>&1 </dev/null |
     follow "building ($preset)" "$log"; then
     if grep -q "unknown target 'test_" "$log"; then
-      die "the preset $preset has no tests of ${target#test_}." 'The reason stands in tests/CMakeLists.txt.'
+      die "the preset $preset has no tests of $(sed -n "s/.*unknown target 'test_\([a-z_]*\)'.*/\1/p" "$log" | head -n 1)." 'The reason stands in tests/CMakeLists.txt.'
     fi
     show_log "$log"
     if grep -q 'No space left on device' "$log"; then

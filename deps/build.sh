@@ -47,6 +47,8 @@ configure() { # PRESET TESTS(ON|OFF)
   log=$folder/configure.log
   launcher=$(compiler_cache "$preset")
   key=$(configuration_key "$preset")
+  # Continuous integration refuses warnings in each preset, so that the presets share the tests' objects.
+  if [[ $tests == ON && ${CI-} == true ]]; then key+=$'\n'werror options+=(-DEVENER_WERROR=ON); fi
   # Once a folder builds the tests it keeps them: switching back and forth would configure each time.
   if [[ $tests == ON ]]; then key+=$'\n'tests; elif grep -qsx tests "$folder/configured"; then key+=$'\n'tests tests=ON; fi
   if [[ -f $folder/build.ninja && $(cat "$folder/configured" 2>/dev/null) == "$key" ]]; then return 0; fi

@@ -88,7 +88,7 @@ renew_dates() { # PRESET
   (cd "$root" && find src tests cmake CMakeLists.txt CMakePresets.json -type f -newercm "$stamp" ! -newer "$stamp" -exec touch -c {} +) 2>/dev/null || true
 }
 
-build() { # PRESET TARGETS
+build() { # PRESET TARGET
   local preset=$1 target=$2 folder=$root/build/$1 log start=$SECONDS free
   log=$folder/build.log
   free=$(free_bytes "$folder")
@@ -96,11 +96,10 @@ build() { # PRESET TARGETS
   : >"$log"
   renew_dates "$preset"
   use_compiler_cache "$preset"
-  # shellcheck disable=SC2086 # several targets are words
-  if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target $target -j "$(build_jobs)" 2>&1 </dev/null |
+  if ! NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --target "$target" -j "$(build_jobs)" 2>&1 </dev/null |
     follow "building ($preset)" "$log"; then
     if grep -q "unknown target 'test_" "$log"; then
-      die "the preset $preset has no tests of $(sed -n "s/.*unknown target 'test_\([a-z_]*\)'.*/\1/p" "$log" | head -n 1)." 'The reason stands in tests/CMakeLists.txt.'
+      die "the preset $preset has no tests of ${target#test_}." 'The reason stands in tests/CMakeLists.txt.'
     fi
     show_log "$log"
     if grep -q 'No space left on device' "$log"; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The set-up behind ./evener and ./test: packages, wheels, configuration, build, each only if it is needed.
 #   setup.sh program              what ./evener needs
-#   setup.sh tests PRESET TARGETS what ./test needs: all, or the test programs of rooms, in one word
+#   setup.sh tests PRESET TARGET  what ./test needs: all, or the test program of a room
 #   setup.sh setup [OPTIONS]      ./evener setup
 set -euo pipefail
 exec {stdout}>&1 1>&2 # stdout belongs to the program

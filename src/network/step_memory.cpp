@@ -10,7 +10,7 @@
 namespace evener::network {
 namespace {
 
-constexpr std::int64_t kFloatBytes = 4;
+constexpr std::int64_t kValueBytes = 4;
 constexpr std::int64_t kIndexBytes = 8;
 
 template <class Op>
@@ -57,7 +57,7 @@ class Walk {
       if (parameter.trained) weights_[at(parameter.layer)] += element_count(parameter.shape);
     }
     if (!options.adds_up) return;
-    for (const std::int64_t values : weights_) take({values * kFloatBytes, 0});
+    for (const std::int64_t values : weights_) take({values * kValueBytes, 0});
   }
 
   std::vector<Bytes> moments() {
@@ -134,7 +134,7 @@ class Walk {
     const Step& step = steps_[s];
     if (step.inputs.empty()) {
       // Pixels are converted to floats first.
-      const Bytes floats{0, element_count(layers_[at(step.output)].shape) * kFloatBytes};
+      const Bytes floats{0, element_count(layers_[at(step.output)].shape) * kValueBytes};
       const int wide = take(floats);
       held_[at(step.output)] = wide;
       if (options_.bits == 32) return;
@@ -144,7 +144,7 @@ class Walk {
     const Layer& layer = layers_[at(step.layer)];
     if (draws_mask(layer)) {
       // Masks are really drawn before the first layer; allocating them here gives the same peak.
-      kept_[s].push_back(take({0, element_count(layer.shape) * kFloatBytes}));
+      kept_[s].push_back(take({0, element_count(layer.shape) * kValueBytes}));
     }
     const int filtered = step.depthwise >= 0 ? take(values_of(step.depthwise)) : kNone;
     held_[at(step.output)] = result_of(step);
@@ -161,7 +161,7 @@ class Walk {
   void compute_loss() {
     std::vector<int> found;
     for (const Output& output : network_.outputs()) {
-      const Bytes floats{0, 3 * element_count(layers_[at(output.layer)].shape) * kFloatBytes};
+      const Bytes floats{0, 3 * element_count(layers_[at(output.layer)].shape) * kValueBytes};
       found.push_back(take(floats));
     }
     for (const int block : found) leave(block);
@@ -225,12 +225,12 @@ class Walk {
     const std::int64_t values = weights_[at(layer)];
     if (values == 0) return;
     if (options_.bits < 32) pass({values * value_bytes(), 0});
-    const int found = take({values * kFloatBytes, 0});
+    const int found = take({values * kValueBytes, 0});
     if (options_.adds_up) leave(found);
   }
 
   /// Scratch of a convolution: reordered weights, and each thread's sums of their gradients.
-  std::int64_t scratch_bytes(int layer) const { return (1 + options_.threads) * weights_[at(layer)] * kFloatBytes; }
+  std::int64_t scratch_bytes(int layer) const { return (1 + options_.threads) * weights_[at(layer)] * kValueBytes; }
 
   struct Block {
     Bytes size;

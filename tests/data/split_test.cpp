@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// `counts[c]` samples of class c, in turns as far as they go.
-std::vector<std::int32_t> labels_of(std::vector<int> counts) {
+std::vector<std::int32_t> labels_with_counts(std::vector<int> counts) {
   std::vector<std::int32_t> labels;
   for (bool any = true; any;) {
     any = false;
@@ -43,7 +43,7 @@ std::vector<std::size_t> per_part(const Split& split, const std::vector<std::int
 }
 
 TEST(Split, DividesEveryClassByThePercentages) {
-  const auto labels = labels_of({1000, 200, 100});
+  const auto labels = labels_with_counts({1000, 200, 100});
   const Split split = stratified_split(labels, 3, {85, 2, 13}, 1);
   EXPECT_THAT(per_part(split, labels, 0), ElementsAre(850, 20, 130));
   EXPECT_THAT(per_part(split, labels, 1), ElementsAre(170, 4, 26));
@@ -51,7 +51,7 @@ TEST(Split, DividesEveryClassByThePercentages) {
 }
 
 TEST(Split, UsesEverySampleOnceAndInAscendingOrder) {
-  const auto labels = labels_of({37, 11, 3, 1});
+  const auto labels = labels_with_counts({37, 11, 3, 1});
   const Split split = stratified_split(labels, 4, {70, 15, 15}, 7);
   std::multiset<std::uint32_t> all;
   for (const auto* part : {&split.train, &split.val, &split.test}) {
@@ -63,7 +63,7 @@ TEST(Split, UsesEverySampleOnceAndInAscendingOrder) {
 }
 
 TEST(Split, GivesSmallClassesAtLeastOneSamplePerPart) {
-  const auto labels = labels_of({10, 3, 2, 1, 0});
+  const auto labels = labels_with_counts({10, 3, 2, 1, 0});
   const Split split = stratified_split(labels, 5, {85, 2, 13}, 3);
   EXPECT_THAT(per_part(split, labels, 0), ElementsAre(8, 1, 1));
   EXPECT_THAT(per_part(split, labels, 1), ElementsAre(1, 1, 1));
@@ -77,15 +77,16 @@ TEST(Split, TheOnlySampleIsForTraining) {
 }
 
 TEST(Split, KeepsAnEmptyPartEmptyAndUsesAPartOfTheDataIfAsked) {
-  const auto labels = labels_of({100, 100});
+  const auto labels = labels_with_counts({100, 100});
   EXPECT_THAT(per_part(stratified_split(labels, 2, {90, 10}, 1), labels, 1), ElementsAre(90, 10, 0));
   EXPECT_THAT(per_part(stratified_split(labels, 2, {100, 0, 0}, 1), labels, 1), ElementsAre(100, 0, 0));
   EXPECT_THAT(per_part(stratified_split(labels, 2, {10, 5, 5}, 1), labels, 0), ElementsAre(10, 5, 5));
-  EXPECT_THAT(per_part(stratified_split(labels_of({1, 3}), 2, {0, 50, 50}, 1), labels_of({1, 3}), 0)[0], 0u);
+  EXPECT_THAT(
+      per_part(stratified_split(labels_with_counts({1, 3}), 2, {0, 50, 50}, 1), labels_with_counts({1, 3}), 0)[0], 0u);
 }
 
 TEST(Split, DependsOnTheSeedAlone) {
-  const auto labels = labels_of({50, 50});
+  const auto labels = labels_with_counts({50, 50});
   const Split one = stratified_split(labels, 2, {80, 10, 10}, 1), same = stratified_split(labels, 2, {80, 10, 10}, 1),
               other = stratified_split(labels, 2, {80, 10, 10}, 2);
   EXPECT_EQ(one.test, same.test);
@@ -135,7 +136,7 @@ TEST(Split, OfADatasetGoesByItsTargetsAndNamesItsSamples) {
 
 /// Runs that are resumed rely on these numbers: they are divided anew by the program that goes on with them.
 TEST(Split, OfClassesIsWhatItAlwaysWas) {
-  const Split split = stratified_split(labels_of({12, 8}), 2, {60, 20, 20}, 1);
+  const Split split = stratified_split(labels_with_counts({12, 8}), 2, {60, 20, 20}, 1);
   EXPECT_THAT(split.train, ElementsAre(2, 3, 5, 6, 7, 8, 10, 13, 14, 15, 16, 17));
   EXPECT_THAT(split.val, ElementsAre(0, 9, 11, 18, 19));
   EXPECT_THAT(split.test, ElementsAre(1, 4, 12));

@@ -16,7 +16,7 @@ namespace {
 
 using network::Network;
 
-constexpr std::int64_t kBatch = 3;
+constexpr std::int64_t kImages = 3;
 const std::vector<float> kMean = {0.4F, 0.5F, 0.6F, 0.3F}, kDeviation = {0.2F, 0.25F, 0.3F, 0.4F};
 
 class OnnxAnswers : public testing::Test {
@@ -48,7 +48,7 @@ class OnnxAnswers : public testing::Test {
   void expect_same(const Network& network, double within) const {
     const TensorMap state = test::trained_looking_state(network, 3);
     network::write_onnx(path_, network, state);
-    const TensorMap expected = of_network(network, state, kBatch), found = of_file(network, kBatch, false);
+    const TensorMap expected = of_network(network, state, kImages), found = of_file(network, kImages, false);
     ASSERT_EQ(found.size(), expected.size()) << network.model();
     for (const auto& [name, tensor] : expected) {
       ASSERT_EQ(found.at(name).shape, tensor.shape) << network.model() << ": " << name;
@@ -113,7 +113,7 @@ TEST_F(OnnxAnswers, WhereScalesWereLearntToBeNothing) {
   state.at("second.quantized.scale").floats()[0] = 0;
   state.at("first.weight_scale").floats()[1] = -1;
   network::write_onnx(path_, network, state);
-  EXPECT_LT(test::relative_distance(of_file(network, kBatch, false), of_network(network, state, kBatch)), 1e-4);
+  EXPECT_LT(test::relative_distance(of_file(network, kImages, false), of_network(network, state, kImages)), 1e-4);
 }
 
 TEST_F(OnnxAnswers, ToPixelsThatTheFileNormalizes) {

@@ -19,7 +19,7 @@ using test::random_batch;
 using test::small_mlp;
 
 const data::ImageShape kGrey{1, 12, 10};
-constexpr double kRate = 0.05;
+constexpr double kLearningRate = 0.05;
 
 using Values = std::map<std::string, std::vector<double>>;
 
@@ -46,7 +46,7 @@ class OptimizerTest : public testing::Test {
     for (int step = 1; step <= 3; ++step) {
       trainer_->forward_backward(batch_.view(), 1.0 / 8);
       const Values gradients = values_of(trainer_->capabilities().exchange->gradients());
-      trainer_->apply(kRate);
+      trainer_->apply(kLearningRate);
       const Values found = values_of(trainer_->state());
       for (auto& [name, list] : weights) {
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -78,7 +78,7 @@ TEST_F(OptimizerTest, NesterovLooksAheadAlongItsMomentum) {
   expect_steps([](int, double& weight, double gradient, double* slots) {
     const double g = gradient + 0.01 * weight;
     slots[0] = 0.9 * slots[0] + g;
-    weight -= kRate * (g + 0.9 * slots[0]);
+    weight -= kLearningRate * (g + 0.9 * slots[0]);
   });
 }
 
@@ -90,15 +90,15 @@ TEST_F(OptimizerTest, AdamWShrinksWeightsApartFromItsStep) {
   expect_steps([](int step, double& weight, double gradient, double* slots) {
     slots[0] = 0.9 * slots[0] + 0.1 * gradient;
     slots[1] = 0.999 * slots[1] + 0.001 * gradient * gradient;
-    weight *= 1 - kRate * 0.1;
+    weight *= 1 - kLearningRate * 0.1;
     const double mean = slots[0] / (1 - std::pow(0.9, step)), square = slots[1] / (1 - std::pow(0.999, step));
-    weight -= kRate * mean / (std::sqrt(square) + 1e-4);
+    weight -= kLearningRate * mean / (std::sqrt(square) + 1e-4);
   });
 }
 
 TEST_F(OptimizerTest, ClippingScalesAllGradientsByOneNorm) {
   options_.optimizer.clip_norm = 0.05;  // well below the norm of these gradients
-  expect_steps([](int, double& weight, double gradient, double*) { weight -= kRate * gradient; });
+  expect_steps([](int, double& weight, double gradient, double*) { weight -= kLearningRate * gradient; });
 }
 
 TEST_F(OptimizerTest, ParametersMayHaveRatesOfTheirOwn) {
@@ -112,7 +112,7 @@ TEST_F(OptimizerTest, ParametersMayHaveRatesOfTheirOwn) {
     const Values before = values_of(one->state());
     for (const auto& trainer : {one.get(), own.get()}) {
       trainer->forward_backward(batch_.view(), 1.0 / 8);
-      trainer->apply(kRate);
+      trainer->apply(kLearningRate);
     }
     const Values usual = values_of(one->state()), found = values_of(own->state());
     for (const auto& [name, list] : before) {
@@ -127,11 +127,11 @@ TEST_F(OptimizerTest, ParametersMayHaveRatesOfTheirOwn) {
 TEST_F(OptimizerTest, TheAverageFollowsTheWeightsAndIsSwappedInAndOut) {
   options_.optimizer.average_decay = 0.15;
   Values average = values_of(make_trainer(small_mlp(kGrey, 5), options_)->state());
-  expect_steps([](int, double& weight, double gradient, double*) { weight -= kRate * gradient; });
+  expect_steps([](int, double& weight, double gradient, double*) { weight -= kLearningRate * gradient; });
   trainer_ = make_trainer(small_mlp(kGrey, 5), options_);
   for (int step = 1; step <= 3; ++step) {
     trainer_->forward_backward(batch_.view(), 1.0 / 8);
-    trainer_->apply(kRate);
+    trainer_->apply(kLearningRate);
     // (1 + 1) / (10 + 1) is above 0.15, so that the decay asked for holds from the first step on
     for (const auto& [name, list] : values_of(trainer_->state())) {
       for (std::size_t i = 0; i < list.size(); ++i) average[name][i] = 0.15 * average[name][i] + 0.85 * list[i];
@@ -153,7 +153,7 @@ TEST_F(OptimizerTest, ContinuesBitEqually) {
     options_.optimizer.average_decay = 0.9;
     const auto step = [&](engine::Trainer& trainer) {
       trainer.forward_backward(batch_.view(), 1.0 / 8);
-      trainer.apply(kRate);
+      trainer.apply(kLearningRate);
     };
     const auto first = make_trainer(small_mlp(kGrey, 5), options_);
     for (int i = 0; i < 3; ++i) step(*first);

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr int kTrials = 200;
+constexpr int kSweeps = 200;
 
 /// In how many of the sweeps `holds` is true.
 template <class Holds>
@@ -41,11 +41,11 @@ int sweeps_with(const SimulatedSweep& simulated, int repeats, int trials, Holds 
 TEST(SweepLoad, EqualCellsStayUndecidedUnderEachLoad) {
   int all = 0, sweeps = 0;
   for (const OtherLoad& load : test::other_loads()) {
-    const int claims = sweeps_with({.speeds = {100, 100}, .noise = 0.025, .load = &load}, 5, kTrials, claims_anything);
-    std::printf("%s: %d of %d sweeps of equal cells claim anything\n", load.name, claims, kTrials);
-    EXPECT_LE(claims, (load.leans ? 0.05 : 0.07) * kTrials) << load.name;
+    const int claims = sweeps_with({.speeds = {100, 100}, .noise = 0.025, .load = &load}, 5, kSweeps, claims_anything);
+    std::printf("%s: %d of %d sweeps of equal cells claim anything\n", load.name, claims, kSweeps);
+    EXPECT_LE(claims, (load.leans ? 0.05 : 0.07) * kSweeps) << load.name;
     all += claims;
-    sweeps += kTrials;
+    sweeps += kSweeps;
   }
   EXPECT_LE(all, 0.05 * sweeps);
 }

@@ -61,9 +61,9 @@ class InferSystem : public bench::System {
   std::map<std::int64_t, task::SampleValues> values_;
 };
 
-class Shown : public bench::ScenarioObserver {
+class ScenarioOnLine : public bench::ScenarioObserver {
  public:
-  explicit Shown(Observer& line) : line_(line) {}
+  explicit ScenarioOnLine(Observer& line) : line_(line) {}
 
   void on_part(const std::string& what) override {
     part_ = what;
@@ -108,7 +108,7 @@ bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJo
   options.lanes = static_cast<int>(job.lanes());
   options.largest_batch = job.setup().batch;
   InferSystem system(job, samples, main_output);
-  Shown shown(line);
+  ScenarioOnLine shown(line);
   bench::ScenarioResult result = bench::run_scenario(options, system, &shown);
   line.finish();
   return result;

@@ -78,14 +78,14 @@ double json_value(const json& whole, const std::string& path) {
                           printable(value->dump(-1, ' ', false, json::error_handler_t::replace))));
 }
 
-constexpr const char* kDigits = "0123456789";
+constexpr const char* kDecimalDigits = "0123456789";
 
 /// The number at `begin`, with decimal mark, thousands marks and exponent, but without a comma or point after it.
 std::string number_at(const std::string& text, std::size_t begin) {
   std::size_t end = std::min(text.find_first_not_of("0123456789.,", begin + 1), text.size());
   if (end < text.size() && (text[end] == 'e' || text[end] == 'E')) {
     const std::size_t sign = end + 1 < text.size() && (text[end + 1] == '-' || text[end + 1] == '+') ? 2 : 1;
-    const std::size_t digits_end = std::min(text.find_first_not_of(kDigits, end + sign), text.size());
+    const std::size_t digits_end = std::min(text.find_first_not_of(kDecimalDigits, end + sign), text.size());
     if (digits_end > end + sign) end = digits_end;
   }
   while (end > begin && (text[end - 1] == '.' || text[end - 1] == ',')) --end;
@@ -142,7 +142,7 @@ double value_in(const std::string& answer, const std::string& path, std::string*
   if (found == std::string::npos) {
     throw Error(fmt::format("its answer is neither JSON nor has it {}: {}", quoted_text(path), quoted_text(answer)));
   }
-  const std::size_t digit = answer.find_first_of(kDigits, found + path.size());
+  const std::size_t digit = answer.find_first_of(kDecimalDigits, found + path.size());
   if (digit == std::string::npos) throw Error("its answer holds no number: " + quoted_text(answer));
   const std::size_t begin = digit > 0 && answer[digit - 1] == '-' ? digit - 1 : digit;
   const std::string number = number_at(answer, begin);

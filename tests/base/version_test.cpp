@@ -1,4 +1,4 @@
-// The version and its date have one place, the changelog.
+// The version has one place, the changelog.
 #include "base/version.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Version, IsTheNewestReleaseOfTheChangelog) {
   std::string heading;
   while (std::getline(changelog, heading) && !(heading.starts_with("## [") && std::isdigit(heading.at(4)) != 0))
     continue;
-  EXPECT_EQ(heading, std::string("## [") + program_version() + "] - " + program_release_date());
+  EXPECT_TRUE(heading.starts_with(std::string("## [") + program_version() + "] - ")) << heading;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct ModelFlags : OptionGroup {
                                "saved by PyTorch, or imagenet or coco for "
                                "published ones, which are downloaded once. With another "
                                "number of classes the last layer begins anew. For a detector also those of the "
-                               "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
+                               "classifier that it is built on"},
                               "",
                               {.stays = {"weights"}}};
   Option<std::string> quantize{*this,

@@ -40,12 +40,9 @@ struct ModelFlags : OptionGroup {
                                           {.stays = {"freeze"}}};
   Option<std::string> linear_probing{
       *this,
-      {"--linear-probing",
-       "WHEN",
+      {"--linear-probing", "WHEN",
        "Linear probing before fine-tuning: the last layer is fitted first, on features of the images that are computed "
-       "once: auto (where that of --weights doesn't fit the data), on or off",
-       {},
-       "--head-first"},
+       "once: auto (where that of --weights doesn't fit the data), on or off"},
       "auto",
       {.one_of = {"auto", "on", "off"}, .in_plans = false}};
   Option<std::string> normalize{*this,

@@ -7,7 +7,7 @@
 #include "base/host_name.h"
 #include "base/message.h"
 #include "base/names.h"
-#include "comm/gather.h"
+#include "comm/communicator.h"
 
 namespace evener::parallel {
 namespace {

@@ -1,5 +1,3 @@
-#include "parallel/confusion.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
+#include "parallel/replica.h"
 
 namespace evener::parallel {
 namespace {

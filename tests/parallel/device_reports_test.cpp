@@ -1,9 +1,8 @@
-#include "parallel/device_reports.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "parallel/launcher.h"
+#include "parallel/replica.h"
 
 namespace evener::parallel {
 namespace {

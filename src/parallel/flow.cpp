@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/output_error.h"
+#include "base/files.h"
 #include "base/plural.h"
 #include "base/stop.h"
 #include "base/this_work.h"

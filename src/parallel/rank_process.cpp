@@ -25,7 +25,6 @@
 #include "base/cgroup.h"
 #include "base/child.h"
 #include "base/descriptor.h"
-#include "base/live_children.h"
 #include "base/message.h"
 #include "base/phase.h"
 #include "base/stop.h"

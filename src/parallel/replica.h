@@ -90,8 +90,8 @@ class ConfusionCounts {
   std::vector<std::int64_t> counts_;  // [true class * classes + found class]
 };
 
-/// All-reduce between the devices of a group's ranks, for their trainers.
-/// Uses the CPU-side `channel` only to set the devices' communicator up and to notice a lost rank.
+/// All-reduce between the devices of a group's ranks, for their trainers. Uses the CPU-side `channel` only to set the
+/// devices' communicator up and to notice a lost rank.
 class GroupDeviceSums : public engine::DeviceSums {
  public:
   /// `channel` outlives this.
@@ -115,9 +115,8 @@ class GroupDeviceSums : public engine::DeviceSums {
 std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communicator, const engine::DeviceReport& own);
 
 /// Evaluates a network's outputs where sums over samples are not enough: a detector's average precision depends on all
-/// images together.
-/// Each replica has a judge of its own for the samples that it evaluates. Whoever asked for the evaluation merges the
-/// verdicts.
+/// images together. Each replica has a judge of its own for the samples that it evaluates. Whoever asked for the
+/// evaluation merges the verdicts.
 class OutputJudge {
  public:
   virtual ~OutputJudge() = default;

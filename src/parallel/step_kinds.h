@@ -16,8 +16,8 @@
 
 namespace evener::parallel {
 
-/// Adds up gradients over the replicas in buckets, while the backward pass still computes gradients of earlier layers.
-/// One replica's side of the all-reduce of gradients. Call begin() before the backward pass, ready() on the same thread
+/// One replica's side of the all-reduce of gradients, in buckets, while the backward pass still computes gradients of
+/// earlier layers. Call begin() before the backward pass, ready() on the same thread
 /// for each gradient that is final, and finish() after the backward pass. finish() also exchanges gradients for which
 /// ready() was never called; when it returns, every replica has the sums.
 class Exchange {

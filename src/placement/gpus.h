@@ -9,9 +9,8 @@
 
 namespace evener::placement {
 
-/// NVIDIA GPUs through the driver library (libcuda.so.1), opened at run time and declared by hand: no CUDA header.
-/// No context is made, so nothing is allocated on the GPUs and child processes are free to use them.
-/// The driver calls that discovery needs, as an interface so that tests can replace the driver.
+/// The calls of NVIDIA's driver library (libcuda.so.1) that discovery needs, as an interface so that tests can replace
+/// the driver. No context is made, so nothing is allocated on the GPUs and child processes are free to use them.
 class CudaDriver {
  public:
   virtual ~CudaDriver() = default;
@@ -36,10 +35,8 @@ std::unique_ptr<CudaDriver> open_cuda_driver();
 /// GPU can't be used: builds for CUDA 13 need compute capability 7.5 and driver 580 or newer.
 AcceleratorList find_cuda_gpus(CudaDriver* driver, const std::filesystem::path& root = "/");
 
-// OpenCL devices through the loader library (libOpenCL.so.1), opened at run time and declared by hand.
-
-/// All devices of all platforms, numbered in the order in which the loader lists them. Loads every vendor's OpenCL
-/// driver, so call it only when the answer is needed.
+/// The OpenCL devices of all platforms through the loader library (libOpenCL.so.1), numbered in the order in which the
+/// loader lists them. Loads every vendor's OpenCL driver, so call it only when the answer is needed.
 AcceleratorList find_opencl_devices();
 
 }  // namespace evener::placement

@@ -1,6 +1,4 @@
 // What a child process answers, and what becomes of it: each kind of end and of failure.
-#include "base/child_answer.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -10,8 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/child.h"
 #include "base/error.h"
-#include "base/live_children.h"
+#include "base/forked.h"
 
 namespace evener {
 namespace {

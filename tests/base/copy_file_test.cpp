@@ -1,6 +1,4 @@
 // Files that are copied whole or not at all, and temporary ones that are known by their names.
-#include "base/copy_file.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

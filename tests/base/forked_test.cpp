@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "base/child.h"
 #include "base/error.h"
-#include "base/live_children.h"
 
 namespace evener {
 namespace {

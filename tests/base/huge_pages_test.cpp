@@ -1,6 +1,6 @@
-#include "base/huge_pages.h"
-
 #include <gtest/gtest.h>
+
+#include "base/memory.h"
 
 namespace evener {
 namespace {

@@ -1,7 +1,6 @@
-#include "base/nvidia_driver.h"
-
 #include <gtest/gtest.h>
 
+#include "base/device.h"
 #include "base/test_folder.h"
 
 namespace evener {

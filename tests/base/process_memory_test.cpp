@@ -1,9 +1,9 @@
 // What this process takes, by taking more.
-#include "base/process_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "base/memory.h"
 
 namespace evener {
 namespace {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/heap.h"
+#include "base/memory.h"
 #include "base/module.h"
 #include "base/phase.h"
 #include "comm/device_communicator.h"

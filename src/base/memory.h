@@ -1,5 +1,4 @@
-// Memory in huge pages, for arrays in which each access lies far from the last: in small pages nearly every access
-// would miss the TLB.
+// This process's memory: how much it holds, and memory in huge pages.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +7,20 @@
 #include <vector>
 
 namespace evener {
+
+/// Resident memory, as the kernel counts it; 0 where that is unknown.
+struct ProcessMemory {
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t peak_bytes = 0;  // since the process began
+};
+ProcessMemory process_memory();
+
+/// Gives freed memory back to the operating system, which the allocator would keep for later. For use after large
+/// blocks that won't be needed again, such as the weights that a network was compiled from.
+void give_back_freed_memory();
+
+// Memory in huge pages, for arrays in which each access lies far from the last: in small pages nearly every access
+// would miss the TLB.
 
 /// Allocates memory that begins at a cache line; from 2 MiB on it begins at a multiple of a huge page's size, and
 /// consists of huge pages where the system has them. The system provides it when it is first touched; std::free gives

@@ -3,22 +3,21 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/names.h"
+
 namespace evener {
+namespace {
+
+constexpr Named<DeviceKind> kDeviceKinds[] = {{DeviceKind::kCpu, "cpu"},
+                                              {DeviceKind::kCuda, "cuda"},
+                                              {DeviceKind::kOpencl, "opencl"},
+                                              {DeviceKind::kIntel, "intel"},
+                                              {DeviceKind::kNpu, "npu"}};
+
+}  // namespace
 
 const char* device_kind_name(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kCuda:
-      return "cuda";
-    case DeviceKind::kOpencl:
-      return "opencl";
-    case DeviceKind::kIntel:
-      return "intel";
-    case DeviceKind::kNpu:
-      return "npu";
-  }
-  return "?";
+  return name_in(kDeviceKinds, kind);
 }
 
 std::string device_text(Device device) {

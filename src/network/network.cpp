@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/tensor.h"
 
 namespace evener::network {
@@ -305,27 +306,18 @@ bool takes_statistics(const Layer& layer) {
   return norm != nullptr && !norm->frozen;
 }
 
+constexpr Named<ActivationKind> kActivations[] = {{ActivationKind::kRelu, "relu"},
+                                                  {ActivationKind::kRelu6, "relu6"},
+                                                  {ActivationKind::kSigmoid, "sigmoid"},
+                                                  {ActivationKind::kTanh, "tanh"},
+                                                  {ActivationKind::kSilu, "silu"},
+                                                  {ActivationKind::kHardSwish, "hard_swish"},
+                                                  {ActivationKind::kHardSigmoid, "hard_sigmoid"}};
+
 }  // namespace
 
 const char* op_name(const Op& op) {
-  if (const auto* activation = std::get_if<Activation>(&op)) {
-    switch (activation->kind) {
-      case ActivationKind::kRelu:
-        return "relu";
-      case ActivationKind::kRelu6:
-        return "relu6";
-      case ActivationKind::kSigmoid:
-        return "sigmoid";
-      case ActivationKind::kTanh:
-        return "tanh";
-      case ActivationKind::kSilu:
-        return "silu";
-      case ActivationKind::kHardSwish:
-        return "hard_swish";
-      case ActivationKind::kHardSigmoid:
-        return "hard_sigmoid";
-    }
-  }
+  if (const auto* activation = std::get_if<Activation>(&op)) return name_in(kActivations, activation->kind);
   return kOpNames[op.index()];
 }
 

@@ -1,8 +1,11 @@
-// Decides how many samples of each batch each replica gets: by fixed weights, or by measured speeds.
+// How work is divided among replicas and workers of unequal speed: the samples of a batch, its micro-batches, and
+// calls.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -77,5 +80,34 @@ class Shares {
 /// smaller ones. No micro-batch is a single sample, for which batch-norm may have no variance, unless `samples` is 1 or
 /// a whole batch has such micro-batches too.
 std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, std::int64_t accumulate);
+
+/// Decides which of several workers of unequal speed takes the next call.
+/// A free worker takes the next call, except near the end: if the others can finish all remaining calls before a slow
+/// worker would finish one, the slow worker stops. Otherwise everybody would wait for its last call, and several
+/// workers could take longer than the fastest alone. Thread-safe.
+class Dealing {
+ public:
+  /// `call_s`: a first guess of the seconds that each worker takes for a call, above 0. `calls`: the number of calls.
+  Dealing(std::vector<double> call_s, std::int64_t calls);
+
+  /// Whether `worker`, idle at `now_s`, takes the next call. After false it must not ask again. The fastest worker gets
+  /// false only once all calls are taken.
+  bool takes(std::size_t worker, double now_s);
+  /// Reports that the worker's call took `seconds` and ended at `now_s`.
+  void gave(std::size_t worker, double seconds, double now_s);
+
+ private:
+  struct Worker {
+    double call_s = 0;
+    double free_s = 0;  // end of its last call, expected or actual
+    bool done = false;
+  };
+
+  bool others_are_sooner(const Worker& worker, double now_s) const;
+
+  mutable std::mutex mutex_;
+  std::vector<Worker> workers_;
+  std::int64_t calls_;  // not taken yet
+};
 
 }  // namespace evener::parallel

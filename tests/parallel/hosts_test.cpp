@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "parallel/host_link.h"
 #include "parallel/launcher.h"
 
 namespace evener::parallel {

@@ -1,18 +1,28 @@
+// What a replica counts, reports and measures.
+#include "parallel/replica.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
-#include "parallel/replica.h"
 
 namespace evener::parallel {
 namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
 
 TEST(ConfusionCounts, CountTrueClassesByFoundOnes) {
   ConfusionCounts counts(3);
@@ -170,6 +180,122 @@ TEST(ConfusionCounts, OfTwoRanksAreThoseOfAllSamples) {
     const auto counts_of = [&late](const RankContext& context) { return train_and_evaluate(context, late); };
     EXPECT_EQ(run_ranks(plan, counts_of, LaunchOptions{}).front(), "25 0 0, 15 0 0, 10 0 0, 0 25 0, 0 0 15, 0 0 10, ");
   }
+}
+
+TEST(DeviceReports, AreTheSameEverywhereButForTheNotes) {
+  placement::Plan plan;
+  plan.processes.emplace_back();
+  for (int rank = 0; rank < 3; ++rank) {
+    plan.replicas.push_back({rank, {placement::PlanStage{}}, 1.0 / 3});
+    plan.processes[0].ranks.push_back(rank);
+  }
+  run_ranks(plan,
+            [](const RankContext& context) {
+              engine::DeviceReport own;
+              own.notes = {"of " + std::to_string(context.rank)};
+              own.skipped_steps = 10 * context.rank;
+              if (context.rank == 1) {
+                own.peak_memory_bytes = (std::uint64_t{1} << 37) + 1;
+                own.step_phases_s = {{"forward", 0.25}, {"h2d", 0.0}};
+              }
+              const Channels channels = context.channels();
+              const auto all = exchange_reports(*channels.control, own);
+              EXPECT_EQ(all.size(), 3U);
+              EXPECT_FALSE(all.at(0).peak_memory_bytes);
+              EXPECT_EQ(all.at(1).peak_memory_bytes, (std::uint64_t{1} << 37) + 1);
+              EXPECT_THAT(all.at(1).step_phases_s, ElementsAre(Pair("forward", 0.25), Pair("h2d", 0.0)));
+              EXPECT_TRUE(all.at(2).step_phases_s.empty());
+              EXPECT_EQ(all.at(2).skipped_steps, 20);
+              for (int r = 0; r < 3; ++r)
+                EXPECT_EQ(all.at(static_cast<std::size_t>(r)).notes.size(), r == context.rank ? 1U : 0U);
+              return std::string();
+            },
+            {});
+}
+
+constexpr std::chrono::milliseconds kSearch{300}, kCall{3};
+
+class ProbedImages : public data::ClassDataset {
+ public:
+  std::size_t size() const override { return 100; }
+  data::ImageShape shape() const override { return {1, 1, 1}; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  std::int32_t label(std::size_t) const override { return 0; }
+  void read(std::size_t, std::span<std::uint8_t> chw) const override { chw[0] = 0; }
+  std::string source(std::size_t) const override { return ""; }
+
+ private:
+  std::vector<std::string> classes_{"a", "b"};
+};
+
+/// The first call of a size takes far longer than later ones, as that of a library that looks for its best algorithm.
+class SearchingTrainer : public engine::Trainer {
+ public:
+  explicit SearchingTrainer(std::vector<std::int64_t>& calls) : calls_(calls) {}
+
+  engine::Sums add_gradients(const data::Batch& batch, double) override {
+    const bool is_new = known_.insert(batch.count).second;
+    calls_.push_back(batch.count);
+    std::this_thread::sleep_for(is_new ? kSearch : kCall);
+    return engine::classification_sums(1, 0, batch.count);
+  }
+  void clear_gradients() override {}
+  void apply(double) override {}
+  engine::Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>*) override {
+    return engine::classification_sums(0, 0, batch.count);
+  }
+  TensorMap state() const override { return {}; }
+  void load_state(const TensorMap&) override {}
+  TensorMap optimizer_state() const override { return {}; }
+  void load_optimizer_state(const TensorMap&) override {}
+  engine::Capabilities capabilities() override { return {}; }
+
+ private:
+  std::vector<std::int64_t>& calls_;
+  std::set<std::int64_t> known_;
+};
+
+class SearchingEngine : public engine::Engine {
+ public:
+  const char* name() const override { return "searching"; }
+  std::string trainer_refusal(const network::Network&, const engine::TrainerOptions&) const override { return ""; }
+  std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
+    return std::make_unique<SearchingTrainer>(calls);
+  }
+
+  std::vector<std::int64_t> calls;  // sizes of the batches
+};
+
+double probed_on(DeviceKind kind, SearchingEngine& engine) {
+  network::Network network("tiny", {1, 1, 1});
+  network.add("flatten", network::Flatten{});
+  network.add("fc", network::Linear{1, true});
+  ReplicaOptions options;
+  options.trainer.device.kind = kind;
+  options.batch = 48;
+  options.accumulate = 2;
+  options.loader = {48, 0};
+  options.train_samples.resize(100);
+  std::iota(options.train_samples.begin(), options.train_samples.end(), 0U);
+  Replica replica(engine, network, std::make_shared<ProbedImages>(), options, make_self_channels());
+  return replica.probe();
+}
+
+TEST(Probe, OfAGpuIsASecondCallOfItsShare) {
+  SearchingEngine engine;
+  const double speed = probed_on(DeviceKind::kCuda, engine);
+  EXPECT_THAT(engine.calls, ElementsAre(24, 24));
+  const std::chrono::duration<double> search = kSearch, call = kCall;
+  EXPECT_LE(speed, 24 / call.count());
+  EXPECT_GT(speed, 24 / search.count()) << "the search was timed";
+}
+
+TEST(Probe, OfACpuBeginsWithFewImages) {
+  SearchingEngine engine;
+  probed_on(DeviceKind::kCpu, engine);
+  ASSERT_GE(engine.calls.size(), 2U);
+  EXPECT_EQ(engine.calls[0], 2);
+  EXPECT_EQ(engine.calls[1], 2);
 }
 
 }  // namespace

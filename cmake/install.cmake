@@ -1,6 +1,6 @@
 # cmake --install: the program, the library with its headers, and the modules beside it, which find everything by paths
 # relative to themselves, so that the folder may be moved. Components: program (all that runs), development (headers,
-# find_package(evener), pkg-config), licence (LICENSE and NOTICE; a wheel has them elsewhere), wheels (a link to the unpacked
+# find_package(evener), pkg-config), manual (the manual page), licence (LICENSE and NOTICE; a wheel has them elsewhere), wheels (a link to the unpacked
 # wheels that the modules need).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -35,6 +35,16 @@ install(TARGETS evener EXPORT evener LIBRARY DESTINATION "${lib}" COMPONENT prog
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS ${modules} LIBRARY DESTINATION "${lib}/evener/modules" COMPONENT program)
 install(FILES "${EVENER_DEPS_DIR}/plotly/package_data/plotly.min.js" DESTINATION "${lib}/evener" COMPONENT program OPTIONAL)
+
+# The manual page, made of the program's own help where there is help2man.
+find_program(HELP2MAN help2man)
+if(HELP2MAN)
+  install(CODE "
+    set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")
+    file(MAKE_DIRECTORY \"\${folder}\")
+    execute_process(COMMAND ${HELP2MAN} --no-info --name \"train and measure image networks\"
+      --output \"\${folder}/evener.1\" $<TARGET_FILE:evener_cli> COMMAND_ERROR_IS_FATAL ANY)" COMPONENT manual)
+endif()
 
 install(DIRECTORY include/evener DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(EXPORT evener NAMESPACE evener:: FILE evener-targets.cmake DESTINATION "${lib}/cmake/evener" COMPONENT development)

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/child_answer.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "base/own_program.h"
 #include "base/stop.h"
 

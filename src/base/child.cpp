@@ -7,18 +7,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/live_children.h"
 #include "base/stop.h"
 
 namespace evener {
 namespace {
+
+constexpr std::size_t kMostChildren = 512;
+std::array<std::atomic<pid_t>, kMostChildren> children;  // 0 = a free place
+
+/// Replaces the first `from` in the table by `to`.
+void exchange(pid_t from, pid_t to) {
+  for (std::atomic<pid_t>& place : children) {
+    pid_t expected = from;
+    if (place.compare_exchange_strong(expected, to)) return;
+  }
+}
 
 constexpr int kLook_ms = 20;         // how often the child is looked at
 constexpr int kLooksUntilKill = 50;  // looks after SIGTERM before the child gets SIGKILL
@@ -152,6 +165,22 @@ class StderrLines {
 };
 
 }  // namespace
+
+void add_live_child(pid_t child) {
+  exchange(0, child);
+}
+
+void remove_live_child(pid_t child) {
+  exchange(child, 0);
+}
+
+std::vector<int> live_children() {
+  std::vector<int> found;
+  for (const std::atomic<pid_t>& place : children) {
+    if (const pid_t child = place.load(); child != 0) found.push_back(child);
+  }
+  return found;
+}
 
 std::string end_text(const ChildEnd& end) {
   if (end.signal == 0) return "exit code " + std::to_string(end.exit_code);

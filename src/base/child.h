@@ -1,7 +1,9 @@
-// Runs a program as a child process, which gets this process's stop requests and never outlives it.
+// Runs a program as a child process, which gets this process's stop requests and never outlives it; and the children
+// that this process is waiting for.
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <filesystem>
 #include <functional>
@@ -10,6 +12,16 @@
 #include <vector>
 
 namespace evener {
+
+// The child processes that this one is waiting for. Their CPU time belongs to this process's work, but the kernel adds
+// it to this process's only after they have ended and were waited for.
+
+/// To be called after forking a child that will be waited for, with remove_live_child() after the wait. Takes no locks,
+/// since a child that is forked meanwhile may call it too. Children beyond some hundred at a time are not kept.
+void add_live_child(pid_t child);
+void remove_live_child(pid_t child);
+
+std::vector<int> live_children();
 
 /// How a child ended: with an exit code, or by a signal.
 struct ChildEnd {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/output_error.h"
+#include "base/files.h"
 #include "base/utf8.h"
 
 namespace evener {

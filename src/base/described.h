@@ -12,7 +12,6 @@
 //   group              members that stand in an object of their own
 //   left_out_if        not written where that is so; then it keeps its default
 //   left_out_if_empty  the same of lists, maps, and structs that say whether they are empty
-//   formerly           a key that older files have for a member: it is read, and never written
 //   outside_tables     members that a row of a table (CSV) has no cells for
 //   fixed              a text for readers that follows from the members: it is written, and not read
 //   check              what must hold of the members above, or what is read is refused with that sentence
@@ -56,7 +55,6 @@ class PlainVisitor {
   void group(const char* /*key*/, auto members) { members(self()); }
   void by_name(const char* key, auto& members) { self().value(key, members); }
   void outside_tables(auto members) { members(self()); }
-  void formerly(const char* /*key*/, auto& /*member*/) {}
   void check(const char* /*key*/, bool /*holds*/, const char* /*expected*/) {}
   void schema(const char* /*key*/, const char* /*schema*/) {}
   void fixed(const char* /*key*/, const std::string& /*text*/) {}

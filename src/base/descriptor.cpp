@@ -1,6 +1,7 @@
 #include "base/descriptor.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -94,6 +95,20 @@ std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, s
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const Descriptor file = open_for_reading(path);
+  size_ = size_of(file, path);
+  if (size_ == 0) throw Error("can't map '" + path.string() + "' into memory: it is empty");
+  void* place = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (place == MAP_FAILED)
+    throw Error("can't map '" + path.string() + "' into memory: " + file_error_text(errno, path));
+  begin_ = static_cast<const std::uint8_t*>(place);
+}
+
+MappedFile::~MappedFile() {
+  ::munmap(const_cast<std::uint8_t*>(begin_), size_);
 }
 
 }  // namespace evener

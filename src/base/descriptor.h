@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -42,5 +43,23 @@ std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, s
 
 /// What `error_number` means for `path` and what to do: "the disk is full (1.2 MB free); free some space or ...".
 std::string file_error_text(int error_number, const std::filesystem::path& path);
+
+/// A file in the address space: read as it is touched, shared with every process that maps it too.
+/// Maps a whole file for reading. A file that is cut short while it is mapped ends the process (SIGBUS), so files are
+/// replaced by renaming, as write_file_atomically does.
+class MappedFile {
+ public:
+  /// Throws Error: missing, a folder, no permission, empty.
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::uint8_t> bytes() const { return {begin_, size_}; }
+
+ private:
+  const std::uint8_t* begin_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 }  // namespace evener

@@ -1,27 +1,37 @@
 #include "base/device.h"
 
+#include <algorithm>
+#include <system_error>
+
+#include "base/names.h"
+
 namespace evener {
+namespace {
+
+constexpr Named<DeviceKind> kDeviceKinds[] = {{DeviceKind::kCpu, "cpu"},
+                                              {DeviceKind::kCuda, "cuda"},
+                                              {DeviceKind::kOpencl, "opencl"},
+                                              {DeviceKind::kIntel, "intel"},
+                                              {DeviceKind::kNpu, "npu"}};
+
+}  // namespace
 
 const char* device_kind_name(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kCuda:
-      return "cuda";
-    case DeviceKind::kOpencl:
-      return "opencl";
-    case DeviceKind::kIntel:
-      return "intel";
-    case DeviceKind::kNpu:
-      return "npu";
-  }
-  return "?";
+  return name_in(kDeviceKinds, kind);
 }
 
 std::string device_text(Device device) {
   const std::string name = device_kind_name(device.kind);
   if (device.kind == DeviceKind::kCpu || device.kind == DeviceKind::kNpu) return name;  // there is but one of them
   return name + ":" + std::to_string(device.index);
+}
+
+bool shows_nvidia_driver(const std::filesystem::path& root) {
+  constexpr const char* kFiles[] = {"dev/nvidiactl", "proc/driver/nvidia", "dev/dxg"};  // the last one is WSL2's
+  return std::ranges::any_of(kFiles, [&](const char* file) {
+    std::error_code ignored;
+    return std::filesystem::exists(root / file, ignored);
+  });
 }
 
 }  // namespace evener

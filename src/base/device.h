@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace evener {
@@ -21,5 +22,9 @@ struct Device {
 
 /// "cpu" or "cuda:1".
 std::string device_text(Device device);
+
+/// Whether NVIDIA's kernel driver seems to be loaded: it looks for files under `root` that only exist with it. A root
+/// other than "/" is for tests.
+bool shows_nvidia_driver(const std::filesystem::path& root = "/");
 
 }  // namespace evener

@@ -10,11 +10,9 @@
 #include <streambuf>
 #include <vector>
 
-#include "base/copy_file.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "base/output_error.h"
 
 namespace evener {
 namespace {
@@ -147,6 +145,11 @@ void write_in_place(const fs::path& path, const std::function<void(std::ostream&
 }
 
 }  // namespace
+
+void fail_to_write(const std::filesystem::path& path, int error_number) {
+  throw OutputError("can't write '" + path.string() +
+                    "': " + file_error_text(error_number == 0 ? EIO : error_number, path));
+}
 
 void write_file_atomically(const fs::path& path, const std::function<void(std::ostream&)>& fill) {
   if (is_written_in_place(path)) return write_in_place(path, fill);

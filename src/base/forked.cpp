@@ -1,25 +1,96 @@
 #include "base/forked.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
-#include "base/child_answer.h"
+#include "base/child.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 
 namespace evener {
 namespace {
 
+// The first byte of the child's message.
+constexpr char kAnswer = 'a', kFailure = 'f', kUsage = 'u', kInterrupted = 'i';
+
+enum class Reading { kWhole, kLate, kStopped };
+
+/// Reads until the other end is closed.
+Reading read_all(int pipe, double limit_s, const std::function<bool()>& is_stopped, std::string& words) {
+  constexpr double kLook_s = 0.1;
+  const Stopwatch clock;
+  while (true) {
+    if (is_stopped && is_stopped()) return Reading::kStopped;
+    const double left_s = limit_s - clock.seconds();
+    if (left_s <= 0) return Reading::kLate;
+    pollfd polled{pipe, POLLIN, 0};
+    const int ready = poll(&polled, 1, static_cast<int>(std::ceil(std::min(left_s, kLook_s) * 1e3)));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    if (ready < 0) return Reading::kLate;
+    char buffer[4096];
+    const ssize_t count = read(pipe, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Reading::kWhole;
+    words.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
 std::atomic<bool> forks_are_forbidden = false;
 
 }  // namespace
+
+void write_answer(const std::function<std::string()>& body, int pipe) {
+  std::string words;
+  try {
+    words = kAnswer + body();
+  } catch (const UsageError& error) {
+    words = std::string(1, kUsage) + error.what();
+  } catch (const Interrupted& error) {
+    words = std::string(1, kInterrupted) + error.what();
+  } catch (const std::exception& error) {
+    words = std::string(1, kFailure) + error.what();
+  }
+  for (std::size_t at = 0; at < words.size();) {
+    const ssize_t written = write(pipe, words.data() + at, words.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    at += static_cast<std::size_t>(written);
+  }
+}
+
+std::string await_answer(const Descriptor& pipe, pid_t child, double limit_s, const std::function<bool()>& is_stopped) {
+  add_live_child(child);
+  std::string words;
+  const Reading reading = read_all(pipe.get(), limit_s, is_stopped, words);
+  if (reading != Reading::kWhole) kill(child, SIGKILL);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  remove_live_child(child);
+  if (reading == Reading::kStopped) throw Interrupted("interrupted");
+  if (reading == Reading::kLate) throw Error("no answer within " + std::to_string(std::lround(limit_s)) + " s");
+  if (!words.empty()) {
+    const std::string text = words.substr(1);
+    if (words.front() == kAnswer) return text;
+    if (words.front() == kUsage) throw UsageError(text);
+    if (words.front() == kInterrupted) throw Interrupted(text);
+    throw Error(text);
+  }
+  const ChildEnd end = WIFSIGNALED(status) ? ChildEnd{0, WTERMSIG(status)} : ChildEnd{WEXITSTATUS(status), 0};
+  throw Error("the process that was asked ended with " + end_text(end));
+}
 
 std::string in_child(const std::function<std::string()>& body, double limit_s) {
   if (!may_fork()) return body();

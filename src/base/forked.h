@@ -1,13 +1,27 @@
 // A question answered in a child process, for libraries that leave the process they are asked in unfit to fork.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <type_traits>
 
+#include "base/descriptor.h"
 #include "base/message.h"
 
 namespace evener {
+
+// How a child process answers its parent through a pipe, with a text or an exception. Inside base/ only.
+
+/// In the child: runs `body` and writes its result, or its exception, into the pipe.
+void write_answer(const std::function<std::string()>& body, int pipe);
+
+/// In the parent: returns the answer when the child has ended. Rethrows what `body` threw as UsageError, Interrupted or
+/// Error. Throws Error when the child died, or took longer than `limit_s` and was killed. `is_stopped` is asked often
+/// and may be empty; once it returns true, the child is killed and Interrupted is thrown.
+std::string await_answer(const Descriptor& pipe, pid_t child, double limit_s,
+                         const std::function<bool()>& is_stopped = {});
 
 /// A week: the default limit of answers that take as long as the user's images do. It only ends a child that hangs.
 constexpr double kLongestAnswer_s = 7 * 24 * 3600.0;

@@ -191,17 +191,11 @@ const OpenedModule& opened(const std::string& name) {
 }
 
 const char* state_text(ModuleState state) {
-  switch (state) {
-    case ModuleState::kUsable:
-      return "is usable";
-    case ModuleState::kNotBuilt:
-      return "is not built";
-    case ModuleState::kNotLoadable:
-      return "can't be loaded";
-    case ModuleState::kNotUsable:
-      return "can't be used on this machine";
-  }
-  return "?";
+  static constexpr Named<ModuleState> kStates[] = {{ModuleState::kUsable, "is usable"},
+                                                   {ModuleState::kNotBuilt, "is not built"},
+                                                   {ModuleState::kNotLoadable, "can't be loaded"},
+                                                   {ModuleState::kNotUsable, "can't be used on this machine"}};
+  return name_in(kStates, state);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // Offering the nearest known name for a misspelt one, texts from foreign files, and units for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/error.h"
 
 namespace evener {
 
@@ -14,6 +17,31 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 
 /// "unknown model 'resnet43'; did you mean 'resnet34'? Known: a, b, c"
 std::string unknown_name_message(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+
+/// A value and its name: a row of a table by which an enumeration is told and read.
+template <typename Value>
+struct Named {
+  Value value;
+  const char* name;
+};
+/// "?" for a value that isn't in the table.
+template <typename Value, std::size_t kCount>
+constexpr const char* name_in(const Named<Value> (&table)[kCount], Value value) {
+  for (const Named<Value>& row : table) {
+    if (row.value == value) return row.name;
+  }
+  return "?";
+}
+/// Throws UsageError with unknown_name_message().
+template <typename Value, std::size_t kCount>
+Value value_named(const Named<Value> (&table)[kCount], std::string_view what, std::string_view name) {
+  std::vector<std::string> known;
+  for (const Named<Value>& row : table) {
+    if (row.name == name) return row.value;
+    known.emplace_back(row.name);
+  }
+  throw UsageError(unknown_name_message(what, name, known));
+}
 
 /// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.
 std::string printable(std::string_view text);

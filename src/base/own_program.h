@@ -1,7 +1,9 @@
-// Finds the file of the program evener, for work that runs in a process of its own.
+// The program evener as work in a process of its own starts it, and what tells one build of it from another.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace evener {
 
@@ -12,5 +14,12 @@ std::filesystem::path program_to_start();
 
 /// The file of that program, to look at (program_to_start() may be a link in /proc).
 std::filesystem::path program_file();
+
+/// The program, its library and its modules, the modules sorted. Throws Error where the program isn't installed with
+/// the library.
+std::vector<std::filesystem::path> program_files();
+
+/// A hash of the contents of these files on disk, as 16 hexadecimal digits. Throws Error as program_files() does.
+std::string program_identity();
 
 }  // namespace evener

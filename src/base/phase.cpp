@@ -3,10 +3,17 @@
 #include <atomic>
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "base/this_work.h"
 
 namespace evener {
 namespace {
+
+constexpr Named<Phase> kPhases[] = {
+    {Phase::kSpawn, "spawn"},     {Phase::kConnect, "connect"},   {Phase::kRead, "read"},
+    {Phase::kDecode, "decode"},   {Phase::kAugment, "augment"},   {Phase::kH2D, "H2D"},
+    {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kExchange, "exchange"},
+    {Phase::kUpdate, "update"},   {Phase::kEvaluate, "evaluate"}, {Phase::kD2H, "D2H"}};
 
 std::atomic<PhaseListener*> current_listener{nullptr};
 thread_local PhaseMark* innermost_mark = nullptr;
@@ -15,33 +22,7 @@ thread_local bool on_critical_thread = false;
 }  // namespace
 
 const char* phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::kSpawn:
-      return "spawn";
-    case Phase::kConnect:
-      return "connect";
-    case Phase::kRead:
-      return "read";
-    case Phase::kDecode:
-      return "decode";
-    case Phase::kAugment:
-      return "augment";
-    case Phase::kH2D:
-      return "H2D";
-    case Phase::kForward:
-      return "forward";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kExchange:
-      return "exchange";
-    case Phase::kUpdate:
-      return "update";
-    case Phase::kEvaluate:
-      return "evaluate";
-    case Phase::kD2H:
-      return "D2H";
-  }
-  return "?";
+  return name_in(kPhases, phase);
 }
 
 void set_phase_listener(PhaseListener* listener) {

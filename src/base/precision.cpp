@@ -1,8 +1,6 @@
 #include "base/precision.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -10,31 +8,23 @@
 namespace evener {
 namespace {
 
-constexpr std::array<std::pair<Precision, const char*>, 4> kNames = {
-    {{Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}}};
+constexpr Named<Precision> kPrecisions[] = {
+    {Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}};
 
 }  // namespace
 
 const char* precision_name(Precision precision) {
-  for (const auto& [known, name] : kNames) {
-    if (known == precision) return name;
-  }
-  return "?";
+  return name_in(kPrecisions, precision);
 }
 
 Precision parse_precision(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& [precision, known] : kNames) {
-    if (name == known) return precision;
-    names.emplace_back(known);
-  }
   if (name == "int8") {
     throw UsageError(
         "no precision 'int8': a network has to be quantised for it; 'evener quantize MODEL --data D' makes one of 8 "
         "bits, "
         "which then runs as it is, and 'evener train --quantize int8' trains one");
   }
-  throw UsageError(unknown_name_message("precision", name, names));
+  return value_named(kPrecisions, "precision", name);
 }
 
 int activation_bits(Precision precision) {

@@ -4,7 +4,5 @@ namespace evener {
 
 /// The version of the program and its library, as "0.1.0": that of the newest release that CHANGELOG.md tells of.
 const char* program_version();
-/// When that version was released, as "2026-11-27".
-const char* program_release_date();
 
 }  // namespace evener

@@ -141,7 +141,6 @@ class Checker {
     }
     const job::OptionBase* option = find(name);
     if (!option) fail_unknown(name);
-    if (name != option->name()) line_.words.back() = option->name() + word.substr(name.size());  // a former name
     line_.given.insert(option);
     if (option->kind() == job::ValueKind::kSwitch) return;
     if (option->kind() == job::ValueKind::kSwitchOrOne && equals == std::string::npos) {

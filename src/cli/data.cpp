@@ -55,7 +55,6 @@ Command data_synth_command() {
               "Examples:\n"
               "  evener data synth masks --out fish --count 900 --size 197x148\n"
               "  evener data synth digits --out digits\n"
-              "  evener data synth portraits --out people --count 60\n"
               "  evener data synth shapes --out shapes --format coco\n",
           .run = [flags] { return tell_synth(*flags); }};
 }

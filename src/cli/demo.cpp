@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/fetching.h"
 #include "cli/progress.h"
 #include "job/demo/demo_job.h"
 
@@ -13,19 +12,12 @@ Command demo_command() {
   return {.name = "demo",
           .summary = "Train two networks on generated images in every way, infer in every precision, report",
           .options = {flags.get()},
-          .footer =
-              "Examples:\n  evener demo\n  evener demo --minutes 1 --out /tmp/demo\n  evener demo --serve\n"
-              "  evener demo --faces",
-          .complete =
-              [flags] {
-                if (*flags->faces) fetch_face_networks();
-              },
-          .run =
-              [flags] {
-                PromptLine progress(/*quiet=*/false);
-                job::demo(*flags, progress);
-                return 0;
-              }};
+          .footer = "Examples:\n  evener demo\n  evener demo --minutes 1 --out /tmp/demo",
+          .run = [flags] {
+            PromptLine progress(/*quiet=*/false);
+            job::demo(*flags, progress);
+            return 0;
+          }};
 }
 
 }  // namespace evener::cli

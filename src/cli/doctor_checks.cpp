@@ -14,7 +14,7 @@
 #include "measure/energy_meter.h"
 #include "measure/peaks.h"
 #include "measure/sensors/open_sensors.h"
-#include "placement/fastest_cores.h"
+#include "placement/machine.h"
 #include "placement/plan.h"
 
 namespace evener::cli {

@@ -146,10 +146,4 @@ void take_named_face_weights(job::FaceNetworkFlags& networks) {
   }
 }
 
-void fetch_face_networks() {
-  job::FaceNetworkFlags networks;
-  networks.weights.read({kFacenet});
-  take_named_face_weights(networks);
-}
-
 }  // namespace evener::cli

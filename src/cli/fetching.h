@@ -26,7 +26,4 @@ void take_named_weights(job::Option<std::string>& weights, job::Option<std::stri
 /// network.
 void take_named_face_weights(job::FaceNetworkFlags& networks);
 
-/// Downloads the published networks that find faces and tell them apart, unless they are there already.
-void fetch_face_networks();
-
 }  // namespace evener::cli

@@ -18,7 +18,6 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/completion.h"
-#include "cli/manual.h"
 #include "cli/parser.h"
 
 namespace evener::cli {
@@ -68,27 +67,11 @@ Command all_commands() {
   program.footer =
       "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
       "'evener setup --help' tells about the set-up.";
-  program.commands = {doctor_command(),
-                      demo_command(),
-                      info_command(),
-                      train_command(),
-                      infer_command(),
-                      serve_command(),
-                      export_command(),
-                      quantize_command(),
-                      calibrate_command(),
-                      faces_command(),
-                      detect_command(),
-                      matmul_command(),
-                      plan_command(),
-                      sweep_command(),
-                      report_command(),
-                      share_command(),
-                      compare_command(),
-                      history_command(),
-                      data_command(),
-                      completion_command(all_commands),
-                      manual_command(all_commands, program_version())};
+  program.commands = {doctor_command(),    demo_command(),    info_command(),   train_command(),
+                      infer_command(),     serve_command(),   export_command(), quantize_command(),
+                      calibrate_command(), faces_command(),   detect_command(), matmul_command(),
+                      plan_command(),      sweep_command(),   report_command(), share_command(),
+                      compare_command(),   history_command(), data_command(),   completion_command(all_commands)};
   return program;
 }
 

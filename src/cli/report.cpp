@@ -12,9 +12,7 @@
 #include "base/files.h"
 #include "base/terminal_text.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/report_output.h"
-#include "job/follow/follow.h"
 #include "record/record_json.h"
 #include "report/conclusion.h"
 #include "report/html.h"
@@ -41,10 +39,6 @@ struct ReportOptions : job::OptionGroup {
       *this,
       {"--html", "FILE", "Where the page goes (default: RUN_DIR/report.html; ./report.html for several folders)"}};
   job::Option<bool> no_html{*this, {"--no-html", "", "Write no page"}};
-  job::Option<bool> serve{
-      *this, {"--serve", "", "Show the page on 127.0.0.1 and follow a run or a sweep as it goes, until Ctrl-C"}};
-  job::Option<int> port{
-      *this, {"--port", "N", "Of --serve (default: any that is free)"}, 0, {.range = job::from_to(0, 65535)}};
   job::Option<std::string> csv{
       *this, {"--csv", "FILE", "Write a CSV with a row per run ('-': to stdout, instead of the table)"}};
   job::Option<bool> markdown{*this, {"--markdown", "", "Print the table as Markdown"}};
@@ -55,9 +49,6 @@ struct ReportOptions : job::OptionGroup {
   void check_together() const override {
     if (*no_html && !html->empty())
       throw UsageError("--no-html writes no page, and --html says where it goes: give one");
-    const bool writes = !html->empty() || !csv->empty() || !json->empty() || *markdown || *no_html;
-    if (*serve && writes) throw UsageError("--serve shows the page and writes nothing: leave the other options out");
-    if (port.given() && !*serve) throw UsageError("--port is for --serve");
     if (*csv == "-" && *json == "-") throw UsageError("only one of --csv and --json can go to stdout");
   }
 };
@@ -126,12 +117,6 @@ int report_sweep(const ReportOptions& options, const fs::path& folder) {
   return 0;
 }
 
-int serve_report(const ReportOptions& options) {
-  PromptLine progress(false);
-  job::follow({options.runs->begin(), options.runs->end()}, *options.port, progress);
-  return 0;
-}
-
 /// Several sweeps have a page together, with the figures that were measured elsewhere beside all of theirs.
 int report_sweeps(const ReportOptions& options, const std::vector<fs::path>& folders) {
   if (!options.csv->empty() || !options.json->empty()) {
@@ -151,7 +136,6 @@ int report_sweeps(const ReportOptions& options, const std::vector<fs::path>& fol
 }
 
 int run_report(const ReportOptions& options) {
-  if (*options.serve) return serve_report(options);
   const std::vector<fs::path> sweeps = report::sweeps_in({options.runs->begin(), options.runs->end()});
   if (sweeps.size() == 1 && options.runs->size() == 1) return report_sweep(options, sweeps.front());
   if (!sweeps.empty()) return report_sweeps(options, sweeps);
@@ -176,7 +160,6 @@ Command report_command() {
               "  evener report runs/a\n"
               "  evener report runs/a runs/b --html compare.html\n"
               "  evener report runs/ --markdown --no-html\n"
-              "  evener report --serve sweeps/a\n"
               "  evener report runs/a --json - | jq .accuracy\n",
           .run = [options] { return run_report(*options); }};
 }

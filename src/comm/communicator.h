@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace evener::comm {
@@ -58,5 +59,9 @@ class Communicator {
 
 /// A group of one rank, whose collectives change nothing.
 std::unique_ptr<Communicator> make_self_communicator();
+
+/// Returns every member's bytes, by rank; all members call it, each with its own. It broadcasts one message after the
+/// other, so it is too slow for every step.
+std::vector<std::string> gather_messages(Communicator& communicator, const std::string& own);
 
 }  // namespace evener::comm

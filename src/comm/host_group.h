@@ -43,4 +43,13 @@ class HostConnector {
 /// Connects through MPI. Throws Error when the module is missing, or the processes were not started together.
 std::unique_ptr<HostGroup> connect_hosts(int channels);
 
+/// Which of the run's hosts this process leads, according to the program that started it (mpirun, srun).
+struct HostPosition {
+  int host = 0, hosts = 1;
+};
+
+/// From the environment: OMPI_COMM_WORLD_RANK and _SIZE of mpirun, otherwise SLURM_PROCID and SLURM_NTASKS of srun.
+/// Throws Error when neither is there or they make no sense.
+HostPosition host_position();
+
 }  // namespace evener::comm

@@ -1,5 +1,3 @@
-#include "comm/shared_communicator.h"
-
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -11,11 +9,55 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/scheduler.h"
-#include "comm/call.h"
 #include "comm/communication_dtype.h"
+#include "comm/shared_memory.h"
 
 namespace evener::comm {
 namespace {
+
+/// The collective that a rank has called, packed into one word that other ranks can read: ranks that call different
+/// collectives get an error instead of each other's data.
+struct Call {
+  enum class Kind : std::uint8_t { kNone, kAllReduceFloat32, kAllReduceBFloat16, kAllReduceFloat64, kBroadcast };
+
+  Kind kind = Kind::kNone;
+  int root = 0;             // of a broadcast; below 4096
+  std::uint64_t count = 0;  // of values or bytes; below 2^48
+
+  std::uint64_t packed() const;
+  static Call unpacked(std::uint64_t word);
+  /// "an all_reduce of 10 float32 values"
+  std::string text() const;
+};
+
+constexpr int kRootShift = 48, kKindShift = 60;
+constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kRootShift) - 1, kRootMask = 0xfff;
+
+std::uint64_t Call::packed() const {
+  return (count & kCountMask) | (static_cast<std::uint64_t>(root) & kRootMask) << kRootShift |
+         static_cast<std::uint64_t>(kind) << kKindShift;
+}
+
+Call Call::unpacked(std::uint64_t word) {
+  return {static_cast<Kind>(word >> kKindShift), static_cast<int>(word >> kRootShift & kRootMask), word & kCountMask};
+}
+
+std::string Call::text() const {
+  const std::string many = std::to_string(count);
+  switch (kind) {
+    case Kind::kAllReduceFloat32:
+      return "an all_reduce of " + many + " float32 values";
+    case Kind::kAllReduceBFloat16:
+      return "an all_reduce of " + many + " float32 values sent as bf16";
+    case Kind::kAllReduceFloat64:
+      return "an all_reduce of " + many + " float64 values";
+    case Kind::kBroadcast:
+      return "a broadcast of " + many + " bytes from rank " + std::to_string(root);
+    case Kind::kNone:
+      break;
+  }
+  return "a barrier";
+}
 
 /// The type in which the values of a slot are summed.
 template <typename Slot>

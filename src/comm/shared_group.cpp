@@ -1,7 +1,6 @@
 #include "comm/shared_group.h"
 
 #include "base/error.h"
-#include "comm/shared_communicator.h"
 #include "comm/shared_memory.h"
 
 namespace evener::comm {

@@ -107,4 +107,7 @@ class SharedMemory {
   std::byte* begin_ = nullptr;
 };
 
+/// One rank's end of one channel of a SharedGroup.
+std::unique_ptr<Communicator> make_shared_communicator(SharedMemory& memory, int rank, int channel, const char* name);
+
 }  // namespace evener::comm

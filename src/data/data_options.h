@@ -32,7 +32,7 @@ DecodeMode parse_decode_mode(const std::string& name);
 
 struct DataOptions {
   /// A folder of images, of IDX or of CIFAR files, a packed or a CIFAR file, "synth:masks[:N]", "synth:digits[:N]",
-  /// "synth:portraits[:N]", "synth:shapes[:N]". Several folders of classes with " + " between (data/locations.h) are
+  /// "synth:shapes[:N]". Several folders of classes with " + " between (data/locations.h) are
   /// joined: classes by their names, parts by theirs; a folder without parts is for training where another has some.
   std::string location;
   /// The size of the images; absent = the data's own, for image folders that of the first readable image, upright.

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/output_error.h"
 
 namespace evener::data {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/huge_pages.h"
+#include "base/memory.h"
 
 namespace evener::data {
 

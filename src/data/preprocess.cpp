@@ -109,16 +109,9 @@ const char* crop_mode_name(CropMode mode) {
   return "";
 }
 
-const std::map<std::string, std::string>& crop_spellings() {
-  static const std::map<std::string, std::string> spellings = {
-      {"squash", "stretch"}, {"border", "letterbox"}, {"center", "centre"}};
-  return spellings;
-}
-
 std::optional<CropMode> find_crop_mode(const std::string& name) {
-  const auto spelling = crop_spellings().find(name);
   for (const CropMode mode : kModes) {
-    if ((spelling == crop_spellings().end() ? name : spelling->second) == crop_mode_name(mode)) return mode;
+    if (name == crop_mode_name(mode)) return mode;
   }
   return std::nullopt;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,9 +24,7 @@ enum class CropMode : std::uint8_t {
 };
 /// "stretch", "letterbox", "centre", "yolo", "yolox", "insightface".
 const char* crop_mode_name(CropMode mode);
-/// Maps other spellings to the names of modes: "squash" and "border" of earlier versions, and "center".
-const std::map<std::string, std::string>& crop_spellings();
-/// The mode of any of these names and spellings; absent for others.
+/// The mode of any of these names; absent for others.
 std::optional<CropMode> find_crop_mode(const std::string& name);
 /// The same, but throws UsageError with the nearest name for others.
 CropMode parse_crop_mode(const std::string& name);

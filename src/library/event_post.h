@@ -1,4 +1,4 @@
-// Passes a job's events from its thread to the observer, on the thread that waits for the job.
+// A job's own thread, and its events on their way to the observer, on the thread that waits for the job.
 #pragma once
 
 #include <sys/types.h>
@@ -8,13 +8,38 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <thread>
 
 #include "evener/observer.h"
 #include "evener/stop.h"
-#include "library/work_thread.h"
 
 namespace evener::library {
 
+/// A thread that does work while its owner waits, because work may change properties of its thread (pinning, number of
+/// threads) that must not affect the caller's.
+class WorkThread {
+ public:
+  WorkThread() : thread_([this] { serve(); }) {}
+  ~WorkThread();
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+
+  /// Does `work` on the thread and rethrows its exception. Meanwhile calls `meanwhile`, which must not throw, on the
+  /// calling thread about fifty times a second and once at the end, unless it is empty. Only one call at a time.
+  void call(const std::function<void()>& work, const std::function<void()>& meanwhile = {});
+
+ private:
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable has_work_, is_done_;
+  const std::function<void()>* work_ = nullptr;  // null: no work
+  std::exception_ptr failure_;
+  bool ends_ = false;
+  std::thread thread_;  // last: it uses the other members
+};
+
+/// Passes a job's events from its thread to the observer, on the thread that waits for the job.
 class EventPost {
  public:
   using Event = std::function<void(Observer&)>;

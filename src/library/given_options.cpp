@@ -24,7 +24,7 @@ std::string option_key(const std::string& name) {
 job::OptionBase& find_option(const job::OptionSet& options, const std::string& name) {
   std::vector<std::string> known;
   for (job::OptionBase* option : options.options()) {
-    if (option->has_key(option_key(name))) return *option;
+    if (option->key() == option_key(name)) return *option;
     known.push_back(option->key());
   }
   for (job::OptionBase* option : options.options()) {

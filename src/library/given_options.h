@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "evener/options.h"
+#include "job/infer/infer_flags.h"
 #include "job/options/option_set.h"
 
 namespace evener::library {
@@ -19,5 +20,13 @@ void give(const job::OptionSet& options, const Options& given);
 void check(const job::OptionSet& options);
 
 std::vector<OptionDescription> described(const job::OptionSet& options);
+
+/// The options of a LoadedNetwork: the same as `evener infer` has for the network and the placement.
+struct LoadFlags {
+  job::InferModelFlags model;
+  job::InferPlacementFlags placement;
+
+  job::OptionSet options() { return {&model, &placement}; }
+};
 
 }  // namespace evener::library

@@ -24,7 +24,6 @@
 #include "job/train/training.h"
 #include "library/event_post.h"
 #include "library/given_options.h"
-#include "library/load_flags.h"
 #include "record/record_json.h"
 
 namespace evener {

@@ -15,7 +15,6 @@
 #include "job/inference/model_sidecar.h"
 #include "library/event_post.h"
 #include "library/given_options.h"
-#include "library/load_flags.h"
 #include "library/memory_samples.h"
 #include "task/inference/infer.h"
 

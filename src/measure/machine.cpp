@@ -8,7 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/program_identity.h"
+#include "base/own_program.h"
 #include "measure/sensors/proc_files.h"
 
 namespace evener::measure {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/live_children.h"
+#include "base/child.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {

@@ -16,10 +16,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/directed_yield.h"
 #include "base/error.h"
-#include "base/live_children.h"
 #include "measure/energy_columns.h"
 #include "measure/sampler_readings.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "comm/shared_group.h"
-#include "parallel/host_link.h"
+#include "parallel/hosts.h"
 #include "parallel/replica.h"
 #include "placement/plan.h"
 

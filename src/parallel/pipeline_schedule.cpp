@@ -2,28 +2,21 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/names.h"
 
 namespace evener::parallel {
 
 PipelineSchedule parse_pipeline_schedule(const std::string& text) {
-  if (text == "1f1b") return PipelineSchedule::k1F1B;
-  if (text == "gpipe") return PipelineSchedule::kGPipe;
-  if (text == "zero-bubble") return PipelineSchedule::kZeroBubble;
-  throw UsageError(unknown_name_message("--pipeline-schedule", text, {"1f1b", "gpipe", "zero-bubble"}));
+  static constexpr Named<PipelineSchedule> kSchedules[] = {{PipelineSchedule::k1F1B, "1f1b"},
+                                                           {PipelineSchedule::kGPipe, "gpipe"},
+                                                           {PipelineSchedule::kZeroBubble, "zero-bubble"}};
+  return value_named(kSchedules, "--pipeline-schedule", text);
 }
 
 const char* pass_text(PassKind kind) {
-  switch (kind) {
-    case PassKind::kForward:
-      return "forward";
-    case PassKind::kBackward:
-      return "backward";
-    case PassKind::kWeights:
-      return "weights";
-  }
-  return "";
+  static constexpr Named<PassKind> kPasses[] = {
+      {PassKind::kForward, "forward"}, {PassKind::kBackward, "backward"}, {PassKind::kWeights, "weights"}};
+  return name_in(kPasses, kind);
 }
 
 std::vector<StageTask> stage_tasks(PipelineSchedule schedule, int stage, int stages, int micro_batches) {

@@ -10,26 +10,86 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <functional>
 #include <mutex>
 #include <new>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/cgroup.h"
 #include "base/child.h"
 #include "base/descriptor.h"
-#include "base/live_children.h"
 #include "base/message.h"
 #include "base/phase.h"
 #include "base/stop.h"
 #include "base/this_work.h"
 #include "engine/engine.h"
-#include "parallel/heartbeat.h"
 
 namespace evener::parallel {
 namespace {
+
+constexpr std::chrono::milliseconds kBeat{250};
+
+double clock_s(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// Checks whether the process's other threads use any CPU time.
+class Activity {
+ public:
+  /// From the one thread that only looks. Counts looks rather than seconds, so that a stop of everything (Ctrl-Z, a
+  /// suspended laptop) isn't taken for idleness.
+  void look() {
+    constexpr double kNoise_s = 50e-6;  // used by this thread between reading the two clocks
+    const double own_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+    const double others_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - own_s;
+    ++quiet_looks_;
+    if (others_s < used_s_ + kNoise_s) return;
+    used_s_ = others_s;
+    quiet_looks_ = 0;
+  }
+  std::int64_t quiet_looks() const { return quiet_looks_; }
+
+ private:
+  double used_s_ = 0;
+  std::int64_t quiet_looks_ = 0;
+};
+
+/// A process's signs of life, and its own check that it doesn't hang.
+class Heartbeat {
+ public:
+  /// Calls `beat` four times a second on a thread of its own, since the process's other threads may compute for
+  /// minutes. Once these have used no CPU time for `hangs_after`, calls `on_hang`, which has to end the process.
+  /// Threads that wait for other ranks poll now and then, so they use some CPU time and aren't taken for hung.
+  Heartbeat(std::function<void()> beat, std::chrono::milliseconds hangs_after, std::function<void()> on_hang);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any condition_;
+  std::jthread thread_;
+};
+
+Heartbeat::Heartbeat(std::function<void()> beat, std::chrono::milliseconds hangs_after, std::function<void()> on_hang) {
+  thread_ = std::jthread(
+      [this, beat = std::move(beat), hangs_after, on_hang = std::move(on_hang)](const std::stop_token& stop) {
+        Activity activity;
+        std::unique_lock lock(mutex_);
+        while (!stop.stop_requested()) {
+          beat();
+          condition_.wait_for(lock, stop, kBeat, [] { return false; });
+          activity.look();
+          if (activity.quiet_looks() * kBeat >= hangs_after && !stop.stop_requested()) on_hang();
+        }
+      });
+}
 
 constexpr int kLook_ms = 100;  // between looks at the children
 /// Looks without a sign of life after which a process counts as frozen: 6 s. Looks are counted rather than seconds, so

@@ -1,20 +1,37 @@
 #include "parallel/replica.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
 #include "base/phase.h"
-#include "comm/gather.h"
-#include "network/batch_norm.h"
-#include "parallel/device_reports.h"
-#include "parallel/micro_batches.h"
+#include "comm/communicator.h"
+#include "network/network.h"
+#include "parallel/shares.h"
+
+namespace evener::engine {
+
+/// All members except the notes, which are not exchanged.
+template <typename Visitor>
+void describe(Visitor& visitor, Of<DeviceReport> auto& report) {
+  visitor.value("peak_memory_bytes", report.peak_memory_bytes);
+  visitor.value("step_phases_s", report.step_phases_s);
+  visitor.value("skipped_steps", report.skipped_steps);
+}
+
+}  // namespace evener::engine
 
 namespace evener::parallel {
 namespace {
+
+constexpr std::size_t kFields = 8;  // before the counts
 
 std::vector<std::size_t> trained_sizes(const network::Network& network) {
   std::vector<std::size_t> sizes;
@@ -38,6 +55,81 @@ std::vector<std::string> statistics_of(const network::Network& network) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> packed(const Command& command, std::size_t counts) {
+  std::vector<std::int64_t> numbers = {static_cast<std::int64_t>(command.kind),
+                                       command.epoch,
+                                       command.step,
+                                       std::bit_cast<std::int64_t>(command.learning_rate),
+                                       command.part,
+                                       command.with_optimizer,
+                                       command.divides,
+                                       command.begin};
+  numbers.insert(numbers.end(), command.counts.begin(), command.counts.end());
+  numbers.resize(kFields + counts, 0);
+  return numbers;
+}
+
+Command unpacked(const std::vector<std::int64_t>& n) {
+  return {static_cast<Command::Kind>(n[0]), n[1], n[2], std::bit_cast<double>(n[3]), n[4], n[5], n[6], n[7],
+          {n.begin() + kFields, n.end()}};
+}
+
+void ConfusionCounts::add(std::span<const std::int32_t> true_classes, std::span<const std::int32_t> found_classes) {
+  const auto known = [this](std::int32_t index) { return index >= 0 && static_cast<std::size_t>(index) < classes_; };
+  for (std::size_t i = 0; i < std::min(true_classes.size(), found_classes.size()); ++i) {
+    if (!known(true_classes[i]) || !known(found_classes[i])) continue;
+    ++counts_[static_cast<std::size_t>(true_classes[i]) * classes_ + static_cast<std::size_t>(found_classes[i])];
+  }
+}
+
+void ConfusionCounts::pack(std::span<double> to) const {
+  for (std::size_t i = 0; i < counts_.size(); ++i) to[i] = static_cast<double>(counts_[i]);
+}
+
+void ConfusionCounts::unpack(std::span<const double> from) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = std::llround(from[i]);
+}
+
+void GroupDeviceSums::join() {
+  const PhaseMark mark(Phase::kConnect);
+  comm::DeviceGroupId id{};
+  if (channel_.rank() == 0) id = comm::make_device_group_id();
+  channel_.broadcast(id, 0);
+  devices_ = comm::join_device_group(id, channel_.rank(), channel_.size());
+}
+
+void GroupDeviceSums::add_up(std::span<const engine::DeviceValues> values, void* stream) {
+  if (silent_) return;
+  std::vector<comm::DeviceVector> vectors;
+  for (const engine::DeviceValues& each : values) {
+    vectors.push_back(
+        {each.data, static_cast<std::size_t>(each.count), each.type == engine::DeviceValues::Type::kFloat64});
+  }
+  devices_->all_reduce(vectors, stream);
+}
+
+void GroupDeviceSums::require_whole() {
+  try {
+    channel_.require_whole();
+    if (const std::string failure = devices_->failure(); !failure.empty()) throw Error(failure);
+  } catch (const Error&) {
+    devices_->abort();  // or the device would wait for the lost rank for ever
+    throw;
+  }
+}
+
+std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communicator, const engine::DeviceReport& own) {
+  std::vector<engine::DeviceReport> reports;
+  for (const std::string& message : comm::gather_messages(communicator, pack_message(own))) {
+    const std::string what = "the report of the device of rank " + std::to_string(reports.size());
+    reports.push_back(unpack_message<engine::DeviceReport>(message, what));
+  }
+  auto& here = reports.at(static_cast<std::size_t>(communicator.rank()));
+  here.notes = own.notes;
+  here.executed = own.executed;
+  return reports;
+}
 
 Channels make_self_channels() {
   return {comm::make_self_communicator(), comm::make_self_communicator(), comm::make_self_communicator()};

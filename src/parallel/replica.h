@@ -1,6 +1,8 @@
-// One replica of the network being trained: its trainer, its loaders and its ends of the group's channels.
+// One replica of the network being trained: its trainer, its loaders and its ends of the group's channels; the commands
+// that it obeys, and what it reports.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,26 +11,129 @@
 #include <string>
 #include <vector>
 
+#include "base/tensor.h"
+#include "comm/communicator.h"
+#include "comm/device_communicator.h"
+#include "data/batch.h"
 #include "data/loader.h"
+#include "engine/capabilities.h"
+#include "engine/device_sums.h"
 #include "engine/engine.h"
 #include "network/network.h"
 #include "parallel/channels.h"
-#include "parallel/command.h"
-#include "parallel/confusion.h"
-#include "parallel/device_sums.h"
-#include "parallel/output_judge.h"
 #include "parallel/pipeline.h"
 #include "parallel/step_protocol.h"
 #include "parallel/throttle.h"
 
 namespace evener::parallel {
 
+/// What rank 0 tells all replicas to do next. It decides everything (stops, shares, who takes part); the others obey.
+struct Command {
+  enum class Kind : std::int64_t {
+    kStartEpoch,     // serve the training images in the order of `epoch`
+    kStartPart,      // serve the images of one part of the data, for evaluation
+    kDivide,         // no action besides the division that `divides` announces
+    kTrain,          // one step on the next batch, with `learning_rate`
+    kSettle,         // wait for the results of steps that a device has not reported yet
+    kEvaluate,       // evaluate the next batch
+    kSumEvaluation,  // add up losses, confusions and verdicts since kStartPart over all ranks
+    kShareState,     // rank 0 broadcasts its parameters and buffers; with `with_optimizer` also the optimiser's state
+    kSwapAverage,    // swap the weights with their running average
+    kSetMembers,     // from now on the replicas with a count of 1 train
+    kGatherState,    // all stages send rank 0 their parameters and buffers, or with `with_optimizer` the optimiser's
+                     // state
+    kLoadState,  // all stages take their parameters and buffers from the state that Replica::give_state() gave rank 0
+    kReport,     // gather the devices' reports
+    kFinish,     // the run is over
+  };
+  Kind kind = Kind::kFinish;
+  std::int64_t epoch = 0, step = 0;
+  double learning_rate = 0;
+  std::int64_t part = 0;            // index of the part to evaluate
+  std::int64_t with_optimizer = 0;  // 0 or 1
+  /// 1: the command also says how the first batch that isn't divided yet is shared out; replicas note this before they
+  /// do anything else. The batch begins at sample `begin` and consists of consecutive micro-batches; replica r gets
+  /// counts[m * replicas + r] samples of micro-batch m.
+  std::int64_t divides = 0;
+  std::int64_t begin = 0;
+  std::vector<std::int64_t> counts;  // see `divides`; with kSetMembers 1 or 0 for each rank; padded with zeros
+};
+
+/// Turns a command into 8-byte numbers and back. The message has the same length for every command of up to `counts`
+/// counts, so that a broadcast's receivers know it beforehand.
+std::vector<std::int64_t> packed(const Command& command, std::size_t counts);
+Command unpacked(const std::vector<std::int64_t>& numbers);
+
+/// The confusion matrix of a classifier. Each replica counts its own samples, and an all-reduce adds the counts up.
+class ConfusionCounts {
+ public:
+  /// An empty matrix that counts nothing.
+  ConfusionCounts() = default;
+  /// A matrix of zeros for `classes` classes; with 0 classes it counts nothing.
+  explicit ConfusionCounts(std::size_t classes) : classes_(classes), counts_(classes * classes, 0) {}
+
+  /// Counts one sample for each pair of true and predicted class. Skips samples whose classes are out of range.
+  void add(std::span<const std::int32_t> true_classes, std::span<const std::int32_t> found_classes);
+
+  std::size_t classes() const { return classes_; }
+  std::int64_t count(std::size_t true_class, std::size_t found_class) const {
+    return counts_[true_class * classes_ + found_class];
+  }
+
+  /// Converts the counts to numbers that an all-reduce can add up, and back.
+  std::size_t packed_size() const { return counts_.size(); }
+  void pack(std::span<double> to) const;
+  void unpack(std::span<const double> from);
+
+ private:
+  std::size_t classes_ = 0;
+  std::vector<std::int64_t> counts_;  // [true class * classes + found class]
+};
+
+/// All-reduce between the devices of a group's ranks, for their trainers. Uses the CPU-side `channel` only to set the
+/// devices' communicator up and to notice a lost rank.
+class GroupDeviceSums : public engine::DeviceSums {
+ public:
+  /// `channel` outlives this.
+  explicit GroupDeviceSums(comm::Communicator& channel) : channel_(channel) {}
+
+  void join() override;
+  void add_up(std::span<const engine::DeviceValues> values, void* stream) override;
+  void require_whole() override;
+
+  /// While silent, add_up() leaves values as they are, because each replica measures its own speed.
+  void be_silent(bool silent) { silent_ = silent; }
+
+ private:
+  comm::Communicator& channel_;
+  std::unique_ptr<comm::DeviceCommunicator> devices_;
+  bool silent_ = false;
+};
+
+/// A collective: each rank gives its own report and gets those of all ranks, by rank. Notes are not exchanged; the
+/// result has only the caller's.
+std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communicator, const engine::DeviceReport& own);
+
+/// Evaluates a network's outputs where sums over samples are not enough: a detector's average precision depends on all
+/// images together. Each replica has a judge of its own for the samples that it evaluates. Whoever asked for the
+/// evaluation merges the verdicts.
+class OutputJudge {
+ public:
+  virtual ~OutputJudge() = default;
+  /// Starts a new evaluation and forgets the last one.
+  virtual void begin() = 0;
+  /// `outputs`: (count, shape) float32 each, in the order of Network::outputs().
+  virtual void add(const data::Batch& batch, const std::vector<HostTensor>& outputs) = 0;
+  /// The result over all batches added since begin(), as a message (base/message.h).
+  virtual std::string verdict() const = 0;
+};
+
 struct ReplicaOptions {
   engine::TrainerOptions trainer;  // sum_over_replicas is filled in
   double speed_factor = 1;         // below 1: emulates a slower device ("@0.25")
   bool local_batch_norm = false;   // statistics of the replica's own samples instead of the whole batch's
   bool always_exchange = false;    // all-reduce gradients even in a group of one
-  bool devices_exchange = false;   // devices do the all-reduce, without the CPU (parallel/device_sums.h)
+  bool devices_exchange = false;   // devices do the all-reduce, without the CPU
   comm::CommunicationDtype communication_dtype = comm::CommunicationDtype::kFloat32;
   std::int64_t batch = 1;  // of all replicas together
   int accumulate = 1;      // micro-batches of a whole batch

@@ -5,7 +5,7 @@
 
 #include "base/message.h"
 #include "base/phase.h"
-#include "comm/gather.h"
+#include "comm/communicator.h"
 #include "parallel/replica.h"
 
 namespace evener::parallel {

@@ -28,6 +28,9 @@ double normal_distribution(double x) {
   return std::erfc(-x / std::numbers::sqrt2) / 2;
 }
 
+/// The weight of the last call in the moving average of a worker's time.
+constexpr double kWeightOfLast = 0.5;
+
 }  // namespace
 
 std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> speeds) {
@@ -155,6 +158,64 @@ void Shares::observe(std::span<const std::int64_t> counts, std::span<const doubl
   change_s_ = std::min(change_s,
                        last_change_s_.value_or(change_s));  // the smaller of the two: one of them may have been held up
   last_change_s_ = change_s;
+}
+
+std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, std::int64_t accumulate) {
+  const std::int64_t as_large = (samples * accumulate + batch - 1) / batch;
+  const std::int64_t least = 2 * accumulate <= batch ? 2 : 1;
+  const std::int64_t parts = std::clamp<std::int64_t>(as_large, 1, std::max<std::int64_t>(1, samples / least));
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    sizes.push_back(samples * (part + 1) / parts - samples * part / parts);
+  }
+  return sizes;
+}
+
+Dealing::Dealing(std::vector<double> call_s, std::int64_t calls) : workers_(call_s.size()), calls_(calls) {
+  for (std::size_t w = 0; w < workers_.size(); ++w) workers_[w].call_s = call_s[w];
+}
+
+bool Dealing::takes(std::size_t worker, double now_s) {
+  const std::lock_guard lock(mutex_);
+  Worker& asking = workers_.at(worker);
+  if (calls_ == 0 || others_are_sooner(asking, now_s)) {
+    asking.done = true;
+    return false;
+  }
+  --calls_;
+  asking.free_s = now_s + asking.call_s;
+  return true;
+}
+
+void Dealing::gave(std::size_t worker, double seconds, double now_s) {
+  const std::lock_guard lock(mutex_);
+  Worker& free = workers_.at(worker);
+  free.call_s += kWeightOfLast * (seconds - free.call_s);
+  free.free_s = now_s;
+}
+
+/// Whether the other workers would finish all remaining calls before `worker` finished one.
+bool Dealing::others_are_sooner(const Worker& worker, double now_s) const {
+  std::vector<Worker> others;
+  double fastest_s = worker.call_s;
+  for (const Worker& other : workers_) {
+    if (&other == &worker || other.done) continue;
+    others.push_back(other);
+    others.back().free_s = std::max(other.free_s, now_s);
+    fastest_s = std::min(fastest_s, other.call_s);
+  }
+  if (others.empty()) return false;
+  // Saves the simulation while many calls are left: even if all of them took the fastest worker's time, the others
+  // couldn't finish them within one call of `worker`.
+  if (static_cast<double>(calls_) * fastest_s >= worker.call_s * static_cast<double>(others.size())) return false;
+  double end_s = now_s;
+  for (std::int64_t call = 0; call < calls_; ++call) {
+    const auto next =
+        std::ranges::min_element(others, {}, [](const Worker& other) { return other.free_s + other.call_s; });
+    next->free_s += next->call_s;
+    end_s = std::max(end_s, next->free_s);
+  }
+  return end_s < now_s + worker.call_s;
 }
 
 }  // namespace evener::parallel

@@ -1,8 +1,11 @@
-// Decides how many samples of each batch each replica gets: by fixed weights, or by measured speeds.
+// How work is divided among replicas and workers of unequal speed: the samples of a batch, its micro-batches, and
+// calls.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -70,6 +73,41 @@ class Shares {
   std::vector<Past> pasts_;                // of each replica
   double change_s_ = 0;                    // how much longer a first step with a new count takes
   std::optional<double> last_change_s_;    // the same, as last measured
+};
+
+/// The sizes of the micro-batches of a batch of `samples`, if a whole batch of `batch` samples has `accumulate`
+/// micro-batches. Sizes differ by one at most. A short batch (the last of an epoch) has fewer micro-batches, not
+/// smaller ones. No micro-batch is a single sample, for which batch-norm may have no variance, unless `samples` is 1 or
+/// a whole batch has such micro-batches too.
+std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, std::int64_t accumulate);
+
+/// Decides which of several workers of unequal speed takes the next call.
+/// A free worker takes the next call, except near the end: if the others can finish all remaining calls before a slow
+/// worker would finish one, the slow worker stops. Otherwise everybody would wait for its last call, and several
+/// workers could take longer than the fastest alone. Thread-safe.
+class Dealing {
+ public:
+  /// `call_s`: a first guess of the seconds that each worker takes for a call, above 0. `calls`: the number of calls.
+  Dealing(std::vector<double> call_s, std::int64_t calls);
+
+  /// Whether `worker`, idle at `now_s`, takes the next call. After false it must not ask again. The fastest worker gets
+  /// false only once all calls are taken.
+  bool takes(std::size_t worker, double now_s);
+  /// Reports that the worker's call took `seconds` and ended at `now_s`.
+  void gave(std::size_t worker, double seconds, double now_s);
+
+ private:
+  struct Worker {
+    double call_s = 0;
+    double free_s = 0;  // end of its last call, expected or actual
+    bool done = false;
+  };
+
+  bool others_are_sooner(const Worker& worker, double now_s) const;
+
+  mutable std::mutex mutex_;
+  std::vector<Worker> workers_;
+  std::int64_t calls_;  // not taken yet
 };
 
 }  // namespace evener::parallel

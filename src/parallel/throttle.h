@@ -1,7 +1,13 @@
 // Emulates a device of a fraction of this one's speed ("@0.25" in a placement), for tests of unequal replicas.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "base/clock.h"
+#include "engine/runner.h"
 
 namespace evener::parallel {
 
@@ -26,6 +32,39 @@ class Throttle {
   double excluded_s_ = 0, slept_s_ = 0;
   double missing_s_ = 0;  // sleep that is still owed; negative after one that was too long
   double carried_s_ = 0;  // missing_s_ at begin()
+};
+
+/// A runner of an emulated slower device ("@0.5" in a placement).
+/// Makes each call take 1 / `factor` times as long, by sleeping. Only one call may be under way at a time.
+class ThrottledRunner : public engine::Runner {
+ public:
+  ThrottledRunner(std::unique_ptr<engine::Runner> runner, double factor)
+      : runner_(std::move(runner)), throttle_(factor) {}
+
+  void start(const engine::ImageSpan& images) override {
+    throttle_.begin();
+    runner_->start(images);
+  }
+  void start_of_size(const engine::ImageSpan& images, std::int64_t count, std::int64_t height,
+                     std::int64_t width) override {
+    throttle_.begin();
+    runner_->start_of_size(images, count, height, width);
+  }
+  void start_stage(const std::vector<HostTensor>& received) override {
+    throttle_.begin();
+    runner_->start_stage(received);
+  }
+  TensorMap wait() override {
+    TensorMap outputs = runner_->wait();
+    throttle_.catch_up();
+    return outputs;
+  }
+  std::map<std::string, int> executed() const override { return runner_->executed(); }
+  std::string note() const override { return runner_->note(); }
+
+ private:
+  std::unique_ptr<engine::Runner> runner_;
+  Throttle throttle_;
 };
 
 }  // namespace evener::parallel

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/message.h"
-#include "placement/cuda_driver.h"
-#include "placement/opencl_loader.h"
+#include "placement/gpus.h"
 
 namespace evener {
 
@@ -189,4 +188,5 @@ Machine machine_for(const Placement& placement) {
 }
 
 }  // namespace placement
+
 }  // namespace evener

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,5 +57,13 @@ std::string accelerators_message(const std::string& drivers);
 /// Intel GPUs (render nodes of vendor 0x8086) and NPUs (/dev/accel) under `root`; another root than "/" is for tests.
 AcceleratorList find_intel_gpus(const std::filesystem::path& root = "/");
 AcceleratorList find_npus(const std::filesystem::path& root = "/");
+
+/// The number of a hybrid CPU's fastest cores. Work is cut into equal pieces, so these cores alone may be faster than
+/// together with slower ones, for which they would have to wait. Absent if a job has no other cores anyway, because all
+/// are alike or a quota allows no more.
+inline std::optional<int> fastest_cores(const Machine& machine) {
+  if (machine.cpu.kinds.empty() || machine.cpu.kinds.front().cores >= machine.cores) return std::nullopt;
+  return machine.cpu.kinds.front().cores;
+}
 
 }  // namespace evener::placement

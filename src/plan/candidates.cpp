@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "placement/fastest_cores.h"
+#include "placement/machine.h"
 #include "placement/placement.h"
 
 namespace evener::plan {

@@ -54,7 +54,7 @@ struct GroupStep {
 GroupStep step_together(const Group& group, double batch);
 
 /// A step as a run will finally do it: with shares by speed, the slowest replica leaves the group as long as the others
-/// are faster without it (parallel/membership.h). Rank 0 always stays.
+/// are faster without it (parallel/data_parallel.h). Rank 0 always stays.
 GroupStep step_of_run(const Group& group, double batch);
 
 /// The upper bound of the replicas' joint speed, as a multiple of the fastest replica's: the sum of speeds over the

@@ -73,8 +73,6 @@ class JsonWriter {
     left_out_if(member.empty(), key, member);
   }
   void outside_tables(auto members) { members(*this); }
-  template <typename T>
-  void formerly(const char* /*key*/, const T& /*member*/) {}
   void check(const char* /*key*/, bool /*holds*/, const char* /*expected*/) {}
   void fixed(const char* key, const std::string& text) { json_[key] = text; }
   void interval(const char* key, const std::optional<Interval>& member) {
@@ -228,10 +226,6 @@ class JsonFields {
     value(key, member);
   }
   void outside_tables(auto members) { members(*this); }
-  template <typename T>
-  void formerly(const char* key, T& member) {
-    value(key, member);
-  }
   void check(const char* key, bool holds, const char* expected) {
     if (!holds) json_.fail(key, expected);
   }

@@ -143,7 +143,6 @@ void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.not_negative("seconds", epoch.seconds);
   fields.not_negative("images_per_s", epoch.images_per_s);
   fields.value("lr", epoch.lr);
-  fields.formerly("learning_rate", epoch.lr);
   fields.value("train_loss", epoch.train_loss);
   fields.share("train_accuracy", epoch.train_accuracy);
   fields.value("val_loss", epoch.val_loss);
@@ -321,7 +320,7 @@ void describe(Fields& fields, Of<Record> auto& record) {
   fields.value("batch", record.batch);
   fields.value("fallbacks", record.fallbacks);
   fields.value("notes", record.notes);
-  fields.left_out_if_empty("trouble", record.warnings);
+  fields.left_out_if_empty("warnings", record.warnings);
   fields.value("validity", record.validity);
   fields.value("times_s", record.times);
   fields.value("phases_s", record.phases_s);

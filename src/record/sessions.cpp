@@ -332,17 +332,7 @@ Record earlier_sessions(const std::filesystem::path& dir) {
     record = {};  // nothing is known of the earlier sessions
   }
   if (record.status == Status::kRunning || record.started.empty()) record.status = Status::kKilled;
-  if (record.sessions.empty()) {  // a record of an older version without sessions
-    record.sessions.push_back({.started = record.started,
-                               .command = record.command,
-                               .placement = record.placement.text,
-                               .replicas = static_cast<std::int64_t>(record.placement.replicas.size()),
-                               .engine = record.engine,
-                               .cpu = record.machine.cpu,
-                               .seconds = record.times.total,
-                               .cpu_seconds = record.cpu.seconds,
-                               .epochs = static_cast<std::int64_t>(record.training.epochs.size())});
-  }
+  if (record.sessions.empty()) record.sessions.emplace_back();
   record.sessions.back().status = record.status;
   return record;
 }

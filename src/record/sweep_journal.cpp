@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/output_error.h"
 #include "record/described_json.h"
 #include "record/sweep_file.h"
 

@@ -96,15 +96,11 @@ std::string why_left_out(const record::Record& record, bool count_invalid) {
   return "INVALID" + rules;
 }
 
-/// Takes over what the sweep of a run knows of it: the program's identity, which records of earlier versions lack, the
-/// environment, and which figures count.
+/// Takes over what the sweep of a run knows of it: the environment, and which figures count.
 void take_from_sweep(const RunFolder& folder, HistoryRun& run) {
   const std::string name = folder.path.lexically_relative(folder.sweep_folder).string();
   const auto found = std::ranges::find(folder.sweep->journal.runs, name, &record::SweepRun::folder);
   if (found == folder.sweep->journal.runs.end()) return;
-  for (const record::SweepSeries& series : folder.sweep->sweep.series) {
-    if (series.number == found->series) run.record.versions.try_emplace("program", series.program);
-  }
   for (const record::SweepCell& cell : folder.sweep->sweep.cells) {
     if (cell.key == found->cell) run.environment = cell.environment;
   }

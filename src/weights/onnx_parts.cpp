@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "base/names.h"
 #include "base/numbers.h"
 

@@ -2,15 +2,214 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/names.h"
-#include "weights/torch_storage.h"
 
 namespace evener::weights {
 namespace {
+
+using pickle::Kind;
+using pickle::Pickle;
+using pickle::Value;
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian, and data is not swapped here");
+
+constexpr std::array<ElementKind, 13> kKinds = {{{"torch.DoubleStorage", 8, DType::kF64},
+                                                 {"torch.FloatStorage", 4, DType::kF32},
+                                                 {"torch.HalfStorage", 2, DType::kF16},
+                                                 {"torch.BFloat16Storage", 2, DType::kBF16},
+                                                 {"torch.LongStorage", 8, DType::kI64},
+                                                 {"torch.IntStorage", 4, DType::kI32},
+                                                 {"torch.ByteStorage", 1, DType::kU8},
+                                                 {"torch.BoolStorage", 1, DType::kU8, true},
+                                                 {"torch.ShortStorage", 2, {}},
+                                                 {"torch.CharStorage", 1, DType::kI8},
+                                                 {"torch.ComplexFloatStorage", 8, {}},
+                                                 {"torch.ComplexDoubleStorage", 16, {}},
+                                                 {"torch.QInt8Storage", 1, {}}}};
+
+// PyTorch used the first one until version 0.3.
+constexpr std::array<std::string_view, 4> kFunctions = {
+    "torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_parameter", "torch.Size"};
+
+constexpr std::int64_t kLegacyVersion = 1001;
+
+/// The content of a persistent value: ('storage', type, key, location, count[, view]).
+struct Description {
+  const ElementKind* kind;
+  std::string_view key;
+  std::uint64_t count;
+  const Value* view;  // nullptr: none
+};
+
+Description describe(const Pickle& pickle, const Value& persistent) {
+  const Value& tuple = pickle[persistent.items.at(0)];
+  const auto item = [&](std::size_t i) -> const Value& { return pickle[tuple.items[i]]; };
+  if (tuple.kind == Kind::kTuple && !tuple.items.empty() && item(0).kind == Kind::kText && item(0).text == "module") {
+    throw Error("it holds a whole model with its source code, not a state dict; save model.state_dict() with PyTorch");
+  }
+  const bool good = tuple.kind == Kind::kTuple && (tuple.items.size() == 5 || tuple.items.size() == 6) &&
+                    item(0).kind == Kind::kText && item(0).text == "storage" && item(1).kind == Kind::kGlobal &&
+                    item(2).kind == Kind::kText && item(4).kind == Kind::kInt && item(4).integer >= 0;
+  if (!good) throw Error("it describes a tensor's memory in an unknown way");
+  const ElementKind* kind = find_element_kind(item(1).text);
+  if (kind == nullptr)
+    throw Error("it keeps a tensor in " + quoted_text(item(1).text) + ", which is no kind of memory");
+  const Value* view = tuple.items.size() == 6 && item(5).kind != Kind::kNone ? &item(5) : nullptr;
+  return {kind, item(2).text, static_cast<std::uint64_t>(item(4).integer), view};
+}
+
+std::uint64_t bytes_of(std::uint64_t count, const ElementKind& kind, std::string_view key) {
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count, kind.bytes, &bytes)) {
+    throw Error("the memory " + quoted_text(key) + " of its tensors would have " + std::to_string(count) +
+                " elements, more than there can be");
+  }
+  return bytes;
+}
+
+class ZipStorages : public StorageSource {
+ public:
+  ZipStorages(const ZipReader& archive, std::string folder) : archive_(archive), folder_(std::move(folder)) {
+    for (const ZipEntry& entry : archive.entries()) total_bytes_ += entry.size;
+  }
+
+  Storage find(const Pickle& pickle, const Value& persistent) override {
+    const Description asked = describe(pickle, persistent);
+    if (asked.view != nullptr) throw Error("it describes a tensor's memory in an unknown way");
+    const std::string_view bytes = content(asked.key);
+    const std::uint64_t needed = bytes_of(asked.count, *asked.kind, asked.key);
+    if (needed != bytes.size()) {
+      throw Error("the memory " + quoted_text(asked.key) + " of its tensors should have " + std::to_string(needed) +
+                  " bytes, but has " + std::to_string(bytes.size()));
+    }
+    return {asked.kind, bytes, asked.count};
+  }
+  std::uint64_t total_bytes() const override { return total_bytes_; }
+
+ private:
+  std::string_view content(std::string_view key) {
+    const std::string name = folder_ + "data/" + std::string(key);
+    const ZipEntry* entry = archive_.find(name);
+    if (entry == nullptr) throw Error("its archive has no entry " + quoted_text(name) + ", the memory of a tensor");
+    if (!entry->deflated) {
+      std::string unused;
+      return archive_.read(*entry, unused);
+    }
+    const auto [place, fresh] = unpacked_.try_emplace(name);
+    if (fresh) archive_.read(*entry, place->second);
+    return place->second;
+  }
+
+  const ZipReader& archive_;
+  std::string folder_;
+  std::map<std::string, std::string> unpacked_;
+  std::uint64_t total_bytes_ = 0;
+};
+
+class LegacyStorages : public StorageSource {
+ public:
+  /// `keys` in the order of the data: each an element count of 64 bits, then the elements.
+  LegacyStorages(std::string_view data, const Pickle& keys, const Pickle& object) : total_bytes_(data.size()) {
+    const std::map<std::string_view, const ElementKind*> kinds = kinds_of(object);
+    if (keys[keys.root].kind != Kind::kList) throw Error("it has no list of its tensors' memory");
+    for (const pickle::Ref ref : keys[keys.root].items) {
+      const std::string_view key = keys[ref].text;
+      const auto kind = kinds.find(key);
+      if (kind == kinds.end()) throw Error("it has memory " + quoted_text(key) + " that no tensor uses");
+      const Storage storage = take(data, key, *kind->second);
+      if (!storages_.emplace(std::string(key), storage).second)
+        throw Error("it has the memory " + quoted_text(key) + " twice");
+    }
+    if (!data.empty()) throw Error(std::to_string(data.size()) + " bytes follow its last tensor and belong to none");
+  }
+
+  Storage find(const Pickle& pickle, const Value& persistent) override {
+    const Description asked = describe(pickle, persistent);
+    const auto found = storages_.find(asked.key);
+    if (found == storages_.end()) throw Error("it lacks the memory " + quoted_text(asked.key) + " of a tensor");
+    const Storage& whole = found->second;
+    if (whole.kind != asked.kind || whole.count != asked.count) {
+      throw Error("the memory " + quoted_text(asked.key) + " of its tensors should have " +
+                  std::to_string(asked.count) + " elements of " + std::string(asked.kind->storage) + ", but has " +
+                  std::to_string(whole.count) + " of " + std::string(whole.kind->storage));
+    }
+    return asked.view == nullptr ? whole : part(pickle, *asked.view, whole);
+  }
+  std::uint64_t total_bytes() const override { return total_bytes_; }
+
+ private:
+  static std::map<std::string_view, const ElementKind*> kinds_of(const Pickle& object) {
+    std::map<std::string_view, const ElementKind*> kinds;
+    for (const Value& value : object.values) {
+      if (value.kind != Kind::kPersistent) continue;
+      const Description described = describe(object, value);
+      kinds.emplace(described.key, described.kind);
+    }
+    return kinds;
+  }
+
+  static Storage take(std::string_view& data, std::string_view key, const ElementKind& kind) {
+    std::uint64_t count = 0;
+    if (data.size() < sizeof count)
+      throw Error("it is cut short before the memory " + quoted_text(key) + " of its tensors");
+    std::memcpy(&count, data.data(), sizeof count);
+    data.remove_prefix(sizeof count);
+    const std::uint64_t needed = bytes_of(count, kind, key);
+    if (needed > data.size()) {
+      throw Error("the memory " + quoted_text(key) + " of its tensors should have " + std::to_string(needed) +
+                  " bytes, but only " + std::to_string(data.size()) + " follow; the file is cut short");
+    }
+    const Storage storage{&kind, data.substr(0, needed), count};
+    data.remove_prefix(needed);
+    return storage;
+  }
+
+  /// A view (key, offset, count) on a storage.
+  static Storage part(const Pickle& pickle, const Value& view, const Storage& whole) {
+    const auto number = [&](std::size_t i) {
+      const bool good = view.kind == Kind::kTuple && view.items.size() == 3 &&
+                        pickle[view.items[i]].kind == Kind::kInt && pickle[view.items[i]].integer >= 0;
+      if (!good) throw Error("it describes a part of a tensor's memory in an unknown way");
+      return static_cast<std::uint64_t>(pickle[view.items[i]].integer);
+    };
+    const std::uint64_t offset = number(1), count = number(2);
+    if (offset > whole.count || count > whole.count - offset) throw Error("it has a tensor outside of its memory");
+    return {whole.kind, whole.bytes.substr(offset * whole.kind->bytes, count * whole.kind->bytes), count};
+  }
+
+  std::map<std::string, Storage, std::less<>> storages_;
+  std::uint64_t total_bytes_;
+};
+
+/// The folder within the archive that holds data.pkl, with a '/' at its end.
+std::string folder_of(const ZipReader& archive) {
+  constexpr std::string_view kPickle = "data.pkl";
+  const ZipEntry* pickle = nullptr;
+  bool script = false;
+  for (const ZipEntry& entry : archive.entries()) {
+    script = script || entry.name.ends_with("/constants.pkl");
+    const bool outermost = std::ranges::count(entry.name, '/') <= 1;
+    if (outermost && (entry.name == kPickle || entry.name.ends_with("/data.pkl"))) pickle = &entry;
+  }
+  if (script) {
+    throw Error(
+        "it is a TorchScript program (torch.jit.save), not a state dict; load it with PyTorch and save "
+        "module.state_dict()");
+  }
+  if (pickle == nullptr) throw Error("it is a zip archive without a data.pkl, so PyTorch did not write it");
+  return std::string(pickle->name.substr(0, pickle->name.size() - kPickle.size()));
+}
+
+std::string_view content(const ZipReader& archive, const std::string& name, std::string& buffer) {
+  const ZipEntry* entry = archive.find(name);
+  return entry == nullptr ? std::string_view() : archive.read(*entry, buffer);
+}
 
 using pickle::Kind;
 using pickle::Pickle;
@@ -271,6 +470,57 @@ class StateDictReader {
 };
 
 }  // namespace
+
+std::span<const std::string_view> torch_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> list(kFunctions.begin(), kFunctions.end());
+    for (const ElementKind& kind : kKinds) list.push_back(kind.storage);
+    return list;
+  }();
+  return names;
+}
+
+const ElementKind* find_element_kind(std::string_view storage) {
+  const auto* found = std::ranges::find(kKinds, storage, &ElementKind::storage);
+  return found == kKinds.end() ? nullptr : found;
+}
+
+TorchContent open_torch_zip(std::string_view bytes) {
+  TorchContent result;
+  result.archive = std::make_unique<ZipReader>(bytes);
+  const std::string folder = folder_of(*result.archive);
+  std::string order;
+  if (content(*result.archive, folder + "byteorder", order) == "big")
+    throw Error("its data is big-endian, which is not read here");
+  result.object = pickle::parse(content(*result.archive, folder + "data.pkl", result.buffer), torch_names());
+  result.storages = std::make_unique<ZipStorages>(*result.archive, folder);
+  return result;
+}
+
+TorchContent open_torch_legacy(std::string_view bytes) {
+  const auto next = [&bytes] {
+    pickle::Pickle pickle = pickle::parse(bytes, torch_names());
+    bytes.remove_prefix(pickle.size);
+    return pickle;
+  };
+  const Pickle magic = next();
+  if (magic[magic.root].kind != Kind::kLong || magic[magic.root].text != kLegacyMagic)
+    throw Error("PyTorch did not write it");
+  const Pickle version = next();
+  if (version[version.root].kind != Kind::kInt || version[version.root].integer != kLegacyVersion) {
+    throw Error("it has another version of PyTorch's old format than 1001");
+  }
+  const Pickle system = next();
+  const Value* little = system.find(system[system.root], "little_endian");
+  if (little != nullptr && little->kind == Kind::kBool && little->integer == 0) {
+    throw Error("its data is big-endian, which is not read here");
+  }
+  TorchContent result;
+  result.object = next();
+  const Pickle keys = next();
+  result.storages = std::make_unique<LegacyStorages>(bytes, keys, result.object);
+  return result;
+}
 
 bool is_legacy_torch(std::string_view bytes) {
   // The magic number follows two to thirteen bytes of opcodes, depending on the pickle's protocol.

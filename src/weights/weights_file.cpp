@@ -33,8 +33,7 @@ struct Signature {
   const char* kind;
 };
 
-constexpr std::array<Signature, 13> kSignatures = {{
-    {4, "TFL3"sv, "a TensorFlow Lite model"},
+constexpr std::array<Signature, 12> kSignatures = {{
     {0, "\x89HDF\r\n"sv, "an HDF5 file, perhaps of Keras"},
     {0, "\x93NUMPY"sv, "a NumPy array"},
     {0, "GGUF"sv, "a GGUF model"},
@@ -93,6 +92,9 @@ SafetensorsFile read_weights(const fs::path& path) {
     file = read_safetensors(path);
   } else if (head.starts_with("PK\x03\x04") || is_legacy_torch(head)) {
     file = read_torch(path);
+  } else if (std::string_view(head).substr(std::min<std::size_t>(4, head.size())).starts_with("TFL3")) {
+    throw Error("'" + path.string() +
+                "' is a TensorFlow Lite model, whose weights are not read: give a .pth or a .safetensors file");
   } else {
     throw Error("'" + path.string() + "' holds no weights that can be read: it seems to be " + guess(head) +
                 ". Safetensors files and state dicts saved by PyTorch can be read");

@@ -8,7 +8,6 @@
 
 #include "base/base64.h"
 #include "base/files.h"
-#include "base/output_error.h"
 #include "base/test_folder.h"
 
 namespace evener {

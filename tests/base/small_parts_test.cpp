@@ -1,15 +1,23 @@
-// clock, device and stop: too little each for a file of its own.
+// Small parts of base: devices, numbers in texts, the version and the like.
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cctype>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <regex>
+#include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/device.h"
+#include "base/numbers.h"
+#include "base/paths.h"
 #include "base/stop.h"
+#include "base/test_folder.h"
+#include "base/version.h"
 
 namespace evener {
 namespace {
@@ -98,6 +106,42 @@ TEST_F(Stop, TheSecondSignalEndsTheProcessWith130) {
         raise(SIGINT);
       },
       testing::ExitedWithCode(130), "second signal");
+}
+
+TEST(NvidiaDriver, ShowsByAnyOfItsFiles) {
+  const test::TestFolder none;
+  test::write_text(none / "dev/null", "");
+  test::write_text(none / "proc/driver/rtc", "");
+  EXPECT_FALSE(shows_nvidia_driver(none.path()));
+  for (const char* file : {"dev/nvidiactl", "proc/driver/nvidia/version", "dev/dxg"}) {
+    const test::TestFolder root;
+    test::write_text(root / file, "");
+    EXPECT_TRUE(shows_nvidia_driver(root.path())) << file;
+  }
+}
+
+TEST(Version, IsTheNewestReleaseOfTheChangelog) {
+  std::ifstream changelog(test::source_folder() / "CHANGELOG.md");
+  std::string heading;
+  while (std::getline(changelog, heading) && !(heading.starts_with("## [") && std::isdigit(heading.at(4)) != 0))
+    continue;
+  EXPECT_TRUE(heading.starts_with(std::string("## [") + program_version() + "] - ")) << heading;
+}
+
+TEST(Numbers, AreTheWholeText) {
+  EXPECT_EQ(to_number<int>("-12"), -12);
+  EXPECT_EQ(to_number<double>("2.5e-1"), 0.25);
+  for (const char* none : {"", " 1", "1 ", "1x", "x", "+1", "1,5"}) {
+    EXPECT_FALSE(to_number<int>(none)) << none;
+    EXPECT_FALSE(to_number<double>(none)) << none;
+  }
+}
+
+TEST(Numbers, FitOrAreNone) {
+  EXPECT_EQ(to_number<std::uint8_t>("255"), 255);
+  EXPECT_FALSE(to_number<std::uint8_t>("256"));
+  EXPECT_FALSE(to_number<unsigned>("-1"));
+  EXPECT_FALSE(to_number<double>("1e999"));
 }
 
 }  // namespace

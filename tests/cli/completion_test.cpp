@@ -1,4 +1,4 @@
-// The scripts for shells and the manual page, made from the commands' own descriptions.
+// The scripts for shells, made from the commands' own descriptions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ std::vector<std::string> offered(const std::string& words) {
 
 TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
   EXPECT_THAT(offered("evener ''"),
-              IsSupersetOf({"doctor",   "demo",      "info",    "train",   "infer",  "serve",      "export",
-                            "quantize", "calibrate", "faces",   "detect",  "matmul", "plan",       "sweep",
-                            "report",   "share",     "compare", "history", "data",   "completion", "man"}));
+              IsSupersetOf({"doctor",   "demo",      "info",    "train",   "infer",  "serve",     "export",
+                            "quantize", "calibrate", "faces",   "detect",  "matmul", "plan",      "sweep",
+                            "report",   "share",     "compare", "history", "data",   "completion"}));
   EXPECT_THAT(offered("evener tr"), testing::ElementsAre("train"));
   EXPECT_THAT(offered("evener data ''"), testing::UnorderedElementsAre("info", "labels", "pack", "synth", "fetch"));
   EXPECT_THAT(offered("evener train --lab"), testing::ElementsAre("--label-smoothing"));
@@ -72,20 +72,6 @@ TEST(Completion, KnowsThreeShells) {
   const ProgramResult result = run_in_process({"completion", "zhs"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("did you mean 'zsh'?"));
-}
-
-TEST(ManualPage, HasEveryCommandAndOption) {
-  const ProgramResult result = run_in_process({"man"});
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, AllOf(StartsWith(".TH EVENER 1"), HasSubstr(".SS evener data fetch NAME..."),
-                                HasSubstr(".B \\-\\-label\\-smoothing \\fISHARE\\fR\n"), HasSubstr("\\-\\-config"),
-                                Not(HasSubstr("hosts\\-started"))));
-  const TemporaryFolder folder;
-  std::ofstream(folder / "page") << result.out;
-  const ProgramResult shown =
-      RunningProgram("groff", {"-man", "-Tutf8", "-ww", "-z", (folder / "page").string()}).finish();
-  if (shown.exit_code == 127) GTEST_SKIP() << "no command groff";
-  EXPECT_EQ(shown.err, "");
 }
 
 TEST(Version, HasAShortOption) {

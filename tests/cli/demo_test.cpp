@@ -57,35 +57,21 @@ TEST_F(DemoCommand, SaysWhatIsInItsWay) {
   EXPECT_EQ(of_others.exit_code, 2);
   EXPECT_THAT(of_others.err, HasSubstr("has a folder 'int8', which is not an earlier demo's; give another --out"));
   EXPECT_TRUE(std::filesystem::exists(kept));
-  EXPECT_THAT(run_program({"demo", "--port", "80"}).err, HasSubstr("--port is for --serve"));
   const ProgramResult too_short = run_program({"demo", "--minutes", "0.1", "--out", out()});
   EXPECT_THAT(too_short.err, HasSubstr("--minutes is 0.1; it has to be from 0.2 to 1440"));
-}
-
-TEST_F(DemoCommand, FacesNeedNetworksThatAreDownloadedOnce) {
-  const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", (folder_ / "cache").string()},
-                                               {"EVENER_FETCH_FROM", "http://127.0.0.1:1"},
-                                               {"no_proxy", "127.0.0.1"}}};
-  const ProgramResult result = run_program({"demo", "--faces", "--out", out()}, options);
-  EXPECT_EQ(result.exit_code, 1) << "before anything else";
-  EXPECT_THAT(result.err, HasSubstr("facenet"));
-  EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
 // However little time it is given, and where an earlier demo left its runs.
 TEST_F(DemoCommand, ShowsEveryKindOfWayOnOnePage) {
   std::filesystem::create_directories(folder_ / "demo/resnet/old");
   write_text(folder_ / "demo/perceptron.toml", "# Written by 'evener demo', once");
-  RunningProgram program(program_path(), {"demo", "--minutes", "0.2", "--out", out(), "--serve"},
-                         {.environment = {{"XDG_CACHE_HOME", (folder_ / "cache").string()}},
-                          .timeout_s = 900 * kSlowdown});  // beside other tests, and with each way in two precisions
-  ASSERT_TRUE(program.wait_for("the page stays on")) << program.err();
-  EXPECT_THAT(program.err(), HasSubstr("the page grows on http://127.0.0.1:"));
-  program.send(SIGINT);
-  const ProgramResult result = program.finish();
+  const ProgramResult result = run_program(
+      {"demo", "--minutes", "0.2", "--out", out()},
+      {.environment = {}, .timeout_s = 900 * kSlowdown});  // beside other tests, and with each way in two precisions
+  ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::string html = read_file(folder_ / "demo/report.html");
   for (const char* title : {"One machine, every way", "A perceptron in every way", "A residual network in every way",
-                            "OpenMP, 4 threads", "evener demo --faces"}) {
+                            "OpenMP, 4 threads"}) {
     EXPECT_THAT(html, HasSubstr(title));
   }
   if (usable_cores() > 1) {

@@ -66,7 +66,7 @@ TEST_F(DetectorTraining, HasDefaultsOfItsOwn) {
 TEST_F(DetectorTraining, GoesOnAndDividesItsBatches) {
   ASSERT_EQ(run_program(small_detector({"--on", "2xcpu/t1"})).exit_code, 0);
   ASSERT_EQ(run_program({"train", "--resume", out().string(), "--epochs", "3"}).exit_code, 0);
-  EXPECT_THAT(record_in(out()).at("trouble"), testing::Contains(HasSubstr("too little, was learnt")));
+  EXPECT_THAT(record_in(out()).at("warnings"), testing::Contains(HasSubstr("too little, was learnt")));
   const json epochs = record_in(out()).at("epochs");
   ASSERT_EQ(epochs.size(), 3U);
   EXPECT_TRUE(epochs.back().at("figures").contains("val_map_50"));
@@ -86,7 +86,7 @@ TEST_F(DetectorTraining, ADetectorThatDoesNotLookIsTold) {
   weights::write_safetensors(file, state);
   const auto judged = run_program(small_detector({"--weights", file, "--epochs", "0", "--json", "-"}));
   ASSERT_EQ(judged.exit_code, 0) << judged.err;
-  EXPECT_THAT(json::parse(judged.out).at("trouble").dump(), HasSubstr("finds the same box in blank images"));
+  EXPECT_THAT(json::parse(judged.out).at("warnings").dump(), HasSubstr("finds the same box in blank images"));
 }
 
 // A set as people have them: one class, an image full of boxes, others without one, boxes that are wrong.

@@ -140,24 +140,6 @@ TEST_F(FineTuning, GoesOnWithoutTheFileOfWeights) {
   EXPECT_EQ(record_in(file("run"))["config"]["size"], "20x20");
 }
 
-/// As if a version had begun the run that had the same defaults with weights as without.
-TEST_F(FineTuning, ARunOfAnOlderVersionGoesOnWithItsOwnDefaults) {
-  const Words data = {"--data", "synth:masks:90", "--split", "60/40", "--epochs", "1", "--linear-probing", "off"};
-  const Words learning = {"--lr", "0.05", "--patience", "0"};
-  ASSERT_EQ(train("run", joined(joined(data, learning), from_digits())).exit_code, 0);
-  json record = record_in(file("run"));
-  for (const char* option : {"lr", "patience", "head-first"}) record["options"].erase(option);
-  record["config"].erase("head-first");
-  std::ofstream(file("run/record.json")) << record;
-
-  const ProgramResult more = run_program({"train", "--resume", file("run"), "--epochs", "2"});
-  ASSERT_EQ(more.exit_code, 0) << more.err;
-  const json config = record_in(file("run"))["config"];
-  EXPECT_EQ(config["lr"], 0.05);
-  EXPECT_EQ(config["schedule"], "constant");
-  EXPECT_EQ(config["patience"], 0);
-}
-
 class NamedWeights : public test::FetchTest {
  protected:
   ProgramResult train(const Words& words, const std::string& mirror) const {

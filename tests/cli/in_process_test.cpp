@@ -45,13 +45,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"quantize", "resnet18", "--keep"}, Words{"faces"}, Words{"detect", "--clases", "a"},
                     Words{"matmul", "96", "--precision", "int3"}, Words{"plan"}, Words{"sweep", "trian", "resnet18"},
                     Words{"report"}, Words{"share"}, Words{"compare", "a"}, Words{"data", "inof"},
-                    Words{"completion", "zhs"}, Words{"man", "page"}),
+                    Words{"completion", "zhs"}),
     [](const auto& info) { return info.param.front(); });
 
 TEST(RealProgram, AnswersAsInProcess) {
   const Words train = {"train", "mlp:784-10", "--data", "synth:digits:100", "--on", "cpu/t1", "--dry-run"};
   for (const Words& words : {Words{}, Words{"--version"}, Words{"train", "--help"}, Words{"info", "mlp:4-2"},
-                             Words{"completion", "fish"}, Words{"man"}}) {
+                             Words{"completion", "fish"}}) {
     const ProgramResult result = said_by_both(words);
     EXPECT_EQ(result.exit_code, 0) << testing::PrintToString(words);
     EXPECT_NE(result.out, "");

@@ -90,8 +90,6 @@ std::vector<OptionRow> about_runs() {
   return {{report, {"RUN_DIR", "{}/run"}, "/run/out", "~mlp:784-4-10"},
           {report, {"--html", "{}/page.html"}, "/run/files", "~page.html"},
           {report, {"--no-html", "true"}, "/run/err", ""},
-          {report, {"--serve", "true"}, "test:ReportServe.FollowsARunFromBeforeItsFirstRecord"},
-          {report, {"--port", "9000"}, "/run/err", "~is for --serve"},
           {report, {"--csv", "{}/r.csv"}, "/run/files", "~r.csv"},
           {report, {"--markdown", "true"}, "/run/out", "~| "},
           {report, {"--json", "{}/r.json"}, "/run/files", "~r.json"},
@@ -112,9 +110,6 @@ std::vector<OptionRow> about_runs() {
           {"doctor", {"--peaks", "true"}, "test:Doctor.MeasuresThePeaksWhereAsked"},
           {demo, {"--out", "there"}, "test:DemoCommand.SaysWhatIsInItsWay"},
           {demo, {"--minutes", "0.2"}, "test:DemoCommand.ShowsEveryKindOfWayOnOnePage"},
-          {demo, {"--serve", "true"}, "test:DemoCommand.ShowsEveryKindOfWayOnOnePage"},
-          {demo, {"--port", "80"}, "test:DemoCommand.SaysWhatIsInItsWay"},
-          {demo, {"--faces", "true"}, "test:DemoCommand.FacesNeedNetworksThatAreDownloadedOnce"},
           {demo, {"--seed", "7"}, "test:DemoCommand.PassesAStopOnToTheRunUnderWay"}};
 }
 

@@ -133,7 +133,7 @@ TEST_F(PhotosBadInput, ShuffledLabels) {
                     HasSubstr("16 of the 32 images to validate or test on are also among those to train "
                               "on (16 in every pixel, near ones were not looked for: images of 12x12 pixels are too "
                               "small")));
-  EXPECT_THAT(record_in(file("run"))["trouble"],
+  EXPECT_THAT(record_in(file("run"))["warnings"],
               Contains(AllOf(HasSubstr("nothing, or too little, was learnt"),
                              HasSubstr("Look whether the images lie in the folders of their classes"))));
   const ProgramResult page = test::run_in_process({"report", file("run"), "--html", file("page.html")});

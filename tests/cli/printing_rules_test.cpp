@@ -131,12 +131,6 @@ class ReportRules : public testing::Test {
 TEST_F(ReportRules, OptionsThatContradictEachOtherAreNamed) {
   const std::pair<test::Words, const char*> rows[] = {
       {{"a", "--no-html", "--html", "x.html"}, "--no-html writes no page"},
-      {{"a", "--serve", "--html", "x.html"}, "--serve shows the page and writes nothing"},
-      {{"a", "--serve", "--csv", "x.csv"}, "--serve shows the page and writes nothing"},
-      {{"a", "--serve", "--json", "x.json"}, "--serve shows the page and writes nothing"},
-      {{"a", "--serve", "--markdown"}, "--serve shows the page and writes nothing"},
-      {{"a", "--serve", "--no-html"}, "--serve shows the page and writes nothing"},
-      {{"a", "--port", "80"}, "--port is for --serve"},
       {{"a", "--csv", "-", "--json", "-"}, "only one of --csv and --json"},
   };
   for (const auto& [words, message] : rows) {

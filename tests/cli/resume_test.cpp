@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "base/built_modules.h"
-#include "base/paths.h"
 #include "base/test_folder.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
@@ -284,21 +283,6 @@ TEST_F(TrainCommand, ResumeOfARunWithoutACheckpointSaysHowToBeginAgain) {
   EXPECT_THAT(resumed.err,
               AllOf(HasSubstr("before its first checkpoint"), HasSubstr("--overwrite instead of --resume")));
   EXPECT_EQ(run_in_process(small_run(out(), {"--overwrite"})).exit_code, 0);
-}
-
-/// Its epochs and sums were written by a program that told them otherwise (tests/golden/runs).
-TEST(ResumeOfBefore, GoesOnWithinTheThirdEpoch) {
-  const test::TestFolder dir;
-  const fs::path run = dir.path() / "run";
-  fs::copy(test::source_folder() / "tests/golden/runs/interrupted", run, fs::copy_options::recursive);
-  const ProgramResult resumed = run_in_process({"train", "--resume", run.string(), "--epochs", "3"});
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  const json record = record_in(run);
-  ASSERT_THAT(record["epochs"], SizeIs(3));
-  EXPECT_EQ(record["epochs"][1]["val_accuracy"], 0.19375);
-  EXPECT_EQ(record["epochs"][1]["images_per_s"], 153398.0303265869);
-  EXPECT_EQ(record["sessions"][1]["epochs"], 1);
-  EXPECT_EQ(record["sessions"][1]["images"], 34000 - 2 * 1246);
 }
 
 }  // namespace

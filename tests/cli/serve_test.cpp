@@ -1,4 +1,4 @@
-// evener serve, and evener report --serve, as a user runs them: the program itself, over its sockets.
+// evener serve as a user runs it: the program itself, over its sockets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,6 @@
 #include "base/http_client.h"
 #include "cli/in_process_helpers.h"
 #include "cli/infer_helpers.h"
-#include "record/record.h"
 
 namespace evener::test {
 namespace {
@@ -151,50 +150,6 @@ TEST_F(ServeCommand, TellsAnAddressThatCanBeAsked) {
   EXPECT_EQ(HttpClient(port).get("/v2/models/my%20mlp:784/ready").status, 200);
   program.send(SIGINT);
   EXPECT_EQ(program.finish().exit_code, 0);
-}
-
-class ReportServe : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!module_is_built("http")) GTEST_SKIP() << "the module for HTTP is not built";
-  }
-
-  void write_run(const std::string& placement) {
-    record::Record record;
-    record.model.name = "resnet34";
-    record.placement.text = placement;
-    std::filesystem::create_directories(folder_ / "run");
-    record::write_record(folder_ / "run", record);
-  }
-  TemporaryFolder folder_;
-};
-
-TEST_F(ReportServe, FollowsARunFromBeforeItsFirstRecord) {
-  std::filesystem::create_directories(folder_ / "run");
-  RunningProgram program(program_path(), {"report", "--serve", (folder_ / "run").string()});
-  const int port = port_told(program);
-  ASSERT_NE(port, 0) << program.err();
-  HttpClient client(port);
-  EXPECT_THAT(client.get("/").body, HasSubstr("fetch(\"version\""));
-  const std::string before = client.get("/version").body;
-  EXPECT_THAT(client.get("/page").body, HasSubstr("Nothing to be shown yet"));
-  write_run("cpu/t1");
-  std::string after = before;
-  while ((after = client.get("/version").body) == before) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_THAT(client.get("/page").body, HasSubstr("cpu/t1"));
-  EXPECT_EQ(client.get("/version").body, after);
-  EXPECT_EQ(client.get("/etc/passwd").status, 404);
-  program.send(SIGINT);
-  EXPECT_EQ(program.finish().exit_code, 0);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/report.html"));
-}
-
-TEST_F(ReportServe, RefusesWhatItCantFollow) {
-  const ProgramResult missing = run_in_process({"report", "--serve", (folder_ / "none").string()});
-  EXPECT_EQ(missing.exit_code, 1);
-  EXPECT_THAT(missing.err, HasSubstr("is no folder"));
-  const ProgramResult both = run_in_process({"report", "--serve", folder_.path().string(), "--csv", "-"});
-  EXPECT_EQ(both.exit_code, 2);
 }
 
 }  // namespace

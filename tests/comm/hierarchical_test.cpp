@@ -5,7 +5,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "comm/gather.h"
+#include "comm/communicator.h"
 #include "comm/hierarchical_communicator.h"
 #include "comm/ranks_helpers.h"
 #include "comm/shared_group.h"

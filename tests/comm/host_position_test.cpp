@@ -1,8 +1,7 @@
-#include "comm/host_position.h"
-
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include "comm/host_group.h"
 #include "comm/ranks_helpers.h"
 
 namespace evener::comm {

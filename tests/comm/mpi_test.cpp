@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/module.h"
 #include "cli/run_program.h"
-#include "comm/gather.h"
+#include "comm/communicator.h"
 #include "comm/host_group.h"
 #include "comm/ranks_helpers.h"
 

@@ -201,9 +201,6 @@ TEST(Preprocess, NamesAreReadAndNearOnesOffered) {
   for (const CropMode mode : {CropMode::kStretch, CropMode::kLetterbox, CropMode::kCentre}) {
     EXPECT_EQ(parse_crop_mode(crop_mode_name(mode)), mode);
   }
-  EXPECT_EQ(find_crop_mode("squash"), CropMode::kStretch) << "files of earlier versions say so";
-  EXPECT_EQ(find_crop_mode("border"), CropMode::kLetterbox);
-  EXPECT_EQ(find_crop_mode("center"), CropMode::kCentre);
   EXPECT_EQ(find_crop_mode("fit"), std::nullopt);
   EXPECT_EQ(parse_resize_filter("bicubic"), ResizeFilter::kBicubic);
   try {

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "weights/torch_file.h"
-#include "weights/torch_storage.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 Pictures are computed from the formula of src/base/random.h, as the test does: byte i of a picture is the i-th number of
 Random(7, kSynthetic, width, height) below 256. "centre" is Resize(shorter), which leaves the proportion as it is, and
-CenterCrop(side); "border" is Resize((height, width)) of the whole picture and black beside it, by Pad. Pillow does the
+CenterCrop(side); "letterbox" is Resize((height, width)) of the whole picture and black beside it, by Pad. Pillow does the
 scaling, of which older versions (11.3) take rows and columns in another order, and so round otherwise, where rows become
 far fewer. Stored is of each case the size of the scaled picture, the CRC-32 of all values, (C, H, W), and the first of them
 for whoever looks for a mistake.
@@ -58,7 +58,7 @@ def centre(image, side, shorter, interpolation):
     return described(v2.CenterCrop(side)(scaled), scaled)
 
 
-def border(image, width, height, interpolation):
+def letterbox(image, width, height, interpolation):
     """Halves are rounded up where sizes are scaled; of an odd number of black lines one more is behind."""
     scale = min(width / image.width, height / image.height)
     size = [max(1, int(scale * extent + 0.5)) for extent in (image.height, image.width)]
@@ -77,8 +77,8 @@ def main():
                 crop = centre(image, side, shorter, interpolation)
                 cases.append({**of, "crop": "centre", "input": [side, side], "shorter": shorter, **crop})
             for to_width, to_height in BORDERS:
-                crop = border(image, to_width, to_height, interpolation)
-                cases.append({**of, "crop": "border", "input": [to_width, to_height], **crop})
+                crop = letterbox(image, to_width, to_height, interpolation)
+                cases.append({**of, "crop": "letterbox", "input": [to_width, to_height], **crop})
     path = pathlib.Path(__file__).parent / "crops.json"
     path.write_text("[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n")
     print(f"{path}: {len(cases)} cases, {path.stat().st_size} bytes")

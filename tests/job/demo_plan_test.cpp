@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-#include <optional>
 #include <string>
 
 #include "base/files.h"
@@ -25,28 +23,6 @@ placement::Machine machine_of(int cores) {
   machine.cores = cores;
   return machine;
 }
-
-/// The folder for caches, until the end of a test.
-class CacheHome {
- public:
-  explicit CacheHome(const std::filesystem::path& folder) {
-    if (const char* before = std::getenv(kName)) before_ = before;
-    setenv(kName, folder.c_str(), 1);
-  }
-  ~CacheHome() {
-    if (before_) {
-      setenv(kName, before_->c_str(), 1);
-    } else {
-      unsetenv(kName);
-    }
-  }
-  CacheHome(const CacheHome&) = delete;
-  CacheHome& operator=(const CacheHome&) = delete;
-
- private:
-  static constexpr const char* kName = "XDG_CACHE_HOME";
-  std::optional<std::string> before_;
-};
 
 TEST(DemoPlan, HasEveryKindOfWay) {
   EXPECT_THAT(demo_ways(machine_of(1)), ElementsAre("cpu/t1"));
@@ -107,41 +83,6 @@ TEST(DemoPlan, ExperimentsAreWhatSweepReads) {
   const auto cells = cells_of(flags.plan);
   EXPECT_EQ(cells.size(), 3U) << "two precisions, and int8";
   EXPECT_THAT(cells[0].words, testing::IsSupersetOf({"synth:digits:4000", "--seed=8"})) << "images of another seed";
-}
-
-TEST(DemoPlan, FacesAreFoundInTheWaysThatFacesTake) {
-  EXPECT_THAT(face_ways(demo_ways(machine_of(2))), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1"));
-  placement::Machine with_gpu = machine_of(2);
-  with_gpu.cuda.devices.resize(1);
-  EXPECT_THAT(face_ways(demo_ways(with_gpu)), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1", "cuda:0"));
-  const test::TestFolder folder;
-  const auto words_with = [&](const FaceNetworks& networks) {
-    write_file_atomically(folder / "faces.toml",
-                          faces_experiment(folder / "people", networks, {"cpu/t1", "2xcpu/t1"}, 3, folder / "out"));
-    SweepFlags flags;
-    flags.what.read({(folder / "faces.toml").string()});
-    complete(flags);
-    const auto cells = cells_of(flags.plan);
-    EXPECT_EQ(cells.size(), 2U);
-    return cells.back().words;
-  };
-  const auto words = words_with({.detector = "weights/mtcnn", .embedder = "weights/facenet.pt"});
-  EXPECT_THAT(words, ElementsAre("faces", (folder / "people").string(), "--detector-weights=weights/mtcnn",
-                                 "--weights=weights/facenet.pt", "--on=2xcpu/t1"));
-  EXPECT_EQ(words_with({.detector = "weights/mtcnn", .embedder = {}}).size(), words.size() - 1);
-}
-
-TEST(DemoPlan, FaceNetworksAreThoseThatWereDownloadedWhole) {
-  const test::TestFolder folder;
-  const CacheHome cache(folder.path());
-  EXPECT_TRUE(downloaded_face_networks().detector.empty());
-  const auto mtcnn = folder / "evener/weights/mtcnn";
-  std::filesystem::create_directories(mtcnn);
-  for (const char* name : {"pnet.pt", "rnet.pt"}) test::write_text(mtcnn / name, "weights");
-  EXPECT_TRUE(downloaded_face_networks().detector.empty()) << "one of three is missing";
-  test::write_text(mtcnn / "onet.pt", "weights");
-  EXPECT_EQ(downloaded_face_networks().detector, mtcnn);
-  EXPECT_TRUE(downloaded_face_networks().embedder.empty());
 }
 
 TEST(DemoPlan, PublishedFiguresNameCellsOfThePerceptron) {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "base/program_identity.h"
+#include "base/own_program.h"
 #include "base/test_folder.h"
 #include "bench/sweep/identity.h"
 #include "job/sweep/predictions.h"

@@ -13,7 +13,6 @@
 #include "library/event_post.h"
 #include "library/given_options.h"
 #include "library/memory_samples.h"
-#include "library/work_thread.h"
 
 namespace evener::library {
 namespace {

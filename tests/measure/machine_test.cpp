@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/program_identity.h"
+#include "base/own_program.h"
 #include "base/test_folder.h"
 
 namespace evener::measure {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/live_children.h"
 #include "base/test_folder.h"
 #include "measure/others_load.h"
 #include "measure/sampler_readings.h"

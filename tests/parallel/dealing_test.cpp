@@ -1,9 +1,9 @@
-#include "parallel/dealing.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <queue>
+
+#include "parallel/shares.h"
 
 namespace evener::parallel {
 namespace {

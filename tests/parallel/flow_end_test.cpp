@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/output_error.h"
+#include "base/files.h"
 #include "base/stop.h"
 #include "engine/engine.h"
 #include "parallel/flow.h"

@@ -1,4 +1,6 @@
 // The parts of a run on several hosts that need no second host: lists of names, command lines, words about failures.
+#include "parallel/hosts.h"
+
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -6,10 +8,6 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "parallel/host_launch.h"
-#include "parallel/host_link.h"
-#include "parallel/host_list.h"
-#include "parallel/host_report.h"
 #include "parallel/launcher.h"
 
 namespace evener::parallel {

@@ -1,4 +1,4 @@
-#include "parallel/membership.h"
+#include "parallel/data_parallel.h"
 
 #include <gmock/gmock.h>
 

@@ -9,8 +9,7 @@
 #include <set>
 #include <span>
 
-#include "parallel/first_shares.h"
-#include "parallel/micro_batches.h"
+#include "parallel/data_parallel.h"
 
 namespace evener::parallel {
 namespace {

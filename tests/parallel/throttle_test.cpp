@@ -5,7 +5,6 @@
 #include <chrono>
 #include <thread>
 
-#include "parallel/throttled_runner.h"
 
 namespace evener::parallel {
 namespace {

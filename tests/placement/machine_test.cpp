@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "placement/cuda_driver.h"
+#include "placement/gpus.h"
 
 namespace evener::placement {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "placement/fake_machine.h"
-#include "placement/fastest_cores.h"
+#include "placement/machine.h"
 #include "placement/plan.h"
 
 namespace evener::placement::plan_stages {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "placement/fastest_cores.h"
+#include "placement/machine.h"
 #include "plan/made_up_machine.h"
 
 namespace evener::plan {

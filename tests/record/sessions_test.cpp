@@ -168,20 +168,6 @@ TEST(Sessions, WithoutTheirRecordNothingIsAddedUp) {
   EXPECT_THAT(whole.missing.at("times_s.total"), HasSubstr("was not there"));
 }
 
-TEST(Sessions, RecordsFromBeforeSessionsCountAsOne) {
-  const test::TestFolder dir;
-  Record before = session(1, "earlier", 10);
-  before.sessions.clear();
-  before.engine = "torch";
-  before.machine.cpu = "Zen";
-  write_record(dir.path(), before);
-  const Record whole = together(session(3, "later", 30), earlier_sessions(dir.path()));
-  ASSERT_THAT(whole.sessions, SizeIs(2));
-  EXPECT_EQ(whole.sessions[0].started, "earlier");
-  EXPECT_EQ(whole.sessions[0].epochs, 2);
-  EXPECT_EQ(whole.times.total, 40);
-}
-
 TEST(Sessions, EnergiesAddUp) {
   Record earlier = session(1, "earlier", 10), later = session(3, "later", 30);
   earlier.energy.process_joules = 20;

@@ -1,13 +1,10 @@
-// Pages of folders, of several sweeps, of faces and of a network to share: what they are made of, and where things lie.
+// Pages of several sweeps, of faces and of a network to share: what they are made of, and where things lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/test_folder.h"
 #include "report/faces_page.h"
-#include "report/folder_page.h"
 #include "report/html_parts.h"
 #include "report/sample_records_helpers.h"
 #include "report/share_page.h"
@@ -20,47 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-TEST(FolderState, ChangesWithWhatAPageIsMadeOf) {
-  const test::TestFolder folder;
-  const auto put = [&](const std::string& name, const std::string& text) { test::write_text(folder / name, text); };
-  put("samples.csv", "1\n");
-  put("run/record.json", "{}");
-  const auto state = [&] { return folder_state({folder.path()}); };
-  std::string before = state();
-  EXPECT_EQ(state(), before);
-  put("report.html", "<p>");
-  put("last.safetensors", "weights");
-  put("run/samples.csv", "1\n");  // of a run among several only what it came to is shown
-  EXPECT_EQ(state(), before);
-  for (const char* file : {"samples.csv", "run/record.json", "run/sweep.json", "run/journal.jsonl", "new.csv"}) {
-    put(file, std::string("longer than before: ") + file);
-    EXPECT_NE(state(), before) << file;
-    before = state();
-  }
-  const test::TestFolder other;
-  EXPECT_NE(folder_state({folder.path(), other.path()}), before);
-}
-
-TEST(FolderPage, IsThatOfRunsOfOneSweepOrOfSeveral) {
-  const test::TestFolder folder;
-  EXPECT_THAT(folder_page({folder.path()}), HasSubstr("Nothing to be shown yet"));
-  std::filesystem::create_directories(folder / "run");
-  record::write_record(folder / "run", test::sample_record({}));
-  EXPECT_THAT(folder_page({folder / "run"}), HasSubstr("resnet34"));
-  for (const char* name : {"sweeps/a", "sweeps/b"}) {
-    std::filesystem::create_directories(folder / name);
-    record::SweepRecord record = test::simulated_record(2, 3);
-    record.title = std::string("Sweep ") + name;
-    record::write_sweep(folder / name, record);
-  }
-  EXPECT_THAT(folder_page({folder / "sweeps/a"}),
-              AllOf(HasSubstr("<h1>Sweep sweeps/a</h1>"), Not(HasSubstr("sweeps/b"))));
-  const std::string both = folder_page({folder / "sweeps"});
-  EXPECT_THAT(both, AllOf(HasSubstr("<h1>2 sweeps</h1>"), HasSubstr("Sweep sweeps/a"), HasSubstr("Sweep sweeps/b")));
-  EXPECT_THAT(folder_page({folder / "sweeps/a", folder / "run"}), HasSubstr("report them apart"));
-  EXPECT_THAT(following_page("<a>"), AllOf(HasSubstr("&lt;a&gt;"), Not(HasSubstr("TITLE"))));
-}
 
 TEST(SweepsPage, CountsCellsWithoutFiguresAndNamesEachMachineOnce) {
   Sweep first = test::simulate(test::simulated_record(3, 3), {.speeds = {100, 200, 300}}, 1);

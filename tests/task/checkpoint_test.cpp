@@ -96,37 +96,23 @@ TEST(Checkpoint, ComesBackBitEqual) {
   EXPECT_FALSE(read.progress.epochs[1].val_loss.has_value());
 }
 
-TEST(Checkpoint, ReadsTheSumsOfRunsFromBeforeTheyHadNames) {
-  const test::TestFolder dir;
-  save_last(dir.path(), state_of(1), kInfo, progress_at(2, 5), {});
-  const fs::path resume = resume_file(dir.path());
-  weights::SafetensorsFile file = weights::read_safetensors(resume);
-  auto progress = nlohmann::json::parse(file.metadata.at("progress"));
-  progress["partial"] = {{"loss_sum", 0.1 + 0.2}, {"correct", 3}, {"count", 7}, {"seconds", 1.5}};
-  file.metadata["progress"] = progress.dump();
-  weights::write_safetensors(resume, file.tensors, file.metadata);
-  const Checkpoint read = load_last(dir.path());
-  EXPECT_EQ(read.progress.partial, engine::classification_sums(0.1 + 0.2, 3, 7));
-  EXPECT_EQ(read.progress.partial_seconds, 1.5);
-}
-
-TEST(Checkpoint, ReadsThatOfAProgramFromBefore) {
-  const Checkpoint read = load_last(test::source_folder() / "tests/golden/runs/interrupted");
+TEST(Checkpoint, ReadsThatOfTheFirstRelease) {
+  const Checkpoint read = load_last(test::source_folder() / "tests/golden/first_release/interrupted");
   const Progress& progress = read.progress;
   EXPECT_EQ(progress.epoch, 2);
-  EXPECT_EQ(progress.step, 1246);
-  EXPECT_EQ(progress.partial_seconds, 0.015600004393490963);
-  EXPECT_EQ(progress.partial, engine::classification_sums(5214.153566837311, 464, 2492));
+  EXPECT_EQ(progress.step, 338);
+  EXPECT_EQ(progress.partial_seconds, 0.042812295978365);
+  EXPECT_EQ(progress.partial, engine::classification_sums(1438.7010287046432, 114, 676));
   EXPECT_EQ(progress.best_epoch, 2);
-  EXPECT_EQ(progress.best_accuracy, 0.19375);
-  EXPECT_EQ(progress.best_loss, 2.0686017468571665);
+  EXPECT_EQ(progress.best_accuracy, 0.1975);
+  EXPECT_EQ(progress.best_loss, 2.0388667918741703);
   ASSERT_EQ(progress.epochs.size(), 2u);
   EXPECT_EQ(progress.epochs[0].lr, 0.05);
-  EXPECT_EQ(progress.epochs[0].validate_seconds, std::nullopt) << "it was not validated, which was told as zero";
+  EXPECT_EQ(progress.epochs[0].validate_seconds, std::nullopt);
   EXPECT_FALSE(progress.epochs[0].best);
-  EXPECT_EQ(progress.epochs[1].seconds, 0.22164560997043736);
-  EXPECT_EQ(progress.epochs[1].train_loss, 2.1998889467575973);
-  EXPECT_EQ(progress.epochs[1].validate_seconds, 0.08774411100603174);
+  EXPECT_EQ(progress.epochs[1].seconds, 1.777048114920035);
+  EXPECT_EQ(progress.epochs[1].train_loss, 2.10975443162287);
+  EXPECT_EQ(progress.epochs[1].validate_seconds, 0.6114275029976852);
   EXPECT_TRUE(progress.epochs[1].best);
 }
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
-#include "base/output_error.h"
 #include "base/test_folder.h"
 #include "network/init.h"
 #include "network/zoo.h"

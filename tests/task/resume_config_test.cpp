@@ -51,14 +51,6 @@ TEST(ResumeConfig, CheckpointsFromBeforeAnOptionExistedCanBeResumedWithoutIt) {
   const json saved = {{"lr", 0.5}};
   EXPECT_NO_THROW(require_same_config(saved, {{"lr", 0.5}, {"mixing", nullptr}}));
   EXPECT_THROW(require_same_config(saved, {{"lr", 0.5}, {"mixing", 0.2}}), UsageError);
-  EXPECT_EQ(engine_of(saved), "torch");
-}
-
-TEST(ResumeConfig, ACropIsTheSameUnderItsFormerName) {
-  EXPECT_NO_THROW(require_same_config({{"crop", "border"}}, {{"crop", "letterbox"}}));
-  EXPECT_NO_THROW(require_same_config({{"crop", "squash"}}, {{"crop", "stretch"}}));
-  EXPECT_THROW(require_same_config({{"crop", "border"}}, {{"crop", "stretch"}}), UsageError);
-  EXPECT_THROW(require_same_config({{"class", "border"}}, {{"class", "letterbox"}}), UsageError);
 }
 
 TEST(ResumeConfig, OneFolderMayBeWrittenInSeveralWays) {

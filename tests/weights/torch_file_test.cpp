@@ -247,7 +247,8 @@ std::string weights_refusal(const std::string& bytes) {
 TEST(WeightsFile, OtherFilesAreRefusedByWhatTheySeemToBe) {
   EXPECT_THAT(weights_refusal(""), HasSubstr("empty"));
   EXPECT_THAT(weights_refusal("<!DOCTYPE html><html>404</html>"), HasSubstr("an HTML page"));
-  EXPECT_THAT(weights_refusal("\x1c\0\0\0TFL3\0\0"s), HasSubstr("TensorFlow Lite"));
+  EXPECT_THAT(weights_refusal("\x1c\0\0\0TFL3\0\0"s),
+              HasSubstr("is a TensorFlow Lite model, whose weights are not read: give a .pth or a .safetensors file"));
   EXPECT_THAT(weights_refusal("\x89HDF\r\n\x1a\n"), HasSubstr("HDF5"));
   EXPECT_THAT(weights_refusal("version https://git-lfs.github.com/spec/v1\noid sha256:0"), HasSubstr("git lfs pull"));
   EXPECT_THAT(weights_refusal("\x08\x07\x12\x07pytorch"), HasSubstr("ONNX"));

@@ -19,8 +19,8 @@ NEEDS_PEERS = False  # ONNX Runtime, in the other software's environment, is a s
 THEME = "training"
 ENVIRONMENT = {
     "EVENER_ANTS_BEES": "ants_bees/",
-    "EVENER_MOBILENET_V2": "mobilenet_v2.tflite",
-    "EVENER_BACKBONE": "backbone.tflite",
+    "EVENER_MOBILENET_V2": "mobilenet_v2-b0353104.pth",
+    "EVENER_BACKBONE": "backbone.pth",
     "EVENER_BCCD": "BCCD/",
 }
 

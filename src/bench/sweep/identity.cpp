@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "base/program_identity.h"
+#include "base/own_program.h"
 #include "base/random.h"
 #include "measure/machine.h"
 

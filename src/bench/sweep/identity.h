@@ -1,5 +1,5 @@
 // Identifies the data and the machine of a result, so that results of different ones are not mixed;
-// base/program_identity.h does it for the program.
+// base/own_program.h does it for the program.
 #pragma once
 
 #include <filesystem>

@@ -33,7 +33,7 @@ constexpr const char* kExpected =
     "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, CVAT's XML, YOLO's text files), a file "
     "that "
     "'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
-    "'synth:digits[:N]', 'synth:portraits[:N]' or 'synth:shapes[:N]'";
+    "'synth:digits[:N]' or 'synth:shapes[:N]'";
 
 void check_extent(const char* what, const std::optional<std::int64_t>& value) {
   if (!value || (*value >= 1 && *value <= kMaxExtent)) return;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/huge_pages.h"
+#include "base/memory.h"
 
 namespace evener::data {
 

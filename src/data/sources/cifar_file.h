@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/huge_pages.h"
+#include "base/memory.h"
 
 namespace evener::data {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/huge_pages.h"
+#include "base/memory.h"
 
 namespace evener::data {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "data/boxes.h"
 #include "data/sources/packed_parts.h"
 #include "data/sources/source.h"

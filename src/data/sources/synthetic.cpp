@@ -11,7 +11,6 @@
 #include "data/pixel_cache.h"
 #include "data/sources/digits.h"
 #include "data/sources/fish.h"
-#include "data/sources/portraits.h"
 #include "data/sources/shapes.h"
 #include "data/sources/source.h"
 
@@ -19,20 +18,9 @@ namespace evener::data {
 
 namespace {
 
-/// Draws an image of a class as (C, H, W). `random` has the numbers of the sample; `seed` is that of the dataset.
-using Draw = void (*)(std::int32_t label, std::uint64_t seed, Random random, const ImageShape& shape,
-                      std::span<std::uint8_t> chw);
-
-/// A Draw that repeats the one plane of draw_plane for all channels.
-template <auto draw_plane>
-void draw_grey(std::int32_t label, std::uint64_t /*seed*/, Random random, const ImageShape& shape,
-               std::span<std::uint8_t> chw) {
-  const auto plane = static_cast<std::size_t>(shape.height * shape.width);
-  draw_plane(label, random, shape.width, shape.height, chw.first(plane));
-  for (std::size_t c = 1; c < static_cast<std::size_t>(shape.channels); ++c) {
-    std::copy_n(chw.begin(), plane, chw.subspan(c * plane).begin());
-  }
-}
+/// Draws an image of a class as one plane. `random` has the numbers of the sample.
+using Draw = void (*)(std::int32_t label, Random random, std::int64_t width, std::int64_t height,
+                      std::span<std::uint8_t> pixels);
 
 struct SyntheticKind {
   std::string name;
@@ -42,15 +30,14 @@ struct SyntheticKind {
   Draw draw;            // an image of one class; null: shapes, which have boxes
 };
 
-const std::array<SyntheticKind, 4>& kinds() {
-  static const std::array<SyntheticKind, 4> all = {{
-      {"masks", fish_names(), {1, kFishHeight, kFishWidth}, 9000, draw_grey<draw_fish>},
+const std::array<SyntheticKind, 3>& kinds() {
+  static const std::array<SyntheticKind, 3> all = {{
+      {"masks", fish_names(), {1, kFishHeight, kFishWidth}, 9000, draw_fish},
       {"digits",
        {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
        {1, kDigitExtent, kDigitExtent},
        12000,
-       draw_grey<draw_digit>},
-      {"portraits", portrait_names(), {3, kPortraitExtent, kPortraitExtent}, 600, draw_portrait},
+       draw_digit},
       {"shapes", shape_names(), {3, kShapesExtent, kShapesExtent}, 2000, nullptr},
   }};
   return all;
@@ -83,7 +70,6 @@ class Drawn : public Base {
  protected:
   virtual void draw(std::size_t index, std::span<std::uint8_t> chw) const = 0;
   const SyntheticKind& kind() const { return kind_; }
-  std::uint64_t seed() const { return seed_; }
   /// The random numbers of a sample.
   Random random(std::size_t index) const { return {seed_, Purpose::kSynthetic, hash_text(kind_.name), index}; }
 
@@ -106,7 +92,12 @@ class DrawnClasses : public Drawn<ClassDataset> {
 
  protected:
   void draw(std::size_t index, std::span<std::uint8_t> chw) const override {
-    kind().draw(label(index), seed(), random(index), shape(), chw);
+    const ImageShape shape = this->shape();
+    const auto plane = static_cast<std::size_t>(shape.height * shape.width);
+    kind().draw(label(index), random(index), shape.width, shape.height, chw.first(plane));
+    for (std::size_t c = 1; c < static_cast<std::size_t>(shape.channels); ++c) {
+      std::copy_n(chw.begin(), plane, chw.subspan(c * plane).begin());
+    }
   }
 };
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/huge_pages.h"
+#include "base/memory.h"
 #include "base/precision.h"
 #include "engine/kernels/kernels.h"
 

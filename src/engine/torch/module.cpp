@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/device.h"
 #include "base/module_entry.h"
-#include "base/nvidia_driver.h"
 #include "engine/torch/device.h"
 #include "engine/torch/errors.h"
 #include "engine/torch/formats.h"

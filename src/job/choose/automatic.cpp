@@ -61,15 +61,10 @@ std::string detector_on(const std::string& classifier) {
 /// `for_boxes`, of a classifier the detector that is built on it. Throws Error where the file can't be read, and
 /// UsageError where the network isn't known.
 std::string network_of_weights(const fs::path& file, bool for_boxes) {
-  std::string model;
-  if (file.extension() == ".tflite") {
-    model = "mobilenet_v2";  // the one whose models of TensorFlow Lite are read
-  } else {
-    const weights::SafetensorsFile read = weights::read_weights(file);
-    model = task::model_facts(read.metadata).model;
-    const auto fitting = model.empty() ? task::fitting_networks(read) : std::vector<task::FittingNetwork>();
-    if (!fitting.empty()) model = fitting.front().model;
-  }
+  const weights::SafetensorsFile read = weights::read_weights(file);
+  std::string model = task::model_facts(read.metadata).model;
+  const auto fitting = model.empty() ? task::fitting_networks(read) : std::vector<task::FittingNetwork>();
+  if (!fitting.empty()) model = fitting.front().model;
   if (model.empty()) {
     throw UsageError("which network the weights in '" + file.string() +
                      "' are of can't be told by their names and shapes; name it: evener train MODEL --weights ...");

@@ -39,17 +39,14 @@ struct SynthFlags : OptionGroup {
 
   Option<std::string> kind{
       *this,
-      {"KIND", "NAME",
-       "masks (9 classes of fish silhouettes), digits (0 to 9), portraits (of 12 persons) or shapes (with boxes)"},
+      {"KIND", "NAME", "masks (9 classes of fish silhouettes), digits (0 to 9) or shapes (with boxes)"},
       "",
       {.required = true}};
   Option<std::string> out{*this, {"--out", "DIR", "Folder to write; must be new or empty"}, "", {.required = true}};
   Option<std::optional<std::int64_t>> count{
-      *this, {"--count", "N", "Number of images (default: masks 9000, digits 12000, portraits 600, shapes 2000)"}};
+      *this, {"--count", "N", "Number of images (default: masks 9000, digits 12000, shapes 2000)"}};
   Option<std::string> size{
-      *this,
-      {"--size", "WIDTHxHEIGHT",
-       "Size of the images (default: masks 590x445, digits 28x28, portraits 160x160, shapes 128x128)"}};
+      *this, {"--size", "WIDTHxHEIGHT", "Size of the images (default: masks 590x445, digits 28x28, shapes 128x128)"}};
   Option<std::string> format{*this,
                              {"--format", "NAME", "How shapes are written: voc, coco or yolo"},
                              "voc",

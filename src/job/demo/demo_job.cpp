@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,9 +16,7 @@
 #include "base/plural.h"
 #include "base/stop.h"
 #include "base/terminal_text.h"
-#include "job/data/write_data.h"
 #include "job/demo/demo_plan.h"
-#include "job/follow/follow.h"
 #include "job/sweep/sweep_job.h"
 #include "placement/machine.h"
 #include "report/sweep_page.h"
@@ -33,8 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The share of the whole time after which both trainings are over, the rest being for int8, inference, faces and the
-/// page; and the perceptron's share of what the probes leave of that time.
+/// The share of the whole time after which both trainings are over, the rest being for int8, inference and the page;
+/// and the perceptron's share of what the probes leave of that time.
 constexpr double kTrainingShare = 0.75, kPerceptronShare = 0.4;
 /// The least of the expected time that the second training is taken to need, where the first needed less.
 constexpr double kLeastSlowdown = 0.8;
@@ -43,13 +38,7 @@ constexpr double kSecondsPerMinute = 60;
 /// Folders and files that a demo leaves.
 constexpr const char* kTrained = "trained";
 constexpr const char* kQuantized = "int8";
-constexpr const char* kPortraits = "portraits";
-constexpr std::array kOwnNames = {"perceptron", "resnet", "inference", kTrained,
-                                  kQuantized,   "faces",  kPortraits,  "probe"};
-
-/// Of the faces: what is drawn, and what the runs take at least.
-constexpr int kPortraitCount = 120;
-constexpr double kFaces_s = 30;
+constexpr std::array kOwnNames = {"perceptron", "resnet", "inference", kTrained, kQuantized, "probe"};
 
 /// A folder that goes at the end.
 class TemporaryOutput {
@@ -64,35 +53,6 @@ class TemporaryOutput {
 
  private:
   fs::path path_;
-};
-
-/// Serves the page of the demo's folder in a thread of its own.
-class LivePage {
- public:
-  LivePage(const DemoFlags& flags, Observer& observer) {
-    if (!*flags.serve) return;
-    server_ = std::make_unique<FollowingServer>(std::vector<fs::path>{*flags.out}, *flags.port);
-    observer.note(fmt::format("the page grows on {}", server_->address()));
-    thread_ = std::thread([this] { server_->run(); });
-  }
-  ~LivePage() {
-    if (!thread_.joinable()) return;
-    server_->stop();
-    thread_.join();
-  }
-  LivePage(const LivePage&) = delete;
-  LivePage& operator=(const LivePage&) = delete;
-
-  /// Until Ctrl-C; returns at once where nothing is served.
-  void wait(Observer& observer) {
-    if (!thread_.joinable()) return;
-    observer.note(fmt::format("the page stays on {} until Ctrl-C", server_->address()));
-    while (!stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-
- private:
-  std::unique_ptr<FollowingServer> server_;
-  std::thread thread_;
 };
 
 /// Removes what an earlier demo left. Throws UsageError where a folder has the name of one of its own, and no demo
@@ -211,38 +171,14 @@ class Demo {
               false);
   }
 
-  /// Where the networks for it are there, and time is left or it was asked for.
-  void find_faces() {
-    const FaceNetworks networks = downloaded_face_networks();
-    const double left_s = seconds_ - clock_.seconds();
-    if (networks.detector.empty()) {
-      left_out_ =
-          "Faces are left out: the networks that find them aren't on this machine; 'evener demo --faces' "
-          "downloads them once (114 MB).";
-    } else if (!*flags_.faces && left_s < kFaces_s) {
-      left_out_ = "Faces are left out for want of time: --minutes more would do, or --faces.";
-    }
-    if (!left_out_.empty()) return observer_.note(left_out_);
-    SynthFlags drawn;
-    drawn.kind.read({"portraits"});
-    drawn.count.read({std::to_string(kPortraitCount)});
-    drawn.seed.read({std::to_string(*flags_.seed)});
-    drawn.out.read({(out_ / kPortraits).string()});
-    draw_data(drawn);
-    observer_.note(fmt::format("== faces on {} generated portraits", kPortraitCount));
-    run_sweep("faces", faces_experiment(out_ / kPortraits, networks, face_ways(ways_), repeats_, out_ / "faces"),
-              false);
-  }
-
   DemoOutcome report() {
     DemoOutcome outcome;
-    report::OverviewText top{
+    const report::OverviewText top{
         .title = "One machine, every way",
         .sentences = {fmt::format("The same trainings in {}, then what was trained in each precision: speed, accuracy "
                                   "and memory of each. Data are generated.",
                                   counted(ways_.size(), "way")),
                       ways_sentence(ways_)}};
-    if (!left_out_.empty()) top.sentences.push_back(left_out_);
     outcome.page = report::write_sweeps_page(out_ / "report.html", sweeps_, report::plotly_path(), top);
     outcome.sweeps = std::move(sweeps_);
     return outcome;
@@ -284,16 +220,11 @@ class Demo {
   const double seconds_;
   const Stopwatch clock_;
   std::vector<std::string> ways_, precisions_;
-  std::string left_out_;  // what the page has not, and why
   std::vector<report::Sweep> sweeps_;
   int repeats_ = 5;
 };
 
 }  // namespace
-
-void DemoFlags::check_together() const {
-  if (port.given() && !*serve) throw UsageError("--port is for --serve");
-}
 
 std::string demo_text(const DemoOutcome& outcome, std::size_t width) {
   std::string text;
@@ -308,14 +239,11 @@ std::string demo_text(const DemoOutcome& outcome, std::size_t width) {
 DemoOutcome demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   make_room(*flags.out);
-  LivePage page(flags, observer);
   Demo demo(flags, observer, stop);
   demo.train_all();
   demo.infer();
-  demo.find_faces();
   DemoOutcome outcome = demo.report();
   observer.tell(demo_text(outcome));
-  page.wait(observer);
   return outcome;
 }
 

@@ -22,15 +22,6 @@ struct DemoFlags : OptionGroup {
                          4,
                          {.range = from_to(0.2, 24 * 60)}};
   Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the images, the first weights and the order"}, 1};
-  Option<bool> faces{*this,
-                     {"--faces", "",
-                      "Find faces on generated portraits, too, however long it takes; downloads the networks for it "
-                      "once (114 MB). Without, where they are on this machine and time is left"}};
-  Option<bool> serve{*this, {"--serve", "", "Show the page on 127.0.0.1 as it grows, and until Ctrl-C after the end"}};
-  Option<int> port{*this, {"--port", "N", "Of --serve (default: any that is free)"}, 0, {.range = from_to(0, 65535)}};
-
- private:
-  void check_together() const override;
 };
 
 struct DemoOutcome {

@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <system_error>
 
 #include "base/precision.h"
-#include "job/cache_folder.h"
-#include "job/named_weights.h"
 
 namespace evener::job {
 namespace {
@@ -149,38 +145,6 @@ std::string inference_experiment(const DemoTraining& training, const std::filesy
          fmt::format("\n[options]\nimages = [{}]\nseed = {}\n", quoted(fmt::format("{}:{}", training.data, kImages)),
                      seed + 1) +
          fmt::format("\n[[together]]\nmodel = {}\nprecision = {}\n", quoted_list(models), quoted_list(computed));
-}
-
-FaceNetworks downloaded_face_networks() {
-  if (cache_folder("weights").empty()) return {};
-  const auto file_if_there = [](const char* name, const char* model, std::filesystem::path NamedWeights::*place) {
-    const auto named = named_weights(name, model);
-    const bool is_there = named && std::ranges::all_of(named->entry->files, [&](const data::CatalogueFile& file) {
-                            std::error_code none;
-                            return std::filesystem::is_regular_file(named->folder / file.name, none);
-                          });
-    return is_there ? (*named).*place : std::filesystem::path();
-  };
-  return {.detector = file_if_there("mtcnn", "", &NamedWeights::folder),
-          .embedder = file_if_there("facenet", "inception_resnet_v1", &NamedWeights::file)};
-}
-
-std::vector<std::string> face_ways(const std::vector<std::string>& ways) {
-  std::vector<std::string> whole;
-  std::ranges::copy_if(ways, std::back_inserter(whole), [](const std::string& way) {
-    const auto has = [&](const char* part) { return way.find(part) != std::string::npos; };
-    return !has("..") && !has("@") && !(has("cuda") && has("+"));
-  });
-  return whole;
-}
-
-std::string faces_experiment(const std::filesystem::path& photos, const FaceNetworks& networks,
-                             const std::vector<std::string>& ways, int repeats, const std::filesystem::path& out) {
-  std::string text = header_of("faces", "Faces on generated portraits", out, repeats);
-  text += fmt::format("\n[options]\ndir = [{}]\ndetector-weights = {}\n", quoted(photos.string()),
-                      quoted(networks.detector.string()));
-  if (!networks.embedder.empty()) text += fmt::format("weights = {}\n", quoted(networks.embedder.string()));
-  return text + fmt::format("\n[axes]\non = {}\n", quoted_list(ways));
 }
 
 std::string demo_reference(int cores) {

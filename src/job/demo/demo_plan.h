@@ -59,19 +59,6 @@ std::string inference_experiment(const DemoTraining& training, const std::filesy
                                  const std::filesystem::path& quantized, const std::vector<std::string>& precisions,
                                  int repeats, std::uint64_t seed, const std::filesystem::path& out);
 
-/// Networks on this machine that find faces and tell them apart.
-struct FaceNetworks {
-  std::filesystem::path detector;  // folder of MTCNN's weights; "" = there is none, so that no face can be found
-  std::filesystem::path embedder;  // file of FaceNet's weights; "" = random ones, for measuring
-};
-/// Those that were downloaded by their names, as 'evener faces --weights facenet' does.
-FaceNetworks downloaded_face_networks();
-/// The ways in which faces can be found: without stages, held-back devices, and a GPU and the CPU together.
-std::vector<std::string> face_ways(const std::vector<std::string>& ways);
-/// `photos`: a folder.
-std::string faces_experiment(const std::filesystem::path& photos, const FaceNetworks& networks,
-                             const std::vector<std::string>& ways, int repeats, const std::filesystem::path& out);
-
 /// Published figures beside ours, as evener's CSV of references.
 std::string demo_reference(int cores);
 

@@ -29,8 +29,7 @@ struct DetectModelFlags : TrainedModelFlags {
        "Photos of another proportion: stretch, letterbox (black beside them), or as a family has it: yolo (grey beside "
        "them), yolox (in the upper left corner, on grey), insightface (there, on black) (default: as it was trained)"},
       "",
-      {.one_of = {"", "stretch", "letterbox", "yolo", "yolox", "insightface"},
-       .other_spellings = data::crop_spellings()}};
+      {.one_of = {"", "stretch", "letterbox", "yolo", "yolox", "insightface"}}};
   Option<std::string> interpolation = interpolation_option(*this);
   Option<std::string> layout = layout_option(*this);
   Option<std::string> channel_order{

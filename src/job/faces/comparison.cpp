@@ -14,7 +14,6 @@
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/names.h"
-#include "base/output_error.h"
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "job/progress.h"

@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/heap.h"
+#include "base/memory.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/plural.h"

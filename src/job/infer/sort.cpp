@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/copy_file.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/numbers.h"

@@ -60,7 +60,7 @@ struct InferModelFlags : TrainedModelFlags {
        "Pictures of another size: stretch, letterbox (black beside them), or centre (centre crop: their middle) "
        "(default: as the network was trained; otherwise centre, and those of its size whole)"},
       "",
-      {.suggestions = {"stretch", "letterbox", "centre"}, .other_spellings = data::crop_spellings()}};
+      {.suggestions = {"stretch", "letterbox", "centre"}}};
   Option<std::optional<double>> crop_fraction{
       *this,
       {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},

@@ -16,8 +16,7 @@ class RunConfig {
   /// Reads the record in `run`, the folder of the training. Nothing is known where `run` is empty or has no record.
   explicit RunConfig(const std::filesystem::path& run);
 
-  /// The value of an option by its key in records. Absent where the record lacks it or has another type, as records of
-  /// older versions may.
+  /// The value of an option by its key in records. Absent where the record lacks it or has another type.
   template <class T>
   std::optional<T> get(const std::string& key) const {
     const auto found = config_.find(key);

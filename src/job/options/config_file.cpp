@@ -50,7 +50,7 @@ class ConfigReader {
   const OptionBase* find(const std::string& key, const toml::node& node) const {
     std::vector<std::string> known;
     for (const OptionBase* option : options_) {
-      if (option->has_key(key)) return option;
+      if (option->key() == key) return option;
       known.push_back(option->key());
     }
     fail(node.source().begin.line, unknown_name_message("key", key, known));

@@ -17,8 +17,7 @@ namespace {
 
 constexpr const char* kLocationHelp =
     "Image folder, images with boxes (VOC, COCO, YOLO), folder of IDX or CIFAR files, packed file (.safetensors), "
-    "synth:masks[:N], synth:digits[:N], synth:portraits[:N] or "
-    "synth:shapes[:N]";
+    "synth:masks[:N], synth:digits[:N] or synth:shapes[:N]";
 constexpr const char* kSeveralHelp = "; given several times, folders of classes are joined";
 
 /// -1 for what is not a number.

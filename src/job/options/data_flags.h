@@ -46,9 +46,7 @@ struct SourceFlags : OptionGroup {
        "How images of another shape are fitted: stretch (scaled to it), letterbox (whole, with black beside them) "
        "or centre (centre crop: their middle)"},
       "stretch",
-      {.suggestions = {"stretch", "letterbox", "centre"},
-       .other_spellings = data::crop_spellings(),
-       .stays = {"crop"}}};
+      {.suggestions = {"stretch", "letterbox", "centre"}, .stays = {"crop"}}};
   Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the split"}, 1, {.stays = {"seed", true}}};
   Option<bool> strict{
       *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};

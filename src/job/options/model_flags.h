@@ -21,7 +21,7 @@ struct ModelFlags : OptionGroup {
                                "saved by PyTorch, or imagenet or coco for "
                                "published ones, which are downloaded once. With another "
                                "number of classes the last layer begins anew. For a detector also those of the "
-                               "classifier that it is built on; of mobilenet_v2 also a .tflite model"},
+                               "classifier that it is built on"},
                               "",
                               {.stays = {"weights"}}};
   Option<std::string> quantize{*this,
@@ -40,12 +40,9 @@ struct ModelFlags : OptionGroup {
                                           {.stays = {"freeze"}}};
   Option<std::string> linear_probing{
       *this,
-      {"--linear-probing",
-       "WHEN",
+      {"--linear-probing", "WHEN",
        "Linear probing before fine-tuning: the last layer is fitted first, on features of the images that are computed "
-       "once: auto (where that of --weights doesn't fit the data), on or off",
-       {},
-       "--head-first"},
+       "once: auto (where that of --weights doesn't fit the data), on or off"},
       "auto",
       {.one_of = {"auto", "on", "off"}, .in_plans = false}};
   Option<std::string> normalize{*this,

@@ -121,25 +121,9 @@ std::string OptionBase::key() const {
   return key;
 }
 
-std::string OptionBase::record_key() const {
-  return words_.former.empty() ? key() : words_.former.substr(2);
-}
-
-bool OptionBase::is_named(const std::string& name) const {
-  return name == words_.name || (!words_.former.empty() && name == words_.former);
-}
-
-bool OptionBase::has_key(const std::string& key) const {
-  return key == this->key() || key == record_key();
-}
-
 void OptionBase::read(const std::vector<std::string>& values) {
   given_ = true;
-  const auto read_some = [this](std::vector<std::string> some) {
-    for (std::string& value : some) {
-      const auto spelling = rules_.other_spellings.find(value);
-      if (spelling != rules_.other_spellings.end()) value = spelling->second;
-    }
+  const auto read_some = [this](const std::vector<std::string>& some) {
     given_words_ = some;
     if (read_values(some)) return;
     throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(some, " "), value_words()));
@@ -154,7 +138,7 @@ void OptionBase::read(const std::vector<std::string>& values) {
 
 void OptionBase::record(json& config) const {
   if (!rules_.recorded) return;
-  json& value = config[record_key()];
+  json& value = config[key()];
   record_teller_ ? record_teller_(value) : tell(value);
 }
 
@@ -280,7 +264,7 @@ void OptionGroup::keep(json& settings) const {
 void OptionGroup::tell_words(GivenWords& words) const {
   for (const OptionBase* option : options_) {
     if (!option->given() || !option->rules().inherited) continue;
-    auto& told = words[option->record_key()];
+    auto& told = words[option->key()];
     told.clear();
     for (const std::string& word : option->given_words()) told.push_back(to_utf8_text(word));
   }
@@ -288,7 +272,7 @@ void OptionGroup::tell_words(GivenWords& words) const {
 
 void OptionGroup::inherit(const GivenWords& words) {
   for (OptionBase* option : options_) {
-    const auto found = words.find(option->record_key());
+    const auto found = words.find(option->key());
     if (option->given() || !option->rules().inherited || found == words.end()) continue;
     std::vector<std::string> bytes;
     for (const std::string& word : found->second) bytes.push_back(from_utf8_text(word));

@@ -31,7 +31,6 @@ ValueRange from_to(double least, double most);
 struct OptionWords {
   std::string name, value, help;
   std::vector<std::string> elsewhere = {};  // what other programs call it, for "did you mean"
-  std::string former = {};  // its name in earlier versions: still taken, and its key in records for good
 };
 
 /// Whether, and under which key, a checkpoint keeps an option's value. A resumed run must have the same value, or it is
@@ -44,10 +43,9 @@ struct MustStay {
 };
 
 struct OptionRules {
-  std::optional<ValueRange> range = {};                     // of a number
-  std::vector<std::string> one_of = {};                     // the only texts that are taken; empty: any
-  std::vector<std::string> suggestions = {};                // values among others, which a shell offers
-  std::map<std::string, std::string> other_spellings = {};  // of values, such as those of earlier versions
+  std::optional<ValueRange> range = {};       // of a number
+  std::vector<std::string> one_of = {};       // the only texts that are taken; empty: any
+  std::vector<std::string> suggestions = {};  // values among others, which a shell offers
   bool has_commas = false;  // its values may contain commas, so a sweep doesn't take a comma for the end of a value
   bool required = false;
   bool hidden = false;   // not shown in --help: for processes that we start ourselves
@@ -83,13 +81,8 @@ class OptionBase {
   const OptionRules& rules() const { return rules_; }
   const std::string& name() const { return words_.name; }
   bool is_positional() const { return words_.name.front() != '-'; }
-  /// The name in TOML files: "lr" for --lr, "model" for MODEL.
+  /// The name in TOML files and in records: "lr" for --lr, "model" for MODEL.
   std::string key() const;
-  /// The name in records, which other programs read: that of the version that wrote it first.
-  std::string record_key() const;
-  /// Whether `name` ("--lr") or `key` ("lr") is the option's name, or was its name in an earlier version.
-  bool is_named(const std::string& name) const;
-  bool has_key(const std::string& key) const;
   /// Whether other programs call the option so: "--batch-size" for --batch.
   bool is_called_elsewhere(const std::string& name) const;
   /// Another help text, for a command to which the option means something else.

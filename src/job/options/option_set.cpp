@@ -27,7 +27,7 @@ std::vector<OptionBase*> OptionSet::options() const {
 
 OptionBase* OptionSet::find(const std::string& name) const {
   for (OptionBase* option : options()) {
-    if (option->is_named(name)) return option;
+    if (option->name() == name) return option;
   }
   return nullptr;
 }

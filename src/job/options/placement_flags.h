@@ -119,11 +119,8 @@ struct PlacementFlags : OptionGroup {
       {.one_of = {"auto", "always", "host"}}};
   Option<std::string> communication_dtype{
       *this,
-      {"--communication-dtype",
-       "NAME",
-       "Communication dtype, in which gradients travel between replicas: fp32, or bf16 (half the bytes)",
-       {},
-       "--exchange-precision"},
+      {"--communication-dtype", "NAME",
+       "Communication dtype, in which gradients travel between replicas: fp32, or bf16 (half the bytes)"},
       "fp32",
       {.one_of = {"fp32", "bf16"}}};
   Option<int> restarts{*this,

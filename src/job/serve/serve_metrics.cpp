@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/process_memory.h"
+#include "base/memory.h"
 
 namespace evener::job {
 namespace {

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
-#include "base/output_error.h"
 #include "base/stop.h"
 #include "job/sweep/measured_command.h"
 

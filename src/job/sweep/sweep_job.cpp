@@ -14,7 +14,6 @@
 #include "base/names.h"
 #include "base/own_program.h"
 #include "base/plural.h"
-#include "base/program_identity.h"
 #include "base/stop.h"
 #include "base/version.h"
 #include "bench/sweep/child_executor.h"

@@ -113,7 +113,7 @@ const OptionBase* option_of_key(const MeasuredCommand& command, const std::strin
   std::vector<std::string> known;
   for (const OptionBase* option : command.options.options()) {
     if (option->rules().hidden) continue;
-    if (option->has_key(key)) return option;
+    if (option->key() == key) return option;
     if (!reserved_keys().contains(option->key())) known.push_back(option->key());
   }
   throw UsageError(unknown_name_message("option of '" + command.name + "'", key, known));

@@ -147,15 +147,6 @@ class ExperimentReader {
     return telling_line(path_, line_of(node), [&] { return option_of_key(*command_, key); });
   }
 
-  /// The key of the option that `name` is, or was in an earlier version; another name as it is.
-  std::string present_key(const toml::key& name) const {
-    const std::string key(name.str());
-    for (const OptionBase* option : command_->options.options()) {
-      if (option->has_key(key)) return option->key();
-    }
-    return key;
-  }
-
   void check_value(const OptionBase* option, const std::string& key, const toml::node& node,
                    const SweepValue& value) const {
     const bool is_list = option != nullptr && option->kind() == ValueKind::kMany;
@@ -173,7 +164,7 @@ class ExperimentReader {
     const toml::table* options = node->as_table();
     if (options == nullptr) fail(line_of(*node), "[options] is a table: options of the measured command, one per line");
     for (const auto& [name, value_node] : *options) {
-      const std::string key = present_key(name);
+      const std::string key(name.str());
       const OptionBase* option = option_at(key, value_node);
       if (value_node.is_array() && (option == nullptr || option->kind() != ValueKind::kMany)) {
         fail(line_of(value_node),
@@ -181,9 +172,7 @@ class ExperimentReader {
       }
       SweepValue value = value_of(key, value_node);
       check_value(option, key, value_node, value);
-      if (!plan_.fixed.try_emplace(key, std::move(value)).second) {
-        fail(line_of(value_node), fmt::format("'{}' stands there twice, once by its former name", key));
-      }
+      plan_.fixed.try_emplace(key, std::move(value));
     }
   }
 
@@ -232,7 +221,7 @@ class ExperimentReader {
     if (axes == nullptr) fail(line_of(*node), "[axes] is a table: options with lists of values, one per line");
     // As they stand in the file: what others are compared with is the first value of each.
     std::vector<std::pair<std::string, const toml::node*>> in_order;
-    for (const auto& [name, values] : *axes) in_order.emplace_back(present_key(name), &values);
+    for (const auto& [name, values] : *axes) in_order.emplace_back(name.str(), &values);
     const auto place = [](const auto& entry) {
       const auto& begin = entry.second->source().begin;
       return std::pair(begin.line, begin.column);
@@ -263,7 +252,7 @@ class ExperimentReader {
     each_table("together", [&](const toml::table& table) {
       record::SweepAxis axis;
       for (const auto& [name, node] : table) {
-        const std::string key = present_key(name);
+        const std::string key(name.str());
         const std::vector<std::string> texts = texts_of(key, axis_values(key, node));
         if (!axis.names.empty() && texts.size() != axis.steps.size()) {
           fail(line_of(node), fmt::format("'{}' has {} values and '{}' has {}: values that go together are as many",
@@ -282,7 +271,7 @@ class ExperimentReader {
     each_table("exclude", [&](const toml::table& table) {
       bench::Exclusion& exclusion = plan_.exclusions.emplace_back();
       for (const auto& [name, node] : table) {
-        const std::string key = present_key(name);
+        const std::string key(name.str());
         const bool is_axis = std::ranges::any_of(plan_.axes, [&](const record::SweepAxis& axis) {
           return std::ranges::find(axis.names, key) != axis.names.end();
         });

@@ -10,7 +10,6 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
-#include "placement/fastest_cores.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "task/training/training_memory.h"

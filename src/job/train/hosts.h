@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/host_position.h"
+#include "comm/host_group.h"
 #include "job/train/training.h"
 
 namespace evener::job {

@@ -99,10 +99,8 @@ void take_over_options(TrainFlags& flags) {
   }
   GivenWords words(record.options.begin(), record.options.end());
   if (words.empty()) {
-    throw UsageError(
-        "the record in " + run +
-        " doesn't have the run's options (an older version wrote it): give all of them again, with --out " + run +
-        " --resume");
+    throw UsageError("the record in " + run +
+                     " doesn't have a training's options: give all of them again, with --out " + run + " --resume");
   }
   // What the run found out itself isn't looked for again.
   if (words.contains("batch") && record.batch) words["batch"] = {std::to_string(*record.batch)};
@@ -112,14 +110,6 @@ void take_over_options(TrainFlags& flags) {
   const std::vector<std::int64_t>& shape = record.data.shape;
   if (words.contains("weights") && !words.contains("size") && shape.size() == 3) {
     words["size"] = {std::to_string(shape[2]) + "x" + std::to_string(shape[1])};
-  }
-  // A run of a version whose defaults didn't depend on the weights is resumed with its own defaults.
-  if (words.contains("weights") && !record.config.contains("head-first")) {
-    for (const char* key : {"lr", "patience"}) {
-      const auto began_with = record.config.find(key);
-      if (began_with != record.config.end()) words.try_emplace(key, std::vector{began_with->second});
-    }
-    words["head-first"] = {"off"};
   }
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
   const bool names_dropped = flags.data.drop.given();

@@ -4,17 +4,219 @@
 #include <onnx/common/version.h>
 #include <onnx/shape_inference/implementation.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <ostream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module_entry.h"
 #include "base/names.h"
-#include "network/onnx/graph.h"
+#include "base/utf8.h"
+#include "network/onnx/layers.h"
+#include "network/onnx_file.h"
+#include "network/quantization.h"
 
 namespace evener::network::onnx_module {
 namespace {
+
+/// The version of ONNX's operators that the graphs are made of: the first that has HardSwish, so that readers of the
+/// year 2021 and later take the files.
+constexpr int kOperatorSet = 14;
+
+/// Writes the layers of a network as the nodes of an ONNX graph: nodes, weights, inputs, outputs, and the shape of
+/// every value.
+class GraphWriter {
+ public:
+  GraphWriter(const Network& network, const TensorMap& state, const OnnxOptions& options, onnx::GraphProto& graph)
+      : network_(network),
+        state_(state),
+        options_(options),
+        builder_(graph),
+        graph_(graph),
+        values_(network.layers().size()) {}
+
+  void write() {
+    graph_.set_name(to_utf8_text(network_.model()));
+    name_outputs();
+    add_input();
+    for (const Parameter& parameter : network_.parameters()) add_parameter(parameter);
+    for (std::size_t i = 1; i < network_.layers().size(); ++i) add_layer(static_cast<int>(i));
+    for (const Output& output : network_.outputs()) add_output(output);
+    if (options_.distance) add_distance(*options_.distance);
+  }
+
+ private:
+  const Layer& layer(int index) const { return network_.layers()[static_cast<std::size_t>(index)]; }
+  std::string& value_of(int index) { return values_[static_cast<std::size_t>(index)]; }
+
+  /// The layer whose value is the output of layer `index`: dropouts have no nodes in the graph, so it is the layer
+  /// before them.
+  int source_of(int index) const {
+    while (std::holds_alternative<Dropout>(layer(index).op) || std::holds_alternative<StochasticDepth>(layer(index).op))
+      index = layer(index).inputs.front();
+    return index;
+  }
+
+  /// Reserves the names of outputs before all others, and gives them to the layers that compute outputs.
+  void name_outputs() {
+    for (const Output& output : network_.outputs()) {
+      const std::string name = builder_.unique(output.name);
+      output_names_[output.name] = name;
+      const int source = source_of(output.layer);
+      if (source != 0) result_names_.emplace(source, name);
+    }
+  }
+
+  void add_input() {
+    const Shape& shape = network_.input_shape();
+    std::string value = builder_.unique(layer(0).name);
+    set_type(*graph_.add_input(), value, shape);
+    if (!options_.pixel_scale.empty()) {
+      Integers extents(shape.size(), 1);
+      extents.front() = shape.front();
+      const std::string scale = builder_.add_floats("normalization.scale", extents, options_.pixel_scale);
+      const std::string shift = builder_.add_floats("normalization.shift", extents, options_.pixel_shift);
+      for (const auto& [kind, by] : {std::pair{"Mul", scale}, std::pair{"Add", shift}}) {
+        const std::string result = builder_.unique("normalization");
+        builder_.add_node(kind, {value, by}, result);
+        set_type(*graph_.add_value_info(), result, shape);
+        value = result;
+      }
+    }
+    value_of(0) = value;
+  }
+
+  void add_parameter(const Parameter& parameter) {
+    const HostTensor& tensor = state_.at(parameter.name);
+    if (tensor.dtype != DType::kF32) return;  // num_batches_tracked counts training steps
+    if (const int bits = weight_bits(layer(parameter.layer).op); bits > 0) {
+      if (parameter.name.ends_with(".weight")) return add_quantized_weight(parameter, bits);
+      if (parameter.name.ends_with(".weight_scale")) return;
+    }
+    Integers shape = parameter.shape;
+    const Layer& owner = layer(parameter.layer);
+    // ONNX aligns the slope's last extent with the input's last one, not with the channels.
+    if (std::holds_alternative<PRelu>(owner.op)) shape.resize(owner.shape.size(), 1);
+    if (std::holds_alternative<FakeQuantize>(owner.op)) {
+      // ONNX wants the scale of a whole tensor as a scalar.
+      of_layer_[parameter.layer].push_back(builder_.add_floats(parameter.name, {}, steps_of(tensor)));
+      return;
+    }
+    const std::string name = builder_.unique(parameter.name);
+    builder_.add_tensor(name, shape, onnx::TensorProto::FLOAT, tensor.bytes.data(), tensor.bytes.size());
+    of_layer_[parameter.layer].push_back(name);
+  }
+
+  /// Scales clamped to kLeastScale as engines do, since training may move them below.
+  static std::vector<float> steps_of(const HostTensor& scales) {
+    std::vector<float> steps(scales.floats(), scales.floats() + element_count(scales.shape));
+    for (float& step : steps) step = std::max(step, kLeastScale);
+    return steps;
+  }
+
+  static int weight_bits(const Op& op) {
+    if (const auto* conv = std::get_if<Conv2d>(&op)) return conv->weight_bits;
+    const auto* linear = std::get_if<Linear>(&op);
+    return linear == nullptr ? 0 : linear->weight_bits;
+  }
+
+  /// Adds weights as whole numbers, and the node that dequantises them.
+  void add_quantized_weight(const Parameter& parameter, int bits) {
+    const HostTensor &weight = state_.at(parameter.name), &scale = state_.at(parameter.name + "_scale");
+    const std::string levels = builder_.unique(parameter.name + ".levels");
+    const HostTensor whole = quantized_weights(weight, scale, bits);
+    builder_.add_tensor(levels, parameter.shape, onnx::TensorProto::INT8, whole.bytes.data(), whole.bytes.size());
+    const std::string scales = builder_.add_floats(parameter.name + "_scale", scale.shape, steps_of(scale));
+    const std::string zeros = builder_.unique(parameter.name + ".zeros");
+    const std::vector<std::int8_t> zero(static_cast<std::size_t>(scale.shape.front()), 0);
+    builder_.add_tensor(zeros, scale.shape, onnx::TensorProto::INT8, zero.data(), zero.size());
+    const std::string name = builder_.unique(parameter.name);
+    add_attribute(builder_.add_node("DequantizeLinear", {levels, scales, zeros}, name), "axis", std::int64_t{0});
+    of_layer_[parameter.layer].push_back(name);
+  }
+
+  void add_output(const Output& output) {
+    const std::string& name = output_names_.at(output.name);
+    if (value_of(output.layer) != name) builder_.add_node("Identity", {value_of(output.layer)}, name);
+    set_type(*graph_.add_output(), name, network_.output_shape(output));
+  }
+
+  void add_layer(int index) {
+    if (source_of(index) != index) {
+      value_of(index) = value_of(layer(index).inputs.front());
+      return;
+    }
+    const auto named = result_names_.find(index);
+    value_of(index) = named != result_names_.end() ? named->second : builder_.unique(layer(index).name);
+    if (named == result_names_.end()) set_type(*graph_.add_value_info(), value_of(index), layer(index).shape);
+    Values inputs;
+    for (const int input : layer(index).inputs) inputs.push_back(value_of(input));
+    const Shape& input_shape = layer(layer(index).inputs.front()).shape;
+    onnx_module::add_layer({layer(index), input_shape, std::move(inputs), of_layer_[index], value_of(index)}, builder_);
+  }
+
+  /// |z - m|^2 as |z|^2 - 2 z m + |m|^2, of which the last two are one Gemm.
+  void add_distance(const OnnxDistance& distance) {
+    const std::string& name = distance.output;
+    const std::int64_t values = layer(distance.layer).shape.front();
+    const auto points = static_cast<std::int64_t>(distance.points.size()) / values;
+    const auto node = [&](const char* kind, const Values& inputs, const char* result) {
+      const std::string value = builder_.unique(name + "." + result);
+      return std::pair<onnx::NodeProto&, std::string>(builder_.add_node(kind, inputs, value), value);
+    };
+    const std::string output = builder_.unique(name);
+    const std::string& x = value_of(distance.layer);
+    auto [length, length_value] = node("ReduceL2", {x}, "length");
+    add_attribute(length, "axes", Integers{1});
+    const std::string least = builder_.add_floats(name + ".least", {1}, {1e-30F});
+    const std::string divisor = node("Max", {length_value, least}, "divisor").second;
+    const std::string unit = node("Div", {x, divisor}, "unit").second;
+    const std::string whitening = builder_.add_floats(name + ".whitening", {values, values}, distance.whitening);
+    auto [product, whitened] = node("Gemm", {unit, whitening}, "whitened");
+    add_attribute(product, "transB", std::int64_t{1});
+    std::vector<float> norms;
+    for (std::int64_t p = 0; p < points; ++p) {
+      double norm = 0;
+      for (std::int64_t j = 0; j < values; ++j) {
+        const double value = distance.points[static_cast<std::size_t>(p * values + j)];
+        norm += value * value;
+      }
+      norms.push_back(static_cast<float>(norm));
+    }
+    const std::string centres = builder_.add_floats(name + ".points", {points, values}, distance.points);
+    const std::string squares = builder_.add_floats(name + ".squares", {points}, norms);
+    auto [nearness, distances] = node("Gemm", {whitened, centres, squares}, "distances");
+    add_attribute(nearness, "transB", std::int64_t{1});
+    add_attribute(nearness, "alpha", -2.0F);
+    auto [minimum, nearest] = node("ReduceMin", {distances}, "nearest");
+    add_attribute(minimum, "axes", Integers{1});
+    const std::string square = node("Mul", {whitened, whitened}, "square").second;
+    const std::string axes = builder_.add_integers(name + ".axes", {1});
+    const std::string own = node("ReduceSum", {square, axes}, "own").second;
+    const std::string sum = node("Add", {own, nearest}, "sum").second;
+    const std::string share = builder_.add_floats(name + ".share", {}, {static_cast<float>(1 / distance.limit)});
+    builder_.add_node("Mul", {sum, share}, output);
+    set_type(*graph_.add_output(), output, {1});
+  }
+
+  const Network& network_;
+  const TensorMap& state_;
+  const OnnxOptions& options_;
+  GraphBuilder builder_;
+  onnx::GraphProto& graph_;
+  std::vector<std::string> values_;  // the name of each layer's result
+  // Weights of each layer, in the order of its parameters, which is that of ONNX's inputs.
+  std::map<int, Values> of_layer_;
+  std::map<int, std::string> result_names_;          // of layers whose results are outputs
+  std::map<std::string, std::string> output_names_;  // names of outputs in the file, by their names in the network
+};
 
 // The version of ONNX's file format (IR) that came with the operators of kOperatorSet.
 constexpr int kFormatVersion = 7;
@@ -32,7 +234,7 @@ onnx::ModelProto make_model(const Network& network, const TensorMap& state, cons
     entry.set_key(key);
     entry.set_value(value);
   }
-  write_graph(network, state, options, *model.mutable_graph());
+  GraphWriter(network, state, options, *model.mutable_graph()).write();
   return model;
 }
 

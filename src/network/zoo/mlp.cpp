@@ -42,10 +42,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 ActivationKind activation_of(std::string_view name) {
-  if (name == "relu") return ActivationKind::kRelu;
-  if (name == "sigmoid") return ActivationKind::kSigmoid;
-  if (name == "tanh") return ActivationKind::kTanh;
-  throw UsageError(unknown_name_message("activation", name, {"relu", "sigmoid", "tanh"}));
+  static constexpr Named<ActivationKind> kKnown[] = {
+      {ActivationKind::kRelu, "relu"}, {ActivationKind::kSigmoid, "sigmoid"}, {ActivationKind::kTanh, "tanh"}};
+  return value_named(kKnown, "activation", name);
 }
 
 Specification parse(std::string_view model) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "network/network.h"
-#include "parallel/output_judge.h"
+#include "parallel/replica.h"
 #include "task/detect/average_precision.h"
 
 namespace evener::task {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process_memory.h"
+#include "base/memory.h"
 
 namespace evener::task {
 namespace {

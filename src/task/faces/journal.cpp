@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/output_error.h"
+#include "base/files.h"
 #include "base/random.h"
 
 // The file: a line that names the format, then entries. Each has the length of its body and a checksum of it, 8 bytes

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/stop.h"
-#include "parallel/dealing.h"
+#include "parallel/shares.h"
 #include "task/inference/runner_trial.h"
 
 namespace evener::task {

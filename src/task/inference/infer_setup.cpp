@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/simd_level.h"
-#include "parallel/throttled_runner.h"
+#include "parallel/throttle.h"
 #include "task/inference/infer.h"
 #include "task/inference/infer_stages.h"
 #include "task/inference/runner_trial.h"

@@ -9,7 +9,7 @@
 #include "base/names.h"
 #include "network/cost.h"
 #include "network/passes/quantize.h"
-#include "parallel/throttled_runner.h"
+#include "parallel/throttle.h"
 #include "task/inference/layer_profile.h"
 #include "task/inference/stage_costs.h"
 

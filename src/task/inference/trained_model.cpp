@@ -108,7 +108,7 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   }
   model.normalization = facts.normalization;
   model.trained_elsewhere = facts.trained_elsewhere;
-  // Older files and those of others don't tell; trainings here squash pictures unless they are told otherwise.
+  // Files of others don't tell; trainings here stretch pictures unless they are told otherwise.
   const bool trained_here = facts.normalization && !facts.trained_elsewhere;
   const bool was_whole = trained_here || network::sees_whole_pictures(name);
   model.crop = facts.crop || !was_whole ? facts.crop : data::CropMode::kStretch;

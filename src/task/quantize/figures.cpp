@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/forked.h"
-#include "base/process_memory.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "task/detect/average_precision.h"
 

@@ -45,22 +45,6 @@ fs::path resume_path(const fs::path& dir, const std::string& generation) {
   return dir / (kResumePrefix + generation + ".safetensors");
 }
 
-/// Old checkpoints have sums without names: they are those of a classifier.
-void name_sums(json& progress) {
-  json& partial = progress.at("partial");
-  if (partial.contains("sums")) return;
-  partial["sums"] = json::array();
-  if (partial.at("count") == 0) return;
-  partial["sums"] = {{"loss", partial.at("loss_sum"), partial.at("count")},
-                     {"correct", partial.at("correct"), partial.at("count")}};
-}
-
-/// Older checkpoints wrote zero for values that an epoch didn't have: makes these absent.
-void leave_out_zeros(record::EpochRecord& epoch) {
-  if (!epoch.val_loss) epoch.validate_seconds.reset();
-  if (epoch.head_only) epoch.lr.reset();
-}
-
 /// Whether an epoch in a checkpoint has all values that a resumed run needs.
 bool is_whole(const record::EpochRecord& epoch) {
   return epoch.epoch > 0 && epoch.seconds && epoch.train_loss && (epoch.lr || epoch.head_only);
@@ -215,14 +199,12 @@ Checkpoint load_last(const fs::path& dir) {
   weights::SafetensorsFile rest = weights::read_safetensors(resume);
   Checkpoint checkpoint;
   try {
-    json progress = json::parse(entry(rest.metadata, "progress", resume));
-    name_sums(progress);
+    const json progress = json::parse(entry(rest.metadata, "progress", resume));
     record::read_described(progress, "can't resume: " + resume.string(), checkpoint.progress);
     checkpoint.config = weights::metadata_value(entry(rest.metadata, "config", resume));
   } catch (const json::exception& error) {
     throw Error("can't resume: " + resume.string() + " is damaged: " + error.what());
   }
-  std::ranges::for_each(checkpoint.progress.epochs, leave_out_zeros);
   // Written above as (C, H, W).
   const json input = json::parse(entry(weights.metadata, "input", last), nullptr, false);
   const bool shaped = input.is_array() && !input.empty() && input[0].is_number_integer();

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "parallel/host_link.h"
+#include "parallel/hosts.h"
 #include "task/training/job.h"
 
 namespace evener::task {

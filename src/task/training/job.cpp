@@ -12,8 +12,8 @@
 #include "base/simd_level.h"
 #include "comm/device_communicator.h"
 #include "data/smaller_size.h"
-#include "network/batch_norm.h"
 #include "network/init.h"
+#include "network/network.h"
 #include "network/zoo.h"
 #include "task/training/backbone.h"
 #include "task/training/engine_choice.h"
@@ -242,7 +242,7 @@ void PreparedTraining::State::prepare() {
   require_visible_crop(options.augment, setup.image);
   std::optional<Checkpoint> checkpoint;
   if (options.resume) checkpoint = load_last(options.out);
-  open_engine(checkpoint ? engine_of(checkpoint->config) : "");
+  open_engine(checkpoint ? checkpoint->config.value("engine", "") : "");
   if (options.data_on_device) require_data_on_device(options.plan, options.augment, setup.engine);
   config = resume_config(options, setup);
   if (checkpoint) {

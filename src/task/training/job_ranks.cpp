@@ -3,12 +3,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/heap.h"
+#include "base/memory.h"
 #include "base/module.h"
 #include "base/phase.h"
 #include "comm/device_communicator.h"
 #include "parallel/data_parallel.h"
-#include "parallel/first_shares.h"
 #include "task/detect/training_judge.h"
 #include "task/training/copied_files.h"
 #include "task/training/evaluation.h"

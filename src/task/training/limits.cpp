@@ -12,9 +12,9 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
-#include "network/batch_norm.h"
 #include "network/cost.h"
-#include "parallel/micro_batches.h"
+#include "network/network.h"
+#include "parallel/shares.h"
 
 namespace evener::task {
 

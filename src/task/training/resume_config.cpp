@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "data/preprocess.h"
 
 namespace evener::task {
 
@@ -21,10 +20,6 @@ json resume_config(const TrainOptions& options, const TrainSetup& setup) {
   return config;
 }
 
-std::string engine_of(const json& saved) {
-  return saved.value("engine", "torch");  // older checkpoints do not name their engine; it was torch
-}
-
 /// For a message: names of files may be no UTF-8.
 std::string shown(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -37,13 +32,11 @@ bool same_place(const std::string& a, const std::string& b) {
   return plain(a) == plain(b) || fs::equivalent(a, b, none);
 }
 
-/// Whether both say the same, also where one is the name of an earlier version, as "border" is of letterbox.
+/// Whether both say the same.
 bool is_same(const std::string& key, const json& before, const json& now) {
   if (before == now) return true;
   if (!before.is_string() || !now.is_string()) return false;
-  const std::string old_text = before.get<std::string>(), new_text = now.get<std::string>();
-  if (key == "data" || key == "weights") return same_place(old_text, new_text);
-  return key == "crop" && data::find_crop_mode(old_text) == data::find_crop_mode(new_text);
+  return (key == "data" || key == "weights") && same_place(before.get<std::string>(), now.get<std::string>());
 }
 
 void require_same_config(const json& saved, const json& now) {

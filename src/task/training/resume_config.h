@@ -14,9 +14,6 @@ namespace evener::task {
 /// that checkpoints from before an option existed can be resumed.
 nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setup);
 
-/// The engine that the run with the config `saved` was trained by.
-std::string engine_of(const nlohmann::json& saved);
-
 /// Throws UsageError listing the settings that differ.
 void require_same_config(const nlohmann::json& saved, const nlohmann::json& now);
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "data/open/samples.h"
@@ -18,7 +17,6 @@
 #include "task/quantize/learn.h"
 #include "task/training/backbone.h"
 #include "weights/metadata_json.h"
-#include "weights/tflite_file.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
@@ -225,30 +223,6 @@ void start_from_file(const TrainOptions& options, const TrainSetup& setup, const
   start.state = std::move(fitted.state);
 }
 
-/// The same of a TensorFlow Lite model; false: the file is none. Its batch-norms get their statistics later.
-bool start_from_tflite(const TrainOptions& options, const network::Network& network, Start& start,
-                       weights::Metadata& metadata) {
-  if (options.weights.extension() != ".tflite") return false;
-  const std::string source = "'" + options.weights.string() + "'";
-  const std::string bytes = read_file(options.weights);
-  if (!weights::is_tflite(bytes)) throw Error(source + " is no TensorFlow Lite model, whatever its name says");
-  std::vector<weights::FoldedConvolution> convolutions;
-  try {
-    convolutions = weights::parse_tflite_convolutions(bytes);
-  } catch (const Error& error) {
-    throw Error(source + " can't be read as a TensorFlow Lite model: " + error.what());
-  }
-  require_training_of_head(options);
-  take(backbone_of_folded(network, convolutions, source, options.trainer.seed), options, start);
-  start.has_new_head = true;
-  // As TensorFlow's own models take them, from -1 to 1.
-  const std::vector<float> half(static_cast<std::size_t>(network.input_shape().front()), 0.5F);
-  ModelFacts facts;
-  facts.normalization = data::ChannelStatistics{half, half};
-  metadata = model_metadata(facts);
-  return true;
-}
-
 bool is_safetensors(const std::filesystem::path& file) {
   return file.extension() == ".safetensors" && std::filesystem::exists(file);
 }
@@ -341,14 +315,12 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
                  const data::Progress& progress) {
   Start start;
   weights::Metadata metadata;
-  bool folded = false;
   // Files have the weights of the network as the zoo has it, from which those with scales are made.
   const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
   if (options.weights.empty()) {
     start.state = network::initial_state(setup.network, options.trainer.seed);
   } else {
-    folded = start_from_tflite(options, read, start, metadata);
-    if (!folded) start_from_file(options, setup, read, start, metadata);
+    start_from_file(options, setup, read, start, metadata);
   }
   set_normalization(options, metadata, data, progress, start);
   const std::optional<LinearHead> head = head_to_fit(options, setup, start);
@@ -357,10 +329,6 @@ Start make_start(const TrainOptions& options, const TrainSetup& setup, const dat
       start.notes.push_back("epoch 1 is linear probing: the last layer, " + head->layer +
                             ", is fitted to features that are computed once");
     return start;
-  }
-  if (folded) {
-    const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
-    estimate_norms(read, start.state, start.normalization, *samples, placement::cpu_threads(options.plan));
   }
   if (calibrates(options)) calibrate(options, data, start);
   if (head) begin_with(*head, options, setup, data, start);

@@ -13,7 +13,7 @@
 #include "base/precision.h"
 #include "network/cost.h"
 #include "network/step_memory.h"
-#include "parallel/micro_batches.h"
+#include "parallel/shares.h"
 
 namespace evener::task {
 namespace {

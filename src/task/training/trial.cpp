@@ -11,7 +11,6 @@
 #include "base/statistics.h"
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
-#include "parallel/first_shares.h"
 #include "parallel/launcher.h"
 #include "parallel/pipeline.h"
 #include "task/training/batch_search.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "base/huge_pages.h"
+#include "base/memory.h"
 
 namespace evener::engine::native_mlp {
 

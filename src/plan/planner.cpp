@@ -62,9 +62,8 @@ class Planner {
     std::map<std::string, std::string> placements_of_warning;
     for (const Candidate& candidate : candidates) {
       Row row;
-      row.text = candidate.text;
-      row.setting = candidate.setting;
-      if (const std::string setting = row.setting.text(); !setting.empty()) row.text += " " + setting;
+      row.text = key(candidate.precision, candidate.text);
+      row.precision = candidate.precision;
       row.refusal = candidate.refusal;
       row.asked = candidate.asked;
       if (candidate.plan) {
@@ -82,10 +81,10 @@ class Planner {
     }
   }
 
-  /// Why the row's plan can't train in its setting; "" = it can.
+  /// Why the row's plan can't train in its precision; "" = it can.
   std::string refusal_of(const Row& row) {
     try {
-      probe_.set(row.setting);
+      probe_.set(row.precision);
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
@@ -94,19 +93,18 @@ class Planner {
     return probe_.refusal(row.plan);
   }
 
-  /// What is known of a plan in a setting is kept under this.
-  static std::string key(const Setting& setting, const std::string& plan) {
-    const std::string text = setting.text();
-    return text.empty() ? plan : plan + " " + text;
+  /// What is known of a plan in a precision is kept under this.
+  static std::string key(std::optional<Precision> precision, const std::string& plan) {
+    return precision ? plan + " " + precision_name(*precision) : plan;
   }
 
   /// Tries `plan` once more.
-  void add_round(const Setting& setting, const placement::Plan& plan, double seconds) {
-    const std::string name = key(setting, plan.text);
+  void add_round(std::optional<Precision> precision, const placement::Plan& plan, double seconds) {
+    const std::string name = key(precision, plan.text);
     tell_(name);
     Rounds& rounds = rounds_[name];
     try {
-      probe_.set(setting);
+      probe_.set(precision);
       rounds.trials.push_back(probe_.trial(plan, seconds));
     } catch (const Interrupted&) {
       throw;
@@ -123,7 +121,7 @@ class Planner {
   /// Measures each kind of replica alone. For a candidate with one replica, this is already its first round.
   void time_replicas() {
     struct Alone {
-      Setting setting;
+      std::optional<Precision> precision;
       placement::Plan plan;
     };
     std::map<std::string, Alone> kinds;
@@ -135,17 +133,17 @@ class Planner {
       if (is_staged(row)) continue;
       for (const auto& replica : row.plan.replicas) {
         const std::string name = kind_of(replica);
-        const std::string kind = key(row.setting, name);
+        const std::string kind = key(row.precision, name);
         // Prefer a candidate's own plan to plan_alone(): its threads may be pinned, as they would be in the run.
         const bool own = !is_group(row);
         if (kinds.count(kind) == 0) order.push_back(kind);
         if (kinds.count(kind) > 0 && !own) continue;
-        kinds[kind] = {row.setting, own ? row.plan : plan_alone(row.plan, replica)};
+        kinds[kind] = {row.precision, own ? row.plan : plan_alone(row.plan, replica)};
         kinds[kind].plan.text = name;
       }
     }
     for (const std::string& kind : order) {
-      add_round(kinds[kind].setting, kinds[kind].plan,
+      add_round(kinds[kind].precision, kinds[kind].plan,
                 kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
     }
   }
@@ -155,7 +153,7 @@ class Planner {
       if (!row.refusal.empty() || !is_staged(row)) continue;
       tell_("the layers for " + row.text);
       try {
-        probe_.set(row.setting);
+        probe_.set(row.precision);
         forecasts_[key_of(row)] = probe_.forecast(row.plan);
       } catch (const Interrupted&) {
         throw;
@@ -182,7 +180,7 @@ class Planner {
     Group group;
     for (std::size_t r = 0; r < row.plan.replicas.size(); ++r) {
       const auto& replica = row.plan.replicas[r];
-      const std::string kind = key(row.setting, kind_of(replica));
+      const std::string kind = key(row.precision, kind_of(replica));
       if (is_staged(row)) {
         const double equal = 1.0 / static_cast<double>(row.plan.replicas.size());
         group.replicas.push_back(
@@ -214,7 +212,7 @@ class Planner {
     if (row.asked || !is_staged(row)) return true;
     return std::ranges::none_of(result_.rows, [&](const Row& other) {
       if (!other.refusal.empty() || is_staged(other)) return false;
-      const std::string kind = key(other.setting, kind_of(other.plan.replicas[0]));
+      const std::string kind = key(other.precision, kind_of(other.plan.replicas[0]));
       if (!is_group(other) && !known(kind)) return false;
       const double other_s = is_group(other) ? predicted_s(other) : rounds_.at(kind).step().seconds(work_.batch);
       return other_s > 0 && other_s < kContender * predicted_s(row);
@@ -230,7 +228,7 @@ class Planner {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // the row keeps its prediction
       const double first_s = left_s() - (1 - kFirstShare) * seconds_;
-      add_round(groups[i]->setting, groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
+      add_round(groups[i]->precision, groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
     }
   }
 
@@ -254,7 +252,7 @@ class Planner {
       if (left_s() < kStart_s + kSteps * work_.batch / row.images_per_s) continue;
       placement::Plan plan = row.plan;
       if (!is_compound(row)) plan.text = kind_of(row.plan.replicas[0]);
-      add_round(row.setting, plan, left_s() / static_cast<double>(contenders.size() - i));
+      add_round(row.precision, plan, left_s() / static_cast<double>(contenders.size() - i));
       fill(row);
     }
   }
@@ -293,7 +291,7 @@ class Planner {
   }
 
   static std::string key_of(const Row& row) {
-    return key(row.setting, is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]));
+    return key(row.precision, is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]));
   }
 
   void fill_validation(Row& row, std::optional<double> measured_rate) const {
@@ -304,7 +302,7 @@ class Planner {
 
   void fill_memory(Row& row) const {
     if (!is_staged(row)) {
-      probe_.set(row.setting);
+      probe_.set(row.precision);
       row.memory_bytes = work_.memory_bytes(row.plan);
       return;
     }
@@ -328,7 +326,7 @@ class Planner {
     for (Row& row : result_.rows) {
       if (!row.refusal.empty() || row.power) continue;
       const auto like = std::ranges::find_if(result_.rows, [&](const Row& other) {
-        return other.refusal.empty() && other.power && other.power->of.empty() && other.setting == row.setting &&
+        return other.refusal.empty() && other.power && other.power->of.empty() && other.precision == row.precision &&
                devices_of(other) == devices_of(row);
       });
       if (like == result_.rows.end()) continue;
@@ -374,7 +372,7 @@ class Planner {
     std::vector<StepModel> members;
     for (const auto& replica : row.plan.replicas) {
       for (const auto& stage : replica.stages) {
-        const std::string kind = key(row.setting, kind_of({0, {stage}, {}}));
+        const std::string kind = key(row.precision, kind_of({0, {stage}, {}}));
         if (!known(kind)) return;
         members.push_back(rounds_.at(kind).step());
       }

@@ -87,7 +87,6 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     if (options_.resume) earlier_ = record::earlier_sessions(out_->path());
   }
   require_writable_outputs(options_);
-  set_limits();
   measure_idle_power();
   record_.kind = options_.kind;
   record_.machine = measure::read_machine();
@@ -97,27 +96,9 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
   record_.command = options_.command;
 }
 
-MeteredRun::~MeteredRun() {
-  if (!limits_) return;
-  for (const std::string& problem : limits_->put_back()) observer_.on_note("warning: " + problem);
-}
-
 void MeteredRun::note(const std::string& text) {
   record_.notes.push_back(text);
   observer_.on_note(text);
-}
-
-/// Before anything is measured, so that all of it, the idle power too, is under the same limits.
-void MeteredRun::set_limits() {
-  const measure::LimitPlaces places = measure::limit_places();
-  limit_notes_ = measure::put_back_left_limits(places);
-  for (const std::string& text : limit_notes_) observer_.on_note(text);
-  if (options_.limits.empty()) return;
-  limits_.emplace(options_.limits, places);
-  for (const std::string& text : limits_->notes()) {
-    limit_notes_.push_back(text);
-    observer_.on_note(text);
-  }
 }
 
 void MeteredRun::measure_idle_power() {
@@ -165,18 +146,6 @@ void MeteredRun::take_samples(record::Record& record) {
   // time.
   const double session_began_s = now_s() - clock_.seconds();
   measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
-}
-
-/// What holds since set_limits(). Not told before, since some tasks begin their notes anew.
-void MeteredRun::tell_limits(record::Record& record) const {
-  if (limits_) record.limits = limits_->records();
-  record.notes.insert(record.notes.begin(), limit_notes_.begin(), limit_notes_.end());
-}
-
-/// At the end of the work, while the limits still hold.
-void MeteredRun::judge_limits(record::Record& record) const {
-  if (!limits_) return;
-  for (record::ValidityReason& reason : limits_->changes()) record.validity.reasons.push_back(std::move(reason));
 }
 
 /// Warns about other programs' load. Called when the ranks have ended, since only then their CPU time is known to be
@@ -234,7 +203,6 @@ void MeteredRun::save_now(record::Record record) {
   if (!out_ || !begun_ || save_failed_) return;
   const Stopwatch saving;
   record.status = record::Status::kRunning;
-  tell_limits(record);
   take_figures(record);
   measure::leave_samples_out(record);
   if (earlier_) record::add_earlier_work(record, *earlier_);
@@ -267,7 +235,6 @@ record::Record MeteredRun::end_session(record::Status status) {
     saved_s = seconds;
   } else {
     ended = record_;
-    tell_limits(*ended);
     if (ended->kind == record::kTrainingKind.name && ended->sessions.back().images == 0) {
       leave_steps_out(*ended, earlier_.has_value());
     }
@@ -300,7 +267,6 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
     observer_.on_failure();
     if (out_ && begun_) {
       record = end_session(record::Status::kInterrupted);
-      judge_limits(record);
       judge_and_write(record);
     }
     throw;
@@ -309,7 +275,6 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
     if (out_ && begun_ && saved_so_far()) {
       record = end_session(record::Status::kFailed);
       record.notes.emplace_back(error.what());
-      judge_limits(record);
       judge_and_write(record);
     }
     throw;
@@ -335,8 +300,6 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
 }
 
 void MeteredRun::write(record::Record& record) {
-  tell_limits(record);
-  judge_limits(record);
   if (!out_) return;
   take_samples(record);
   record.sessions.back().status = record.status;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "measure/limits/held_limits.h"
 #include "measure/others_load.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
@@ -45,10 +44,9 @@ struct RunOptions {
   std::vector<std::filesystem::path> reads = {};
   int sample_interval_ms = 500;  // see SamplerOptions
   measure::EnergyOptions energy = {};
-  measure::LimitOptions limits = {};  // held from the beginning of the run to its end
-  int hosts = 0;                      // number of hosts of the run
-  std::filesystem::path trace = {};   // file for a Chrome trace of the phases; empty = none
-  std::filesystem::path json = {};    // where the caller writes the record too; empty or "-" = no file
+  int hosts = 0;                     // number of hosts of the run
+  std::filesystem::path trace = {};  // file for a Chrome trace of the phases; empty = none
+  std::filesystem::path json = {};   // where the caller writes the record too; empty or "-" = no file
 };
 
 /// When sampling starts: at the start of the work, or at begin(), for runs that try things out first which shouldn't
@@ -60,7 +58,6 @@ class MeteredRun {
   /// Makes and locks the folder and checks that all outputs can be written, before any work is done. Throws like
   /// OutFolder, and Error if an output can't be written.
   MeteredRun(RunOptions options, RunObserver& observer);
-  ~MeteredRun();
 
   /// The output folder; empty without one.
   std::filesystem::path folder() const { return out_ ? out_->path() : std::filesystem::path(); }
@@ -109,13 +106,10 @@ class MeteredRun {
   void ended(int child, std::uint64_t peak_rss_bytes);
 
  private:
-  void set_limits();
   void measure_idle_power();
   void start_sampling();
   void tell_of_others();
   void take_samples(record::Record& record);
-  void tell_limits(record::Record& record) const;
-  void judge_limits(record::Record& record) const;
   void write(record::Record& record);
   void judge_and_write(record::Record& record) const;
   void take_figures(record::Record& record) const;
@@ -125,9 +119,7 @@ class MeteredRun {
 
   const RunOptions options_;
   RunObserver& observer_;
-  Stopwatch clock_;  // of the session
-  std::optional<measure::HeldLimits> limits_;
-  std::vector<std::string> limit_notes_;
+  Stopwatch clock_;                            // of the session
   std::optional<measure::OthersLoad> others_;  // counts from where sampling begins
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;

@@ -37,9 +37,6 @@ struct Functions {
   Result (*temperature)(Device, int, unsigned int*) = nullptr;
   Result (*throttle_reasons)(Device, unsigned long long*) = nullptr;
   Result (*mig_mode)(Device, unsigned int*, unsigned int*) = nullptr;
-  Result (*power_limit)(Device, unsigned int*) = nullptr;                       // mW
-  Result (*power_limit_range)(Device, unsigned int*, unsigned int*) = nullptr;  // mW: least, most
-  Result (*set_power_limit)(Device, unsigned int) = nullptr;                    // mW
 };
 
 }  // namespace evener::measure::nvml

@@ -67,9 +67,6 @@ std::string NvmlLibrary::find_functions(void* opened) {
   find(call_.temperature, "nvmlDeviceGetTemperature", false);
   find(call_.throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", false);
   find(call_.mig_mode, "nvmlDeviceGetMigMode", false);
-  find(call_.power_limit, "nvmlDeviceGetPowerManagementLimit", false);
-  find(call_.power_limit_range, "nvmlDeviceGetPowerManagementLimitConstraints", false);
-  find(call_.set_power_limit, "nvmlDeviceSetPowerManagementLimit", false);
   return missing;
 }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace evener {
 
@@ -18,17 +17,14 @@ enum class ChecksumKind { kMd5, kSha256 };
 struct ResponseHead {
   int status = 0;
   std::optional<std::uint64_t> content_bytes;  // of the body that follows, as announced
-  std::string content_type, content_range, etag, last_modified, date;
+  std::string content_type, content_range, etag, last_modified;
 };
 
 struct HttpRequest {
   std::string url = {};
-  std::uint64_t first_byte = 0;           // above 0: only the bytes from there on are asked for
-  std::string if_range = {};              // ... and only if the file still has this ETag or date
-  int stalled_after_s = 30;               // without a connection, or below 1 byte/s
-  int whole_ms = 0;                       // limit for the whole request; 0 = none
-  bool by_proxy = true;                   // whether to use the proxy that the environment names
-  std::vector<std::string> headers = {};  // lines such as "Accept: application/json"
+  std::uint64_t first_byte = 0;  // above 0: only the bytes from there on are asked for
+  std::string if_range = {};     // ... and only if the file still has this ETag or date
+  int stalled_after_s = 30;      // without a connection, or below 1 byte/s
   // An exception from one of these ends the transfer and comes out of get().
   std::function<void(const ResponseHead&)> on_head = {};  // once, before the body
   std::function<void(std::string_view)> on_bytes = {};    // of the body

@@ -1,5 +1,5 @@
-// The interface of the module "fetch": HTTP(S) requests and checksums. No types of its libraries appear here. The rules
-// of downloads (which answers are accepted, when one is resumed, where files are kept) are in data/fetch/.
+// The interface of the module "fetch": HTTP(S) requests, checksums and archives. No types of its libraries appear here.
+// The rules of downloads (which answers are accepted, when one is resumed, where files are kept) are in data/fetch/.
 #pragma once
 
 #include <cstdint>
@@ -56,11 +56,37 @@ class Digest {
   virtual std::string hex() = 0;
 };
 
+struct ArchiveLimits {
+  std::uint64_t bytes = std::uint64_t{1} << 32;  // of all entries together, unpacked
+  int entries = 100'000;
+};
+
+/// Gives the bytes of an archive: fills the buffer as far as possible and returns how many bytes it wrote; 0 = the end.
+using ArchiveSource = std::function<std::size_t(char* buffer, std::size_t count)>;
+
+/// A gzipped tar archive as a stream of regular files; writes nothing and follows no links. The archive is not trusted:
+/// names that lead out of it, wrong headers and sizes are errors.
+class ArchiveReader {
+ public:
+  struct Entry {
+    std::string name;  // as in the archive: "folder/file"; never absolute, without ".."
+    std::uint64_t bytes = 0;
+  };
+
+  virtual ~ArchiveReader() = default;
+  /// Goes to the next regular file, skipping the rest of the present one. Returns false at the end. Throws Error with
+  /// the reason.
+  virtual bool next(Entry& entry) = 0;
+  /// The next piece of the present file; "" after its last byte. Valid until the next call.
+  virtual std::string_view read() = 0;
+};
+
 class Web {
  public:
   virtual ~Web() = default;
   virtual HttpResult get(const HttpRequest& request) = 0;
   virtual std::unique_ptr<Digest> digest(ChecksumKind kind) = 0;
+  virtual std::unique_ptr<ArchiveReader> archive(ArchiveSource source, const ArchiveLimits& limits = {}) = 0;
 };
 
 /// The module's instance; throws Error where the module can't be used.

@@ -1,5 +1,6 @@
 // The module that downloads: requests by libcurl, checksums by libcrypto, and the factory function that base/module.h
 // looks for.
+#include <archive.h>
 #include <curl/curl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -14,6 +15,7 @@
 #include "base/module_entry.h"
 #include "base/names.h"
 #include "base/web.h"
+#include "data/fetch/web_module/archive.h"
 
 namespace evener::data::fetch_module {
 namespace {
@@ -246,12 +248,15 @@ class EvpDigest : public Digest {
 class CurlWeb : public Web {
  public:
   HttpResult get(const HttpRequest& request) override { return http_get(request); }
+  std::unique_ptr<ArchiveReader> archive(ArchiveSource source, const ArchiveLimits& limits) override {
+    return open_tar_gz(std::move(source), limits);
+  }
   std::unique_ptr<Digest> digest(ChecksumKind kind) override { return std::make_unique<EvpDigest>(kind); }
 };
 
 const char* version() {
-  static const std::string text =
-      std::string("libcurl ") + curl_version_info(CURLVERSION_NOW)->version + ", " + OpenSSL_version(OPENSSL_VERSION);
+  static const std::string text = std::string("libcurl ") + curl_version_info(CURLVERSION_NOW)->version + ", " +
+                                  OpenSSL_version(OPENSSL_VERSION) + ", " + archive_version_string();
   return text.c_str();
 }
 

@@ -45,8 +45,6 @@ StoredPicture decode_pnm(std::string_view file);
 /// Of an animation the first frame.
 StoredHeader read_gif_header(std::string_view file);
 StoredPicture decode_gif(std::string_view file);
-StoredHeader read_tiff_header(std::string_view file);
-StoredPicture decode_tiff(std::string_view file);
 
 /// Throws Error for a picture without pixels or beyond kMaxPixels.
 void check_picture_size(std::int64_t width, std::int64_t height);

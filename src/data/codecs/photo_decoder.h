@@ -1,4 +1,4 @@
-// What a module that decodes pictures gives: libheif, libavif, libjxl and libraw stand behind one interface each.
+// What a module that decodes pictures gives: libheif, libavif, libjxl, libraw and libtiff stand behind one interface each.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Formats of telephones and cameras, whose libraries not every system has: a module decodes each.
+// Formats whose libraries not every system has: a module decodes each. Those of telephones and cameras are told apart
+// here.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,9 @@
 
 namespace evener::data {
 
-enum class PhotoFormat { kHeif, kAvif, kJpegXl, kRaw };
+enum class PhotoFormat { kHeif, kAvif, kJpegXl, kRaw, kTiff };
 
-/// The format of a file by its content; nothing where it is none of them. Looks at the first bytes, and for RAW files
+/// The format of a telephone's or camera's file by its content; nothing where it is none of them. Looks at the first bytes, and for RAW files
 /// that begin as TIFF files do at the first directory.
 std::optional<PhotoFormat> photo_format(std::string_view file);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -11,9 +12,13 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/statistics.h"
+#include "engine/engine.h"
+#include "network/cost.h"
 #include "plan/choice.h"
-#include "plan/pipelines.h"
-#include "plan/rounds.h"
+#include "record/statistics.h"
+#include "task/training/limits.h"
+#include "task/training/training_memory.h"
 
 namespace evener::plan {
 namespace {
@@ -28,6 +33,104 @@ constexpr double kStart_s = 0.3;
 constexpr double kSteps = 6;
 /// Other programs may use this share of the CPUs without a note; the validity rules have the same limit.
 constexpr double kQuiet = 0.05;
+
+double mean_of(const std::vector<double>& samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+}
+
+/// All trials of one plan and the figures over them.
+struct Rounds {
+  std::vector<Trial> trials;
+  std::string failure;  // why a trial failed; "" = none did
+
+  /// The trial with the largest batch. `trials` must not be empty.
+  const Trial& widest() const;
+  /// The step model fitted to the mean times, over all trials, of the batch sizes that widest() has.
+  StepModel step() const;
+  /// The uncertainty of the step time at the largest size, as a share of it: half of the 95 % interval over all trials'
+  /// blocks, or half of the difference between trials if that is more. Absent if there are too few blocks for an
+  /// interval.
+  std::optional<double> noise() const;
+  /// The mean power of all trials at the largest size; absent where none of them knows it.
+  std::optional<double> watts() const;
+  /// Its uncertainty as a share of it: half of the 95 % interval by Student's t, or half of the difference between
+  /// trials if that is more. Absent for fewer than five parts.
+  std::optional<double> watts_noise() const;
+
+ private:
+  /// Whether the trial came as far as the largest size.
+  bool is_widest(const Trial& trial) const;
+};
+
+const Trial& Rounds::widest() const {
+  return *std::ranges::max_element(trials, {}, [](const Trial& trial) { return trial.timings.back().images; });
+}
+
+StepModel Rounds::step() const {
+  std::vector<Timing> means;
+  for (const Timing& size : widest().timings) {
+    Timing mean{size.images, 0};
+    double count = 0;
+    for (const Trial& trial : trials) {
+      for (const Timing& other : trial.timings) {
+        if (other.images != size.images) continue;
+        mean.seconds += other.seconds;
+        ++count;
+      }
+    }
+    mean.seconds /= count;
+    means.push_back(mean);
+  }
+  return fit_step(means);
+}
+
+std::optional<double> Rounds::noise() const {
+  std::vector<double> blocks;
+  double low = 0, high = 0;
+  for (const Trial& trial : trials) {
+    if (!is_widest(trial)) continue;
+    const double step_s = trial.timings.back().seconds;
+    low = low == 0 ? step_s : std::min(low, step_s);
+    high = std::max(high, step_s);
+    blocks.insert(blocks.end(), trial.blocks.begin(), trial.blocks.end());
+  }
+  const auto interval = record::median_interval(blocks);
+  const double typical_s = median(blocks).value_or(0);
+  if (!interval || typical_s <= 0) return std::nullopt;
+  return std::max(interval->high - interval->low, high - low) / 2 / typical_s;
+}
+
+std::optional<double> Rounds::watts() const {
+  double joules = 0, seconds = 0;
+  for (const Trial& trial : trials) {
+    if (!is_widest(trial) || trial.power.watts.empty()) continue;
+    joules += mean_of(trial.power.watts) * trial.power.seconds;
+    seconds += trial.power.seconds;
+  }
+  return seconds > 0 ? std::optional(joules / seconds) : std::nullopt;
+}
+
+std::optional<double> Rounds::watts_noise() const {
+  constexpr std::size_t kFewest = 5;
+  std::vector<double> all;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Trial& trial : trials) {
+    if (!is_widest(trial) || trial.power.watts.empty()) continue;
+    all.insert(all.end(), trial.power.watts.begin(), trial.power.watts.end());
+    low = std::min(low, mean_of(trial.power.watts));
+    high = std::max(high, mean_of(trial.power.watts));
+  }
+  if (all.size() < kFewest) return std::nullopt;
+  const double mean = mean_of(all), count = static_cast<double>(all.size());
+  double squares = 0;
+  for (const double watts : all) squares += (watts - mean) * (watts - mean);
+  const double half = student_quantile(0.975, count - 1) * std::sqrt(squares / (count - 1) / count);
+  return mean > 0 ? std::optional(std::max(half, (high - low) / 2) / mean) : std::nullopt;
+}
+
+bool Rounds::is_widest(const Trial& trial) const {
+  return trial.timings.back().images == widest().timings.back().images;
+}
 
 class Planner {
  public:
@@ -443,6 +546,45 @@ class Planner {
 Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
                    const Goal& goal, const std::function<void(const std::string&)>& tell) {
   return Planner(work, probe, seconds, goal, tell).compare(candidates);
+}
+
+Work work_of(const task::Trials& trials) {
+  const auto& setup = trials.setup();
+  const auto& options = trials.options();
+  Work work;
+  work.train_images = static_cast<double>(setup.train_images);
+  work.validation_images = static_cast<double>(setup.val_images);
+  work.batch = static_cast<double>(trials.batch());
+  constexpr int kCommandAndLoss = 2;
+  work.small_exchanges = kCommandAndLoss;
+  for (const auto& layer : setup.network.layers()) {
+    // In each micro-batch the forward pass all-reduces statistics, and the backward pass their gradients.
+    const auto* norm = std::get_if<network::BatchNorm>(&layer.op);
+    if (!options.local_batch_norm && norm != nullptr && !norm->frozen) {
+      work.small_exchanges += 2 * options.accumulate;
+    }
+  }
+  const auto memory = network::training_memory(setup.network);
+  work.gradient_bytes = static_cast<double>(memory.gradient_bytes) /
+                        (options.communication_dtype == comm::CommunicationDtype::kBFloat16 ? 2 : 1);
+  work.memory_bytes = [trials](const placement::Plan& plan) {
+    const auto estimate =
+        task::estimated_memory(trials.setup().network, task::training_work(trials.options(), plan, trials.setup()));
+    return static_cast<double>(estimate.total_bytes());
+  };
+  if (!options.loader_threads) {
+    work.loader_speedup = [](const placement::Plan& plan) {
+      int most = 1;
+      for (int r = 0; r < placement::rank_count(plan); ++r) most = std::max(most, task::usual_loader_threads(plan, r));
+      return static_cast<double>(most);
+    };
+  }
+  const auto cost = network::total_cost(setup.network);
+  if (cost.forward_flops > 0) {
+    work.forward_share =
+        static_cast<double>(cost.forward_flops) / static_cast<double>(cost.forward_flops + cost.backward_flops);
+  }
+  return work;
 }
 
 }  // namespace evener::plan

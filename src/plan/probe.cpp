@@ -15,7 +15,7 @@
 #include "base/tensor.h"
 #include "comm/communicator.h"
 #include "measure/energy_meter.h"
-#include "measure/others_load.h"
+#include "measure/machine.h"
 #include "measure/sensors/open_sensors.h"
 #include "parallel/launcher.h"
 #include "placement/machine.h"

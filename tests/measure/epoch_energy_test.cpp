@@ -1,4 +1,4 @@
-#include "measure/epoch_energy.h"
+#include "measure/record_samples.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "measure/sensors/nvml_api.h"
+#include "measure/sensors/nvml.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Which phase gets how much of the energy that was used while it lasted.
-#include "measure/phase_energy.h"
+#include "measure/energy_meter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "run/ranks.h"
+#include "run/metered_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -23,7 +23,6 @@
 #include "record/host_energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/ranks.h"
 #include "task/training/checkpoint.h"
 #include "task/training/training_profile.h"
 

@@ -7,8 +7,7 @@
 #include "measure/sensors/hwmon.h"
 #include "measure/sensors/nvml.h"
 #include "measure/sensors/outside_meter.h"
-#include "measure/sensors/perf_power.h"
-#include "measure/sensors/powercap.h"
+#include "measure/sensors/rapl.h"
 
 namespace evener::measure {
 namespace {

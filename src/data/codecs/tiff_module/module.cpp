@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/module_entry.h"
-#include "data/codecs/photo_decoder.h"
+#include "data/codecs/codecs.h"
 
 namespace evener::data::tiff_module {
 namespace {

@@ -37,6 +37,7 @@ constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"avif", "EVENER_PHOTOS", "libavif-dev"},
                                     {"jxl", "EVENER_PHOTOS", "libjxl-dev"},
                                     {"raw", "EVENER_PHOTOS", "libraw-dev"},
+                                    {"tiff", "EVENER_PHOTOS", "libtiff-dev"},
                                     {"video", "EVENER_VIDEO", "libavformat-dev libavcodec-dev libswscale-dev"}};
 
 struct OpenedModule {

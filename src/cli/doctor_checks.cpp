@@ -244,9 +244,8 @@ Diagnosis diagnose(const Machine& machine) {
   Diagnosis result;
   const ModuleStatus torch = module_status("torch");
   result.can_train_on_cpu = torch.state == ModuleState::kUsable;
-  result.sections = {check_devices(machine), check_modules(machine),
-                     check_sensors(),        check_limits(),
-                     check_storage(),        check_placements(machine, result.can_train_on_cpu)};
+  result.sections = {check_devices(machine), check_modules(machine), check_sensors(), check_storage(),
+                     check_placements(machine, result.can_train_on_cpu)};
   result.conclusion = result.can_train_on_cpu
                           ? "Training on the CPU works."
                           : "Training does not work: the module 'torch' can't be used (see Modules).";

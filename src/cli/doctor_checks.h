@@ -34,8 +34,6 @@ Section check_devices(const placement::Machine& machine);
 Section check_modules(const placement::Machine& machine);
 /// Every energy sensor with its state, and what would make it readable.
 Section check_sensors();
-/// The limits of --frequency and --power-limit. Puts back those that a killed run has left, and tells it.
-Section check_limits();
 Section check_storage();
 /// Typical placements: whether each can be used now, later, or not on this machine.
 Section check_placements(const placement::Machine& machine, bool engine_usable);

@@ -214,7 +214,6 @@ void ChannelMeter::take(const Reading& reading, double asked_s, double now_s) {
     return;
   }
   if (!reading.error.empty()) error_ = reading.error;
-  for (const Reading::Power& power : reading.earlier) take_watts(power.watts, power.at_s);
   const double at_s = std::min(reading.at_s.value_or(asked_s), now_s);
   const double before_s = last_s_;
   const bool first = readings_ == 0;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "measure/meter_check.h"
-#include "measure/power_curve.h"
 #include "measure/sensors/energy_sensor.h"
 
 namespace evener::measure {

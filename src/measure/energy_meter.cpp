@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/stop.h"
 #include "measure/sensors/open_sensors.h"
 
 namespace evener::measure {
@@ -13,7 +15,71 @@ using record::Covers;
 using record::DeviceEnergy;
 using record::EnergyClass;
 
+constexpr std::size_t kMostPieces = 256;
+constexpr double kStepsOfACounter = 10;
+
 }  // namespace
+
+PhaseEnergyDivider::Piece PhaseEnergyDivider::take(double seconds) {
+  Piece taken;
+  while (!unclaimed_.empty() && seconds > 1e-9) {
+    Piece& newest = unclaimed_.back();
+    if (newest.seconds <= seconds) {
+      taken.joules += newest.joules;
+      taken.seconds += newest.seconds;
+      seconds -= newest.seconds;
+      unclaimed_.pop_back();
+      continue;
+    }
+    const double share = seconds / newest.seconds;
+    taken.joules += share * newest.joules;
+    taken.seconds += seconds;
+    newest.joules -= share * newest.joules;
+    newest.seconds -= seconds;
+    break;
+  }
+  return taken;
+}
+
+void PhaseEnergyDivider::add(double joules, double seconds, const PhaseTotals& totals) {
+  unclaimed_.push_back({joules, seconds});
+  if (unclaimed_.size() > kMostPieces) {
+    const Piece oldest = unclaimed_.front();
+    unclaimed_.pop_front();
+    unclaimed_.front().joules += oldest.joules;
+    unclaimed_.front().seconds += oldest.seconds;
+  }
+  const PhaseTotals ended = totals.since(last_);
+  last_ = totals;
+  double all_s = 0;
+  for (const auto& sum : ended.critical) all_s += static_cast<double>(sum.ns) * 1e-9;
+  if (all_s <= 0) return;
+  const Piece piece = take(all_s);
+  for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
+    joules_[phase] += piece.joules * static_cast<double>(ended.critical[phase].ns) * 1e-9 / all_s;
+  }
+}
+
+std::vector<record::PhaseEnergy> PhaseEnergyDivider::phases(double step_s) const {
+  std::vector<record::PhaseEnergy> all;
+  for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
+    const PhaseTotals::Sum& sum = last_.critical[phase];
+    if (sum.marks == 0) continue;
+    const double seconds = static_cast<double>(sum.ns) * 1e-9;
+    all.push_back({.phase = phase_name(static_cast<Phase>(phase)),
+                   .joules = joules_[phase],
+                   .seconds = seconds,
+                   .short_marks = seconds / static_cast<double>(sum.marks) < kStepsOfACounter * step_s});
+  }
+  if (all.empty()) return all;
+  record::PhaseEnergy other{.phase = "other"};
+  for (const Piece& piece : unclaimed_) {
+    other.joules += piece.joules;
+    other.seconds += piece.seconds;
+  }
+  all.push_back(std::move(other));
+  return all;
+}
 
 double EnergyMeter::seconds() const {
   return last_s_ && first_s_ ? *last_s_ - *first_s_ : 0;
@@ -266,6 +332,56 @@ void EnergyMeter::sum_up(record::Energy& energy, const IdlePower& idle) const {
     energy.net_interval =
         record::Interval{joules - idle.interval->high * window_s, joules - idle.interval->low * window_s};
   }
+}
+
+IdlePower measure_idle(EnergyMeter& meter, double seconds, double step_s, const std::function<void(double)>& sleep) {
+  constexpr std::size_t kParts = 10;
+  constexpr double kStudent9 = 2.262;  // 95 % of Student's t with nine degrees of freedom
+  IdlePower idle;
+  if (!meter.refusal().empty()) {
+    idle.reason = meter.refusal();
+    return idle;
+  }
+  constexpr double kEndsWait_s = 2;  // wait for a meter's answer at both ends
+  constexpr double kLongest_s = 120;
+  meter.poll(kEndsWait_s);
+  const auto asked = static_cast<std::size_t>(std::max(1.0, seconds / step_s));
+  struct End {
+    double joules = 0, seconds = 0;
+  };
+  const auto end = [&] { return End{meter.joules_so_far().value_or(0), meter.seconds()}; };
+  const auto too_short = [&] { return meter.seconds() < std::min(meter.shortest_window_s(), kLongest_s); };
+  std::vector<End> ends = {end()};  // of each look
+  for (std::size_t look = 0; (look < asked || too_short()) && !stop_requested(); ++look) {
+    sleep(step_s);
+    meter.poll(look + 1 >= asked && !too_short() ? kEndsWait_s : 0);
+    ends.push_back(end());
+  }
+  const std::size_t looks = ends.size() - 1;
+  idle.seconds = meter.seconds();
+  const record::Energy energy = meter.energy(idle.seconds);
+  for (const record::DeviceEnergy& device : energy.devices) {
+    if (device.joules) idle.channels.push_back({device.sensor, device.name, *device.joules / idle.seconds});
+  }
+  if (!energy.joules) {
+    idle.reason = energy.reason;
+    return idle;
+  }
+  idle.watts = *energy.joules / idle.seconds;
+  if (looks < kParts || looks < asked) return idle;
+  // The interval is from ten parts of several readings each: neighbouring readings are correlated, neighbouring parts
+  // hardly.
+  double mean = 0, squares = 0;
+  std::vector<double> watts;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const End &from = ends[part * looks / kParts], &to = ends[(part + 1) * looks / kParts];
+    watts.push_back((to.joules - from.joules) / std::max(to.seconds - from.seconds, 1e-9));
+    mean += watts.back() / kParts;
+  }
+  for (const double w : watts) squares += (w - mean) * (w - mean);
+  const double half = kStudent9 * std::sqrt(squares / (kParts - 1) / kParts);
+  idle.interval = record::Interval{*idle.watts - half, *idle.watts + half};
+  return idle;
 }
 
 }  // namespace evener::measure

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "base/statistics.h"
-#include "measure/line_fit.h"
 
 namespace evener::measure {
 namespace {
@@ -16,6 +17,147 @@ namespace {
 using record::Agreement;
 using record::MeterCheck;
 using record::MeterFault;
+
+using Points = std::span<const double>;  // the powers of a meter, window by window
+
+/// y = slope * x + offset.
+struct Line {
+  double slope = 1, offset = 0;
+  double squares = 0;  // sum of the squared deviations
+};
+
+/// 0 for none.
+double mean_of(Points values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+/// Sum of products of the deviations from the means.
+double products(Points x, Points y) {
+  const double x_mean = mean_of(x), y_mean = mean_of(y);
+  double sum = 0;
+  for (std::size_t n = 0; n < x.size(); ++n) sum += (x[n] - x_mean) * (y[n] - y_mean);
+  return sum;
+}
+
+std::vector<double> deviations(Points x, Points y, const Line& line) {
+  std::vector<double> all(x.size());
+  for (std::size_t n = 0; n < x.size(); ++n) all[n] = y[n] - line.slope * x[n] - line.offset;
+  return all;
+}
+
+double squares(Points values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return sum;
+}
+
+Line with_slope(Points x, Points y, double slope) {
+  Line line{.slope = slope, .offset = mean_of(y) - slope * mean_of(x)};
+  line.squares = squares(deviations(x, y, line));
+  return line;
+}
+
+/// The correlation of x and y, 0 if one of them is constant.
+double correlation(Points x, Points y) {
+  const double both = std::sqrt(products(x, x) * products(y, y));
+  return both > 0 ? products(x, y) / both : 0;
+}
+
+/// The correlation of first[n] and second[n + lag].
+double correlation_at(Points first, Points second, int lag) {
+  const auto skipped = static_cast<std::size_t>(std::abs(lag));
+  return lag >= 0 ? correlation(first.first(first.size() - skipped), second.subspan(skipped))
+                  : correlation(first.subspan(skipped), second.first(second.size() - skipped));
+}
+
+std::vector<double> changes(Points values) {
+  std::vector<double> all;
+  for (std::size_t n = 1; n < values.size(); ++n) all.push_back(values[n] - values[n - 1]);
+  return all;
+}
+
+/// The line of least squares whose slope lies from `low` to `high`. At least one point.
+Line fit_line(Points x, Points y, double low, double high) {
+  const double spread = products(x, x);
+  return with_slope(x, y, std::clamp(spread > 0 ? products(x, y) / spread : 1, low, high));
+}
+
+/// The same through the origin.
+Line fit_gain(Points x, Points y) {
+  double product = 0;
+  for (std::size_t n = 0; n < x.size(); ++n) product += x[n] * y[n];
+  Line line{.slope = product / std::max(squares(x), 1e-300)};
+  line.squares = squares(deviations(x, y, line));
+  return line;
+}
+
+/// A change of the offset at y[at], with a common slope.
+struct Split {
+  std::size_t at = 0;
+  double shift = 0;  // of the offset, in units of y
+};
+/// The split that explains the points best, if it does so far better than one line: by an F test whose limit, 25, is
+/// well above the 5 % point of the largest F over all splits (some 9 to 12: Andrews 1993), corrected for the
+/// correlation of neighbouring deviations. `least`: shifts that are smaller don't count.
+std::optional<Split> find_split(Points x, Points y, double low, double high, double least) {
+  constexpr std::size_t kShortestPart = 3;
+  constexpr double kLeastF = 25, kMostLikeness = 0.9;
+  const std::size_t count = x.size();
+  if (count < 2 * kShortestPart + 2) return std::nullopt;
+  const Line whole = fit_line(x, y, low, high);
+  double fewest = whole.squares;
+  std::optional<Split> best;
+  std::vector<double> rest;
+  for (std::size_t at = kShortestPart; at + kShortestPart <= count; ++at) {
+    const Points x1 = x.first(at), x2 = x.subspan(at), y1 = y.first(at), y2 = y.subspan(at);
+    const double spread = products(x1, x1) + products(x2, x2);
+    const bool varies = spread > 1e-9 * squares(x);
+    const double slope = varies ? std::clamp((products(x1, y1) + products(x2, y2)) / spread, low, high) : whole.slope;
+    const Line before = with_slope(x1, y1, slope), after = with_slope(x2, y2, slope);
+    if (before.squares + after.squares >= fewest) continue;
+    fewest = before.squares + after.squares;
+    best = Split{at, after.offset - before.offset};
+    rest = deviations(x1, y1, before);
+    const std::vector<double> behind = deviations(x2, y2, after);
+    rest.insert(rest.end(), behind.begin(), behind.end());
+  }
+  if (!best || std::abs(best->shift) < least) return std::nullopt;
+  const double n = static_cast<double>(count), gained = whole.squares - fewest;
+  if (std::sqrt(gained / n) < least / 4) return std::nullopt;
+  const double likeness = std::clamp(correlation_at(rest, rest, 1), 0.0, kMostLikeness);
+  const bool clear = gained * (n - 3) * (1 - likeness) > kLeastF * fewest * (1 + likeness);
+  return clear ? best : std::nullopt;
+}
+
+/// By how many places `second` follows `first` (negative: it precedes it), up to `most`. Absent if that is 0, or if the
+/// samples don't show it: the shift must halve the unexplained variance, and the changes must correlate as well.
+std::optional<int> find_lag(Points first, Points second, int most) {
+  constexpr double kLeastCorrelation = 0.5, kFewestErrors = 4, kFewestErrorsOfChanges = 3;
+  const auto count = static_cast<int>(first.size());
+  most = std::min(most, count / 4);
+  std::vector<double> found;  // the correlation at each lag from -most on
+  for (int n = -most; n <= most; ++n) found.push_back(correlation_at(first, second, n));
+  const auto at = [&](int n) { return found[static_cast<std::size_t>(n + most)]; };
+  // A load that repeats itself correlates at several lags: the nearest peak is taken.
+  constexpr double kAsGood = 0.05;
+  const double now = at(0), highest = *std::ranges::max_element(found);
+  int lag = 0;
+  for (int far = most; far >= 0; --far) {
+    for (const int n : {-far, far}) {
+      const bool peak = (n == -most || at(n) >= at(n - 1)) && (n == most || at(n) >= at(n + 1));
+      if (peak && at(n) >= highest - kAsGood) lag = n;
+    }
+  }
+  const double best = at(lag);
+  const double error = 1 / std::sqrt(std::max(1, count - std::abs(lag)));
+  if (lag == 0 || best < std::max(kLeastCorrelation, kFewestErrors * error)) return std::nullopt;
+  if (1 - best * best > (1 - std::max(0.0, now) * std::max(0.0, now)) / 2) return std::nullopt;
+  const std::vector<double> of_first = changes(first), of_second = changes(second);
+  if (correlation_at(of_first, of_second, lag) < kFewestErrorsOfChanges * error) return std::nullopt;
+  return lag;
+}
 
 /// Two meters of the same agree if they are this near to each other; a lag matters from this share of the run on.
 constexpr double kTolerance = 0.05;
@@ -305,6 +447,56 @@ MeterCheck check_meters(const CheckedSource& first, const CheckedSource& second,
   tell_lag(check, lag_s, end_s - begin_s);
   if (!silent.empty()) check.reason += (check.reason.empty() ? "" : "; ") + silent;
   return check;
+}
+
+void PowerCurve::add(double from_s, double to_s, double joules) {
+  constexpr double kMostBins = 2048;
+  if (to_s <= from_s) return;
+  if (bins_.empty()) {
+    origin_s_ = begin_s_ = from_s;
+  }
+  for (; to_s - origin_s_ >= kMostBins * width_s_; width_s_ *= 2) {
+    const std::size_t merged = (bins_.size() + 1) / 2;
+    for (std::size_t n = 0; n < merged; ++n) {
+      Bin pair = bins_[2 * n];
+      if (2 * n + 1 < bins_.size()) {
+        pair.joules += bins_[2 * n + 1].joules;
+        pair.seconds += bins_[2 * n + 1].seconds;
+      }
+      bins_[n] = pair;
+    }
+    bins_.resize(merged);
+  }
+  const auto first = static_cast<std::size_t>(std::max(0.0, from_s - origin_s_) / width_s_);
+  const auto last = static_cast<std::size_t>(std::max(0.0, to_s - origin_s_) / width_s_);
+  if (bins_.size() <= last) bins_.resize(last + 1);
+  for (std::size_t n = first; n <= last; ++n) {
+    const double bin_s = origin_s_ + static_cast<double>(n) * width_s_;
+    const double within_s = std::min(to_s, bin_s + width_s_) - std::max(from_s, bin_s);
+    bins_[n].joules += joules * within_s / (to_s - from_s);
+    bins_[n].seconds += within_s;
+  }
+  end_s_ = to_s;
+}
+
+std::optional<double> PowerCurve::joules(double from_s, double to_s) const {
+  constexpr double kLeastKnown = 0.99;
+  const double last_s = std::min(to_s, end_s_), first_s = std::max(from_s, begin_s_);
+  double joules = 0, known_s = 0;
+  if (last_s <= first_s) return std::nullopt;
+  const auto begin = static_cast<std::size_t>((first_s - origin_s_) / width_s_);
+  for (std::size_t n = begin; n < bins_.size(); ++n) {
+    // The first and the last bin are known in part, at one side.
+    const double bin_s = origin_s_ + static_cast<double>(n) * width_s_;
+    const double bin_from_s = std::max(bin_s, begin_s_), bin_to_s = std::min(bin_s + width_s_, end_s_);
+    const double within_s = std::min(last_s, bin_to_s) - std::max(first_s, bin_from_s);
+    if (bin_s >= last_s) break;
+    if (within_s <= 0) continue;
+    const double share = within_s / (bin_to_s - bin_from_s);
+    joules += share * bins_[n].joules;
+    known_s += share * bins_[n].seconds;
+  }
+  return known_s >= kLeastKnown * (to_s - from_s) ? std::optional(joules) : std::nullopt;
 }
 
 }  // namespace evener::measure

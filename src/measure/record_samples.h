@@ -1,5 +1,7 @@
-// Puts the sampler's summary into a run's record.
+// Puts the sampler's summary, and the energy of each epoch, into a run's record.
 #pragma once
+
+#include <filesystem>
 
 #include "measure/process_sampler.h"
 #include "record/record.h"
@@ -10,5 +12,10 @@ namespace evener::measure {
 void take_samples(record::Record& record, const SamplerSummary& summary);
 /// For a record that is written before the run's end: fills `missing` with the reason why these figures are absent.
 void leave_samples_out(record::Record& record);
+
+/// Fills in the joules of this session's epochs, by interpolating the energy column linearly at the times at which
+/// epochs began and ended. `samples_at_s`: the session's start on the time axis of samples.csv. Epochs outside of the
+/// samples get no joules.
+void fill_epoch_energy(record::Record& record, const std::filesystem::path& samples, double samples_at_s);
 
 }  // namespace evener::measure

@@ -77,19 +77,12 @@ Candidate resolve(const std::string& text, const placement::Machine& machine, co
   }
 }
 
-std::string Setting::text() const {
-  std::string text = precision ? precision_name(*precision) : "";
-  for (const std::string& limit : {frequency, power_limit}) {
-    if (!limit.empty()) text += (text.empty() ? "" : " ") + limit;
-  }
-  return text;
-}
-
-std::vector<Candidate> in_settings(const std::vector<Candidate>& candidates, const std::vector<Setting>& settings) {
+std::vector<Candidate> in_precisions(const std::vector<Candidate>& candidates,
+                                     const std::vector<std::optional<Precision>>& precisions) {
   std::vector<Candidate> all;
-  for (const Setting& setting : settings) {
+  for (const std::optional<Precision>& precision : precisions) {
     for (Candidate candidate : candidates) {
-      candidate.setting = setting;
+      candidate.precision = precision;
       all.push_back(std::move(candidate));
     }
   }

@@ -20,25 +20,16 @@ std::vector<std::string> usual_placements(const placement::Machine& machine);
 /// UsageError if a part is not a placement.
 std::vector<std::string> placements_of(const std::string& list, const placement::Machine& machine);
 
-/// How the processors of a placement are set; what is absent is as the training's own options say.
-struct Setting {
-  std::optional<Precision> precision = {};
-  std::string frequency = {}, power_limit = {};  // as --frequency and --power-limit have them; "" = no limit
-
-  /// "bf16 1.2GHz"; "" where nothing is set.
-  std::string text() const;
-  bool operator==(const Setting&) const = default;
-};
-
 struct Candidate {
   std::string text;
-  std::optional<placement::Plan> plan;  // absent: impossible on this machine
-  std::string refusal;                  // why it is impossible, in one line
-  bool asked = true;                    // the user named it; false: from usual_placements()
-  Setting setting = {};
+  std::optional<placement::Plan> plan;      // absent: impossible on this machine
+  std::string refusal;                      // why it is impossible, in one line
+  bool asked = true;                        // the user named it; false: from usual_placements()
+  std::optional<Precision> precision = {};  // absent: the one of the training's options
 };
-/// Each of the candidates in each of the settings.
-std::vector<Candidate> in_settings(const std::vector<Candidate>& candidates, const std::vector<Setting>& settings);
+/// Each of the candidates in each of the precisions.
+std::vector<Candidate> in_precisions(const std::vector<Candidate>& candidates,
+                                     const std::vector<std::optional<Precision>>& precisions);
 
 /// Resolves a placement. If it is impossible on `machine`, the candidate has a refusal instead of a plan.
 Candidate resolve(const std::string& text, const placement::Machine& machine, const placement::PlanOptions& options);

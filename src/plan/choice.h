@@ -1,4 +1,5 @@
-// Chooses among placements whose figures are known, and tells which of them nothing beats in time and energy.
+// Chooses among placements whose figures are known, and tells which of them nothing beats in time and energy. Figures
+// and notes of placements whose replicas are divided into stages.
 #pragma once
 
 #include <cstddef>
@@ -41,5 +42,22 @@ bool faster_than_noise(const Row& row, const Row& other);
 /// For each row the row that beats it: better in time or in energy by more than the noise of both, and at least as good
 /// in the other. Absent for the rows on the Pareto front, and for those whose energy is not known.
 std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows);
+
+bool is_staged(const Row& row);
+
+/// The step model of `replica` with a share of `images`: the line through the simulated times of a step with all
+/// micro-batches and with half of them.
+StepModel step_of_stages(const task::StageForecast& forecast, std::size_t replica, double images);
+
+/// Row::pipeline from the simulated step; cost_of_parts stays absent.
+Row::Pipeline pipeline_of(const task::StageForecast& forecast, double predicted_images_per_s);
+
+/// See Row::Pipeline::cost_of_parts. `alone_s`: the seconds of a whole batch on one stage's device. Absent if the
+/// stages' devices or threads differ.
+std::optional<double> cost_of_parts(const Row& row, const task::StageForecast& forecast, double alone_s);
+
+/// A sentence for each usable pipeline: its speed against the fastest placement without stages, and the reason. `rows`
+/// are sorted, the fastest first.
+std::vector<std::string> pipeline_notes(const std::vector<Row>& rows);
 
 }  // namespace evener::plan

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -11,9 +12,13 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/statistics.h"
+#include "engine/engine.h"
+#include "network/cost.h"
 #include "plan/choice.h"
-#include "plan/pipelines.h"
-#include "plan/rounds.h"
+#include "record/statistics.h"
+#include "task/training/limits.h"
+#include "task/training/training_memory.h"
 
 namespace evener::plan {
 namespace {
@@ -28,6 +33,104 @@ constexpr double kStart_s = 0.3;
 constexpr double kSteps = 6;
 /// Other programs may use this share of the CPUs without a note; the validity rules have the same limit.
 constexpr double kQuiet = 0.05;
+
+double mean_of(const std::vector<double>& samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+}
+
+/// All trials of one plan and the figures over them.
+struct Rounds {
+  std::vector<Trial> trials;
+  std::string failure;  // why a trial failed; "" = none did
+
+  /// The trial with the largest batch. `trials` must not be empty.
+  const Trial& widest() const;
+  /// The step model fitted to the mean times, over all trials, of the batch sizes that widest() has.
+  StepModel step() const;
+  /// The uncertainty of the step time at the largest size, as a share of it: half of the 95 % interval over all trials'
+  /// blocks, or half of the difference between trials if that is more. Absent if there are too few blocks for an
+  /// interval.
+  std::optional<double> noise() const;
+  /// The mean power of all trials at the largest size; absent where none of them knows it.
+  std::optional<double> watts() const;
+  /// Its uncertainty as a share of it: half of the 95 % interval by Student's t, or half of the difference between
+  /// trials if that is more. Absent for fewer than five parts.
+  std::optional<double> watts_noise() const;
+
+ private:
+  /// Whether the trial came as far as the largest size.
+  bool is_widest(const Trial& trial) const;
+};
+
+const Trial& Rounds::widest() const {
+  return *std::ranges::max_element(trials, {}, [](const Trial& trial) { return trial.timings.back().images; });
+}
+
+StepModel Rounds::step() const {
+  std::vector<Timing> means;
+  for (const Timing& size : widest().timings) {
+    Timing mean{size.images, 0};
+    double count = 0;
+    for (const Trial& trial : trials) {
+      for (const Timing& other : trial.timings) {
+        if (other.images != size.images) continue;
+        mean.seconds += other.seconds;
+        ++count;
+      }
+    }
+    mean.seconds /= count;
+    means.push_back(mean);
+  }
+  return fit_step(means);
+}
+
+std::optional<double> Rounds::noise() const {
+  std::vector<double> blocks;
+  double low = 0, high = 0;
+  for (const Trial& trial : trials) {
+    if (!is_widest(trial)) continue;
+    const double step_s = trial.timings.back().seconds;
+    low = low == 0 ? step_s : std::min(low, step_s);
+    high = std::max(high, step_s);
+    blocks.insert(blocks.end(), trial.blocks.begin(), trial.blocks.end());
+  }
+  const auto interval = record::median_interval(blocks);
+  const double typical_s = median(blocks).value_or(0);
+  if (!interval || typical_s <= 0) return std::nullopt;
+  return std::max(interval->high - interval->low, high - low) / 2 / typical_s;
+}
+
+std::optional<double> Rounds::watts() const {
+  double joules = 0, seconds = 0;
+  for (const Trial& trial : trials) {
+    if (!is_widest(trial) || trial.power.watts.empty()) continue;
+    joules += mean_of(trial.power.watts) * trial.power.seconds;
+    seconds += trial.power.seconds;
+  }
+  return seconds > 0 ? std::optional(joules / seconds) : std::nullopt;
+}
+
+std::optional<double> Rounds::watts_noise() const {
+  constexpr std::size_t kFewest = 5;
+  std::vector<double> all;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Trial& trial : trials) {
+    if (!is_widest(trial) || trial.power.watts.empty()) continue;
+    all.insert(all.end(), trial.power.watts.begin(), trial.power.watts.end());
+    low = std::min(low, mean_of(trial.power.watts));
+    high = std::max(high, mean_of(trial.power.watts));
+  }
+  if (all.size() < kFewest) return std::nullopt;
+  const double mean = mean_of(all), count = static_cast<double>(all.size());
+  double squares = 0;
+  for (const double watts : all) squares += (watts - mean) * (watts - mean);
+  const double half = student_quantile(0.975, count - 1) * std::sqrt(squares / (count - 1) / count);
+  return mean > 0 ? std::optional(std::max(half, (high - low) / 2) / mean) : std::nullopt;
+}
+
+bool Rounds::is_widest(const Trial& trial) const {
+  return trial.timings.back().images == widest().timings.back().images;
+}
 
 class Planner {
  public:
@@ -62,9 +165,8 @@ class Planner {
     std::map<std::string, std::string> placements_of_warning;
     for (const Candidate& candidate : candidates) {
       Row row;
-      row.text = candidate.text;
-      row.setting = candidate.setting;
-      if (const std::string setting = row.setting.text(); !setting.empty()) row.text += " " + setting;
+      row.text = key(candidate.precision, candidate.text);
+      row.precision = candidate.precision;
       row.refusal = candidate.refusal;
       row.asked = candidate.asked;
       if (candidate.plan) {
@@ -82,10 +184,10 @@ class Planner {
     }
   }
 
-  /// Why the row's plan can't train in its setting; "" = it can.
+  /// Why the row's plan can't train in its precision; "" = it can.
   std::string refusal_of(const Row& row) {
     try {
-      probe_.set(row.setting);
+      probe_.set(row.precision);
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
@@ -94,19 +196,18 @@ class Planner {
     return probe_.refusal(row.plan);
   }
 
-  /// What is known of a plan in a setting is kept under this.
-  static std::string key(const Setting& setting, const std::string& plan) {
-    const std::string text = setting.text();
-    return text.empty() ? plan : plan + " " + text;
+  /// What is known of a plan in a precision is kept under this.
+  static std::string key(std::optional<Precision> precision, const std::string& plan) {
+    return precision ? plan + " " + precision_name(*precision) : plan;
   }
 
   /// Tries `plan` once more.
-  void add_round(const Setting& setting, const placement::Plan& plan, double seconds) {
-    const std::string name = key(setting, plan.text);
+  void add_round(std::optional<Precision> precision, const placement::Plan& plan, double seconds) {
+    const std::string name = key(precision, plan.text);
     tell_(name);
     Rounds& rounds = rounds_[name];
     try {
-      probe_.set(setting);
+      probe_.set(precision);
       rounds.trials.push_back(probe_.trial(plan, seconds));
     } catch (const Interrupted&) {
       throw;
@@ -123,7 +224,7 @@ class Planner {
   /// Measures each kind of replica alone. For a candidate with one replica, this is already its first round.
   void time_replicas() {
     struct Alone {
-      Setting setting;
+      std::optional<Precision> precision;
       placement::Plan plan;
     };
     std::map<std::string, Alone> kinds;
@@ -135,17 +236,17 @@ class Planner {
       if (is_staged(row)) continue;
       for (const auto& replica : row.plan.replicas) {
         const std::string name = kind_of(replica);
-        const std::string kind = key(row.setting, name);
+        const std::string kind = key(row.precision, name);
         // Prefer a candidate's own plan to plan_alone(): its threads may be pinned, as they would be in the run.
         const bool own = !is_group(row);
         if (kinds.count(kind) == 0) order.push_back(kind);
         if (kinds.count(kind) > 0 && !own) continue;
-        kinds[kind] = {row.setting, own ? row.plan : plan_alone(row.plan, replica)};
+        kinds[kind] = {row.precision, own ? row.plan : plan_alone(row.plan, replica)};
         kinds[kind].plan.text = name;
       }
     }
     for (const std::string& kind : order) {
-      add_round(kinds[kind].setting, kinds[kind].plan,
+      add_round(kinds[kind].precision, kinds[kind].plan,
                 kFirstShare * seconds_ / static_cast<double>(order.size() + groups));
     }
   }
@@ -155,7 +256,7 @@ class Planner {
       if (!row.refusal.empty() || !is_staged(row)) continue;
       tell_("the layers for " + row.text);
       try {
-        probe_.set(row.setting);
+        probe_.set(row.precision);
         forecasts_[key_of(row)] = probe_.forecast(row.plan);
       } catch (const Interrupted&) {
         throw;
@@ -182,7 +283,7 @@ class Planner {
     Group group;
     for (std::size_t r = 0; r < row.plan.replicas.size(); ++r) {
       const auto& replica = row.plan.replicas[r];
-      const std::string kind = key(row.setting, kind_of(replica));
+      const std::string kind = key(row.precision, kind_of(replica));
       if (is_staged(row)) {
         const double equal = 1.0 / static_cast<double>(row.plan.replicas.size());
         group.replicas.push_back(
@@ -214,7 +315,7 @@ class Planner {
     if (row.asked || !is_staged(row)) return true;
     return std::ranges::none_of(result_.rows, [&](const Row& other) {
       if (!other.refusal.empty() || is_staged(other)) return false;
-      const std::string kind = key(other.setting, kind_of(other.plan.replicas[0]));
+      const std::string kind = key(other.precision, kind_of(other.plan.replicas[0]));
       if (!is_group(other) && !known(kind)) return false;
       const double other_s = is_group(other) ? predicted_s(other) : rounds_.at(kind).step().seconds(work_.batch);
       return other_s > 0 && other_s < kContender * predicted_s(row);
@@ -230,7 +331,7 @@ class Planner {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (left_s() < kStart_s + kSteps * predicted_s(*groups[i])) continue;  // the row keeps its prediction
       const double first_s = left_s() - (1 - kFirstShare) * seconds_;
-      add_round(groups[i]->setting, groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
+      add_round(groups[i]->precision, groups[i]->plan, std::max(first_s, 0.0) / static_cast<double>(groups.size() - i));
     }
   }
 
@@ -254,7 +355,7 @@ class Planner {
       if (left_s() < kStart_s + kSteps * work_.batch / row.images_per_s) continue;
       placement::Plan plan = row.plan;
       if (!is_compound(row)) plan.text = kind_of(row.plan.replicas[0]);
-      add_round(row.setting, plan, left_s() / static_cast<double>(contenders.size() - i));
+      add_round(row.precision, plan, left_s() / static_cast<double>(contenders.size() - i));
       fill(row);
     }
   }
@@ -293,7 +394,7 @@ class Planner {
   }
 
   static std::string key_of(const Row& row) {
-    return key(row.setting, is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]));
+    return key(row.precision, is_compound(row) ? row.plan.text : kind_of(row.plan.replicas[0]));
   }
 
   void fill_validation(Row& row, std::optional<double> measured_rate) const {
@@ -304,7 +405,7 @@ class Planner {
 
   void fill_memory(Row& row) const {
     if (!is_staged(row)) {
-      probe_.set(row.setting);
+      probe_.set(row.precision);
       row.memory_bytes = work_.memory_bytes(row.plan);
       return;
     }
@@ -328,7 +429,7 @@ class Planner {
     for (Row& row : result_.rows) {
       if (!row.refusal.empty() || row.power) continue;
       const auto like = std::ranges::find_if(result_.rows, [&](const Row& other) {
-        return other.refusal.empty() && other.power && other.power->of.empty() && other.setting == row.setting &&
+        return other.refusal.empty() && other.power && other.power->of.empty() && other.precision == row.precision &&
                devices_of(other) == devices_of(row);
       });
       if (like == result_.rows.end()) continue;
@@ -374,7 +475,7 @@ class Planner {
     std::vector<StepModel> members;
     for (const auto& replica : row.plan.replicas) {
       for (const auto& stage : replica.stages) {
-        const std::string kind = key(row.setting, kind_of({0, {stage}, {}}));
+        const std::string kind = key(row.precision, kind_of({0, {stage}, {}}));
         if (!known(kind)) return;
         members.push_back(rounds_.at(kind).step());
       }
@@ -445,6 +546,45 @@ class Planner {
 Comparison compare(const std::vector<Candidate>& candidates, const Work& work, Probe& probe, double seconds,
                    const Goal& goal, const std::function<void(const std::string&)>& tell) {
   return Planner(work, probe, seconds, goal, tell).compare(candidates);
+}
+
+Work work_of(const task::Trials& trials) {
+  const auto& setup = trials.setup();
+  const auto& options = trials.options();
+  Work work;
+  work.train_images = static_cast<double>(setup.train_images);
+  work.validation_images = static_cast<double>(setup.val_images);
+  work.batch = static_cast<double>(trials.batch());
+  constexpr int kCommandAndLoss = 2;
+  work.small_exchanges = kCommandAndLoss;
+  for (const auto& layer : setup.network.layers()) {
+    // In each micro-batch the forward pass all-reduces statistics, and the backward pass their gradients.
+    const auto* norm = std::get_if<network::BatchNorm>(&layer.op);
+    if (!options.local_batch_norm && norm != nullptr && !norm->frozen) {
+      work.small_exchanges += 2 * options.accumulate;
+    }
+  }
+  const auto memory = network::training_memory(setup.network);
+  work.gradient_bytes = static_cast<double>(memory.gradient_bytes) /
+                        (options.communication_dtype == comm::CommunicationDtype::kBFloat16 ? 2 : 1);
+  work.memory_bytes = [trials](const placement::Plan& plan) {
+    const auto estimate =
+        task::estimated_memory(trials.setup().network, task::training_work(trials.options(), plan, trials.setup()));
+    return static_cast<double>(estimate.total_bytes());
+  };
+  if (!options.loader_threads) {
+    work.loader_speedup = [](const placement::Plan& plan) {
+      int most = 1;
+      for (int r = 0; r < placement::rank_count(plan); ++r) most = std::max(most, task::usual_loader_threads(plan, r));
+      return static_cast<double>(most);
+    };
+  }
+  const auto cost = network::total_cost(setup.network);
+  if (cost.forward_flops > 0) {
+    work.forward_share =
+        static_cast<double>(cost.forward_flops) / static_cast<double>(cost.forward_flops + cost.backward_flops);
+  }
+  return work;
 }
 
 }  // namespace evener::plan

@@ -35,10 +35,10 @@ enum class Basis { kMeasured, kPredicted };
 
 /// A placement with its figures: a row of the table.
 struct Row {
-  std::string text;     // the placement, and behind it the setting: "cpu/t2 bf16"
+  std::string text;     // the placement, and behind it the precision: "cpu/t2 bf16"
   std::string refusal;  // why it can't be used; then the figures are empty
   placement::Plan plan;
-  Setting setting;
+  std::optional<Precision> precision;
   Basis basis = Basis::kMeasured;
   double images_per_s = 0;      // in training
   std::optional<double> noise;  // half of the 95 % interval over the speed; absent if predicted

@@ -15,9 +15,7 @@
 #include "base/tensor.h"
 #include "comm/communicator.h"
 #include "measure/energy_meter.h"
-#include "measure/limits/held_limits.h"
-#include "measure/limits/limit_options.h"
-#include "measure/others_load.h"
+#include "measure/machine.h"
 #include "measure/sensors/open_sensors.h"
 #include "parallel/launcher.h"
 #include "placement/machine.h"
@@ -76,34 +74,15 @@ struct PlanMeter {
   measure::EnergyMeter meter;
 };
 
-/// The limits of a setting, those of GPUs for all that there are.
-measure::LimitOptions limit_options(const Setting& setting) {
-  measure::LimitOptions options;
-  if (!setting.frequency.empty()) options.frequency_mhz = measure::parse_frequency_mhz(setting.frequency);
-  if (setting.power_limit.empty()) return options;
-  options.power = measure::parse_power_limits(setting.power_limit);
-  const auto& cards = placement::machine().cuda.devices;
-  for (std::size_t n = 0; n < cards.size(); ++n) options.gpus.push_back({static_cast<int>(n), cards[n].uuid});
-  if (options.power.gpu && cards.empty()) throw UsageError("--power-limit of GPUs: there is none of NVIDIA's here");
-  return options;
-}
-
 class MachineProbe : public Probe {
  public:
   MachineProbe(task::PreparedTraining& training, EnergyOfPlan energy)
       : training_(training), energy_(std::move(energy)), own_precision_(training.options().trainer.precision) {}
 
   double now_s() const override { return evener::now_s(); }
-  void set(const Setting& setting) override {
-    const Precision precision = setting.precision.value_or(own_precision_);
+  void set(std::optional<Precision> asked) override {
+    const Precision precision = asked.value_or(own_precision_);
     if (precision != training_.options().trainer.precision) training_.take_precision(precision);
-    if (std::tie(setting.frequency, setting.power_limit) == std::tie(limited_.frequency, limited_.power_limit)) return;
-    limits_.reset();
-    limited_ = {};
-    if (const measure::LimitOptions options = limit_options(setting); !options.empty()) {
-      limits_.emplace(options, measure::limit_places());
-    }
-    limited_ = setting;
   }
   std::string refusal(const placement::Plan& plan) override { return trials().refusal(plan); }
   std::string energy_refusal() override { return meter_of(training_.options().plan).meter.refusal(); }
@@ -160,8 +139,6 @@ class MachineProbe : public Probe {
   task::PreparedTraining& training_;
   const EnergyOfPlan energy_;
   const Precision own_precision_;
-  Setting limited_;  // whose limits are held
-  std::optional<measure::HeldLimits> limits_;
   std::map<Precision, task::Trials> trials_;
   std::map<std::pair<int, int>, std::unique_ptr<PlanMeter>> meters_;  // by the GPUs that are used and idle
   const measure::OthersLoad others_;

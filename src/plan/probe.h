@@ -29,9 +29,9 @@ class Probe {
  public:
   virtual ~Probe() = default;
   virtual double now_s() const = 0;
-  /// All that is asked afterwards is asked of processors in this setting. Throws Error, or UsageError, where it is
-  /// impossible.
-  virtual void set(const Setting& setting) = 0;
+  /// All that is asked afterwards is asked in this precision; absent: the one of the training's options. Throws Error
+  /// where it is impossible.
+  virtual void set(std::optional<Precision> precision) = 0;
   /// Why this plan can't train; "" = it can.
   virtual std::string refusal(const placement::Plan& plan) = 0;
   /// Trains on `plan` for about `seconds`. Throws Error if training fails.
@@ -50,7 +50,7 @@ class Probe {
 
 /// The energy options for the devices of a plan.
 using EnergyOfPlan = std::function<measure::EnergyOptions(const placement::Plan&)>;
-/// A probe that measures `training` on this machine and leaves it in the setting that was set last. `training` must
+/// A probe that measures `training` on this machine and leaves it in the precision that was set last. `training` must
 /// outlive it.
 std::unique_ptr<Probe> make_probe(task::PreparedTraining& training, EnergyOfPlan energy);
 

@@ -44,17 +44,6 @@ struct MachineRecord {
   std::optional<std::string> virtualization;  // "kvm", "container", ...; absent = none seen
 };
 
-/// A limit that the run set for its work (--frequency, --power-limit), for devices on which all its values are the
-/// same.
-struct LimitRecord {
-  std::string what;                  // "CPU frequency", "GPU power", "CPU power"
-  std::vector<std::string> devices;  // "policy0", "gpu 1", "package-0"
-  std::string unit;                  // of the values: "MHz" or "W"
-  double asked = 0;
-  double held = 0;    // as the hardware told it afterwards: some drivers round
-  double former = 0;  // to which it is put back
-};
-
 struct StageRecord {
   std::string device;                    // "cpu", "cuda:0"
   std::optional<int> threads;            // CPU stages only
@@ -268,7 +257,6 @@ struct Record {
   std::map<std::string, std::vector<std::string>> options;
   std::map<std::string, std::uint64_t> seeds;  // {"seed": 1} or one per dimension
   MachineRecord machine;
-  std::vector<LimitRecord> limits;  // empty: none was set
   std::map<std::string, std::string> versions;
   ModelRecord model;
   DataRecord data;

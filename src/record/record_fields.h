@@ -45,16 +45,6 @@ void describe(Fields& fields, Of<MachineRecord> auto& machine) {
 }
 
 template <typename Fields>
-void describe(Fields& fields, Of<LimitRecord> auto& limit) {
-  fields.value("what", limit.what);
-  fields.value("devices", limit.devices);
-  fields.value("unit", limit.unit);
-  fields.value("asked", limit.asked);
-  fields.value("held", limit.held);
-  fields.value("former", limit.former);
-}
-
-template <typename Fields>
 void describe(Fields& fields, Of<StageRecord> auto& stage) {
   fields.value("device", stage.device);
   fields.value("threads", stage.threads);
@@ -310,7 +300,6 @@ void describe(Fields& fields, Of<Record> auto& record) {
   fields.value("options", record.options);
   fields.value("seeds", record.seeds);
   fields.value("machine", record.machine);
-  fields.left_out_if_empty("limits", record.limits);
   fields.value("versions", record.versions);
   fields.value("model", record.model);
   fields.value("data", record.data);

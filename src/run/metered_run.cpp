@@ -11,13 +11,14 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "measure/energy_meter.h"
-#include "measure/epoch_energy.h"
 #include "measure/machine.h"
 #include "measure/record_samples.h"
 #include "record/metric.h"
 #include "record/record_kind.h"
 #include "record/sessions.h"
 #include "record/validity.h"
+#include "run/placement_record.h"
+#include "task/training/checkpoint.h"
 
 namespace evener::run {
 namespace {
@@ -87,7 +88,6 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
     if (options_.resume) earlier_ = record::earlier_sessions(out_->path());
   }
   require_writable_outputs(options_);
-  set_limits();
   measure_idle_power();
   record_.kind = options_.kind;
   record_.machine = measure::read_machine();
@@ -97,27 +97,9 @@ MeteredRun::MeteredRun(RunOptions options, RunObserver& observer)
   record_.command = options_.command;
 }
 
-MeteredRun::~MeteredRun() {
-  if (!limits_) return;
-  for (const std::string& problem : limits_->put_back()) observer_.on_note("warning: " + problem);
-}
-
 void MeteredRun::note(const std::string& text) {
   record_.notes.push_back(text);
   observer_.on_note(text);
-}
-
-/// Before anything is measured, so that all of it, the idle power too, is under the same limits.
-void MeteredRun::set_limits() {
-  const measure::LimitPlaces places = measure::limit_places();
-  limit_notes_ = measure::put_back_left_limits(places);
-  for (const std::string& text : limit_notes_) observer_.on_note(text);
-  if (options_.limits.empty()) return;
-  limits_.emplace(options_.limits, places);
-  for (const std::string& text : limits_->notes()) {
-    limit_notes_.push_back(text);
-    observer_.on_note(text);
-  }
 }
 
 void MeteredRun::measure_idle_power() {
@@ -165,18 +147,6 @@ void MeteredRun::take_samples(record::Record& record) {
   // time.
   const double session_began_s = now_s() - clock_.seconds();
   measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
-}
-
-/// What holds since set_limits(). Not told before, since some tasks begin their notes anew.
-void MeteredRun::tell_limits(record::Record& record) const {
-  if (limits_) record.limits = limits_->records();
-  record.notes.insert(record.notes.begin(), limit_notes_.begin(), limit_notes_.end());
-}
-
-/// At the end of the work, while the limits still hold.
-void MeteredRun::judge_limits(record::Record& record) const {
-  if (!limits_) return;
-  for (record::ValidityReason& reason : limits_->changes()) record.validity.reasons.push_back(std::move(reason));
 }
 
 /// Warns about other programs' load. Called when the ranks have ended, since only then their CPU time is known to be
@@ -234,7 +204,6 @@ void MeteredRun::save_now(record::Record record) {
   if (!out_ || !begun_ || save_failed_) return;
   const Stopwatch saving;
   record.status = record::Status::kRunning;
-  tell_limits(record);
   take_figures(record);
   measure::leave_samples_out(record);
   if (earlier_) record::add_earlier_work(record, *earlier_);
@@ -267,7 +236,6 @@ record::Record MeteredRun::end_session(record::Status status) {
     saved_s = seconds;
   } else {
     ended = record_;
-    tell_limits(*ended);
     if (ended->kind == record::kTrainingKind.name && ended->sessions.back().images == 0) {
       leave_steps_out(*ended, earlier_.has_value());
     }
@@ -300,7 +268,6 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
     observer_.on_failure();
     if (out_ && begun_) {
       record = end_session(record::Status::kInterrupted);
-      judge_limits(record);
       judge_and_write(record);
     }
     throw;
@@ -309,7 +276,6 @@ record::Record MeteredRun::measure(const std::function<record::Record()>& work, 
     if (out_ && begun_ && saved_so_far()) {
       record = end_session(record::Status::kFailed);
       record.notes.emplace_back(error.what());
-      judge_limits(record);
       judge_and_write(record);
     }
     throw;
@@ -335,8 +301,6 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
 }
 
 void MeteredRun::write(record::Record& record) {
-  tell_limits(record);
-  judge_limits(record);
   if (!out_) return;
   take_samples(record);
   record.sessions.back().status = record.status;
@@ -353,6 +317,35 @@ void MeteredRun::write(record::Record& record) {
 void MeteredRun::judge_and_write(record::Record& record) const {
   if (!record.missing.contains("validity.valid")) record.validity = record::judge(record);
   record::write_record(out_->path(), record);
+}
+
+std::vector<std::string> run_on_all_ranks(MeteredRun& run, const RankedJob& job, const RankOptions& options,
+                                          const parallel::RankBody& body) {
+  parallel::LaunchOptions launch = options.launch;
+  launch.on_started = [&run](const std::vector<pid_t>& pids) { run.watch({pids.begin(), pids.end()}); };
+  launch.on_ended = [&run](pid_t pid, std::uint64_t peak_bytes) { run.ended(pid, peak_bytes); };
+  for (int left = options.restarts;; --left) {
+    try {
+      launch.shared_bytes = job.shared_bytes();
+      return parallel::run_ranks(job.plan(), body, launch);
+    } catch (const parallel::RankLost& lost) {
+      const bool saved = task::has_checkpoint(run.folder());
+      const std::string loss = std::string(lost.what()) + (saved ? parallel::kResumeAdvice : parallel::kNothingSaved);
+      if (launch.hosts.hosts > 1) throw Error(loss);
+      std::string note =
+          std::string(lost.what()) + "; starting again from " + (saved ? "the last checkpoint" : "the beginning");
+      if (left <= 0) {
+        if (!options.elastic)
+          throw Error(loss + (options.restarts > 0 ? "" : "; --restarts 1 starts it again by itself"));
+        job.leave_out(lost.rank());
+        run.record().placement = placement_record(job.plan());
+        note += " without it";
+      }
+      run.note(note);
+      run.start_again();
+      job.rewind();
+    }
+  }
 }
 
 }  // namespace evener::run

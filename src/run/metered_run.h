@@ -1,5 +1,5 @@
 // The frame of every measuring command around its task: the locked output folder, the sampler, the phases, the
-// judgement of validity, and the record.
+// judgement of validity, and the record. Runs a job on all ranks of a plan, and restarts it when a rank is lost.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "measure/limits/held_limits.h"
-#include "measure/others_load.h"
+#include "measure/machine.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
+#include "parallel/launcher.h"
+#include "placement/plan.h"
 #include "record/record.h"
 #include "run/out_folder.h"
 
@@ -45,10 +46,9 @@ struct RunOptions {
   std::vector<std::filesystem::path> reads = {};
   int sample_interval_ms = 500;  // see SamplerOptions
   measure::EnergyOptions energy = {};
-  measure::LimitOptions limits = {};  // held from the beginning of the run to its end
-  int hosts = 0;                      // number of hosts of the run
-  std::filesystem::path trace = {};   // file for a Chrome trace of the phases; empty = none
-  std::filesystem::path json = {};    // where the caller writes the record too; empty or "-" = no file
+  int hosts = 0;                     // number of hosts of the run
+  std::filesystem::path trace = {};  // file for a Chrome trace of the phases; empty = none
+  std::filesystem::path json = {};   // where the caller writes the record too; empty or "-" = no file
 };
 
 /// When sampling starts: at the start of the work, or at begin(), for runs that try things out first which shouldn't
@@ -60,7 +60,6 @@ class MeteredRun {
   /// Makes and locks the folder and checks that all outputs can be written, before any work is done. Throws like
   /// OutFolder, and Error if an output can't be written.
   MeteredRun(RunOptions options, RunObserver& observer);
-  ~MeteredRun();
 
   /// The output folder; empty without one.
   std::filesystem::path folder() const { return out_ ? out_->path() : std::filesystem::path(); }
@@ -109,13 +108,10 @@ class MeteredRun {
   void ended(int child, std::uint64_t peak_rss_bytes);
 
  private:
-  void set_limits();
   void measure_idle_power();
   void start_sampling();
   void tell_of_others();
   void take_samples(record::Record& record);
-  void tell_limits(record::Record& record) const;
-  void judge_limits(record::Record& record) const;
   void write(record::Record& record);
   void judge_and_write(record::Record& record) const;
   void take_figures(record::Record& record) const;
@@ -125,9 +121,7 @@ class MeteredRun {
 
   const RunOptions options_;
   RunObserver& observer_;
-  Stopwatch clock_;  // of the session
-  std::optional<measure::HeldLimits> limits_;
-  std::vector<std::string> limit_notes_;
+  Stopwatch clock_;                            // of the session
   std::optional<measure::OthersLoad> others_;  // counts from where sampling begins
   std::optional<OutFolder> out_;
   measure::PhaseRecorder phases_;
@@ -142,5 +136,35 @@ class MeteredRun {
   double samples_at_s_ = 0;     // the session's start on the time axis of samples.csv
   bool has_processes_ = false;  // ranks are child processes
 };
+
+struct RankOptions {
+  int restarts = 0;      // how often all ranks are restarted after a loss
+  bool elastic = false;  // afterwards continue without the lost replica
+  parallel::LaunchOptions launch = {};
+};
+
+/// A job's functions for run_on_all_ranks(): its plan; leaving out the replica of a lost rank; the size of the ranks'
+/// shared memory; and returning to the last checkpoint.
+struct RankedJob {
+  std::function<const placement::Plan&()> plan;
+  std::function<void(int rank)> leave_out;
+  std::function<std::size_t()> shared_bytes;
+  std::function<void()> rewind;
+};
+
+/// Runs `body` on every rank of the job's plan and returns their results. The run's sampler watches the ranks'
+/// processes, and its record gets a note about each loss. When no restart is left, continues without the lost replica
+/// if `elastic`, else throws Error. Also throws what run_ranks() throws.
+std::vector<std::string> run_on_all_ranks(MeteredRun& run, const RankedJob& job, const RankOptions& options,
+                                          const parallel::RankBody& body);
+
+template <typename Job>
+std::vector<std::string> run_on_all_ranks(MeteredRun& run, Job& job, const RankOptions& options,
+                                          const parallel::RankBody& body) {
+  const RankedJob ranked{[&job]() -> const placement::Plan& { return job.plan(); },
+                         [&job](int rank) { job.leave_out(rank); }, [&job] { return job.shared_bytes(); },
+                         [&job] { job.rewind(); }};
+  return run_on_all_ranks(run, ranked, options, body);
+}
 
 }  // namespace evener::run

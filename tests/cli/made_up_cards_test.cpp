@@ -158,29 +158,6 @@ TEST_F(MadeUpCards, AResumedRunEndsAsAnUndisturbedOne) {
   EXPECT_LT(relative_distance(test::last_weights(half), test::last_weights(whole)), 1e-6);
 }
 
-TEST_F(MadeUpCards, WorkUnderAPowerLimitThatIsPutBack) {
-  const test::TestFolder driver;
-  for (const auto& [name, value] : {std::pair{"count", "2"}, std::pair{"gpu0/power_limit_mw", "350000"},
-                                    std::pair{"gpu1/power_limit_mw", "350000"}}) {
-    test::write_text(driver / name, value);
-  }
-  for (const std::string card : {"gpu0/", "gpu1/"}) {
-    test::write_text(driver / (card + "least_limit_mw"), "100000");
-    test::write_text(driver / (card + "most_limit_mw"), "400000");
-  }
-  environment_["EVENER_NVML"] = EVENER_MADE_UP_NVML;
-  environment_["MADE_UP_NVML"] = driver.path().string();
-  environment_["EVENER_SYS_ROOT"] = folder_.path().string();
-  const auto run = trained("mlp:480-32-9", "cuda:1", digits({"--power-limit", "150W"}));
-  const nlohmann::json limits = test::record_in(run)["limits"];
-  ASSERT_THAT(limits, SizeIs(1));
-  EXPECT_EQ(limits[0]["devices"], nlohmann::json({"gpu 1"}));
-  EXPECT_EQ(limits[0]["held"], 150);
-  EXPECT_THAT(notes_of(run), HasSubstr("GPU power of gpu 1: at most 150 W (before: 350)"));
-  EXPECT_EQ(read_file(driver / "gpu1/power_limit_mw"), "350000\n");
-  EXPECT_EQ(read_file(driver / "gpu0/power_limit_mw"), "350000") << "not in use, never written";
-}
-
 TEST_F(MadeUpCards, ALostRankIsNamed) {
   for (const int signal : {SIGKILL, SIGSTOP}) {
     SCOPED_TRACE(signal);

@@ -154,7 +154,7 @@ json handed_to_products(const Words& given) {
           {"repeats", options.repeats},
           {"seconds", options.seconds},
           {"seed", options.seed},
-          {"around", around_json(job::run_options(flags, plan))}};
+          {"around", around_json(job::run_options(flags))}};
 }
 
 }  // namespace

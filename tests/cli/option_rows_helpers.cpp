@@ -63,9 +63,7 @@ json around_json(const run::RunOptions& options) {
           {"idle_s", options.energy.idle_s},
           {"assumed",
            {number(options.energy.assumed.cpu), number(options.energy.assumed.idle), number(options.energy.assumed.gpu),
-            number(options.energy.assumed.gpu_idle)}},
-          {"limits",
-           {number(options.limits.frequency_mhz), number(options.limits.power.gpu), number(options.limits.power.cpu)}}};
+            number(options.energy.assumed.gpu_idle)}}};
 }
 
 json what_a_job_is_handed(const std::string& command, const Words& given) {

@@ -109,10 +109,8 @@ std::vector<OptionRow> videos() {
 std::vector<OptionRow> energy() {
   const char* all = "infer|quantize|detect|faces";
   return {{all, {"--idle", "1.5"}, "/around/idle_s", 1.5},
-          {all, {"--meter", "csv:f.csv#power=W"}, "/around/meters", {"csv:f.csv#power=W"}},
-          {all, {"--assume-power", "cpu=65W,idle=20W,gpu=150W"}, "/around/assumed", {65.0, 20.0, 150.0, nullptr}},
-          {all, {"--frequency", "2.5GHz"}, "/around/limits", {2500.0, nullptr, nullptr}},
-          {all, {"--power-limit", "cpu=65W"}, "/around/limits", {nullptr, nullptr, 65.0}}};
+          {all, {"--meter", "run:cat f#power=W"}, "/around/meters", {"run:cat f#power=W"}},
+          {all, {"--assume-power", "cpu=65W,idle=20W,gpu=150W"}, "/around/assumed", {65.0, 20.0, 150.0, nullptr}}};
 }
 
 std::vector<OptionRow> serving() {
@@ -130,7 +128,7 @@ std::vector<OptionRow> serving() {
           {serve, {"--random", "true"}, "test:ServeCommand.RefusesWhatItCantServe"},
           {serve, {"--assume-power", "cpu=50W"}, "test:ServeCommand.TellsTheEnergyOfASample"},
           {serve, {"--idle", "0.2"}, "test:ServeCommand.TellsTheEnergyOfASample"},
-          {serve, {"--meter", "csv:f.csv#power=W"}, "/energy/meters", {"csv:f.csv#power=W"}},
+          {serve, {"--meter", "run:cat f#power=W"}, "/energy/meters", {"run:cat f#power=W"}},
           {serve, {"--quiet", "true"}, "test:ServeCommand.QuietSaysItsAddressAlone"}};
 }
 

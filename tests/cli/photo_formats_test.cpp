@@ -71,6 +71,7 @@ TEST_F(PhotoFormatsInCommands, AreCountedAndPacked) {
 TEST_F(PhotoFormatsInCommands, NameThePackageWhereAModuleIsMissing) {
   fs::create_directory(folder_ / "no_modules");
   test::write_text(folder_ / "all/1.cr3", std::string("\0\0\0\x18", 4) + "ftypcrx ....crx isom");
+  fs::copy_file(test::source_folder() / "tests/golden/data/rgb.tif", folder_ / "all/rgb.tif");
   const ProgramResult told =
       test::run_program({"data", "info", file("all")}, {.environment = {{"EVENER_MODULE_DIR", file("no_modules")}}});
   ASSERT_EQ(told.exit_code, 0) << told.err;
@@ -78,11 +79,11 @@ TEST_F(PhotoFormatsInCommands, NameThePackageWhereAModuleIsMissing) {
   EXPECT_THAT(text,
               HasSubstr("a HEIC file, and the module 'heif' that decodes it is not built: install the library that "
                         "it needs (Debian: libheif-dev), then run './evener setup'"));
-  for (const char* part :
-       {"an AVIF file", "libavif-dev", "a JPEG XL file", "libjxl-dev", "a camera's RAW file", "libraw-dev"}) {
+  for (const char* part : {"an AVIF file", "libavif-dev", "a JPEG XL file", "libjxl-dev", "a camera's RAW file",
+                           "libraw-dev", "a TIFF file", "libtiff-dev"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
-  EXPECT_THAT(text, AllOf(HasSubstr("3 of 11 files"), Not(HasSubstr("moving.gif: "))));
+  EXPECT_THAT(text, AllOf(HasSubstr("3 of 12 files"), Not(HasSubstr("moving.gif: "))));
 }
 
 }  // namespace

@@ -32,7 +32,10 @@ std::unique_ptr<MadeUpSensor> drawing(TurnedClock& clock, const Channel& channel
 
 TEST(EnergyRules, APowerThatIsNotNewerIsNothingNew) {
   TurnedClock clock;
-  std::vector<Reading::Power> said = {{0, 100}, {4, 100}, {4, 900}, {3, 500}, {10, 100}};
+  struct Power {
+    double at_s = 0, watts = 0;
+  };
+  const std::vector<Power> said = {{0, 100}, {4, 100}, {4, 900}, {3, 500}, {10, 100}};
   const double begin_s = clock.now();
   std::size_t n = 0;
   EnergyMeter meter(

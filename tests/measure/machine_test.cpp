@@ -4,6 +4,7 @@
 
 #include "base/own_program.h"
 #include "base/test_folder.h"
+#include "measure/peaks.h"
 
 namespace evener::measure {
 namespace {
@@ -58,6 +59,16 @@ TEST(Versions, NameProgramCompilerAndBuild) {
   EXPECT_TRUE(versions.contains("build"));
   EXPECT_EQ(versions.at("program"), program_identity());
   EXPECT_EQ(versions.at("program").size(), 16U);
+}
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20, kGiB = kMiB << 10;
+
+TEST(Peaks, ReadsNoMoreThanAQuarterOfTheMemory) {
+  EXPECT_EQ(read_by_each_bytes(1, 64 * kGiB), 128 * kMiB);
+  EXPECT_EQ(read_by_each_bytes(128, 64 * kGiB), 128 * kMiB);
+  EXPECT_EQ(read_by_each_bytes(128, 4 * kGiB), 8 * kMiB);
+  EXPECT_EQ(read_by_each_bytes(3, kGiB), kGiB / 12 / 64 * 64);  // whole cache lines
+  EXPECT_EQ(read_by_each_bytes(128, 0), kMiB);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "measure/sensors/nvml_api.h"
+#include "measure/sensors/nvml.h"
 
 namespace {
 
@@ -103,24 +103,6 @@ Result nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long lo
 Result nvmlDeviceGetMigMode(Device device, unsigned int* now, unsigned int* pending) {
   *pending = 0;
   return give(device, "mig", now);
-}
-Result nvmlDeviceGetPowerManagementLimit(Device device, unsigned int* milliwatts) {
-  return give(device, "power_limit_mw", milliwatts);
-}
-Result nvmlDeviceGetPowerManagementLimitConstraints(Device device, unsigned int* least, unsigned int* most) {
-  const Result result = give(device, "least_limit_mw", least);
-  return result == nvml::kSuccess ? give(device, "most_limit_mw", most) : result;
-}
-/// "set_limit_result" is what it answers instead of obeying; "limit_step_mw" what it rounds down to.
-Result nvmlDeviceSetPowerManagementLimit(Device device, unsigned int milliwatts) {
-  unsigned long long refusal = 0, step = 1;
-  if (read_value(card_of(device) + "set_limit_result", refusal)) return static_cast<Result>(refusal);
-  read_value(card_of(device) + "limit_step_mw", step);
-  std::FILE* file = std::fopen((folder() + "/" + card_of(device) + "power_limit_mw").c_str(), "w");
-  if (file == nullptr) return nvml::kNotSupported;
-  std::fprintf(file, "%llu\n", milliwatts / step * step);
-  std::fclose(file);
-  return nvml::kSuccess;
 }
 
 }  // extern "C"

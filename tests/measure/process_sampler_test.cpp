@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
-#include "measure/others_load.h"
+#include "measure/machine.h"
 #include "measure/sampler_readings.h"
 
 namespace evener::measure {

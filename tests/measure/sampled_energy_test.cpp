@@ -10,7 +10,7 @@
 #include "measure/energy_columns.h"
 #include "measure/process_sampler.h"
 #include "measure/sensors/nvml.h"
-#include "measure/sensors/powercap.h"
+#include "measure/sensors/rapl.h"
 #include "measure/sensors_helpers.h"
 #include "record/record.h"
 #include "record/sessions.h"

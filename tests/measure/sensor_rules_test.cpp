@@ -6,7 +6,7 @@
 #include "measure/sensors/assumed_power.h"
 #include "measure/sensors/hwmon.h"
 #include "measure/sensors/open_sensors.h"
-#include "measure/sensors/powercap.h"
+#include "measure/sensors/rapl.h"
 #include "measure/sensors_helpers.h"
 
 namespace evener::measure {

@@ -31,11 +31,11 @@ Work work_of_thousand() {
 }
 
 Comparison compare_all(MadeUpProbe& probe, const Goal& goal, const std::string& list = "cpu/t1,cpu/t2,cpu/t4,4xcpu/t1",
-                       const std::vector<Setting>& settings = {{}}) {
+                       const std::vector<std::optional<Precision>>& precisions = {std::nullopt}) {
   const auto machine = machine_of(4);
   std::vector<Candidate> candidates;
   for (const auto& text : placements_of(list, machine)) candidates.push_back(resolve(text, machine, {}));
-  return compare(in_settings(candidates, settings), work_of_thousand(), probe, 60, goal, [](const std::string&) {});
+  return compare(in_precisions(candidates, precisions), work_of_thousand(), probe, 60, goal, [](const std::string&) {});
 }
 
 /// A machine with random speeds and powers of its ways, measured with random noise.
@@ -253,26 +253,23 @@ TEST(Goals, PrecisionsAreCandidatesToo) {
                  {"cpu/t1 bf16", {0, 0.005}}};
   probe.watts = {{"", 50}};
   const Comparison comparison =
-      compare_all(probe, {.objective = Objective::kEnergy}, "cpu/t1,cpu/t4", {{Precision::kFp32}, {Precision::kBf16}});
+      compare_all(probe, {.objective = Objective::kEnergy}, "cpu/t1,cpu/t4", {Precision::kFp32, Precision::kBf16});
   ASSERT_EQ(comparison.rows.size(), 4U);
   EXPECT_EQ(comparison.rows[0].text, "cpu/t4 bf16");
-  EXPECT_EQ(comparison.rows[0].setting.precision, Precision::kBf16);
+  EXPECT_EQ(comparison.rows[0].precision, Precision::kBf16);
   EXPECT_NEAR(*comparison.rows[0].joules_per_image(), 0.05, 1e-9);
   EXPECT_EQ(comparison.rows[3].text, "cpu/t1 fp32");
 }
 
-TEST(Goals, LimitsOfTheHardwareAreCandidatesAndRefusedOnesAreTold) {
+TEST(Goals, AnImpossiblePrecisionIsTold) {
   MadeUpProbe probe;
-  probe.steps = {{"cpu/t4", {0, 0.002}}, {"cpu/t4 1.2GHz", {0, 0.003}}};
-  probe.watts = {{"cpu/t4", 60}, {"cpu/t4 1.2GHz", 25}};
-  probe.setting_refusals["9GHz"] = "--frequency 9GHz: policy0 goes up to 3400 MHz";
-  const Comparison comparison = compare_all(probe, {.objective = Objective::kEnergy}, "cpu/t4",
-                                            {{}, {.frequency = "1.2GHz"}, {.precision = {}, .frequency = "9GHz"}});
-  ASSERT_EQ(comparison.rows.size(), 3U);
-  EXPECT_EQ(comparison.rows[0].text, "cpu/t4 1.2GHz");
-  EXPECT_EQ(comparison.rows[0].setting.frequency, "1.2GHz");
-  EXPECT_EQ(comparison.rows[2].text, "cpu/t4 9GHz");
-  EXPECT_THAT(comparison.rows[2].refusal, HasSubstr("goes up to 3400 MHz"));
+  probe.steps = {{"cpu/t4", {0, 0.002}}};
+  probe.refused_precision = Precision::kFp16;
+  const Comparison comparison = compare_all(probe, {}, "cpu/t4", {std::nullopt, Precision::kFp16});
+  ASSERT_EQ(comparison.rows.size(), 2U);
+  EXPECT_EQ(comparison.rows[0].text, "cpu/t4");
+  EXPECT_EQ(comparison.rows[1].text, "cpu/t4 fp16");
+  EXPECT_THAT(comparison.rows[1].refusal, HasSubstr("no fp16 here"));
 }
 
 TEST(Prices, AreReadInAnyOrderAndMustSaySomething) {

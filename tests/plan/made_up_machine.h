@@ -28,7 +28,8 @@ inline placement::Machine machine_of(int cores) {
 class MadeUpProbe : public plan::Probe {
  public:
   std::map<std::string, plan::StepModel> steps;  // of plans, by their text; what isn't here fails
-  std::map<std::string, std::string> refusals, setting_refusals;
+  std::map<std::string, std::string> refusals;
+  std::optional<Precision> refused_precision;
   std::map<std::string, task::StageForecast> forecasts;  // of plans with stages, by their text
   plan::ExchangeModel between;
   double loader = 1e9;
@@ -42,14 +43,13 @@ class MadeUpProbe : public plan::Probe {
   std::vector<std::string> tried;
 
   double now_s() const override { return now_; }
-  void set(const plan::Setting& setting) override {
-    const auto refused = setting_refusals.find(setting.text());
-    if (refused != setting_refusals.end()) throw UsageError(refused->second);
-    setting_ = setting.text();
+  void set(std::optional<Precision> precision) override {
+    if (precision && precision == refused_precision) throw UsageError("no fp16 here");
+    precision_ = precision ? precision_name(*precision) : "";
   }
   std::string refusal(const placement::Plan& plan) override { return refusals[plan.text]; }
   plan::Trial trial(const placement::Plan& plan, double seconds) override {
-    const std::string name = setting_.empty() ? plan.text : plan.text + " " + setting_;
+    const std::string name = precision_.empty() ? plan.text : plan.text + " " + precision_;
     tried.push_back(name);
     const auto step = steps.find(name);
     if (step == steps.end()) throw Error("no memory for " + name);
@@ -94,7 +94,7 @@ class MadeUpProbe : public plan::Probe {
   std::string energy_refusal() override { return "made up"; }
 
  private:
-  std::string setting_;
+  std::string precision_;
   double now_ = 100;
 };
 

@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "base/test_folder.h"
 #include "data/codecs/decode.h"
-#include "data/codecs/jpeg_encode.h"
 #include "task/detect/box_confusion.h"
 #include "task/detect/draw.h"
 #include "task/detect/found_boxes.h"

@@ -17,7 +17,7 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "measure/energy_meter.h"
-#include "measure/others_load.h"
+#include "measure/machine.h"
 #include "measure/sensors/open_sensors.h"
 
 namespace evener::bench {

@@ -45,8 +45,6 @@ StoredPicture decode_pnm(std::string_view file);
 /// Of an animation the first frame.
 StoredHeader read_gif_header(std::string_view file);
 StoredPicture decode_gif(std::string_view file);
-StoredHeader read_tiff_header(std::string_view file);
-StoredPicture decode_tiff(std::string_view file);
 
 /// Throws Error for a picture without pixels or beyond kMaxPixels.
 void check_picture_size(std::int64_t width, std::int64_t height);
@@ -54,5 +52,16 @@ void check_picture_size(std::int64_t width, std::int64_t height);
 /// A lock to be held while a picture is decoded. Giant pictures are decoded one after another, so that many threads
 /// don't need many times their memory; for other pictures the lock is empty.
 std::unique_lock<std::mutex> wait_for_turn(std::int64_t width, std::int64_t height);
+
+/// What a module that decodes pictures gives: libheif, libavif, libjxl, libraw and libtiff stand behind one interface
+/// each. Many threads call one decoder at the same time, each with a file of its own. Files are untrusted.
+class PhotoDecoder {
+ public:
+  virtual ~PhotoDecoder() = default;
+  /// Reads the header alone, no pixels. Throws Error with the reason.
+  virtual StoredHeader read_header(std::string_view file) const = 0;
+  /// The first picture of a file. Throws Error with the reason.
+  virtual StoredPicture decode(std::string_view file) const = 0;
+};
 
 }  // namespace evener::data

@@ -24,17 +24,29 @@ struct Codec {
 constexpr std::string_view kJpegMagic("\xFF\xD8\xFF", 3);
 constexpr std::string_view kRiffMagic("RIFF");  // WebP, but also sound and video
 
+template <PhotoFormat format>
+StoredHeader read_photo_header(std::string_view file) {
+  return photo_decoder(format).read_header(file);
+}
+template <PhotoFormat format>
+StoredPicture decode_photo(std::string_view file) {
+  return photo_decoder(format).decode(file);
+}
+template <PhotoFormat format>
+constexpr Codec photo_codec_of(std::string_view magic) {
+  return {magic, read_photo_header<format>, decode_photo<format>};
+}
+
 constexpr Codec kCodecs[] = {
-    {kJpegMagic, read_jpeg_header, decode_jpeg},   {{"\x89PNG\r\n\x1a\n", 8}, read_png_header, decode_png},
-    {kRiffMagic, read_webp_header, decode_webp},   {"BM", read_bmp_header, decode_bmp},
-    {{"II*\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0*", 4}, read_tiff_header, decode_tiff},
-    {{"II+\0", 4}, read_tiff_header, decode_tiff}, {{"MM\0+", 4}, read_tiff_header, decode_tiff},  // BigTIFF
-    {"GIF87a", read_gif_header, decode_gif},       {"GIF89a", read_gif_header, decode_gif},
-};
+    {kJpegMagic, read_jpeg_header, decode_jpeg},      {{"\x89PNG\r\n\x1a\n", 8}, read_png_header, decode_png},
+    {kRiffMagic, read_webp_header, decode_webp},      {"BM", read_bmp_header, decode_bmp},
+    photo_codec_of<PhotoFormat::kTiff>({"II*\0", 4}), photo_codec_of<PhotoFormat::kTiff>({"MM\0*", 4}),
+    photo_codec_of<PhotoFormat::kTiff>({"II+\0", 4}),  // BigTIFF
+    photo_codec_of<PhotoFormat::kTiff>({"MM\0+", 4}), {"GIF87a", read_gif_header, decode_gif},
+    {"GIF89a", read_gif_header, decode_gif}};
 
 template <PhotoFormat format>
-constexpr Codec kPhotoCodec{"", [](std::string_view file) { return photo_decoder(format).read_header(file); },
-                            [](std::string_view file) { return photo_decoder(format).decode(file); }};
+constexpr Codec kPhotoCodec = photo_codec_of<format>("");
 
 const Codec& photo_codec(PhotoFormat format) {
   switch (format) {
@@ -44,6 +56,8 @@ const Codec& photo_codec(PhotoFormat format) {
       return kPhotoCodec<PhotoFormat::kAvif>;
     case PhotoFormat::kJpegXl:
       return kPhotoCodec<PhotoFormat::kJpegXl>;
+    case PhotoFormat::kTiff:
+      return kPhotoCodec<PhotoFormat::kTiff>;
     case PhotoFormat::kRaw:
       break;
   }

@@ -1,6 +1,6 @@
-// Files to pictures, told apart by content, not by name: JPEG, PNG, WebP, GIF, BMP, TIFF and PNM (PBM, PGM, PPM);
-// through modules HEIC, AVIF, JPEG XL and the previews in cameras' RAW files. Files are untrusted: sizes are checked
-// before memory is taken, damaged and cut short files are refused.
+// Files to pictures, and pictures to JPEG files. Files are told apart by content, not by name: JPEG, PNG, WebP, GIF,
+// BMP, TIFF and PNM (PBM, PGM, PPM); through modules HEIC, AVIF, JPEG XL and the previews in cameras' RAW files. Files
+// are untrusted: sizes are checked before memory is taken, damaged and cut short files are refused.
 #pragma once
 
 #include <cstdint>
@@ -42,5 +42,12 @@ Picture decode_picture(std::string_view file);
 /// As decode_picture(), for a picture that will be scaled to height x width: JPEG files are scaled while they are
 /// decoded, to no less than that, and decoded less exactly, so that pixels differ a little from other programs'.
 Picture decode_picture_fast(std::string_view file, std::int64_t height, std::int64_t width);
+
+/// The longest side of a picture in a JPEG file, in pixels.
+constexpr std::int64_t kMostJpegExtent = 65'500;
+
+/// The bytes of a JPEG file of that quality, from 1 to 100. Throws Error with the reason, such as a side that is too
+/// long.
+std::string encode_jpeg(const Picture& picture, int quality);
 
 }  // namespace evener::data

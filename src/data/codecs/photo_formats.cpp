@@ -30,6 +30,8 @@ PhotoModule module_of(PhotoFormat format) {
       return {"jxl", "a JPEG XL file"};
     case PhotoFormat::kRaw:
       return {"raw", "a camera's RAW file"};
+    case PhotoFormat::kTiff:
+      return {"tiff", "a TIFF file"};
   }
   throw Error("a format of photos that is none");
 }

@@ -1,4 +1,5 @@
-// What `evener data fetch` can download: names, addresses, sizes and checksums. A new data set is one entry here.
+// What `evener data fetch` can download: names, addresses, sizes and checksums. A new data set is one entry of
+// catalogue.toml.inc.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/stop.h"
-#include "data/fetch/tar_gz.h"
+#include "base/web.h"
 
 namespace evener::data {
 namespace {
@@ -99,7 +99,7 @@ class EmptyFolderGuard {
   fs::path folder_;
 };
 
-void write_member(TarGzReader& reader, const fs::path& path, std::uint64_t bytes, const FetchListener& listener) {
+void write_member(ArchiveReader& reader, const fs::path& path, std::uint64_t bytes, const FetchListener& listener) {
   write_file_atomically(path, [&](std::ostream& out) {
     std::uint64_t done = 0;
     for (std::string_view piece = reader.read(); !piece.empty(); piece = reader.read()) {
@@ -117,21 +117,21 @@ void unpack_members(const fs::path& archive, const std::vector<ArchiveMember>& m
                     const FetchListener& listener) {
   const Descriptor file = open_for_reading(archive);
   std::uint64_t position = 0;
-  TarGzReader reader([&](char* buffer, std::size_t count) {
+  const auto reader = web().archive([&](char* buffer, std::size_t count) {
     const std::size_t got = read_at(file, archive, position, buffer, count);
     position += got;
     return got;
   });
   std::map<std::string, std::string> sums;
   try {
-    for (TarGzReader::Entry entry; reader.next(entry);) {
+    for (ArchiveReader::Entry entry; reader->next(entry);) {
       const std::string name = plain_name(entry.name);
       const auto member = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.name == name; });
       if (member == members.end()) continue;
       if (entry.bytes != member->bytes) {
         throw Error(fmt::format("'{}' in it has {} bytes instead of {}", entry.name, entry.bytes, member->bytes));
       }
-      write_member(reader, folder / name, entry.bytes, listener);
+      write_member(*reader, folder / name, entry.bytes, listener);
       sums[name] = checksum_of(folder / name, ChecksumKind::kSha256, listener);
     }
   } catch (const Interrupted&) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -19,14 +20,28 @@
 #include "job/demo/demo_plan.h"
 #include "job/sweep/sweep_job.h"
 #include "placement/machine.h"
+#include "record/record.h"
 #include "report/sweep_page.h"
 #include "report/table.h"
-#include "run/child_run.h"
 
 namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Runs this program with the arguments `words` ("train", "resnet34", ...) in a child process and reads the record that
+/// it leaves in `out`. `name`: of the run, for messages. Throws Interrupted after a stop request, and Error if the
+/// process failed.
+record::Record run_as_child(const std::vector<std::string>& words, const fs::path& out, const std::string& name) {
+  std::vector<std::string> all = {"evener"};
+  all.insert(all.end(), words.begin(), words.end());
+  const ChildEnd end = run_child("/proc/self/exe", all);
+  if (stop_requested()) throw Interrupted("the demo was interrupted at " + name);
+  if (end.good()) return record::read_record(out);
+  const bool told = end.signal == 0;  // the child itself said what went wrong
+  throw Error("the demo's run of " + name + " ended with " + end_text(end) +
+              (told ? "; its message is above" : "; was there too little memory?"));
+}
 
 /// The share of the whole time after which both trainings are over, the rest being for int8, inference and the page;
 /// and the perceptron's share of what the probes leave of that time.
@@ -95,7 +110,7 @@ ProbedTraining probe(const DemoTraining& training, const std::string& on, const 
                                     out.string()};
   if (!training.size.empty()) words.insert(words.end(), {"--size", training.size});
   const Stopwatch clock;
-  const record::Record record = run::run_as_child(words, out, {.owner = "demo", .name = training.model + " on " + on});
+  const record::Record record = run_as_child(words, out, training.model + " on " + on);
   const double seconds = clock.seconds();
   const double train_s = record.times.train.value_or(seconds);
   const double images = static_cast<double>(record.data.train.value_or(training.fewest_images));
@@ -162,9 +177,9 @@ class Demo {
     const fs::path kept = out_ / kTrained, quantized = out_ / kQuantized;
     fs::copy(*trained, kept, fs::copy_options::recursive);
     observer_.note("== int8 after training");
-    run::run_as_child({"quantize", kept.string(), "--seconds", "0.2", "--quiet", "--overwrite", "--out",
-                       quantized.string(), "--json", (out_ / "int8.json").string()},
-                      quantized, {.owner = "demo", .name = "the quantisation"});
+    run_as_child({"quantize", kept.string(), "--seconds", "0.2", "--quiet", "--overwrite", "--out", quantized.string(),
+                  "--json", (out_ / "int8.json").string()},
+                 quantized, {.owner = "demo", .name = "the quantisation"});
     run_sweep("inference",
               inference_experiment(demo_trainings().back(), kept, quantized, precisions_, repeats_, *flags_.seed,
                                    out_ / "inference"),

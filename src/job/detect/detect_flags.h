@@ -5,7 +5,6 @@
 #include "data/preprocess.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
-#include "job/options/limit_flags.h"
 #include "job/options/measuring_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
@@ -126,12 +125,9 @@ struct DetectFlags {
   DetectOutputFlags output;
   ProfileFlags profiling;
   EnergyFlags energy;
-  LimitFlags limits;
 
-  OptionSet options() { return {&model, &images, &videos, &placement, &boxes, &profiling, &output, &energy, &limits}; }
-  std::vector<const OptionGroup*> groups() const {
-    return {&model, &images, &videos, &placement, &boxes, &output, &limits};
-  }
+  OptionSet options() { return {&model, &images, &videos, &placement, &boxes, &profiling, &output, &energy}; }
+  std::vector<const OptionGroup*> groups() const { return {&model, &images, &videos, &placement, &boxes, &output}; }
 };
 
 }  // namespace evener::job

@@ -180,7 +180,6 @@ run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& pla
           .overwrite = *flags.output.overwrite,
           .reads = {weights},
           .energy = flags.energy.options(plan),
-          .limits = flags.limits.options(plan),
           .json = *flags.output.json};
 }
 

@@ -15,7 +15,7 @@
 #include "base/terminal_text.h"
 #include "base/utf8.h"
 #include "data/box_text.h"
-#include "data/codecs/jpeg_encode.h"
+#include "data/codecs/decode.h"
 #include "data/each_index.h"
 #include "data/resize.h"
 #include "job/sort_folder.h"

@@ -192,7 +192,6 @@ FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line) {
                        .default_name = "faces",
                        .overwrite = *flags.output.overwrite,
                        .energy = flags.energy.options(plan),
-                       .limits = flags.limits.options(plan),
                        .json = *flags.output.json},
                       line);
   std::vector<std::string> summary;

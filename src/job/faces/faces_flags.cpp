@@ -138,8 +138,8 @@ std::uint64_t FacesPlacementFlags::memory_bytes() const {
 
 nlohmann::json FacesCommandFlags::config() const {
   nlohmann::json config = nlohmann::json::object();
-  for (const OptionGroup* group : std::initializer_list<const OptionGroup*>{&photos, &videos, &networks, &comparison,
-                                                                            &placement, &output, &limits}) {
+  for (const OptionGroup* group :
+       std::initializer_list<const OptionGroup*>{&photos, &videos, &networks, &comparison, &placement, &output}) {
     group->record(config);
   }
   return config;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "job/options/energy_flags.h"
-#include "job/options/limit_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
 #include "job/options/video_flags.h"
@@ -166,9 +165,8 @@ struct FacesCommandFlags {
   FacesPlacementFlags placement;
   FacesOutputFlags output;
   EnergyFlags energy;
-  LimitFlags limits;
 
-  OptionSet options() { return {&photos, &videos, &networks, &comparison, &placement, &output, &energy, &limits}; }
+  OptionSet options() { return {&photos, &videos, &networks, &comparison, &placement, &output, &energy}; }
   /// The options for the record's config.
   nlohmann::json config() const;
 };

@@ -364,7 +364,6 @@ run::RunOptions run_options(const FacesCommandFlags& flags, const placement::Pla
           .overwrite = *flags.output.overwrite || resumes,
           .reads = {*flags.networks.weights},
           .energy = flags.energy.options(plan),
-          .limits = flags.limits.options(plan),
           .json = *flags.output.json};
 }
 

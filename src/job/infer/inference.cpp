@@ -218,13 +218,11 @@ OptionSet InferCommandFlags::options() {
   options.add(scenario);
   options.add(measuring);
   options.add(energy);
-  options.add(limits);
   return options;
 }
 
 std::vector<const OptionGroup*> InferCommandFlags::groups() const {
   std::vector<const OptionGroup*> groups = InferFlags::groups();
-  groups.push_back(&limits);
   return groups;
 }
 
@@ -257,7 +255,6 @@ run::RunOptions run_options(const InferCommandFlags& flags, const placement::Pla
           .reads = {weights},
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .energy = flags.energy.options(plan),
-          .limits = flags.limits.options(plan),
           .trace = *flags.measuring.trace,
           .json = *flags.predictions.json};
 }

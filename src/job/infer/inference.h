@@ -16,7 +16,6 @@
 #include "job/inference/session.h"
 #include "job/observer.h"
 #include "job/options/energy_flags.h"
-#include "job/options/limit_flags.h"
 #include "job/options/measuring_flags.h"
 #include "record/record.h"
 #include "run/metered_run.h"
@@ -38,7 +37,6 @@ struct InferCommandFlags : InferFlags {
   };
   Measuring measuring;
   EnergyFlags energy;
-  LimitFlags limits;
   ScenarioFlags scenario;
 
   OptionSet options();

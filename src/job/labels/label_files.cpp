@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "data/codecs/colour.h"
-#include "data/codecs/jpeg_encode.h"
+#include "data/codecs/decode.h"
 #include "data/each_index.h"
 #include "data/png_encode.h"
 #include "data/resize.h"

@@ -1,7 +1,6 @@
 // The options of `evener matmul`.
 #pragma once
 
-#include "job/options/limit_flags.h"
 #include "job/options/option_set.h"
 #include "job/options/output_flags.h"
 
@@ -44,9 +43,8 @@ struct MatmulFlags {
   ProductFlags product;
   RepeatFlags repeats;
   OutputFlags output{"Folder for the record (default: none)"};
-  LimitFlags limits;
 
-  OptionSet options() { return {&product, &repeats, &output, &limits}; }
+  OptionSet options() { return {&product, &repeats, &output}; }
 };
 
 }  // namespace evener::job

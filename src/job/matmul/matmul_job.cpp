@@ -46,7 +46,7 @@ class Products {
       : flags_(flags),
         observer_(observer),
         plan_(matmul_plan(*flags.product.on)),
-        run_(run_options(flags, plan_), observer) {}
+        run_(run_options(flags), observer) {}
 
   MatmulRun run() {
     MatmulRun result;
@@ -89,8 +89,7 @@ class Products {
   void begin(const DeviceProducts& first) {
     record::Record& record = run_.record();
     nlohmann::json config = nlohmann::json::object();
-    for (const OptionGroup* group :
-         std::initializer_list<const OptionGroup*>{&flags_.product, &flags_.repeats, &flags_.limits}) {
+    for (const OptionGroup* group : std::initializer_list<const OptionGroup*>{&flags_.product, &flags_.repeats}) {
       group->record(config);
     }
     record.config = record::config_from_json(config);
@@ -134,13 +133,12 @@ task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::Pl
           .seed = *flags.product.seed};
 }
 
-run::RunOptions run_options(const MatmulFlags& flags, const placement::Plan& plan) {
+run::RunOptions run_options(const MatmulFlags& flags) {
   return {.kind = "matmul",
           .version = program_version(),
           .out = *flags.output.out,
           .overwrite = *flags.output.overwrite,
           .sample_interval_ms = *flags.repeats.sample_interval_ms,
-          .limits = flags.limits.options(plan),
           .json = *flags.output.json};
 }
 

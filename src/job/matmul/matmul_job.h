@@ -25,6 +25,6 @@ MatmulRun matmul(const MatmulFlags& flags, Observer& observer, const StopFlag* s
 
 /// The options of the products on one device, and those of the run.
 task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::PlanStage& stage);
-run::RunOptions run_options(const MatmulFlags& flags, const placement::Plan& plan);
+run::RunOptions run_options(const MatmulFlags& flags);
 
 }  // namespace evener::job

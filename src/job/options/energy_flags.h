@@ -16,8 +16,7 @@ struct EnergyFlags : OptionGroup {
                         {.range = from_to(0, 600), .recorded = false, .in_plans = false, .inherited = false}};
   Option<std::vector<std::string>> meters{
       *this,
-      {"--meter", "SOURCE",
-       "A meter of your own: http://ADDRESS#VALUE=W, run:COMMAND, csv:FILE#COLUMN=Wh (docs/measuring.md)"},
+      {"--meter", "SOURCE", "A meter of your own, which a command reads: run:COMMAND#VALUE=W (docs/measuring.md)"},
       {},
       {.recorded = false, .inherited = false}};
   Option<std::string> assumed{*this,

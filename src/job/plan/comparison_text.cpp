@@ -181,9 +181,7 @@ nlohmann::ordered_json row_json(const plan::Row& row) {
 /// The options of `evener train` for a row.
 std::string options_text(const plan::Row& row) {
   std::string text = "--on " + row.plan.text;
-  if (row.setting.precision) text += fmt::format(" --precision {}", precision_name(*row.setting.precision));
-  if (!row.setting.frequency.empty()) text += " --frequency " + row.setting.frequency;
-  if (!row.setting.power_limit.empty()) text += " --power-limit " + row.setting.power_limit;
+  if (row.precision) text += fmt::format(" --precision {}", precision_name(*row.precision));
   return text;
 }
 

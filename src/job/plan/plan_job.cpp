@@ -10,7 +10,6 @@
 #include "base/precision.h"
 #include "base/version.h"
 #include "job/train/decide.h"
-#include "measure/limits/limit_options.h"
 #include "placement/machine.h"
 #include "run/metered_run.h"
 
@@ -38,18 +37,14 @@ PlanFlags::PlanFlags() {
   placement.on.explain("Placements to compare, with commas between; auto: the usual ones");
   placement.precision.explain(
       "Precisions to compare, with commas between: fp32, tf32, bf16, fp16; auto: those that are fast here");
-  limits.frequency.explain("Highest frequencies of the CPUs to compare with none, such as 1.2GHz,2.0GHz");
-  limits.power.explain("Power limits to compare with none, such as 150W,250W of GPUs or cpu=45W of CPU packages");
   optimisation.epochs.explain("Passes over the training images, which --deadline and --budget are for");
   output.json.explain("Write the comparison there too; - is stdout, instead of the table");
 }
 
 OptionSet PlanFlags::options() {
   OptionSet options = TrainFlags::options();
-  options.leave_out([this](const OptionBase& option) {
-    const bool is_ours = &option == &optimisation.epochs || &option == &limits.frequency || &option == &limits.power;
-    return !option.rules().in_plans && !is_ours;
-  });
+  options.leave_out(
+      [this](const OptionBase& option) { return !option.rules().in_plans && &option != &optimisation.epochs; });
   options.add(probing);
   return options;
 }
@@ -73,37 +68,14 @@ static std::vector<std::string> listed_precisions(const std::string& list) {
 
 void complete(PlanFlags& flags) {
   choose_detector_defaults(flags);
-  const auto add_each = [&](const std::vector<std::string>& values, const auto& set) {
-    if (values.empty()) return;
-    std::vector<plan::Setting> all;
-    for (const std::string& value : values) {
-      for (plan::Setting setting : flags.settings) {
-        set(setting, value);
-        if (std::ranges::find(all, setting) == all.end()) all.push_back(setting);
-      }
-    }
-    flags.settings = std::move(all);
-  };
-  const std::vector<std::string> precisions = listed_precisions(*flags.placement.precision);
-  add_each(precisions,
-           [](plan::Setting& setting, const std::string& name) { setting.precision = parse_precision(name); });
-  if (!precisions.empty()) flags.placement.precision.read({precisions.front()});
-  const auto limits_of = [](const std::string& list) {
-    std::vector<std::string> limits = words_of(list);
-    if (!limits.empty()) limits.insert(limits.begin(), "");  // compared with what has no limit
-    return limits;
-  };
-  const std::vector<std::string> frequencies = limits_of(*flags.limits.frequency),
-                                 powers = limits_of(*flags.limits.power);
-  for (const std::string& limit : frequencies) {
-    if (!limit.empty()) measure::parse_frequency_mhz(limit);
+  const std::vector<std::string> names = listed_precisions(*flags.placement.precision);
+  if (names.empty()) return;
+  flags.precisions.clear();
+  for (const std::string& name : names) {
+    const Precision precision = parse_precision(name);
+    if (std::ranges::find(flags.precisions, precision) == flags.precisions.end()) flags.precisions.push_back(precision);
   }
-  for (const std::string& limit : powers) {
-    if (!limit.empty()) measure::parse_power_limits(limit);
-  }
-  add_each(frequencies, [](plan::Setting& setting, const std::string& limit) { setting.frequency = limit; });
-  add_each(powers, [](plan::Setting& setting, const std::string& limit) { setting.power_limit = limit; });
-  for (Option<std::string>* option : {&flags.limits.frequency, &flags.limits.power}) option->read({""});
+  flags.placement.precision.read({names.front()});
 }
 
 PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFlag* stop) {
@@ -113,7 +85,7 @@ PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFl
   }
   LoadingObserver observer(watcher);
   task::TrainOptions options = train_options(flags, plan_of(flags, "auto"));  // --on is a list here
-  const std::vector<plan::Candidate> candidates = plan::in_settings(candidates_of(flags), flags.settings);
+  const std::vector<plan::Candidate> candidates = plan::in_precisions(candidates_of(flags), flags.precisions);
   options.candidates = plans_of(candidates);
   run::MeteredRun run({.kind = "plan", .version = program_version(), .json = *flags.output.json}, watcher);
   PlanOutcome outcome;
@@ -123,7 +95,7 @@ PlanOutcome run_plan(const PlanFlags& flags, TrainWatcher& watcher, const StopFl
     watcher.finish();
     outcome.comparison = compare_placements(flags, candidates, training, *flags.probing.seconds, watcher);
     outcome.work = fmt::format("{}; batch {}", setup_text(trials.setup()), trials.batch());
-    if (flags.settings.size() == 1) outcome.work += ", " + *flags.placement.precision;
+    if (flags.precisions.size() == 1) outcome.work += ", " + *flags.placement.precision;
     return run.record();  // nothing is trained
   });
   return outcome;

@@ -1,6 +1,7 @@
 // `evener plan`: compares placements for a training by trying or predicting each for some seconds, without training.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,15 @@ struct PlanFlags : TrainFlags {
         *this, {"--seconds", "SECONDS", "How long to measure, about"}, 15, {.range = more_than_zero()}};
   };
   Probing probing;
-  std::vector<plan::Setting> settings = {{}};  // each placement is tried in; set by complete()
+  /// In which each placement is tried; set by complete(). Absent: that of the options.
+  std::vector<std::optional<Precision>> precisions = {std::nullopt};
 
   PlanFlags();
   OptionSet options();
 };
 
-/// Sets options that were not given, and turns a list in --precision ("fp32,bf16"; "auto": those that are fast here)
-/// into settings. Throws UsageError.
+/// Sets options that were not given, and reads a list in --precision ("fp32,bf16"; "auto": those that are fast here).
+/// Throws UsageError.
 void complete(PlanFlags& flags);
 
 struct PlanOutcome {

@@ -334,7 +334,6 @@ run::RunOptions run_options(const QuantizeFlags& flags, const placement::Plan& p
           .overwrite = *flags.output.overwrite,
           .reads = {model.weights()},
           .energy = flags.energy.options(plan),
-          .limits = flags.limits.options(plan),
           .json = *flags.output.json};
 }
 

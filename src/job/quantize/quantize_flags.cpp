@@ -15,7 +15,7 @@ CalibrationDataFlags::CalibrationDataFlags() : OptionGroup("Data") {
 }
 
 OptionSet QuantizeFlags::options() {
-  OptionSet all{&infer.model, &data, &quantization, &infer.placement, &output, &energy, &limits};
+  OptionSet all{&infer.model, &data, &quantization, &infer.placement, &output, &energy};
   // The network is shown as it is; what comes of it is calibrated anew.
   all.leave_out([&](const OptionBase& option) { return &option == &infer.model.uncalibrated; });
   return all;

@@ -4,7 +4,6 @@
 #include "data/locations.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/energy_flags.h"
-#include "job/options/limit_flags.h"
 #include "job/options/output_flags.h"
 #include "task/quantize/quantizer.h"
 
@@ -91,12 +90,9 @@ struct QuantizeFlags {
   QuantizationFlags quantization;
   QuantizeOutputFlags output;
   EnergyFlags energy;
-  LimitFlags limits;
 
   OptionSet options();
-  std::vector<const OptionGroup*> groups() const {
-    return {&infer.model, &data, &quantization, &infer.placement, &limits};
-  }
+  std::vector<const OptionGroup*> groups() const { return {&infer.model, &data, &quantization, &infer.placement}; }
 };
 
 }  // namespace evener::job

@@ -12,7 +12,6 @@
 #include "job/options/data_flags.h"
 #include "job/options/energy_flags.h"
 #include "job/options/goal_flags.h"
-#include "job/options/limit_flags.h"
 #include "job/options/measuring_flags.h"
 #include "job/options/model_flags.h"
 #include "job/options/optimisation_flags.h"
@@ -34,7 +33,6 @@ struct TrainFlags {
   TrainOutputFlags output;
   MeasuringFlags measuring;
   EnergyFlags energy;
-  LimitFlags limits;
 
   double begin_s = now_s();            // when the command began: --minutes counts from here
   bool chooses = false;                // whether the network, or its image size, is chosen automatically (job/choose/)
@@ -46,13 +44,13 @@ struct TrainFlags {
 
   /// All of them, in the order of --help.
   OptionSet options() {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy, &limits};
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
   }
   std::array<const OptionGroup*, 10> groups() const {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy, &limits};
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
   }
   std::array<OptionGroup*, 10> groups() {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy, &limits};
+    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
   }
 };
 

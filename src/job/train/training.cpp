@@ -23,7 +23,6 @@
 #include "record/host_energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/ranks.h"
 #include "task/training/checkpoint.h"
 #include "task/training/training_profile.h"
 
@@ -238,7 +237,6 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
           .reads = {*flags.model.weights},
           .sample_interval_ms = *flags.measuring.sample_interval_ms,
           .energy = flags.energy.options(plan),
-          .limits = flags.limits.options(plan),
           .hosts = *flags.placement.hosts_started,
           .trace = *flags.measuring.trace,
           .json = *flags.output.json};
@@ -319,7 +317,6 @@ TrainingOutcome train(const TrainFlags& flags, TrainWatcher& watcher, const Stop
   const std::vector<std::string> hosts = hosts_to_start(flags);
   if (flags.placement.is_automatic() && !hosts.empty()) throw UsageError(kAutoIsMeasured);
   if (!hosts.empty()) {
-    flags.limits.refuse_several_hosts();
     train_options(flags, plan_of(flags));  // what is wrong is said once, here
     train_on_hosts(flags, hosts, watcher);
     return {};

@@ -9,7 +9,6 @@
 #include "job/train/train_flags.h"
 #include "record/record.h"
 #include "run/metered_run.h"
-#include "run/ranks.h"
 #include "task/training/train.h"
 
 namespace evener::job {

@@ -36,13 +36,8 @@ struct Reading {
   /// Beside a counter: the device's power as it tells it itself, which the counter is held against.
   std::optional<double> own_watts = {};
   std::optional<double> at_s = {};  // time of the value by now_s(); absent: now
-  /// Powers since the last reading that precede `watts`.
-  struct Power {
-    double at_s = 0, watts = 0;
-  };
-  std::vector<Power> earlier = {};
-  std::string problem = {};  // why there will be no more values
-  std::string error = {};    // why there is no value this time; "" also if none is due yet
+  std::string problem = {};         // why there will be no more values
+  std::string error = {};           // why there is no value this time; "" also if none is due yet
 };
 
 /// A device's state apart from its power.

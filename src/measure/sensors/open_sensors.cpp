@@ -7,8 +7,7 @@
 #include "measure/sensors/hwmon.h"
 #include "measure/sensors/nvml.h"
 #include "measure/sensors/outside_meter.h"
-#include "measure/sensors/perf_power.h"
-#include "measure/sensors/powercap.h"
+#include "measure/sensors/rapl.h"
 
 namespace evener::measure {
 namespace {
@@ -31,7 +30,7 @@ Sensors open_sensors(const EnergyOptions& options, const std::filesystem::path& 
   sensors.push_back(std::make_unique<NvmlSensor>(options.nvml));
   // Sensors of the whole machine, of which the first is used: the user's own meters precede built-in ones.
   for (std::size_t n = 0; n < options.meters.size(); ++n) {
-    sensors.push_back(open_meter(options.meters[n], now_s, n == 0 ? "meter" : fmt::format("meter {}", n + 1)));
+    sensors.push_back(open_meter(options.meters[n], n == 0 ? "meter" : fmt::format("meter {}", n + 1)));
   }
   sensors.push_back(std::make_unique<Hwmon>(root));
   sensors.push_back(open_ipmi(root));

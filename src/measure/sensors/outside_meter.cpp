@@ -1,28 +1,145 @@
 #include "measure/sensors/outside_meter.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
-#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+
+extern char** environ;
 
 namespace evener::measure {
 namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMostOutput = 1 << 20;
+
+class Command final : public Poller {
+ public:
+  Command(std::string command, double limit_s) : command_(std::move(command)), limit_s_(limit_s) {}
+  ~Command() override { end(); }
+
+  Answer poll(double wait_s) override {
+    Answer answer;
+    if (pid_ == 0 && !start(answer)) return answer;
+    pollfd ready{output_.get(), POLLIN, 0};
+    const double until_s = boot_now_s() + wait_s;
+    while (!closed_) {
+      const double left_s = std::max(0.0, until_s - boot_now_s());
+      if (::poll(&ready, 1, static_cast<int>(left_s * 1000)) <= 0) break;
+      char buffer[4096];
+      const ssize_t size = ::read(output_.get(), buffer, sizeof buffer);
+      if (size > 0 && text_.size() < kMostOutput) {
+        text_.append(buffer, static_cast<std::size_t>(size));
+        continue;
+      }
+      if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      closed_ = true;
+      break;
+    }
+    if (closed_) {
+      if (std::optional<Answer> whole = finish(until_s)) return *std::move(whole);
+    }
+    if (boot_now_s() - asked_s_ > limit_s_) {
+      end();
+      answer.error = fmt::format("'{}' took longer than {:g} s", command_, limit_s_);
+    }
+    return answer;
+  }
+
+ private:
+  bool start(Answer& answer) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      answer.error = fmt::format("'{}' can't be started: {}", command_, std::strerror(errno));
+      return false;
+    }
+    output_ = Descriptor(ends[0]);
+    const Descriptor theirs(ends[1]);
+    fcntl(output_.get(), F_SETFL, O_NONBLOCK);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, theirs.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    // A process group of its own: Ctrl-C doesn't reach it, and a kill ends all that the command has started.
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    const char* const words[] = {"sh", "-c", command_.c_str(), nullptr};
+    const int error = posix_spawn(&pid_, "/bin/sh", &files, &attributes, const_cast<char* const*>(words), environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+      pid_ = 0;
+      answer.error = fmt::format("'{}' can't be started: {}", command_, std::strerror(error));
+      return false;
+    }
+    text_.clear();
+    closed_ = false;
+    asked_s_ = boot_now_s();
+    return true;
+  }
+
+  /// Called when the command has closed its output, and so will most likely end soon.
+  std::optional<Answer> finish(double until_s) {
+    Answer answer;
+    int status = 0;
+    constexpr useconds_t kSoon_us = 2000;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (boot_now_s() >= until_s) return std::nullopt;
+      usleep(kSoon_us);
+    }
+    pid_ = 0;
+    output_.close();
+    answer.at_s = (asked_s_ + boot_now_s()) / 2;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text_.empty()) {
+      answer.text = std::move(text_);
+    } else {
+      answer.error = WIFEXITED(status) ? fmt::format("'{}' ended with exit code {}{}", command_, WEXITSTATUS(status),
+                                                     text_.empty() ? " and said nothing" : "")
+                                       : fmt::format("'{}' was killed", command_);
+    }
+    return answer;
+  }
+
+  void end() {
+    if (pid_ == 0) return;
+    kill(-pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+    output_.close();
+  }
+
+  const std::string command_;
+  const double limit_s_;
+  pid_t pid_ = 0;
+  Descriptor output_;
+  std::string text_;
+  bool closed_ = false;
+  double asked_s_ = 0;
+};
+
 constexpr double kMeterLimit_s = 5;
-constexpr double kHttpEvery_s = 0.45;  // about as often as samples are taken, every 0.5 s
-constexpr double kCommandEvery_s = 2;  // less often, as starting a command costs more
+constexpr double kAskEvery_s = 2;  // less often than samples are taken, as starting a command costs more
 constexpr double kCountsPerMeterJoule = 1e3;
 
 constexpr std::array<MeterUnit, 6> kMeterUnits{{{"W", false, 1},
@@ -80,6 +197,51 @@ double json_value(const json& whole, const std::string& path) {
 
 constexpr const char* kDecimalDigits = "0123456789";
 
+/// Whether `digits` are grouped in thousands: one to three digits, then groups of three after each mark.
+bool are_thousands(std::string_view digits, char mark) {
+  constexpr std::size_t kGroup = 3;
+  std::size_t first = digits.find(mark);
+  if (first == std::string_view::npos || first < 1 || first > kGroup) return false;
+  while (first < digits.size()) {
+    const std::size_t next = std::min(digits.find(mark, first + 1), digits.size());
+    if (next - first - 1 != kGroup) return false;
+    first = next;
+  }
+  return true;
+}
+
+/// A number with a decimal point or comma, whose thousands the other mark may set apart. Throws Error with the reason
+/// alone, for one that may be two numbers too.
+double number_of(const std::string& text) {
+  const auto refuse = [&] { return Error(quoted_text(text) + " is no number"); };
+  std::string plain = text;
+  const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+  const std::size_t comma = text.rfind(','), point = text.rfind('.');
+  if (comma != std::string::npos && point != std::string::npos) {
+    // With both marks the last one is the decimal mark and must occur once.
+    const char thousands = comma > point ? '.' : ',';
+    const std::string_view whole = digits.substr(0, std::max(comma, point) - (text.size() - digits.size()));
+    if (!are_thousands(whole, thousands) || whole.find(thousands == '.' ? ',' : '.') != std::string_view::npos) {
+      throw refuse();
+    }
+    std::erase(plain, thousands);
+  } else if (text.find_first_of(".,") != text.find_last_of(".,")) {  // 1,234,567
+    const char mark = comma == std::string::npos ? '.' : ',';
+    if (!are_thousands(digits, mark)) throw refuse();
+    std::erase(plain, mark);
+  } else if (comma != std::string::npos && are_thousands(digits, ',')) {
+    std::string one = text, other = text;
+    std::erase(one, ',');
+    std::ranges::replace(other, ',', '.');
+    throw Error(quoted_text(text) + " may be " + one + " or " + other +
+                ": have the command write numbers with a decimal point, and without marks between thousands");
+  }
+  if (plain.find_first_of("eE") == std::string::npos) std::ranges::replace(plain, ',', '.');
+  const auto number = to_number<double>(plain);
+  if (!number) throw refuse();
+  return *number;
+}
+
 /// The number at `begin`, with decimal mark, thousands marks and exponent, but without a comma or point after it.
 std::string number_at(const std::string& text, std::size_t begin) {
   std::size_t end = std::min(text.find_first_not_of("0123456789.,", begin + 1), text.size());
@@ -102,6 +264,10 @@ std::string word_at(const std::string& text, std::size_t begin) {
 
 }  // namespace
 
+std::unique_ptr<Poller> ask_command(std::string command, double limit_s) {
+  return std::make_unique<Command>(std::move(command), limit_s);
+}
+
 const MeterUnit* find_meter_unit(const std::string& name) {
   const auto known = std::ranges::find_if(kMeterUnits, [&](const MeterUnit& one) { return name == one.name; });
   return known == kMeterUnits.end() ? nullptr : &*known;
@@ -118,20 +284,14 @@ MeterSpec parse_meter(const std::string& text) {
       spec.path.resize(equals);
     }
   }
-  if (source.starts_with("run:")) {
-    spec.from = MeterSpec::From::kCommand;
-    spec.source = source.substr(4);
-  } else if (source.starts_with("csv:")) {
-    spec.from = MeterSpec::From::kCsv;
-    spec.source = source.substr(4);
-  } else {
-    spec.source = source;
+  constexpr std::string_view kRun = "run:";
+  if (!source.starts_with(kRun) || source.size() == kRun.size()) {
+    throw UsageError(
+        fmt::format("--meter {}: that is no run:COMMAND; a meter that answers over HTTP is read by "
+                    "run:'curl -s ADDRESS', a file that a logger writes by run:'tail -n 1 FILE'",
+                    quoted_text(text)));
   }
-  const bool is_address = spec.source.find("://") != std::string::npos;
-  if (spec.source.empty() || (spec.from == MeterSpec::From::kHttp && !is_address)) {
-    throw UsageError(fmt::format("--meter {}: that is none of http://ADDRESS#VALUE=W, run:COMMAND, csv:FILE#COLUMN=W",
-                                 quoted_text(text)));
-  }
+  spec.command = source.substr(kRun.size());
   return spec;
 }
 
@@ -147,8 +307,7 @@ double value_in(const std::string& answer, const std::string& path, std::string*
   const std::size_t begin = digit > 0 && answer[digit - 1] == '-' ? digit - 1 : digit;
   const std::string number = number_at(answer, begin);
   if (unit != nullptr) *unit = word_at(answer, begin + number.size());
-  DecimalMark mark = DecimalMark::kUnknown;
-  return csv_number(number, mark);
+  return number_of(number);
 }
 
 AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, double every_s,
@@ -166,22 +325,10 @@ AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, do
                               : reading_of(first);
   if (reading.count || reading.watts) return;
   channels_.clear();
-  refuse(reading.error, "look at the meter's address, and at where its value stands");
+  refuse(reading.error, "look at the meter's command, and at where its value stands");
 }
 
-/// Notes the offset of the meter's clock, for users who compare the meter's own log with ours.
-void AskedMeter::note_clock(const Answer& answer) {
-  if (!answer.their_clock_s) return;
-  constexpr double kHalfSecond = 0.5;  // HTTP's Date header has whole seconds
-  const double ours_s = static_cast<double>(time(nullptr)) + kHalfSecond;
-  clock_sum_s_ += *answer.their_clock_s + kHalfSecond - ours_s;
-  ++clock_samples_;
-  channels_.front().note = fmt::format("{}its clock is {:+.1f} s from ours, to half a second",
-                                       spec_.is_energy ? "" : "power, summed over time; ",
-                                       clock_sum_s_ / static_cast<double>(clock_samples_));
-}
-
-Reading AskedMeter::reading_of(const Answer& answer) {
+Reading AskedMeter::reading_of(const Answer& answer) const {
   if (!answer.error.empty()) return {.error = answer.error};
   if (answer.text.empty()) return {};
   try {
@@ -193,7 +340,6 @@ Reading AskedMeter::reading_of(const Answer& answer) {
     }
     const double value = number * (told == nullptr ? spec_.factor : told->factor);
     if (!std::isfinite(value) || value < 0) return {.error = fmt::format("it said {:g} {}", value, spec_.unit)};
-    note_clock(answer);
     if (!spec_.is_energy) return {.watts = value, .at_s = answer.at_s};
     return {.count = static_cast<std::uint64_t>(std::llround(value * kCountsPerMeterJoule)), .at_s = answer.at_s};
   } catch (const Error& error) {
@@ -211,18 +357,10 @@ std::vector<Reading> AskedMeter::read(double wait_s) {
   return {reading_of(answer)};
 }
 
-std::unique_ptr<EnergySensor> open_meter(const std::string& text, const std::function<double()>& now_s,
-                                         const std::string& channel) {
+std::unique_ptr<EnergySensor> open_meter(const std::string& text, const std::string& channel) {
   MeterSpec spec = parse_meter(text);
-  std::unique_ptr<EnergySensor> meter;
-  if (spec.from == MeterSpec::From::kCsv) {
-    meter = std::make_unique<CsvMeter>(channel, std::move(spec), now_s);
-  } else {
-    auto poller = spec.from == MeterSpec::From::kHttp ? ask_http(spec.source, kMeterLimit_s)
-                                                      : ask_command(spec.source, kMeterLimit_s);
-    const double every_s = spec.from == MeterSpec::From::kHttp ? kHttpEvery_s : kCommandEvery_s;
-    meter = std::make_unique<AskedMeter>("--meter", channel, std::move(spec), every_s, std::move(poller));
-  }
+  auto poller = ask_command(spec.command, kMeterLimit_s);
+  auto meter = std::make_unique<AskedMeter>("--meter", channel, std::move(spec), kAskEvery_s, std::move(poller));
   if (meter->refusal().empty()) return meter;
   throw Error(fmt::format("--meter {}: {}; {}", quoted_text(text), meter->refusal(), meter->remedy()));
 }
@@ -239,11 +377,9 @@ std::unique_ptr<EnergySensor> open_ipmi(const std::string& root) {
   if (!std::filesystem::exists(device, error)) {
     return std::make_unique<Refused>("there is no " + device.string() + " (servers have one)", "");
   }
-  MeterSpec spec{.from = MeterSpec::From::kCommand,
-                 .source = "ipmitool dcmi power reading",
-                 .path = "Instantaneous power reading"};
-  auto poller = ask_command(spec.source, kMeterLimit_s);
-  auto sensor = std::make_unique<AskedMeter>("ipmi", "server", spec, kCommandEvery_s, std::move(poller));
+  const MeterSpec spec{.command = "ipmitool dcmi power reading", .path = "Instantaneous power reading"};
+  auto poller = ask_command(spec.command, kMeterLimit_s);
+  auto sensor = std::make_unique<AskedMeter>("ipmi", "server", spec, kAskEvery_s, std::move(poller));
   if (sensor->refusal().empty()) return sensor;
   return std::make_unique<Refused>(sensor->refusal(), "install ipmitool, and let this user read " + device.string() +
                                                           " (sudo chgrp GROUP " + device.string() +

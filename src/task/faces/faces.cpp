@@ -21,7 +21,7 @@
 #include "base/stop.h"
 #include "base/this_work.h"
 #include "data/codecs/colour.h"
-#include "data/codecs/jpeg_encode.h"
+#include "data/codecs/decode.h"
 #include "data/image_files.h"
 #include "task/faces/prepare.h"
 #include "task/faces/turned.h"

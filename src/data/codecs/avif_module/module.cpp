@@ -8,12 +8,30 @@
 
 #include "base/error.h"
 #include "base/module_entry.h"
-#include "data/codecs/avif_module/avif_orientation.h"
+#include "data/codecs/codecs.h"
 #include "data/codecs/decode.h"
-#include "data/codecs/photo_decoder.h"
+#include "data/codecs/exif.h"
 
 namespace evener::data::avif_module {
 namespace {
+
+#if AVIF_VERSION >= 1000000
+int mirror_of(const avifImage& image) {
+  return image.imir.axis;
+}
+#else
+int mirror_of(const avifImage& image) {
+  return image.imir.mode;
+}
+#endif
+
+/// The EXIF orientation (1 to 8) of the properties "irot" and "imir": turned first, then mirrored. Source: ISO/IEC
+/// 23008-12 (HEIF), 6.5.10 and 6.5.12.
+int orientation_of(const avifImage& image) {
+  const int turns = (image.transformFlags & AVIF_TRANSFORM_IROT) != 0 ? image.irot.angle : 0;
+  if ((image.transformFlags & AVIF_TRANSFORM_IMIR) == 0) return orientation_of_turns(turns, Mirror::kNone);
+  return orientation_of_turns(turns, mirror_of(image) == 0 ? Mirror::kTopWithBottom : Mirror::kLeftWithRight);
+}
 
 struct Free {
   void operator()(avifDecoder* decoder) const { avifDecoderDestroy(decoder); }

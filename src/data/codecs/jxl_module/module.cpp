@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/module_entry.h"
-#include "data/codecs/photo_decoder.h"
+#include "data/codecs/codecs.h"
 
 namespace evener::data {
 namespace {

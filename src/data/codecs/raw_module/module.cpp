@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/module_entry.h"
-#include "data/codecs/photo_decoder.h"
+#include "data/codecs/codecs.h"
 #include "data/codecs/raw_preview.h"
 
 namespace evener::data {

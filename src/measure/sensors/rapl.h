@@ -1,4 +1,4 @@
-// The RAPL counters through perf_event_open, for machines where powercap can't be read but perf is allowed.
+// The RAPL counters of processors: CPU packages, their DRAM, and psys (the whole machine).
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,26 @@
 
 namespace evener::measure {
 
+/// The kernel's powercap files. Reads each package once. Leaves out core and uncore, which are parts of a package, and
+/// intel-rapl-mmio, which repeats intel-rapl.
+class Powercap final : public EnergySensor {
+ public:
+  /// Looks below `root`/sys/class/powercap.
+  explicit Powercap(const std::filesystem::path& root);
+
+  std::string name() const override { return "powercap"; }
+  std::vector<Reading> read(double wait_s) override;
+
+ private:
+  std::vector<std::filesystem::path> counters_;
+};
+
 /// Opens a PMU's counter on one CPU and returns a descriptor that gives 8 bytes per read, or the negated errno.
 using PerfOpener = std::function<int(std::uint32_t type, std::uint64_t config, int cpu)>;
 /// Calls perf_event_open for all processes on `cpu`.
 int open_perf_event(std::uint32_t type, std::uint64_t config, int cpu);
 
+/// The same through perf_event_open, for machines where powercap can't be read but perf is allowed.
 class PerfPower final : public EnergySensor {
  public:
   /// Looks below `root`/sys/bus/event_source/devices/power.

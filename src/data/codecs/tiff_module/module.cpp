@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/module_entry.h"
 #include "data/codecs/codecs.h"
 
-namespace evener::data {
-
+namespace evener::data::tiff_module {
 namespace {
 
 constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{1} << 30;  // of a strip or tile, which is decoded as a whole
@@ -193,17 +193,37 @@ class TiffDecoder {
   std::unique_ptr<TIFF, Closer> tiff_;
 };
 
+class TiffPhotos : public PhotoDecoder {
+ public:
+  StoredHeader read_header(std::string_view file) const override { return TiffDecoder(file).read_header(); }
+
+  StoredPicture decode(std::string_view file) const override {
+    TiffDecoder decoder(file);
+    const StoredHeader header = decoder.read_header();
+    const auto turn = wait_for_turn(header.width, header.height);
+    return {decoder.read_pixels(header), header.orientation};
+  }
+};
+
+const char* version() {
+  static const std::string text = [] {
+    std::string first_line = TIFFGetVersion();  // "LIBTIFF, Version 4.5.0", and lines of copyright
+    first_line.resize(std::min(first_line.find('\n'), first_line.size()));
+    return "libtiff " + first_line.substr(first_line.rfind(' ') + 1);
+  }();
+  return text.c_str();
+}
+
+const char* unusable_reason() {
+  return "";
+}
+
 }  // namespace
+}  // namespace evener::data::tiff_module
 
-StoredHeader read_tiff_header(std::string_view file) {
-  return TiffDecoder(file).read_header();
+extern "C" {
+extern const evener::ModuleEntry evener_module;
+const evener::ModuleEntry evener_module =
+    evener::module_entry<evener::data::PhotoDecoder, evener::data::tiff_module::TiffPhotos>(
+        evener::data::tiff_module::version, evener::data::tiff_module::unusable_reason);
 }
-
-StoredPicture decode_tiff(std::string_view file) {
-  TiffDecoder decoder(file);
-  const StoredHeader header = decoder.read_header();
-  const auto turn = wait_for_turn(header.width, header.height);
-  return {decoder.read_pixels(header), header.orientation};
-}
-
-}  // namespace evener::data

@@ -45,8 +45,6 @@ Source open_synthetic(const std::string& name, const DataOptions& options);
 Source open_voc(const std::filesystem::path& folder, const DataOptions& options);
 /// Images with COCO's JSON of instances: a JSON file, or a folder with one for each part.
 Source open_coco(const std::filesystem::path& location, const DataOptions& options);
-/// Images with CVAT's own XML of images, or a folder with such files.
-Source open_cvat(const std::filesystem::path& location, const DataOptions& options);
 /// Images with a text file each, as YOLO has them: a YAML file that names classes and parts, or its folder, or a folder
 /// with images/ and labels/.
 Source open_yolo(const std::filesystem::path& location, const DataOptions& options);
@@ -60,7 +58,6 @@ bool is_cifar_file(const std::filesystem::path& path);
 /// These look only at the beginnings of files.
 bool is_voc_folder(const std::filesystem::path& folder);
 bool is_coco_folder(const std::filesystem::path& folder);
-bool is_cvat_folder(const std::filesystem::path& folder);
 bool is_yolo_folder(const std::filesystem::path& folder);
 
 /// The largest width and height of a dataset's images.

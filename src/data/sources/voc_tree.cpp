@@ -35,7 +35,7 @@ bool is_voc_file(const fs::path& path) {
   const std::size_t at = beginning.find(kRoot);
   if (at == std::string::npos) return false;
   const char next = at + kRoot.size() < beginning.size() ? beginning[at + kRoot.size()] : '>';
-  return next == '>' || next == '/' || std::isspace(static_cast<unsigned char>(next)) != 0;  // not CVAT's <annotations>
+  return next == '>' || next == '/' || std::isspace(static_cast<unsigned char>(next)) != 0;  // not <annotations>, which is CVAT's
 }
 
 struct Entries {

@@ -15,7 +15,7 @@
 #include "base/terminal_text.h"
 #include "data/box_census.h"
 #include "data/open/open_data.h"
-#include "data/open/other_annotations.h"
+#include "data/sources/foreign_files.h"
 #include "job/copies_table.h"
 #include "job/data/picture_info.h"
 #include "job/data/reading_flow.h"

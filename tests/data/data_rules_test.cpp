@@ -9,7 +9,7 @@
 #include "data/deep_images.h"
 #include "data/locations.h"
 #include "data/passed_over.h"
-#include "data/sources/folder_names.h"
+#include "data/sources/folder_walk.h"
 
 namespace evener::data {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fstream>
 #include <string_view>
 #include <system_error>
@@ -10,8 +9,7 @@
 
 #include "data/image_files.h"
 #include "data/passed_over.h"
-#include "data/sources/boxed_images.h"
-#include "data/sources/idx_file.h"
+#include "data/sources/binary_files.h"
 
 namespace evener::data {
 
@@ -45,15 +43,9 @@ constexpr std::array<ForeignKind, 16> kForeignKinds = {{{".zip", kUnpack},
                                                         {".hdf5", kExport},
                                                         {".mat", kExport}}};
 
-std::string lower_name(const fs::path& path) {
-  std::string name = path.filename().string();
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
-
 /// One of the pickles that CIFAR's Python version consists of.
 bool is_cifar_pickle(const fs::path& path) {
-  const std::string name = lower_name(path);
+  const std::string name = lower_case(path.filename().string());
   constexpr std::array<std::string_view, 5> kNames = {"test_batch", "batches.meta", "train", "test", "meta"};
   if (!name.starts_with("data_batch_") && std::ranges::find(kNames, name) == kNames.end()) return false;
   std::error_code error;
@@ -64,7 +56,7 @@ bool is_cifar_pickle(const fs::path& path) {
 }
 
 std::string hint_of_file(const fs::path& path) {
-  const std::string name = lower_name(path);
+  const std::string name = lower_case(path.filename().string());
   if (is_cifar_pickle(path) || name.starts_with("cifar-10-python") || name.starts_with("cifar-100-python")) {
     return "'" + path.string() +
            "' is of CIFAR's Python version, which isn't read: take the binary version (cifar-10-binary.tar.gz or "
@@ -91,7 +83,7 @@ std::string hint_of_folder(const fs::path& folder, int levels) {
     if (std::string hint = hint_of_file(file); !hint.empty()) return hint;
   }
   const auto is_named_so = [](const fs::path& file) {
-    const std::string name = lower_name(file);
+    const std::string name = lower_case(file.filename().string());
     return name.find("ubyte") != std::string::npos || name.find("idx") != std::string::npos;
   };
   if (const auto found = std::ranges::find_if(files, is_named_so); found != files.end()) {

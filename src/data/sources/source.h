@@ -29,6 +29,15 @@ struct Source {
   std::vector<std::string> notes;
 };
 
+/// Adds notes on classes: for few classes a note each, "the class 'a' ONE"; for many one sentence, "40 classes MANY:
+/// 'a', 'b', ...".
+void note_classes(const std::vector<std::string>& names, const std::string& one, const std::string& many,
+                  Source& source);
+
+/// Notes the classes of `source.dataset` without samples. They keep their numbers, so that numbers agree with other
+/// programs'.
+void note_empty_classes(Source& source);
+
 /// The options with every default filled in but size and channels.
 /// Several folders of classes are joined.
 Source open_image_folder(const std::vector<std::filesystem::path>& folders, const DataOptions& options);

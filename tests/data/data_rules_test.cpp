@@ -6,10 +6,10 @@
 
 #include "data/codecs/picture.h"
 #include "data/data_helpers.h"
-#include "data/deep_images.h"
 #include "data/locations.h"
 #include "data/passed_over.h"
 #include "data/sources/folder_walk.h"
+#include "data/sources/loaded_images.h"
 
 namespace evener::data {
 namespace {

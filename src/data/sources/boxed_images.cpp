@@ -15,8 +15,7 @@
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "data/boxes.h"
-#include "data/pixel_cache.h"
-#include "data/sources/common_shape.h"
+#include "data/sources/loaded_images.h"
 #include "data/sources/single_files.h"
 
 namespace evener::data {

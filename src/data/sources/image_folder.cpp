@@ -11,9 +11,8 @@
 #include "base/plural.h"
 #include "base/stop.h"
 #include "data/image_files.h"
-#include "data/pixel_cache.h"
-#include "data/sources/common_shape.h"
 #include "data/sources/folder_listing.h"
+#include "data/sources/loaded_images.h"
 #include "data/sources/single_files.h"
 #include "data/sources/source.h"
 

@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/terminal_text.h"
-#include "data/box_census.h"
+#include "data/boxes.h"
 #include "data/open/open_data.h"
 #include "data/sources/foreign_files.h"
 #include "job/copies_table.h"

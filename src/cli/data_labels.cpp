@@ -9,9 +9,8 @@
 #include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
-#include "job/labels/label_files.h"
+#include "job/labels/label_report.h"
 #include "job/labels/labels_job.h"
-#include "job/labels/labels_text.h"
 
 namespace evener::cli {
 namespace {
@@ -32,14 +31,13 @@ int tell_labels(const job::LabelsCommandFlags& flags) {
 Command data_labels_command() {
   const auto flags = std::make_shared<job::LabelsCommandFlags>();
   return {.name = "labels",
-          .summary = "Find labels that look wrong: images of another class, boxes that are missed or too many",
+          .summary = "Find labels that look wrong: images of another class",
           .options = flags->options(),
           .footer =
               "Examples:\n"
               "  evener data labels photos/ --model mobilenet_v2 --weights mobilenet_v2.pth --out doubts\n"
               "  evener data labels runs/photos --out doubts          the data of a training, by its network\n"
               "  evener data labels mnist/                            by pixels alone\n"
-              "  evener data labels VOC2007 --model runs/voc --out doubts\n"
               "  evener train resnet18 --data photos/ --drop doubts/labels.csv\n",
           .complete =
               [flags] {

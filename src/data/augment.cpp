@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "base/error.h"
+#include "base/names.h"
+#include "base/numbers.h"
 #include "base/random.h"
 #include "data/boxes.h"
 #include "data/codecs/colour.h"
@@ -228,6 +234,90 @@ double beta(double alpha, Random& random) {
   }
 }
 
+constexpr const char* kExample = "; for example --augment flip,crop:4,colour:0.2,mixup:0.2";
+
+/// One word of the list: "crop:4" has the name "crop" and the value 4.
+struct Word {
+  std::string name;
+  std::optional<double> value;
+};
+
+Word read_word(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  Word word{text.substr(0, colon), {}};
+  if (colon == std::string::npos) return word;
+  const std::string value = text.substr(colon + 1);
+  word.value = to_number<double>(value);
+  if (!word.value) throw UsageError("--augment: '" + value + "' in '" + text + "' is not a number" + kExample);
+  return word;
+}
+
+/// The value, or `otherwise` without one. Throws UsageError if it is not within (0, most].
+double value_of(const Word& word, double otherwise, double most) {
+  const double value = word.value.value_or(otherwise);
+  if (value > 0 && value <= most) return value;
+  char text[96];
+  std::snprintf(text, sizeof(text), ":%g has to be more than 0 and at most %g", value, most);
+  throw UsageError("--augment " + word.name + text + kExample);
+}
+
+void apply(const Word& word, AugmentOptions& options) {
+  constexpr double kMostPadding = 1024, kMostAlpha = 4;  // the draw for larger ones would take long
+  if (word.name == "flip") {
+    if (word.value) throw UsageError(std::string("--augment: flip has no value") + kExample);
+    options.flip = true;
+  } else if (word.name == "crop") {
+    const double padding = value_of(word, 4, kMostPadding);
+    options.crop_padding = static_cast<std::int64_t>(padding);
+    if (static_cast<double>(options.crop_padding) != padding) {
+      throw UsageError(std::string("--augment: the padding of crop is a whole number of pixels") + kExample);
+    }
+  } else if (word.name == "resized-crop") {
+    options.least_area = value_of(word, 0.08, 1);
+  } else if (word.name == "colour") {
+    options.colour = value_of(word, 0.2, 1);
+  } else if (word.name == "mosaic") {
+    options.mosaic = value_of(word, 0.5, 1);
+  } else if (word.name == "iou-crop") {
+    if (word.value) throw UsageError(std::string("--augment: iou-crop has no value") + kExample);
+    options.iou_crop = true;
+  } else if (word.name == "mixup") {
+    options.mixup = value_of(word, 0.2, kMostAlpha);
+  } else {
+    throw UsageError("--augment: " +
+                     unknown_name_message("change of images", word.name,
+                                          {"flip", "crop", "resized-crop", "colour", "mixup", "mosaic", "iou-crop"}));
+  }
+}
+
+/// The place of a scaled image on the mosaic, and the corner of the mosaic that it fills.
+struct Place {
+  std::int64_t width = 0, height = 0;  // of the scaled image
+  std::int64_t left = 0, top = 0;      // of it; may be negative
+  std::int64_t x_begin = 0, x_end = 0, y_begin = 0, y_end = 0;
+};
+
+Place place_of(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape) {
+  const auto centre = [](double share, std::int64_t extent) {
+    return std::clamp<std::int64_t>(std::llround(share * static_cast<double>(extent)), 0, extent);
+  };
+  const std::int64_t x = centre(mosaic.centre_x, shape.width), y = centre(mosaic.centre_y, shape.height);
+  const bool is_right = corner % 2 == 1, is_lower = corner >= 2;
+  Place place;
+  place.x_begin = is_right ? x : 0, place.x_end = is_right ? shape.width : x;
+  place.y_begin = is_lower ? y : 0, place.y_end = is_lower ? shape.height : y;
+  const double scale = std::max({mosaic.scales[corner],
+                                 static_cast<double>(place.x_end - place.x_begin) / static_cast<double>(shape.width),
+                                 static_cast<double>(place.y_end - place.y_begin) / static_cast<double>(shape.height)});
+  const auto scaled = [scale](std::int64_t extent) {
+    return std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(scale * static_cast<double>(extent) - 1e-9)), 1);
+  };
+  place.width = scaled(shape.width), place.height = scaled(shape.height);
+  place.left = is_right ? x : x - place.width;
+  place.top = is_lower ? y : y - place.height;
+  return place;
+}
+
 }  // namespace
 
 void augment_image(const AugmentOptions& options, const ImageShape& shape, std::uint64_t seed, std::uint64_t epoch,
@@ -284,6 +374,93 @@ void mix_images(float weight, std::span<const std::uint8_t> other, std::span<std
   for (std::size_t i = 0; i < chw.size(); ++i) {
     const float mixed = weight * static_cast<float>(chw[i]) + (1 - weight) * static_cast<float>(other[i]);
     chw[i] = static_cast<std::uint8_t>(mixed + 0.5F);
+  }
+}
+
+AugmentOptions parse_augment(const std::string& text) {
+  AugmentOptions options;
+  std::set<std::string> seen;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const Word word = read_word(text.substr(begin, comma - begin));
+    apply(word, options);
+    if (!seen.insert(word.name).second) throw UsageError("--augment names '" + word.name + "' twice");
+    begin = comma + 1;
+  }
+  return options;
+}
+
+std::string augment_text(const AugmentOptions& options) {
+  std::string text;
+  const auto add = [&text](const char* name, double value) {
+    char word[64];
+    std::snprintf(word, sizeof(word), "%s%s:%.10g", text.empty() ? "" : ",", name, value);
+    text += word;
+  };
+  if (options.flip) text = "flip";
+  if (options.iou_crop) text += text.empty() ? "iou-crop" : ",iou-crop";
+  if (options.mosaic > 0) add("mosaic", options.mosaic);
+  if (options.crop_padding > 0) add("crop", static_cast<double>(options.crop_padding));
+  if (options.least_area > 0) add("resized-crop", options.least_area);
+  if (options.colour > 0) add("colour", options.colour);
+  if (options.mixup > 0) add("mixup", options.mixup);
+  return text;
+}
+
+std::string done_on_host(const AugmentOptions& options) {
+  std::string names;
+  const auto add = [&names](const char* name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+  if (options.least_area > 0) add("resized-crop");
+  if (options.mosaic > 0) add("mosaic");
+  if (options.iou_crop) add("iou-crop");
+  return names;
+}
+
+bool draw_mosaic(double share, std::span<const std::uint32_t> partners, std::uint64_t seed, std::uint64_t epoch,
+                 std::uint32_t sample, Mosaic& mosaic) {
+  constexpr double kLeastScale = 0.5;
+  Random random(seed, Purpose::kMixup, epoch, sample);
+  if (random.uniform() >= share) return false;
+  mosaic.centre_x = random.uniform(0.3, 0.7);
+  mosaic.centre_y = random.uniform(0.3, 0.7);
+  for (double& scale : mosaic.scales) scale = random.uniform(kLeastScale, 1);
+  for (std::uint32_t& each : mosaic.samples) each = partners[random.below(partners.size())];
+  mosaic.samples[random.below(mosaic.samples.size())] = sample;
+  return true;
+}
+
+void paste_into_mosaic(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape,
+                       std::span<const std::uint8_t> image, std::span<std::uint8_t> chw) {
+  const Place place = place_of(mosaic, corner, shape);
+  const auto plane = static_cast<std::size_t>(shape.height * shape.width);
+  for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
+    Picture channel = Picture::unset(1, shape.height, shape.width);
+    std::memcpy(channel.pixels.get(), image.data() + c * plane, plane);
+    const Picture scaled = resize(std::move(channel), place.height, place.width);
+    for (std::int64_t y = place.y_begin; y < place.y_end; ++y) {
+      std::memcpy(chw.data() + c * plane + static_cast<std::size_t>(y * shape.width + place.x_begin),
+                  scaled.row(y - place.top) + (place.x_begin - place.left),
+                  static_cast<std::size_t>(place.x_end - place.x_begin));
+    }
+  }
+}
+
+void add_to_mosaic(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape,
+                   std::span<const LabelledBox> boxes, std::vector<LabelledBox>& all) {
+  constexpr float kLeastVisible = 0.1F;
+  const Place place = place_of(mosaic, corner, shape);
+  const float wider = static_cast<float>(place.width) / static_cast<float>(shape.width);
+  const float higher = static_cast<float>(place.height) / static_cast<float>(shape.height);
+  LabelledBox own;
+  own.x1 = static_cast<float>(place.x_begin), own.x2 = static_cast<float>(place.x_end);
+  own.y1 = static_cast<float>(place.y_begin), own.y2 = static_cast<float>(place.y_end);
+  for (LabelledBox box : boxes) {
+    box.x1 = box.x1 * wider + static_cast<float>(place.left), box.x2 = box.x2 * wider + static_cast<float>(place.left);
+    box.y1 = box.y1 * higher + static_cast<float>(place.top), box.y2 = box.y2 * higher + static_cast<float>(place.top);
+    const float whole = box_area(box);
+    box.x1 = std::clamp(box.x1, own.x1, own.x2), box.x2 = std::clamp(box.x2, own.x1, own.x2);
+    box.y1 = std::clamp(box.y1, own.y1, own.y2), box.y2 = std::clamp(box.y2, own.y1, own.y2);
+    if (has_area(box) && box_area(box) >= kLeastVisible * whole) all.push_back(box);
   }
 }
 

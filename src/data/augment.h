@@ -1,13 +1,15 @@
 // Augmentation: random changes of training images. They are keyed by (seed, epoch, sample) alone, and not by the thread
-// or rank that asks, so that every placement and number of threads trains on the same pixels.
+// or rank that asks, so that every placement and number of threads trains on the same pixels. A mosaic makes one of
+// four images with boxes, so that objects are seen at other sizes and places and beside other objects.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "data/image_change.h"
+#include "data/batch.h"
 #include "data/image_shape.h"
 #include "data/targets.h"
 
@@ -15,7 +17,7 @@ namespace evener::data {
 
 /// The changes, in the order in which they are made. None by default.
 struct AugmentOptions {
-  double mosaic = 0;              // share of the images that become mosaics of four (data/mosaic.h); 0 = off
+  double mosaic = 0;              // share of the images that become mosaics of four; 0 = off
   bool iou_crop = false;          // random crop as in SSD, by how much of the boxes it leaves
   double least_area = 0;          // random resized crop of at least this share of the area; 0 = off
   std::int64_t crop_padding = 0;  // random shift by up to this many pixels, filled with black; 0 = off
@@ -66,5 +68,27 @@ Mixture draw_mixture(double alpha, std::span<const std::uint32_t> partners, std:
 
 /// chw = weight * chw + (1 - weight) * other, rounded.
 void mix_images(float weight, std::span<const std::uint8_t> other, std::span<std::uint8_t> chw);
+
+/// Four images meet at a point: the sample itself and three partners, one in each corner, row by row. Each is scaled
+/// and lies with one corner at that point, so that it fills its corner of the mosaic and is cut at the edges.
+struct Mosaic {
+  std::array<std::uint32_t, 4> samples{};
+  double centre_x = 0.5, centre_y = 0.5;  // in shares of the sides
+  std::array<double, 4> scales{};         // wanted scale of each image, raised where needed to fill its corner
+};
+
+/// Draws whether a sample becomes a mosaic in an epoch, with probability `share`, and if so writes `mosaic`.
+/// `partners`, of which the other three images are drawn, must not be empty.
+bool draw_mosaic(double share, std::span<const std::uint32_t> partners, std::uint64_t seed, std::uint64_t epoch,
+                 std::uint32_t sample, Mosaic& mosaic);
+
+/// Pastes the image (C, H, W) of samples[corner] into the mosaic, which has the same shape.
+void paste_into_mosaic(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape,
+                       std::span<const std::uint8_t> image, std::span<std::uint8_t> chw);
+
+/// Adds the boxes of samples[corner], moved to their places in the mosaic, to `all`. Boxes of which less than a tenth
+/// is visible are left out.
+void add_to_mosaic(const Mosaic& mosaic, std::size_t corner, const ImageShape& shape,
+                   std::span<const LabelledBox> boxes, std::vector<LabelledBox>& all);
 
 }  // namespace evener::data

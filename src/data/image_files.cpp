@@ -29,20 +29,24 @@ constexpr std::string_view kRawExtensions[] = {".dng", ".cr2", ".cr3", ".crw", "
                                                ".srf", ".rw2", ".rwl", ".orf", ".raf", ".pef", ".srw", ".3fr",
                                                ".fff", ".iiq", ".x3f", ".mrw", ".erf", ".kdc", ".dcr", ".mef"};
 
-std::string extension_in_small(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension;
-}
-
 }  // namespace
 
+std::string lower_case(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+bool has_extension(const fs::path& file, std::initializer_list<std::string_view> extensions) {
+  return std::ranges::find(extensions, lower_case(file.extension().string())) != extensions.end();
+}
+
 bool has_image_extension(const fs::path& path) {
-  return std::ranges::find(kExtensions, extension_in_small(path)) != std::end(kExtensions) || has_raw_extension(path);
+  return std::ranges::find(kExtensions, lower_case(path.extension().string())) != std::end(kExtensions) ||
+         has_raw_extension(path);
 }
 
 bool has_raw_extension(const fs::path& path) {
-  return std::ranges::find(kRawExtensions, extension_in_small(path)) != std::end(kRawExtensions);
+  return std::ranges::find(kRawExtensions, lower_case(path.extension().string())) != std::end(kRawExtensions);
 }
 
 bool is_hidden(const fs::path& path) {

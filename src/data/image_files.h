@@ -2,12 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "data/codecs/picture.h"
 
 namespace evener::data {
+
+/// A name with its capitals as small letters.
+std::string lower_case(std::string name);
+
+/// Whether the file has one of the extensions, in small or capital letters; `extensions` are in small letters.
+bool has_extension(const std::filesystem::path& file, std::initializer_list<std::string_view> extensions);
 
 /// True for the names of image files, including formats that can't be decoded: such a file is to be reported as
 /// skipped, with the reason, and not ignored in silence.

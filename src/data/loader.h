@@ -2,6 +2,7 @@
 // batches depends on (seed, epoch) alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -62,8 +61,7 @@ bool has_picture_beside(const fs::path& raw_file) {
 }  // namespace
 
 bool is_system_folder(const fs::path& path) {
-  std::string name = path.filename().string();
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = lower_case(path.filename().string());
   return std::ranges::find(kSystemFolders, name) != kSystemFolders.end() || name.starts_with(".trash-");
 }
 

@@ -18,7 +18,7 @@ constexpr std::string_view kPicturesScript =
 
 // 'self' allows images of the same server; for a page opened as a file it allows nothing, hence file:.
 constexpr std::string_view kPicturesPolicy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' file:";
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self' file:";
 
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
@@ -35,28 +35,36 @@ nlohmann::json numbers_of(const PicturesPage& page) {
     }
     pictures.push_back({{"file", picture.file},
                         {"picture", url_path(picture.picture)},
-                        {"small", url_path(picture.small)},
+                        {"small", picture.small.starts_with("data:") ? picture.small : url_path(picture.small)},
                         {"size", {picture.width, picture.height}},
+                        {"told", picture.told},
                         {"boxes", std::move(boxes)}});
   }
-  return {{"least", rounded(page.least)}, {"classes", std::move(classes)}, {"pictures", std::move(pictures)}};
+  return {{"least", rounded(page.least)},
+          {"noun", page.noun},
+          {"classes", std::move(classes)},
+          {"pictures", std::move(pictures)}};
 }
 
 }  // namespace
 
 std::string pictures_html(const PicturesPage& page) {
-  return Page{.title = "What was found",
-              .policy = kPicturesPolicy,
-              .styles = {kPicturesStyle},
-              .content =
-                  "<header><h1>What was found</h1>\n<form id=\"filter\">\n"
-                  "<label>Show <select id=\"class\"></select></label>\n"
-                  "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
-                  "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n"
-                  "<main id=\"pictures\"></main>\n"
-                  "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",
-              .data = numbers_of(page).dump(),
-              .scripts = {kPicturesScript}}
+  std::string notes;
+  for (const std::string& note : page.notes) notes += "<p>" + escape_html(note) + "</p>\n";
+  return Page{
+      .title = page.title,
+      .policy = kPicturesPolicy,
+      .styles = {kPicturesStyle},
+      .content = "<header><h1>" + escape_html(page.title) +
+                 "</h1>\n<form id=\"filter\">\n"
+                 "<label>Show <select id=\"class\"></select></label>\n"
+                 "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
+                 "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n" +
+                 (notes.empty() ? "" : "<section>" + notes + "</section>\n") +
+                 "<main id=\"pictures\"></main>\n"
+                 "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",
+      .data = numbers_of(page).dump(),
+      .scripts = {kPicturesScript}}
       .html();
 }
 

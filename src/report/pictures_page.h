@@ -1,4 +1,4 @@
-// The HTML page of pictures with detected objects, which can be filtered by class and probability.
+// The HTML page of pictures and what was found on them, which can be filtered by class and probability.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,23 @@ struct ClassOnPage {
 struct BoxOnPage {
   std::int32_t label = 0;  // its index in the classes
   double score = 0;
-  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;  // shares of the picture's width and height
+  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;  // shares of the picture's width and height; all 0: it is of the whole picture
 };
 
 struct PictureOnPage {
   std::string file;            // name of the photo
-  std::string picture, small;  // files relative to the page: with boxes drawn, and a thumbnail without
+  std::string picture, small;  // files relative to the page: at full size ("": there is none), and a thumbnail, which
+                               // may be an address "data:..." instead
   std::int64_t width = 0, height = 0;
   std::vector<BoxOnPage> boxes;  // the likeliest first
+  std::string told = {};         // a text below the file's name
 };
 
 struct PicturesPage {
-  double least = 0;  // lowest probability of the boxes
+  std::string title = "What was found";
+  std::string noun = "box";             // what is counted
+  std::vector<std::string> notes = {};  // sentences above the pictures
+  double least = 0;                     // lowest probability of the boxes
   std::vector<ClassOnPage> classes;
   std::vector<PictureOnPage> pictures;
 };

@@ -34,7 +34,6 @@ std::vector<OptionRow> about_data() {
           {labels, {"--part", "train"}, "/labels/part", "train"},
           {labels, {"--part", "trian"}, "/error", "~train"},
           {labels, {"--folds", "3"}, "/run/out", "~over 3 folds"},
-          {labels, {"--sure", "0.7"}, "/labels/sure", 0.7},
           {labels, {"--seed", "7"}, "/labels/seed", 7},
           {labels, {"--strict", "true"}, "/labels/strict", true},
           {labels, {"--on", "cpu/t1"}, "/labels/on", "cpu/t1"},

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/random.h"
-#include "data/area_kernels.h"
 #include "data/data_helpers.h"
 
 namespace evener::data {

@@ -9,7 +9,6 @@
 #include "data/augment.h"
 #include "data/data_helpers.h"
 #include "data/loader.h"
-#include "data/mosaic.h"
 
 namespace evener::data {
 namespace {

@@ -5,7 +5,7 @@
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"
 #include "data/open/pictures.h"
-#include "data/sources/cifar_file.h"
+#include "data/sources/binary_files.h"
 
 namespace evener::data {
 namespace {

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/real_data.h"
-#include "data/alignment.h"
 #include "data/copies_helpers.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"

@@ -1,17 +1,15 @@
-// Where rules about foreign data change over: turned boxes, names of folders, values of 16 bits, joined places.
+// Where rules about foreign data change over: names of folders, values of 16 bits, joined places.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "data/codecs/picture.h"
 #include "data/data_helpers.h"
-#include "data/deep_images.h"
 #include "data/locations.h"
 #include "data/passed_over.h"
-#include "data/sources/cvat_xml.h"
-#include "data/sources/folder_names.h"
+#include "data/sources/folder_walk.h"
+#include "data/sources/loaded_images.h"
 
 namespace evener::data {
 namespace {
@@ -25,51 +23,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
-
-CvatImage cvat_image_of(const std::string& shapes) {
-  return parse_cvat("<annotations><image name=\"a\" width=\"40\" height=\"20\">" + shapes + "</image></annotations>")
-      .at(0);
-}
-
-// A box of 20 x 10 around (20, 15), turned by an angle: half the width is 10 |cos| + 5 |sin|.
-TEST(CvatRules, ATurnedBoxBecomesTheOneAroundIt) {
-  for (const double degrees : {0.0, 30.0, 60.0, 120.0, 210.0, 330.0, -30.0}) {
-    const CvatImage image = cvat_image_of(R"(<box label="x" xtl="10" ytl="10" xbr="30" ybr="20" rotation=")" +
-                                          std::to_string(degrees) + R"("/>)");
-    ASSERT_THAT(image.boxes, SizeIs(1));
-    const CvatBox& box = image.boxes[0];
-    const double angle = degrees * 3.14159265358979 / 180, sine = std::abs(std::sin(angle)),
-                 cosine = std::abs(std::cos(angle));
-    EXPECT_NEAR(box.x1, 20 - (10 * cosine + 5 * sine), 1e-6) << degrees;
-    EXPECT_NEAR(box.x2, 20 + (10 * cosine + 5 * sine), 1e-6) << degrees;
-    EXPECT_NEAR(box.y1, 15 - (10 * sine + 5 * cosine), 1e-6) << degrees;
-    EXPECT_NEAR(box.y2, 15 + (10 * sine + 5 * cosine), 1e-6) << degrees;
-    EXPECT_EQ(box.label, "x");
-  }
-}
-
-TEST(CvatRules, AShapeWithoutItsNumbersIsLeftOutAndTold) {
-  const CvatImage image = cvat_image_of(
-      R"(<polygon label="a" points="1,2;3;4,5"/><polygon label="b" points=""/><mask label="c" left="1" top="2" width="3"/>)"
-      R"(<polyline label="d" points="1,2;3,4"/><polygon points="1,2;3,4;5,1"/><polygon label="e" points="5,1;2,8;3,3"/>)");
-  EXPECT_THAT(image.problems,
-              ElementsAre(HasSubstr("polygon of 'a' has a corner"), HasSubstr("polygon of 'b' has a corner"),
-                          HasSubstr("mask of 'c' has a corner"), HasSubstr("polyline of 'd' has no box")));
-  ASSERT_THAT(image.boxes, SizeIs(1));
-  EXPECT_EQ(image.boxes[0].x1, 2);
-  EXPECT_EQ(image.boxes[0].y1, 1);
-  EXPECT_EQ(image.boxes[0].x2, 5);
-  EXPECT_EQ(image.boxes[0].y2, 8);
-}
-
-TEST(CvatRules, SidesThatAreNoneAreNotKnown) {
-  const auto width = [](const std::string& text) {
-    return parse_cvat("<annotations><image name=\"a\" width=\"" + text + "\" height=\"7\"/></annotations>").at(0).width;
-  };
-  EXPECT_EQ(width("1"), 1);
-  EXPECT_EQ(width("10000000"), 10'000'000);
-  for (const char* none : {"0", "-3", "x", "", "10000001"}) EXPECT_EQ(width(none), 0) << none;
-}
 
 TEST(FolderNameRules, PartsAreKnownByAnyOfTheirNames) {
   for (const char* name : {"train", "Training"}) EXPECT_EQ(part_named(name), Part::kTrain) << name;

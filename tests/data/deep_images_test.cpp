@@ -1,6 +1,4 @@
 // Files of 16 bits per channel and what is told of their values; BigTIFF.
-#include "data/deep_images.h"
-
 #include <gmock/gmock.h>
 #include <png.h>
 
@@ -9,8 +7,8 @@
 #include "data/codecs/decode.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"
-#include "data/open/picture_survey.h"
 #include "data/open/pictures.h"
+#include "data/sources/loaded_images.h"
 
 namespace evener::data {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"
-#include "data/sources/idx_file.h"
+#include "data/sources/binary_files.h"
 
 namespace evener::data {
 namespace {

@@ -1,6 +1,4 @@
 // Where families of detectors put a picture: sizes and offsets as their own programs compute them.
-#include "data/letterbox.h"
-
 #include <gmock/gmock.h>
 
 #include "data/preprocess.h"

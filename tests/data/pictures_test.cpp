@@ -14,7 +14,6 @@
 #include "base/stop.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"
-#include "data/open/picture_survey.h"
 
 namespace evener::data {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "data/box_census.h"
+#include "data/boxes.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"
 

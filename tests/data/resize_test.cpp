@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "data/codecs/decode.h"
 #include "data/data_helpers.h"
-#include "data/resize_kernels.h"
 #include "weights/safetensors.h"
 
 namespace evener::data {

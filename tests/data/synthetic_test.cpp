@@ -9,7 +9,7 @@
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"
 #include "data/resize.h"
-#include "data/sources/polygon.h"
+#include "data/sources/drawings.h"
 #include "data/sources/shapes.h"
 
 namespace evener::data {

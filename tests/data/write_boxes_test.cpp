@@ -1,14 +1,13 @@
 // What is written with boxes is read again as it was, and by the rules of each format.
-#include "data/write_boxes.h"
-
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "data/box_census.h"
+#include "data/boxes.h"
 #include "data/boxes_helpers.h"
 #include "data/open/pack.h"
+#include "data/write_folder.h"
 
 namespace evener::data {
 namespace {

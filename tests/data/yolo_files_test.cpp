@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "data/data_helpers.h"
-#include "data/sources/yolo_places.h"
-#include "data/sources/yolo_points.h"
 #include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
 

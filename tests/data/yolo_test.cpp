@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 #include "data/boxes_helpers.h"
-#include "data/sources/yolo_places.h"
-#include "data/sources/yolo_points.h"
 #include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "data/sources/cifar_file.h"
+#include "data/sources/binary_files.h"
 
 namespace {
 

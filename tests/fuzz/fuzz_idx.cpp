@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "data/sources/idx_file.h"
+#include "data/sources/binary_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(bytes), size);

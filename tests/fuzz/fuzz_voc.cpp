@@ -1,12 +1,10 @@
-// Parses arbitrary bytes as the VOC XML of one image and as CVAT's of many. What is accepted has a name and finite
-// corners.
+// Parses arbitrary bytes as the VOC XML of one image. What is accepted has a name and finite corners.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
-#include "data/sources/cvat_xml.h"
 #include "data/sources/voc_xml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
@@ -19,15 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       }
     }
     if (annotation.width < 0 || annotation.height < 0) std::abort();
-  } catch (const evener::Error&) {
-  }
-  evener::data::cvat_images_in({reinterpret_cast<const char*>(bytes), size});
-  try {
-    for (const auto& image : evener::data::parse_cvat({reinterpret_cast<const char*>(bytes), size})) {
-      for (const evener::data::CvatBox& box : image.boxes) {
-        if (box.label.empty() || !std::isfinite(box.x1 + box.y1 + box.x2 + box.y2)) std::abort();
-      }
-    }
   } catch (const evener::Error&) {
   }
   return 0;

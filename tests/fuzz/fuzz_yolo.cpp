@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/sources/yolo_points.h"
 #include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
 

@@ -52,5 +52,28 @@ TEST(PicturesPage, ShowsWhatTheFilterLeaves) {
   EXPECT_THAT(dom("<script>chosen.value = NOTHING; show();</script>"), HasSubstr("1 of 2 pictures, 0 boxes"));
 }
 
+TEST(PicturesPage, ShowsWhatIsOfTheWholePicture) {
+  PicturesPage page{.title = "Labels of <photos>",
+                    .noun = "label",
+                    .notes = {"1 of 9 labels looks <wrong>."},
+                    .classes = {{"wrong", "#d55e00"}, {"likely", "#e69f00"}},
+                    .pictures = {{.file = "a.png",
+                                  .picture = "",
+                                  .small = "data:image/png;base64,iVBOR+/=",
+                                  .width = 40,
+                                  .height = 30,
+                                  .boxes = {{.label = 1, .score = 0.8}},
+                                  .told = "labelled cat, looks like </script><b>dog"}}};
+  const std::string html = pictures_html(page);
+  EXPECT_THAT(html, AllOf(HasSubstr("<h1>Labels of &lt;photos&gt;</h1>"), HasSubstr("1 of 9 labels looks &lt;wrong"),
+                          HasSubstr("\"data:image/png;base64,iVBOR+/=\""), Not(HasSubstr("<b>dog"))));
+  if (const std::string reason = test::why_no_browser(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::TestFolder folder;
+  std::ofstream(folder / "labels.html") << html;
+  EXPECT_THAT(test::dom_of(folder / "labels.html", folder / "profile", 400),
+              AllOf(HasSubstr("1 of 1 picture, 1 label<"), HasSubstr("likely 0.80"),
+                    HasSubstr("looks like &lt;/script"), Not(HasSubstr("<rect")), Not(HasSubstr("value=\"nothing\""))));
+}
+
 }  // namespace
 }  // namespace evener::report

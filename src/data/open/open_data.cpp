@@ -14,7 +14,6 @@
 #include "base/names.h"
 #include "data/image_files.h"
 #include "data/locations.h"
-#include "data/open/other_annotations.h"
 #include "data/passed_over.h"
 #include "data/picture_listing.h"
 #include "data/sources/boxed_images.h"
@@ -30,10 +29,8 @@ constexpr std::string_view kSynthetic = "synth:";
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
-    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, CVAT's XML, YOLO's text files), a file "
-    "that "
-    "'evener data pack' wrote (.safetensors), 'synth:masks[:N]', "
-    "'synth:digits[:N]' or 'synth:shapes[:N]'";
+    "with IDX or CIFAR files, images with boxes (PASCAL VOC's XML, COCO's JSON, YOLO's text files), a file that "
+    "'evener data pack' wrote (.safetensors), 'synth:masks[:N]', 'synth:digits[:N]' or 'synth:shapes[:N]'";
 
 void check_extent(const char* what, const std::optional<std::int64_t>& value) {
   if (!value || (*value >= 1 && *value <= kMaxExtent)) return;
@@ -80,10 +77,8 @@ struct BoxLayout {
   bool (*is_folder)(const std::filesystem::path&);
   Source (*open)(const std::filesystem::path&, const DataOptions&);
 };
-constexpr BoxLayout kBoxLayouts[] = {{"VOC", is_voc_folder, open_voc},
-                                     {"COCO", is_coco_folder, open_coco},
-                                     {"CVAT", is_cvat_folder, open_cvat},
-                                     {"YOLO", is_yolo_folder, open_yolo}};
+constexpr BoxLayout kBoxLayouts[] = {
+    {"VOC", is_voc_folder, open_voc}, {"COCO", is_coco_folder, open_coco}, {"YOLO", is_yolo_folder, open_yolo}};
 
 std::optional<Source> open_boxes(const std::filesystem::path& folder, const DataOptions& options) {
   const auto is_here = [&folder](const BoxLayout& format) { return format.is_folder(folder); };
@@ -99,11 +94,11 @@ std::optional<Source> open_boxes(const std::filesystem::path& folder, const Data
   return source;
 }
 
-/// The file of annotations that `path` is by its name, or nothing.
+/// The file of annotations that `path` is by its name, or nothing. Throws Error for those of other tools.
 std::optional<Source> open_annotation_file(const std::filesystem::path& path, const DataOptions& options) {
+  if (const std::string other = other_annotations(path); !other.empty()) throw Error(other);
   if (has_extension(path, {".json"})) return open_coco(path, options);
   if (has_extension(path, {".yaml", ".yml"})) return open_yolo(path, options);
-  if (has_extension(path, {".xml"})) return open_cvat(path, options);
   return std::nullopt;
 }
 

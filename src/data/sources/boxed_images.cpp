@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <new>
@@ -16,8 +15,7 @@
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "data/boxes.h"
-#include "data/pixel_cache.h"
-#include "data/sources/common_shape.h"
+#include "data/sources/loaded_images.h"
 #include "data/sources/single_files.h"
 
 namespace evener::data {
@@ -278,12 +276,6 @@ void check_strict(const Source& source, const fs::path& where, const DataOptions
 
 std::string read_annotation(const fs::path& file, std::uint64_t most_bytes) {
   return text_without_byte_order_mark(read_file(file, most_bytes));
-}
-
-bool has_extension(const fs::path& file, std::initializer_list<std::string_view> extensions) {
-  std::string extension = file.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::ranges::find(extensions, extension) != extensions.end();
 }
 
 std::string corners_refusal(double x1, double y1, double x2, double y2) {

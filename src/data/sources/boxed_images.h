@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "data/sources/source.h"
@@ -35,9 +33,6 @@ struct AnnotatedListing {
 /// Reads a text file with annotations, and converts it to UTF-8 without a byte order mark, whatever editor wrote it.
 /// Throws Error with the reason alone, such as that it has more than `most_bytes`.
 std::string read_annotation(const std::filesystem::path& file, std::uint64_t most_bytes);
-
-/// Whether the file has one of the extensions, in small or capital letters; `extensions` are in small letters.
-bool has_extension(const std::filesystem::path& file, std::initializer_list<std::string_view> extensions);
 
 /// Why a box with those corners can't be used, "" if it can: not finite, of zero area, or its corners are swapped.
 std::string corners_refusal(double x1, double y1, double x2, double y2);

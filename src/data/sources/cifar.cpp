@@ -9,8 +9,7 @@
 #include "base/utf8.h"
 #include "data/codecs/colour.h"
 #include "data/resize.h"
-#include "data/sources/cifar_file.h"
-#include "data/sources/class_notes.h"
+#include "data/sources/binary_files.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -19,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMaxCifarBytes = std::uint64_t{1} << 32;
 
 /// "data_batch_1" for data_batch_1.bin and data_batch_1.bin.gz; "" for other names.
 std::string stem_of(const fs::path& path) {
@@ -57,7 +56,7 @@ CifarFile read_cifar(const fs::path& path, Part part) {
   std::string file;
   {
     const PhaseMark mark(Phase::kRead);
-    file = read_file(path, kMaxFileBytes);
+    file = read_file(path, kMaxCifarBytes);
   }
   const PhaseMark mark(Phase::kDecode);
   const std::string stem = stem_of(path);

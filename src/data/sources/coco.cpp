@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/utf8.h"
-#include "data/sources/annotation_names.h"
+#include "data/image_files.h"
 #include "data/sources/boxed_images.h"
 #include "data/sources/coco_json.h"
 #include "data/sources/folder_listing.h"
@@ -116,6 +116,32 @@ std::vector<CocoPlace> find_files(const fs::path& folder) {
   }
   return places;
 }
+
+/// Finds images by the names that a file gives them.
+class NamedImages {
+ public:
+  explicit NamedImages(std::vector<fs::path> folders) : folders_(std::move(folders)) {}
+
+  /// The file of that name; absent if it is in none of the folders. Names that lead out of the folders are not
+  /// followed.
+  std::optional<fs::path> find(const std::string& name) {
+    const fs::path path = name;
+    if (name.empty() || path.is_absolute() || std::ranges::find(path, fs::path("..")) != path.end())
+      return std::nullopt;
+    for (fs::path& folder : folders_) {
+      std::error_code error;
+      if (!fs::is_regular_file(folder / path, error)) continue;
+      std::swap(folders_.front(), folder);  // the others are probably there too
+      return folders_.front() / path;
+    }
+    return std::nullopt;
+  }
+  /// The folder in which the last image was found.
+  const fs::path& folder() const { return folders_.front(); }
+
+ private:
+  std::vector<fs::path> folders_;
+};
 
 NamedImages images_of(const CocoPlace& place) {
   const std::string stem = place.json.stem().string();

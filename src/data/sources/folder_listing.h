@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "data/sources/folder_names.h"
 #include "data/sources/folder_walk.h"
 #include "data/sources/source.h"
 

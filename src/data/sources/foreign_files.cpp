@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "data/image_files.h"
 #include "data/passed_over.h"
-#include "data/sources/idx_file.h"
-#include "data/sources/source.h"
+#include "data/sources/binary_files.h"
 
 namespace evener::data {
 
@@ -44,15 +43,9 @@ constexpr std::array<ForeignKind, 16> kForeignKinds = {{{".zip", kUnpack},
                                                         {".hdf5", kExport},
                                                         {".mat", kExport}}};
 
-std::string lower_name(const fs::path& path) {
-  std::string name = path.filename().string();
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
-
 /// One of the pickles that CIFAR's Python version consists of.
 bool is_cifar_pickle(const fs::path& path) {
-  const std::string name = lower_name(path);
+  const std::string name = lower_case(path.filename().string());
   constexpr std::array<std::string_view, 5> kNames = {"test_batch", "batches.meta", "train", "test", "meta"};
   if (!name.starts_with("data_batch_") && std::ranges::find(kNames, name) == kNames.end()) return false;
   std::error_code error;
@@ -63,7 +56,7 @@ bool is_cifar_pickle(const fs::path& path) {
 }
 
 std::string hint_of_file(const fs::path& path) {
-  const std::string name = lower_name(path);
+  const std::string name = lower_case(path.filename().string());
   if (is_cifar_pickle(path) || name.starts_with("cifar-10-python") || name.starts_with("cifar-100-python")) {
     return "'" + path.string() +
            "' is of CIFAR's Python version, which isn't read: take the binary version (cifar-10-binary.tar.gz or "
@@ -90,7 +83,7 @@ std::string hint_of_folder(const fs::path& folder, int levels) {
     if (std::string hint = hint_of_file(file); !hint.empty()) return hint;
   }
   const auto is_named_so = [](const fs::path& file) {
-    const std::string name = lower_name(file);
+    const std::string name = lower_case(file.filename().string());
     return name.find("ubyte") != std::string::npos || name.find("idx") != std::string::npos;
   };
   if (const auto found = std::ranges::find_if(files, is_named_so); found != files.end()) {
@@ -110,11 +103,68 @@ std::string hint_of_folder(const fs::path& folder, int levels) {
   return "";
 }
 
+/// A format of annotations, by words that its files have all of in their beginning.
+struct AnnotationFormat {
+  const char* name;
+  std::array<const char*, 2> words;
+  const char* advice = ", which isn't read: export the annotations as COCO, PASCAL VOC or YOLO";
+};
+constexpr AnnotationFormat kAnnotationFormats[] = {
+    {"Labelme's JSON", {"\"shapes\"", "\"shape_type\""}},
+    {"CreateML's JSON", {"\"annotations\"", "\"coordinates\""}},
+    {"VGG Image Annotator's JSON", {"\"regions\"", "\"shape_attributes\""}},
+    {"Label Studio's JSON", {"\"annotations\"", "\"rectanglelabels\""}},
+    {"CVAT's XML", {"<annotations", ""}},
+    {"PASCAL VOC's XML of one image", {"<annotation", "<object"}, ": name the folder with the XML of all"},
+    {"a table of boxes", {"xmin", "ymin"}}};
+
+bool may_have_annotations(const fs::path& file) {
+  return has_extension(file, {".json", ".xml", ".csv"});
+}
+
+/// What to do with the annotations in a file; "" where it has none of those formats.
+std::string annotation_hint(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string beginning(16 * 1024, '\0');
+  in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(in.gcount()));
+  std::erase(beginning, '\0');  // UTF-16
+  const auto has = [&](const char* word) { return beginning.find(word) != std::string::npos; };
+  if (has("\"images\"")) return "";  // COCO's, with members of its own
+  for (const AnnotationFormat& format : kAnnotationFormats) {
+    if (std::ranges::all_of(format.words, has)) return "'" + file.string() + "' is " + format.name + format.advice;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string foreign_files_hint(const fs::path& location) {
   std::error_code error;
   return fs::is_directory(location, error) ? hint_of_folder(location, 2) : hint_of_file(location);
+}
+
+std::string other_annotations(const fs::path& location) {
+  constexpr std::size_t kMostFiles = 20;  // of a folder that are looked at
+  std::error_code error, ignored;
+  if (!fs::is_directory(location, ignored)) return may_have_annotations(location) ? annotation_hint(location) : "";
+  std::vector<fs::path> folders{location};
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    const fs::path top = folders[i];
+    std::vector<fs::path> files;
+    for (fs::directory_iterator it(top, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+      if (is_hidden(it->path()) || has_image_extension(it->path())) continue;
+      const bool is_folder = it->is_directory(ignored);
+      if (is_folder && i == 0) folders.push_back(it->path());
+      if (!is_folder && may_have_annotations(it->path())) files.push_back(it->path());
+    }
+    std::sort(files.begin(), files.end());
+    files.resize(std::min(files.size(), kMostFiles));
+    for (const fs::path& file : files) {
+      if (std::string hint = annotation_hint(file); !hint.empty()) return hint;
+    }
+  }
+  return "";
 }
 
 }  // namespace evener::data

@@ -12,8 +12,7 @@
 #include "base/phase.h"
 #include "data/codecs/colour.h"
 #include "data/resize.h"
-#include "data/sources/class_notes.h"
-#include "data/sources/idx_file.h"
+#include "data/sources/binary_files.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -22,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 34;
+constexpr std::uint64_t kMaxIdxBytes = std::uint64_t{1} << 34;
 
 /// The files of one set, such as MNIST's four.
 struct IdxSet {
@@ -69,7 +68,7 @@ IdxArray read_idx(const fs::path& path, int dimensions) {
   std::string file;
   {
     const PhaseMark mark(Phase::kRead);
-    file = read_file(path, kMaxFileBytes);
+    file = read_file(path, kMaxIdxBytes);
   }
   const PhaseMark mark(Phase::kDecode);
   try {

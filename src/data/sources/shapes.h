@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "data/image_shape.h"
-#include "data/sources/polygon.h"
+#include "data/sources/drawings.h"
 #include "data/targets.h"
 
 namespace evener::data {

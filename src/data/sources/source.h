@@ -29,6 +29,15 @@ struct Source {
   std::vector<std::string> notes;
 };
 
+/// Adds notes on classes: for few classes a note each, "the class 'a' ONE"; for many one sentence, "40 classes MANY:
+/// 'a', 'b', ...".
+void note_classes(const std::vector<std::string>& names, const std::string& one, const std::string& many,
+                  Source& source);
+
+/// Notes the classes of `source.dataset` without samples. They keep their numbers, so that numbers agree with other
+/// programs'.
+void note_empty_classes(Source& source);
+
 /// The options with every default filled in but size and channels.
 /// Several folders of classes are joined.
 Source open_image_folder(const std::vector<std::filesystem::path>& folders, const DataOptions& options);
@@ -45,8 +54,6 @@ Source open_synthetic(const std::string& name, const DataOptions& options);
 Source open_voc(const std::filesystem::path& folder, const DataOptions& options);
 /// Images with COCO's JSON of instances: a JSON file, or a folder with one for each part.
 Source open_coco(const std::filesystem::path& location, const DataOptions& options);
-/// Images with CVAT's own XML of images, or a folder with such files.
-Source open_cvat(const std::filesystem::path& location, const DataOptions& options);
 /// Images with a text file each, as YOLO has them: a YAML file that names classes and parts, or its folder, or a folder
 /// with images/ and labels/.
 Source open_yolo(const std::filesystem::path& location, const DataOptions& options);
@@ -60,7 +67,6 @@ bool is_cifar_file(const std::filesystem::path& path);
 /// These look only at the beginnings of files.
 bool is_voc_folder(const std::filesystem::path& folder);
 bool is_coco_folder(const std::filesystem::path& folder);
-bool is_cvat_folder(const std::filesystem::path& folder);
 bool is_yolo_folder(const std::filesystem::path& folder);
 
 /// The largest width and height of a dataset's images.

@@ -8,9 +8,8 @@
 #include "base/numbers.h"
 #include "base/phase.h"
 #include "base/random.h"
-#include "data/pixel_cache.h"
-#include "data/sources/digits.h"
-#include "data/sources/fish.h"
+#include "data/sources/drawings.h"
+#include "data/sources/loaded_images.h"
 #include "data/sources/shapes.h"
 #include "data/sources/source.h"
 

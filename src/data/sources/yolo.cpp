@@ -14,8 +14,6 @@
 #include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
-#include "data/sources/yolo_places.h"
-#include "data/sources/yolo_points.h"
 #include "data/sources/yolo_set.h"
 #include "data/sources/yolo_text.h"
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/simd_level.h"
-#include "data/box_census.h"
+#include "data/boxes.h"
 #include "job/choose/choice.h"
 #include "job/choose/try_out.h"
 #include "job/named_weights.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/terminal_text.h"
-#include "data/open/picture_survey.h"
 #include "data/open/pictures.h"
 #include "job/progress.h"
 

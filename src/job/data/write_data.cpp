@@ -8,7 +8,6 @@
 #include "base/terminal_text.h"
 #include "data/open/open_data.h"
 #include "data/open/pack.h"
-#include "data/write_boxes.h"
 #include "data/write_folder.h"
 #include "job/data/reading_flow.h"
 #include "job/options/data_flags.h"

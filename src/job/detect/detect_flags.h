@@ -55,8 +55,8 @@ struct DetectImagesFlags : PartFlags {
   Option<std::string> data{
       *this,
       {"--data", "DATA",
-       "Images whose boxes are known, to see how well it finds them: VOC, COCO, YOLO, CVAT, synth:shapes (default "
-       "without IMAGES: what the run's own data has to test on)"},
+       "Images whose boxes are known, to see how well it finds them: VOC, COCO, YOLO, synth:shapes (default without "
+       "IMAGES: what the run's own data has to test on)"},
       "",
       {.joint = data::kLocationJoint}};
 

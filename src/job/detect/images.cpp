@@ -11,7 +11,6 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "data/open/open_data.h"
-#include "data/open/picture_survey.h"
 #include "data/open/pictures.h"
 #include "job/inference/images.h"
 #include "job/inference/labelled_data.h"

@@ -17,7 +17,7 @@
 #include "base/stop.h"
 #include "base/version.h"
 #include "data/each_index.h"
-#include "data/open/picture_survey.h"
+#include "data/open/pictures.h"
 #include "job/cache_folder.h"
 #include "job/faces/comparison.h"
 #include "job/faces/costs.h"

@@ -19,7 +19,6 @@
 #include "data/locations.h"
 #include "data/open/open_data.h"
 #include "data/open/pack.h"
-#include "data/open/picture_survey.h"
 #include "data/open/pictures.h"
 #include "data/picture_listing.h"
 #include "job/inference/labelled_data.h"

@@ -24,10 +24,10 @@ struct LabelsFlags : OptionGroup {
   Option<std::string> model{
       *this,
       {"--model", "NAME|DIR|FILE",
-       "Network by whose features labels are judged, or the detector by whose boxes: of the zoo, of a training, or a "
-       "file (default: RUN's; without one pixels are compared, which suits digits and the like)"}};
-  Option<std::string> weights{
-      *this, {"--weights", "FILE", "Weights of a network of the zoo, or imagenet or coco for published ones"}};
+       "Network by whose features labels are judged: of the zoo, of a training, or a file (default: RUN's; without one "
+       "pixels are compared, which suits digits and the like)"}};
+  Option<std::string> weights{*this,
+                              {"--weights", "FILE", "Weights of a network of the zoo, or imagenet for published ones"}};
   Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the network's classes, one on each line"}};
   Option<std::vector<std::string>> classes{
       *this, {"--class", "NAME=GLOB", "Files of a class by their path below the folder, as for train"}};
@@ -44,10 +44,6 @@ struct LabelsFlags : OptionGroup {
                     {"--folds", "N", "Of the cross-validation: each image is judged by a head that N-1 parts trained"},
                     5,
                     {.range = from_to(2, 100)}};
-  Option<double> sure{*this,
-                      {"--sure", "P", "Of detectors: boxes that are at least so likely count against a label"},
-                      0.5,
-                      {.range = from_to(0.01, 1)}};
   Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the folds"}, 1};
   Option<bool> strict{*this, {"--strict", "", "An unreadable image is an error instead of being left out"}};
   Option<std::string> on{*this, {"--on", "PLACEMENT", "Where the network computes (docs/placements.md)"}, "cpu"};

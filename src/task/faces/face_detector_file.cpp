@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "data/letterbox.h"
 #include "data/opencv_resize.h"
+#include "data/preprocess.h"
 #include "engine/model_file.h"
 #include "task/inference/inference_model.h"
 #include "task/inference/normalization.h"

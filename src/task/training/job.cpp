@@ -11,7 +11,7 @@
 #include "base/plural.h"
 #include "base/simd_level.h"
 #include "comm/device_communicator.h"
-#include "data/smaller_size.h"
+#include "data/resize.h"
 #include "network/init.h"
 #include "network/network.h"
 #include "network/zoo.h"

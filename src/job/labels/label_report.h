@@ -1,14 +1,22 @@
-// Writes labels that look wrong: as a table, and as a page with pictures.
+// Tells labels that look wrong: as text, as JSON, and in a folder as a table and as a page with pictures.
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
 
-#include "job/labels/findings.h"
+#include "job/labels/labels_job.h"
 #include "job/observer.h"
 
 namespace evener::job {
 
 inline constexpr const char *kLabelsTable = "labels.csv", *kLabelsPage = "labels.html";
+
+/// The first 20 labels, the pairs of classes, how many labels look wrong, and by what they were judged; without the
+/// notes.
+std::string labels_text(const LabelFindings& findings);
+/// The sums: {images, found, by kind, estimated, share, accuracy, pairs[{label, suggested, found, estimated, share}]}.
+nlohmann::ordered_json labels_json(const LabelFindings& findings);
 
 /// Throws UsageError where `folder` has such files already, unless they may be replaced; Error where nothing can be
 /// written there. Creates nothing.
@@ -17,8 +25,5 @@ void require_place_for_labels(const std::filesystem::path& folder, bool overwrit
 /// Writes labels.csv, with a row for each, and labels.html, with the worst and their pictures. Adds pictures that can't
 /// be read to `findings.skipped`. Throws Error, Interrupted.
 void write_label_files(LabelFindings& findings, const std::filesystem::path& folder, Observer& observer);
-
-/// labels.csv as text.
-std::string labels_csv(const LabelFindings& findings);
 
 }  // namespace evener::job

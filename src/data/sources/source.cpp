@@ -1,4 +1,4 @@
-#include "data/sources/class_notes.h"
+#include "data/sources/source.h"
 
 #include "data/targets.h"
 

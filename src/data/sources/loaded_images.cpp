@@ -1,14 +1,20 @@
-#include "data/sources/common_shape.h"
+#include "data/sources/loaded_images.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/phase.h"
+#include "base/plural.h"
 #include "base/stop.h"
 #include "data/image_files.h"
-#include "data/smaller_size.h"
+#include "data/resize.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -44,6 +50,65 @@ void tell_sizes(const SizesFound& sizes, const ImageShape& shape, std::vector<st
 }
 
 }  // namespace
+
+void DeepImages::add(const Picture& picture) {
+  if (!picture.largest_of_16_bits) return;
+  const std::uint16_t value = *picture.largest_of_16_bits;
+  ++images_;
+  if (value < 256) ++black_;
+  std::uint16_t known = largest_;
+  while (known < value && !largest_.compare_exchange_weak(known, value)) {
+  }
+}
+
+std::vector<std::string> DeepImages::notes() const {
+  constexpr std::uint16_t kEnough = 1 << 14;  // a quarter of what there is, as in dark pictures
+  const std::size_t images = images_, black = black_;
+  const std::uint16_t largest = largest_;
+  if (images == 0 || (black == 0 && largest >= kEnough)) return {};
+  const std::string what = fmt::format("{} of 16 bits per channel", counted(images, "image"));
+  const std::string advice =
+      largest >= kEnough || largest == 0
+          ? std::string("scale their values before")
+          : fmt::format("multiply all values by {} before, as with ImageMagick's -evaluate multiply {}",
+                        65536 / static_cast<int>(std::bit_ceil(largest + 1U)),
+                        65536 / static_cast<int>(std::bit_ceil(largest + 1U)));
+  if (black > 0) {
+    return {
+        fmt::format("{} of {} {} no value above 255, so that nothing is left of {} in the upper 8 bits, which are "
+                    "kept: to a network {} black (largest value of all: {}); {}",
+                    black, what, black == 1 ? "has" : "have", black == 1 ? "it" : "them",
+                    black == 1 ? "it is" : "they are", largest, advice)};
+  }
+  return {fmt::format("{} {} no value above {}: of the 256 values of the upper 8 bits, which are kept, {} are used; {}",
+                      what, images == 1 ? "has" : "have", largest, largest / 256 + 1, advice)};
+}
+
+PixelCache::PixelCache(std::size_t samples, std::size_t bytes_per_sample, std::size_t limit_bytes)
+    : bytes_per_sample_(bytes_per_sample),
+      capacity_(std::min(samples, limit_bytes / std::max<std::size_t>(bytes_per_sample, 1))),
+      pixels_(static_cast<std::uint8_t*>(allocate_pages(capacity_ * bytes_per_sample)), &std::free),
+      states_(std::make_unique<std::atomic<State>[]>(capacity_)) {}
+
+const std::uint8_t* PixelCache::find(std::size_t sample) const {
+  if (sample >= capacity_ || states_[sample].load(std::memory_order_acquire) != State::kReady) return nullptr;
+  return pixels_.get() + sample * bytes_per_sample_;
+}
+
+bool PixelCache::load(std::size_t sample, std::span<std::uint8_t> out) const {
+  const std::uint8_t* pixels = find(sample);
+  if (pixels == nullptr) return false;
+  std::memcpy(out.data(), pixels, bytes_per_sample_);
+  return true;
+}
+
+void PixelCache::store(std::size_t sample, std::span<const std::uint8_t> pixels) {
+  if (sample >= capacity_) return;
+  State expected = State::kEmpty;
+  if (!states_[sample].compare_exchange_strong(expected, State::kFilling)) return;
+  std::memcpy(pixels_.get() + sample * bytes_per_sample_, pixels.data(), bytes_per_sample_);
+  states_[sample].store(State::kReady, std::memory_order_release);
+}
 
 std::optional<PictureHeader> header_of(const fs::path& path) {
   try {

@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <thread>
 
 #include "base/descriptor.h"
@@ -152,6 +154,16 @@ class StderrLines {
 };
 
 }  // namespace
+
+std::optional<std::string> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    if (access(file.c_str(), X_OK) == 0) return file.string();
+  }
+  return std::nullopt;
+}
 
 std::string end_text(const ChildEnd& end) {
   if (end.signal == 0) return "exit code " + std::to_string(end.exit_code);

@@ -6,10 +6,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace evener {
+
+/// The file of a program that is looked for in PATH; nothing where it isn't there.
+std::optional<std::string> find_program(const std::string& name);
 
 /// How a child ended: with an exit code, or by a signal.
 struct ChildEnd {

@@ -61,7 +61,6 @@ const Vendor kVendors[] = {
     {"^avif/", "data/codecs/avif_module"},
     {"^jxl/", "data/codecs/jxl_module"},
     {"^libraw/", "data/codecs/raw_module"},
-    {"^(libav[a-z]+|libsw[a-z]+)/", "data/video/ffmpeg_module"},
     {"^pugixml", "data/sources"},
     {"^yaml-cpp", "data/sources"},
     {"^omp\\.h$", "engine/torch"},

@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <thread>
 
 #include "base/descriptor.h"
@@ -180,6 +182,16 @@ std::vector<int> live_children() {
     if (const pid_t child = place.load(); child != 0) found.push_back(child);
   }
   return found;
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    if (access(file.c_str(), X_OK) == 0) return file.string();
+  }
+  return std::nullopt;
 }
 
 std::string end_text(const ChildEnd& end) {

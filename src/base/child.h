@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ void add_live_child(pid_t child);
 void remove_live_child(pid_t child);
 
 std::vector<int> live_children();
+
+/// The file of a program that is looked for in PATH; nothing where it isn't there.
+std::optional<std::string> find_program(const std::string& name);
 
 /// How a child ended: with an exit code, or by a signal.
 struct ChildEnd {

@@ -37,8 +37,7 @@ constexpr KnownModule kModules[] = {{"torch", "EVENER_TORCH"},
                                     {"avif", "EVENER_PHOTOS", "libavif-dev"},
                                     {"jxl", "EVENER_PHOTOS", "libjxl-dev"},
                                     {"raw", "EVENER_PHOTOS", "libraw-dev"},
-                                    {"tiff", "EVENER_PHOTOS", "libtiff-dev"},
-                                    {"video", "EVENER_VIDEO", "libavformat-dev libavcodec-dev libswscale-dev"}};
+                                    {"tiff", "EVENER_PHOTOS", "libtiff-dev"}};
 
 struct OpenedModule {
   ModuleStatus status;
@@ -64,11 +63,9 @@ const KnownModule& known_module(const std::string& name) {
 // Libraries that only some users need, which packages of evener therefore don't depend on, and the Debian packages that
 // contain them. Of those that end with a dot the number of the interface is part of the package's name.
 constexpr std::pair<std::string_view, std::string_view> kOptionalLibraries[] = {
-    {"libmpi.so", "libopenmpi3"},       {"libOpenCL.so", "ocl-icd-libopencl1"},
-    {"libheif.so.", "libheif"},         {"libavif.so.", "libavif"},
-    {"libjxl.so.", "libjxl"},           {"libraw_r.so.", "libraw"},
-    {"libavformat.so.", "libavformat"}, {"libavcodec.so.", "libavcodec"},
-    {"libavutil.so.", "libavutil"},     {"libswscale.so.", "libswscale"}};
+    {"libmpi.so", "libopenmpi3"}, {"libOpenCL.so", "ocl-icd-libopencl1"},
+    {"libheif.so.", "libheif"},   {"libavif.so.", "libavif"},
+    {"libjxl.so.", "libjxl"},     {"libraw_r.so.", "libraw"}};
 
 bool is_built_by_its_user() {
   std::error_code ignored;

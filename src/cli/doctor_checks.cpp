@@ -11,6 +11,7 @@
 #include "base/plural.h"
 #include "base/precision.h"
 #include "comm/device_communicator.h"
+#include "data/video/ffmpeg.h"
 #include "measure/energy_meter.h"
 #include "measure/peaks.h"
 #include "measure/sensors/open_sensors.h"
@@ -142,6 +143,14 @@ Finding check_device_groups() {
   return {Mark::kMissing, "nccl", "GPUs exchange gradients through host memory: " + why, ""};
 }
 
+/// No module, but the programs by which videos and cameras are read.
+Finding check_ffmpeg() {
+  const data::FfmpegState state = data::ffmpeg_state();
+  if (state.reason.empty()) return {Mark::kOk, "ffmpeg", state.version, ""};
+  return {Mark::kMissing, "ffmpeg", "videos and cameras can't be read: " + state.reason,
+          "if you need it, install it (Debian: apt install ffmpeg)"};
+}
+
 Section check_modules(const Machine& machine) {
   Section section{"Modules", {}};
   for (const std::string& name : known_modules()) {
@@ -166,6 +175,7 @@ Section check_modules(const Machine& machine) {
     }
   }
   if (!machine.cuda.devices.empty()) section.findings.push_back(check_device_groups());
+  section.findings.push_back(check_ffmpeg());
   return section;
 }
 

@@ -194,16 +194,6 @@ namespace fs = std::filesystem;
 /// How long the starter may take to end after a failure.
 constexpr std::chrono::seconds kGrace{5}, kGraceWithoutAnswer{1};
 
-std::optional<std::string> find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path file = fs::path(folder) / name;
-    if (access(file.c_str(), X_OK) == 0) return file.string();
-  }
-  return std::nullopt;
-}
-
 /// Adds a setting of Open MPI, unless the user has set it.
 void add_setting(std::vector<std::string>& words, const std::string& name, const std::string& value) {
   if (std::getenv(("OMPI_MCA_" + name).c_str()) != nullptr) return;

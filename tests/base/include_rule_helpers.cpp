@@ -62,7 +62,6 @@ const Vendor kVendors[] = {
     {"^jxl/", "data/codecs/jxl_module"},
     {"^libraw/", "data/codecs/raw_module"},
     {"^tiff", "data/codecs/tiff_module"},
-    {"^(libav[a-z]+|libsw[a-z]+)/", "data/video/ffmpeg_module"},
     {"^pugixml", "data/sources"},
     {"^yaml-cpp", "data/sources"},
     {"^omp\\.h$", "engine/torch"},

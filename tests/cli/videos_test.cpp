@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/built_modules.h"
 #include "base/files.h"
 #include "cli/faces_helpers.h"
 #include "cli/infer_helpers.h"
@@ -46,7 +45,7 @@ class VideosCommand : public Infer {
  protected:
   void SetUp() override {
     Infer::SetUp();
-    if (!IsSkipped() && !module_is_built("video")) GTEST_SKIP() << "the module 'video' is not built";
+    if (!IsSkipped() && !has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
   }
   /// The frames of a video as PNG files, by their numbers.
   void write_frames(const std::string& video, const std::string& folder) const {
@@ -70,7 +69,7 @@ class VideosCommand : public Infer {
 
 TEST_F(VideosCommand, FramesAreAnsweredAsThePicturesThatTheyAre) {
   const std::string run = trained();
-  write_video(file("clip.mp4"), 12, {.codec = "mpeg4", .frames_between = 2});
+  write_video(file("clip.mp4"), 12, {.codec = "mpeg4", .options = "-q:v 3 -bf 2", .pixels = "yuv420p"});
   write_frames(file("clip.mp4"), "frames");
   const ProgramResult of_video = infer({run, file("clip.mp4"), "--format", "csv"});
   const ProgramResult of_frames = infer({run, file("frames"), "--format", "csv"});
@@ -86,7 +85,7 @@ TEST_F(VideosCommand, FramesAreAnsweredAsThePicturesThatTheyAre) {
 
 TEST_F(VideosCommand, BoxesAreThoseOfTheFramesAndAreDrawnOnAVideo) {
   write_detector(file("model.safetensors"));
-  write_video(file("clip.mkv"), 6, {.codec = "ffv1"});
+  write_video(file("clip.mkv"), 6);
   write_frames(file("clip.mkv"), "frames");
   const Words what = {"--confidence", "0.2", "--max-boxes", "4", "--format", "csv"};
   const auto detect = [&](const Words& words) {
@@ -109,7 +108,7 @@ TEST_F(VideosCommand, BoxesAreThoseOfTheFramesAndAreDrawnOnAVideo) {
 
 TEST_F(VideosCommand, APipeIsAnsweredUntilItsEnd) {
   const std::string run = trained();
-  write_video(file("clip.mkv"), 10, {.codec = "ffv1"});
+  write_video(file("clip.mkv"), 10);
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   std::thread writing([&] { std::ofstream(file("pipe"), std::ios::binary) << read_file(file("clip.mkv")); });
   const ProgramResult result = infer({run, file("pipe"), "--format", "csv", "--topk", "1", "--out", file("out")});
@@ -122,7 +121,7 @@ TEST_F(VideosCommand, APipeIsAnsweredUntilItsEnd) {
 
 TEST_F(VideosCommand, CtrlCIsTheEndOfAPipeAndLeavesItsRecord) {
   const std::string run = trained();
-  write_video(file("clip.mkv"), 40, {.codec = "ffv1"});
+  write_video(file("clip.mkv"), 40);
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   RunningProgram program(program_path(),
                          {"infer", run, file("pipe"), "--format", "csv", "--out", file("out"), "--seconds", "0"},
@@ -139,7 +138,7 @@ TEST_F(VideosCommand, CtrlCIsTheEndOfAPipeAndLeavesItsRecord) {
 
 TEST_F(VideosCommand, WhatNeedsFilesIsRefused) {
   const std::string run = trained();
-  write_video(file("clip.mkv"), 3, {.codec = "ffv1"});
+  write_video(file("clip.mkv"), 3);
   EXPECT_THAT(refused({run, file("clip.mkv"), "--sort", file("sorted")}).err,
               HasSubstr("frames of a video are no files"));
   write_file_atomically(file("text.mp4"), "no video\n");
@@ -152,13 +151,13 @@ class FacesOnVideos : public Faces {
  protected:
   void SetUp() override {
     Faces::SetUp();
-    if (!IsSkipped() && !module_is_built("video")) GTEST_SKIP() << "the module 'video' is not built";
+    if (!IsSkipped() && !has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
   }
 };
 
 TEST_F(FacesOnVideos, ATrackIsOneFaceWithItsTime) {
   // Its made-up weights find faces everywhere, and the picture hardly changes.
-  write_video(file("clip.mkv"), 6, {.codec = "ffv1"});
+  write_video(file("clip.mkv"), 6);
   write_photo("a.pgm");
   const ProgramResult result = faces({file("clip.mkv"), file("photos"), "--out", file("out")});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "data/video/camera.h"
 #include "data/video_helpers.h"
 
 namespace evener::data {
@@ -19,16 +18,6 @@ namespace {
 using namespace evener::test;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-class MadeUpFrame : public VideoFrame {
- public:
-  explicit MadeUpFrame(int number) : number_(number) {}
-  FramePlace place() const override { return {number_, number_ / 10.0, true}; }
-  Picture picture() const override { return numbered_frame(number_); }
-
- private:
-  const int number_;
-};
 
 /// What a test and its made-up camera share. Frames come when the test says so.
 struct Shutter {
@@ -62,9 +51,9 @@ class MadeUpCamera : public VideoReader {
     if (shutter_.stopped) throw Interrupted("stopped");
     if (number_ == shutter_.last && !shutter_.failure.empty()) throw Error(shutter_.failure);
     if (number_ == shutter_.last) return nullptr;
-    return std::make_unique<MadeUpFrame>(number_++);
+    const int number = number_++;
+    return std::make_unique<VideoFrame>(VideoFrame{{number, number / 10.0, true}, numbered_frame(number, 64, 11)});
   }
-  bool seek(const FramePlace& /*key*/) override { return false; }
   void stop() override {
     const std::scoped_lock lock(shutter_.mutex);
     shutter_.stopped = true;
@@ -189,18 +178,6 @@ TEST(FrameChoice, OfEachSpanTheFirstIsTaken) {
   // 5.9996 is a second after 5 in a stream whose ticks don't meet it.
   EXPECT_THAT(chosen_frames(frames, {.every_s = 1}, 100), testing::ElementsAre(0, 2, 4, 6));
   EXPECT_THAT(chosen_frames(frames, {.every = 3}, 2), testing::ElementsAre(0, 3));
-}
-
-TEST(Yuyv, GivesTheColoursOfBt601) {
-  const auto pixel = [](const std::string& bytes) {
-    const Picture picture = from_yuyv(bytes, 2, 1, 0);
-    return std::vector<int>(picture.row(0), picture.row(0) + 3);
-  };
-  // White, black, and the red of 75 % colour bars: Y 65, Cb 100, Cr 212.
-  EXPECT_THAT(pixel("\xEB\x80\xEB\x80"), testing::ElementsAre(255, 255, 255));
-  EXPECT_THAT(pixel("\x10\x80\x10\x80"), testing::ElementsAre(0, 0, 0));
-  EXPECT_THAT(pixel("\x41\x64\x41\xD4"), testing::ElementsAre(191, 0, 1));
-  EXPECT_THROW(from_yuyv("\x10\x80", 2, 1, 0), Error);
 }
 
 }  // namespace

@@ -1,13 +1,22 @@
-// Videos that tests make themselves, by the module's own writer.
+// Videos that tests make themselves.
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "data/codecs/picture.h"
-#include "data/video/video.h"
+#include "data/video/ffmpeg.h"
 
 namespace evener::test {
+
+/// Whether videos can be read here.
+inline bool has_ffmpeg() {
+  return find_program("ffmpeg") && find_program("ffprobe");
+}
 
 /// A picture that differs from all others of its number: a light square on dark ground, one pixel farther right and
 /// lighter in each.
@@ -26,14 +35,44 @@ inline data::Picture numbered_frame(int number, int width = 64, int height = 48)
   return picture;
 }
 
-/// Writes frames 0 to `count`-1 with 25 a second. `format`: its size is filled in.
-inline void write_video(const std::filesystem::path& path, int count, data::VideoFormat format = {}) {
+/// How a video is made for a test.
+struct MadeVideo {
+  std::string codec = "ffv1";    // which keeps pixels as they are
+  std::string options = {};      // more words for ffmpeg, such as "-g 12 -bf 2"
+  std::string pixels = "bgr0";   // such as "yuv420p"
+  bool is_turned_right = false;  // in a .mov file: players are told to turn it by a quarter
+};
+inline const MadeVideo kMpeg4 = {.codec = "mpeg4", .options = "-q:v 3", .pixels = "yuv420p"};
+
+/// Writes frames 0 to `count`-1 with 25 a second, by the program ffmpeg.
+inline void write_video(const std::filesystem::path& path, int count, const MadeVideo& made = {}) {
   const data::Picture first = numbered_frame(0);
-  format.width = first.width;
-  format.height = first.height;
-  const auto writer = data::video_codecs().create(path, format);
-  for (int i = 0; i < count; ++i) writer->add(numbered_frame(i), i / format.rate);
-  writer->finish();
+  const std::string command = "ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -framerate 25 -s " +
+                              std::to_string(first.width) + "x" + std::to_string(first.height) + " -i pipe:0 -c:v " +
+                              made.codec + " -pix_fmt " + made.pixels + " " + made.options + " '" + path.string() + "'";
+  FILE* const program = ::popen(command.c_str(), "w");
+  if (program == nullptr) throw std::runtime_error("can't start ffmpeg");
+  for (int i = 0; i < count; ++i) {
+    const data::Picture picture = numbered_frame(i);
+    std::fwrite(picture.row(0), 1, picture.bytes(), program);
+  }
+  if (::pclose(program) != 0) throw std::runtime_error("ffmpeg can't write " + path.string());
+  if (!made.is_turned_right) return;
+  // The matrix of the track's header: a, b, 0; c, d, 0; x, y, 1.
+  std::string bytes;
+  {
+    std::ifstream file(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const std::size_t matrix = bytes.find("tkhd") + 44;
+  bytes.replace(matrix, 20,
+                std::string("\0\0\0\0"
+                            "\0\1\0\0"
+                            "\0\0\0\0"
+                            "\xFF\xFF\0\0"
+                            "\0\0\0\0",
+                            20));
+  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 }  // namespace evener::test

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <thread>
 
-#include "base/built_modules.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "data/data_helpers.h"
@@ -32,17 +31,20 @@ using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
 
-/// Pixels are kept as they are.
-const VideoFormat kLossless = {.codec = "ffv1"};
+MadeVideo mpeg4(const std::string& options) {
+  MadeVideo made = kMpeg4;
+  made.options += " " + options;
+  return made;
+}
 
 class Videos : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!module_is_built("video")) GTEST_SKIP() << "the module 'video' is not built";
+    if (!has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string video(const std::string& name, int count, const VideoFormat& format = kLossless) const {
-    write_video(path(name), count, format);
+  std::string video(const std::string& name, int count, const MadeVideo& made = {}) const {
+    write_video(path(name), count, made);
     return path(name);
   }
   Pictures frames(const std::string& file, const FrameChoice& choice = {}) const { return Pictures({file}, choice); }
@@ -95,7 +97,7 @@ TEST_F(Videos, FramesAreNamedByTheirTimesAndKeepTheirPixels) {
 
 TEST_F(Videos, FramesThatAreStoredOutOfOrderComeInTheOrderInWhichTheyAreShown) {
   for (const char* name : {"clip.mp4", "clip.avi", "clip.ts", "clip.mov"}) {
-    const Pictures pictures = frames(video(name, 30, {.codec = "mpeg4", .key_interval = 12, .frames_between = 2}));
+    const Pictures pictures = frames(video(name, 30, mpeg4("-g 12 -bf 2")));
     ASSERT_EQ(pictures.size(), 30U) << name;
     for (int i = 0; i < 30; ++i) {
       // The nearest of all frames is the one of that number: the square's place tells.
@@ -106,7 +108,7 @@ TEST_F(Videos, FramesThatAreStoredOutOfOrderComeInTheOrderInWhichTheyAreShown) {
 }
 
 TEST_F(Videos, ManyThreadsGetTheFramesThatOneGets) {
-  const std::string file = video("clip.mp4", 60, {.codec = "mpeg4", .key_interval = 10, .frames_between = 2});
+  const std::string file = video("clip.mp4", 60, mpeg4("-g 10 -bf 2"));
   const Pictures one = frames(file);
   std::vector<Picture> expected;
   for (std::size_t i = 0; i < one.size(); ++i) expected.push_back(one.read(i));
@@ -127,7 +129,7 @@ TEST_F(Videos, ManyThreadsGetTheFramesThatOneGets) {
 }
 
 TEST_F(Videos, EveryTenthFrameIsTheSameAsOfAllWhetherSoughtOrNot) {
-  const std::string file = video("clip.mp4", 100, {.codec = "mpeg4", .key_interval = 5, .frames_between = 0});
+  const std::string file = video("clip.mp4", 100, mpeg4("-g 5 -bf 0"));
   const Pictures all = frames(file), some = frames(file, {.every = 40});
   EXPECT_THAT(names(some), ElementsAre("clip.mp4@0.000s", "clip.mp4@1.600s", "clip.mp4@3.200s"));
   for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(difference(some.read(i), all.read(40 * i)), 0) << i;
@@ -146,7 +148,8 @@ TEST_F(Videos, ATimeAndAnUpperLimitChooseFrames) {
 }
 
 TEST_F(Videos, PlayersAndWeTurnThemOnce) {
-  const Pictures pictures = frames(video("clip.mov", 2, {.codec = "mjpeg", .quarters = 1, .pixels = "yuvj444p"}));
+  const Pictures pictures = frames(
+      video("clip.mov", 2, {.codec = "mjpeg", .options = "-q:v 2", .pixels = "yuvj444p", .is_turned_right = true}));
   const Picture read = pictures.read(1);
   EXPECT_EQ(read.width, 48);
   EXPECT_EQ(read.height, 64);
@@ -192,14 +195,14 @@ TEST_F(Videos, OneThatIsCutShortIsReadUpToThere) {
   EXPECT_GT(pictures.size(), 10U);
   EXPECT_LT(pictures.size(), 30U);
   EXPECT_EQ(difference(pictures.read(9), numbered_frame(9)), 0);
-  const std::string mp4 = read_file(video("clip.mp4", 40, {.codec = "mpeg4"}));
+  const std::string mp4 = read_file(video("clip.mp4", 40, kMpeg4));
   write_bytes(folder_ / "cut.mp4", mp4.substr(0, mp4.size() / 2));
   EXPECT_THAT(refusal(path("cut.mp4")), HasSubstr("cut short")) << "its table of frames was at the end";
 }
 
 /// The sanitizers see what else it would do.
 TEST_F(Videos, DamageDoesNotEndTheProgram) {
-  std::string bytes = read_file(video("clip.mkv", 40, {.codec = "mpeg4", .key_interval = 10, .frames_between = 0}));
+  std::string bytes = read_file(video("clip.mkv", 40, mpeg4("-g 10 -bf 0")));
   std::srand(3);
   for (std::size_t i = bytes.size() / 4; i < bytes.size() / 2; i += 7) bytes[i] = static_cast<char>(std::rand());
   write_bytes(folder_ / "damaged.mkv", bytes);
@@ -232,13 +235,22 @@ TEST_F(Videos, APipeIsReadAsItComes) {
   EXPECT_THROW(Pictures({path("pipe"), path("clip.mkv")}, FrameChoice()), UsageError);
 }
 
+TEST_F(Videos, WithoutTheProgramItIsSaidWhatToInstall) {
+  const std::string file = video("clip.mkv", 2);
+  const std::string before = std::getenv("PATH");
+  ::setenv("PATH", folder_.path().c_str(), 1);
+  const std::string reason = refusal(file);
+  ::setenv("PATH", before.c_str(), 1);
+  EXPECT_THAT(reason, AllOf(HasSubstr("ffmpeg"), HasSubstr("apt install ffmpeg")));
+}
+
 TEST_F(Videos, ADeviceThatIsNoCameraIsNamed) {
   EXPECT_THAT(refusal("/dev/null"), AllOf(HasSubstr("/dev/null"), HasSubstr("no camera")));
 }
 
 TEST_F(Videos, NothingHalfWrittenStays) {
-  const auto writer = video_codecs().create(path("left.mp4"), {.width = 64, .height = 48, .codec = "mpeg4"});
-  writer->add(numbered_frame(0), 0);
+  VideoWriter writer(path("left.mp4"), 64, 48);
+  writer.add(numbered_frame(0), 0);
   EXPECT_FALSE(fs::exists(path("left.mp4"))) << "it has another name until it is whole";
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
@@ -247,7 +259,9 @@ TEST_F(Videos, NothingHalfWrittenStays) {
   ::setrlimit(RLIMIT_FSIZE, &small);
   std::string reason;
   try {
-    write_video(path("large.mkv"), 30, kLossless);
+    VideoWriter large(path("large.mkv"), 64, 48);
+    for (int i = 0; i < 300; ++i) large.add(numbered_frame(i), i / 25.0);
+    large.finish();
   } catch (const Error& error) {
     reason = error.what();
   }
@@ -260,9 +274,9 @@ TEST_F(Videos, NothingHalfWrittenStays) {
 }
 
 TEST_F(Videos, OddSizesAreWrittenToo) {
-  const auto writer = video_codecs().create(path("odd.mp4"), {.width = 33, .height = 21});
-  for (int i = 0; i < 3; ++i) writer->add(numbered_frame(i, 33, 21), i / 25.0);
-  writer->finish();
+  VideoWriter writer(path("odd.mp4"), 33, 21);
+  for (int i = 0; i < 3; ++i) writer.add(numbered_frame(i, 33, 21), i / 25.0);
+  writer.finish();
   const Picture read = frames(path("odd.mp4")).read(0);
   EXPECT_EQ(read.width, 34) << "H.264 and MPEG-4 halve the colours";
   EXPECT_EQ(read.height, 22);
@@ -270,11 +284,62 @@ TEST_F(Videos, OddSizesAreWrittenToo) {
 
 TEST_F(Videos, AnUnknownEndingIsNamed) {
   try {
-    video_codecs().create(path("clip.nothing"), {.width = 64, .height = 48});
+    const VideoWriter writer(path("clip.nothing"), 64, 48);
     FAIL() << "no container is called so";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("clip.nothing"), HasSubstr(".mp4")));
   }
+}
+
+TEST_F(Videos, FramesAreWrittenAtTheirOwnTimes) {
+  {
+    VideoWriter writer(path("times.mp4"), 64, 48);
+    int number = 0;
+    for (const double time_s : {0.0, 0.04, 0.5, 0.501, 2.0}) writer.add(numbered_frame(20 * number++), time_s);
+    writer.finish();
+  }
+  const Pictures read = frames(path("times.mp4"));
+  EXPECT_THAT(names(read), ElementsAre("times.mp4@0.000s", "times.mp4@0.040s", "times.mp4@0.500s", "times.mp4@0.501s",
+                                       "times.mp4@2.000s"));
+  for (int i = 0; i < 5; ++i) EXPECT_LT(difference(read.read(static_cast<std::size_t>(i)), numbered_frame(20 * i)), 90);
+}
+
+TEST_F(Videos, FewOfManyFramesAreThoseOfAll) {
+  const std::string file = video("clip.mp4", 3600, mpeg4("-g 40 -bf 2"));
+  const Pictures all = frames(file), some = frames(file, parse_every("3"));
+  ASSERT_EQ(some.size(), 1200U);
+  for (const std::size_t i : {0U, 1U, 999U, 1000U, 1001U, 1199U}) {
+    EXPECT_EQ(some.source(i), all.source(3 * i));
+    EXPECT_EQ(difference(some.read(i), all.read(3 * i)), 0) << i;
+  }
+  const Pictures few = frames(file, parse_every("1s"));
+  ASSERT_EQ(few.size(), 144U);
+  for (const std::size_t i : {0U, 1U, 60U, 143U}) EXPECT_EQ(difference(few.read(i), all.read(25 * i)), 0) << i;
+}
+
+TEST_F(Videos, FramesWhoseSizeChangesKeepTheirOwn) {
+  write_video(path("a.ts"), 5, kMpeg4);
+  ASSERT_EQ(std::system(
+                ("ffmpeg -nostdin -v error -i '" + path("a.ts") + "' -s 96x64 -c:v mpeg4 -q:v 3 '" + path("b.ts") + "'")
+                    .c_str()),
+            0);
+  write_bytes(folder_ / "both.ts", read_file(path("a.ts")) + read_file(path("b.ts")));
+  const Pictures pictures = frames(path("both.ts"));
+  ASSERT_EQ(pictures.size(), 10U);
+  EXPECT_EQ(pictures.read(0).width, 64);
+  EXPECT_EQ(pictures.read(9).width, 96);
+  EXPECT_EQ(pictures.read(9).height, 64);
+}
+
+TEST_F(Videos, ANameIsAFileAndNoAddressOrOption) {
+  const std::string bytes = read_file(video("clip.mkv", 2));
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  for (const char* const name : {"-i", "pipe:0", "concat:a|b"}) {
+    write_bytes(folder_ / name, bytes);
+    EXPECT_EQ(Pictures({name}, FrameChoice()).size(), 2U) << name;
+  }
+  fs::current_path(before);
 }
 
 TEST(VideoFiles, AreToldFromPicturesInTheSameContainer) {

@@ -1,7 +1,6 @@
 #include "data/open/pictures.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -21,23 +20,10 @@
 #include "data/picture_listing.h"
 #include "data/sources/foreign_files.h"
 #include "data/sources/loaded_images.h"
-#include "data/video/camera.h"
+#include "data/video/video.h"
 #include "data/video/video_files.h"
 
 namespace evener::data {
-
-namespace {
-
-namespace fs = std::filesystem;
-
-std::unique_ptr<VideoReader> open_live_source(const std::string& location) {
-  struct stat status {};
-  const bool is_device = ::stat(location.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
-  return is_device ? open_camera(location) : video_codecs().open(location, /*threads=*/2);
-}
-
-}  // namespace
-
 bool names_videos(const std::string& location) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -77,7 +63,7 @@ Pictures::Pictures(const std::vector<std::string>& locations, const std::optiona
 
 void Pictures::open_live(const std::string& location, const FrameChoice& choice) {
   try {
-    live_ = std::make_shared<LiveFrames>(location, open_live_source(location), choice);
+    live_ = std::make_shared<LiveFrames>(location, open_live_video(location), choice);
   } catch (const Interrupted&) {
     throw;
   } catch (const Error& error) {
@@ -90,7 +76,7 @@ void Pictures::add_video(const std::string& file, const FrameChoice& choice) {
   for (const Video& video : videos_) left -= video.frames->size();
   if (left == 0) return;
   try {
-    Video video{file, names_.size(), std::make_shared<VideoFrames>(file, choice, left, video_codecs())};
+    Video video{file, names_.size(), std::make_shared<VideoFrames>(file, choice, left)};
     for (std::size_t i = 0; i < video.frames->size(); ++i) {
       names_.push_back(frame_name(file, video.frames->time_s(i)));
     }

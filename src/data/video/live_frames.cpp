@@ -1,5 +1,6 @@
 #include "data/video/live_frames.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -31,7 +32,7 @@ void LiveFrames::capture() {
   std::string failure;
   try {
     while (std::shared_ptr<VideoFrame> frame = source_->next()) {
-      if (!chooser.takes(frame->place().time_s)) continue;
+      if (!chooser.takes(frame->place.time_s)) continue;
       const std::scoped_lock lock(mutex_);
       if (is_over_) break;
       if (newest_) ++dropped_;
@@ -61,7 +62,7 @@ bool LiveFrames::wait_for(std::size_t number) {
     }
   }
   if (!newest_) return false;
-  const double time_s = newest_->place().time_s;
+  const double time_s = newest_->place.time_s;
   given_[number] = {frame_name(name_, time_s), time_s};
   if (given_.size() > kNamed && !choice_.keeps_all_names) given_.erase(given_.begin());
   kept_[number] = std::move(newest_);
@@ -80,7 +81,10 @@ Picture LiveFrames::read(std::size_t number) const {
     frame = found->second;
   }
   const PhaseMark mark(Phase::kDecode);
-  return frame->picture();
+  const Picture& picture = frame->picture;
+  Picture copy = Picture::unset(picture.channels, picture.height, picture.width);
+  std::copy_n(picture.row(0), picture.bytes(), copy.row(0));
+  return copy;
 }
 
 const std::string& LiveFrames::name(std::size_t number) const {

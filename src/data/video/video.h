@@ -1,5 +1,5 @@
-// The interface of the module "video": frames out of video files, and frames into them. No types of its libraries
-// appear here. Which frames are looked at, and who reads them when, is decided in data/video/.
+// Frames out of videos and cameras, and frames into videos, by the programs ffmpeg and ffprobe. Which frames are looked
+// at, and who reads them when, is decided beside this.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/piped_child.h"
 #include "data/codecs/picture.h"
 
 namespace evener::data {
@@ -25,69 +26,69 @@ struct FramePlace {
 struct VideoIndex {
   std::vector<FramePlace> frames;
   bool has_timestamps = true;  // FramePlace::timestamp is one, and frames can be sought by it
-  double rate = 0;             // frames a second; 0 = not known
   std::string broken_off;      // why nothing can be read after the last frame; "" = the video is whole
+  int orientation = 1;         // the EXIF orientation that turns frames upright
+  std::int64_t pixels = 0;     // of a frame
 };
 
-/// A decoded frame, whose pixels are still as the codec gave them.
-class VideoFrame {
- public:
-  virtual ~VideoFrame() = default;
-  virtual FramePlace place() const = 0;
-  /// In RGB and upright. Thread-safe, also beside calls on other frames of the same video. Throws Error.
-  virtual Picture picture() const = 0;
+/// Lists a video's frames. `enough` is asked now and then with what is known, whose frames are sorted; true ends the
+/// search early. Throws Error with the reason alone where the file is no video that can be decoded, or ffmpeg is
+/// missing; Interrupted after a stop request.
+VideoIndex index_video(const std::filesystem::path& path, const std::function<bool(const VideoIndex&)>& enough);
+
+struct VideoFrame {
+  FramePlace place;
+  Picture picture;  // RGB
 };
 
-/// Decodes a video from its start to its end. For one thread, but for stop().
+/// Gives frames one after the other. For one thread, but for stop().
 class VideoReader {
  public:
   virtual ~VideoReader() = default;
   /// The next frame that can be decoded, in the order in which frames are shown; null after the last one. What is
   /// damaged is passed over. Throws Error where the file can't be read any more, Interrupted after stop().
   virtual std::unique_ptr<VideoFrame> next() = 0;
-  /// Goes to a frame that VideoIndex calls a key frame: next() gives it, or some before it. False where that can't be
-  /// done; the place is then undefined.
-  virtual bool seek(const FramePlace& key) = 0;
-  /// Makes a next() that waits for a pipe's other end give up. Thread-safe.
+  /// Makes a next() that waits give up. Thread-safe.
   virtual void stop() = 0;
 };
 
-/// How a video is written.
-struct VideoFormat {
-  std::int64_t width = 0, height = 0;
-  double rate = 25;         // frames a second, for players; each frame has a time of its own
-  std::string codec = {};   // a name such as "mpeg4"; "" = H.264 where there is an encoder for it, else MPEG-4
-  int key_interval = 0;     // frames from one key frame to the next; 0 = as the encoder likes it
-  int frames_between = -1;  // B-frames in a row; -1 = as the encoder likes it
-  int quarters = 0;         // quarter turns to the right that players are told to make
-  std::string pixels = {};  // such as "yuv444p"; "" = yuv420p, or what the codec takes
+/// Which frames of a video file a reader gives.
+struct ReadFrom {
+  double time_s = 0;  // it begins at the last key frame that isn't later, or before that; 0 = at the start
+  /// Timestamps of frames that are wanted, rising. Others needn't come, but all after the last one do. Empty = all.
+  std::vector<std::int64_t> wanted = {};
+  std::int64_t pixels = 0;  // of a frame, for the limit of memory
 };
+/// Decodes a video file with `threads` threads. Frames aren't turned. Throws as index_video().
+std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path, int threads, const ReadFrom& from);
 
-/// Writes a video under a temporary name, which finish() changes into its own. Without finish() nothing stays behind.
+/// Waits for the first frame of a pipe with a video, or of a camera such as /dev/video0, which gives frames of 1280x720
+/// or the nearest size that it has. Frames are upright. Throws Error with the reason alone where it is neither.
+std::unique_ptr<VideoReader> open_live_video(const std::filesystem::path& path);
+
+/// Writes a video of H.264, or MPEG-4 where there is no encoder for that, under a temporary name, which finish()
+/// changes into its own. Without finish() nothing stays behind.
 class VideoWriter {
  public:
-  virtual ~VideoWriter() = default;
+  /// Sizes are made even. Throws Error, for an ending that names no container too.
+  VideoWriter(std::filesystem::path path, std::int64_t width, std::int64_t height);
+  ~VideoWriter();
+  VideoWriter(const VideoWriter&) = delete;
+  VideoWriter& operator=(const VideoWriter&) = delete;
+
   /// Times must grow. Throws Error where a frame can't be encoded or written, as on a full disk.
-  virtual void add(const Picture& frame, double time_s) = 0;
-  virtual void finish() = 0;
-  /// The encoder, as "libx264".
-  virtual std::string codec() const = 0;
-};
+  void add(const Picture& frame, double time_s);
+  void finish();
 
-class VideoCodecs {
- public:
-  virtual ~VideoCodecs() = default;
-  /// Reads a video without decoding it. `enough` is asked now and then with what is known, whose frames are sorted;
-  /// true ends the search early. Throws Error with the reason alone where the file is no video that can be decoded.
-  virtual VideoIndex index(const std::filesystem::path& path,
-                           const std::function<bool(const VideoIndex&)>& enough) const = 0;
-  /// Opens a video to be decoded by `threads` threads. A pipe can be read, but not sought in. Throws as index().
-  virtual std::unique_ptr<VideoReader> open(const std::filesystem::path& path, int threads) const = 0;
-  /// Begins to write a video into a container of the kind that the ending of `path` names. Throws Error.
-  virtual std::unique_ptr<VideoWriter> create(const std::filesystem::path& path, const VideoFormat& format) const = 0;
-};
+ private:
+  void send(const std::string& bytes);
+  /// Waits for the program's end; throws Error with its reason where that wasn't good.
+  void require_end();
 
-/// The module's instance; throws Error, naming the packages that are missing, where the module can't be used.
-VideoCodecs& video_codecs();
+  const std::filesystem::path path_, temporary_;
+  std::unique_ptr<PipedChild> program_;
+  std::int64_t last_ = -1;  // time of the last frame
+  bool finished_ = false;
+};
 
 }  // namespace evener::data

@@ -21,29 +21,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kUsualRate = 25;  // where a video doesn't tell its own
-
-/// Frames a second of those that were looked at.
-double marked_rate(const data::VideoFrames& frames) {
-  if (frames.are_all() && frames.rate() > 0) return frames.rate();
-  if (frames.size() < 2) return kUsualRate;
-  const double span_s = frames.time_s(frames.size() - 1) - frames.time_s(0);
-  return span_s > 0 ? static_cast<double>(frames.size() - 1) / span_s : kUsualRate;
-}
-
 /// One video, whose writer begins with the first frame, as the size is known then.
 class MarkedVideo {
  public:
-  MarkedVideo(fs::path path, const data::VideoFrames& frames) : path_(std::move(path)), frames_(frames) {}
+  explicit MarkedVideo(fs::path path) : path_(std::move(path)) {}
 
   void add(data::Picture picture, double time_s) {
     if (!writer_) {
       width_ = picture.width;
       height_ = picture.height;
       begin_s_ = time_s;
-      data::VideoFormat format{.width = width_, .height = height_};
-      format.rate = marked_rate(frames_);
-      writer_ = data::video_codecs().create(path_, format);
+      writer_ = std::make_unique<data::VideoWriter>(path_, width_, height_);
     }
     if (picture.width != width_ || picture.height != height_) {
       picture = data::resize(std::move(picture), height_, width_);
@@ -59,7 +47,6 @@ class MarkedVideo {
 
  private:
   const fs::path path_;
-  const data::VideoFrames& frames_;
   std::unique_ptr<data::VideoWriter> writer_;
   std::int64_t width_ = 0, height_ = 0;
   double begin_s_ = 0;
@@ -78,7 +65,7 @@ std::vector<fs::path> write_marked_videos(const fs::path& folder, const BoxSink&
     const std::string name = free_name(fs::path(video.file).stem().string() + ".mp4",
                                        [&](const std::string& one) { return taken.contains(one); });
     taken.insert(name);
-    MarkedVideo marked(folder / "pictures" / name, *video.frames);
+    MarkedVideo marked(folder / "pictures" / name);
     const auto begin = std::ranges::lower_bound(writer.photos(), video.first, {}, &LookedAt::index);
     const auto end =
         std::ranges::lower_bound(writer.photos(), video.first + video.frames->size(), {}, &LookedAt::index);

@@ -1,0 +1,241 @@
+#include "base/piped_child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/child.h"
+#include "base/error.h"
+#include "base/stop.h"
+
+extern char** environ;
+
+namespace evener {
+namespace {
+
+constexpr int kLook_ms = 100;            // how often a stop is looked for
+constexpr int kPipeBytes = 1 << 20;      // of room, so that the two processes wait for each other less often
+constexpr std::size_t kMostKept = 4096;  // bytes of messages
+constexpr std::size_t kLongestLine = 1 << 16;
+constexpr std::size_t kMostUnread = 64 << 20;  // bytes of stderr, while stdout is waited for
+
+[[noreturn]] void throw_errno(const std::string& what) {
+  throw Error(what + ": " + std::strerror(errno));
+}
+
+/// Ours, and the program's; its number is above those that it will have, since dup2() onto itself keeps it closed.
+struct Ends {
+  Descriptor ours, theirs;
+};
+
+Ends make_ends(int first, int second) {
+  Ends ends{Descriptor(first), Descriptor()};
+  const Descriptor low(second);
+  ends.theirs = Descriptor(::fcntl(low.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!ends.theirs.valid()) throw_errno("can't make a pipe");
+  ::fcntl(ends.ours.get(), F_SETFL, O_NONBLOCK);
+  return ends;
+}
+
+Ends make_pipe(int room) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("can't make a pipe");
+  if (room > 0) ::fcntl(ends[0], F_SETPIPE_SZ, room);  // else it is as small as it was
+  return make_ends(ends[0], ends[1]);
+}
+
+/// A socket, since writing to a pipe that nobody reads is a signal.
+Ends make_socket() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw_errno("can't make a socket");
+  const int room = kPipeBytes;
+  ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  return make_ends(ends[0], ends[1]);
+}
+
+/// What posix_spawn() is told of descriptors and signals.
+class SpawnSettings {
+ public:
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none, pipe;
+    sigemptyset(&none);
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &pipe);  // a program whose reader is gone ends
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  /// Where `from` is none, `to` leads nowhere.
+  void connect(const Descriptor& from, int to) {
+    if (from.valid()) {
+      posix_spawn_file_actions_adddup2(&files_, from.get(), to);
+    } else {
+      posix_spawn_file_actions_addopen(&files_, to, "/dev/null", O_RDWR, 0);
+    }
+  }
+  pid_t start(const std::vector<std::string>& words) const {
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    pid_t child = 0;
+    const int error = posix_spawnp(&child, pointers.front(), &files_, &attributes_, pointers.data(), environ);
+    if (error != 0) throw Error("can't start '" + words.front() + "': " + std::strerror(error));
+    return child;
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+}  // namespace
+
+PipedChild::PipedChild(const std::vector<std::string>& words, const PipedChildOptions& options)
+    : name_(words.front()), options_(options) {
+  Ends input, output = make_pipe(kPipeBytes), errors = make_pipe(0);
+  if (options.has_input) input = make_socket();
+  SpawnSettings settings;
+  settings.connect(input.theirs, STDIN_FILENO);
+  settings.connect(output.theirs, STDOUT_FILENO);
+  settings.connect(errors.theirs, STDERR_FILENO);
+  child_ = settings.start(words);
+  add_live_child(child_);
+  if (options.memory_bytes > 0) {
+    const rlimit limit{options.memory_bytes, options.memory_bytes};
+    ::prlimit(child_, RLIMIT_DATA, &limit, nullptr);
+  }
+  input_ = std::move(input.ours);
+  stdout_.descriptor = std::move(output.ours);
+  stderr_.descriptor = std::move(errors.ours);
+}
+
+PipedChild::~PipedChild() {
+  if (child_ == 0) return;
+  ::kill(child_, SIGKILL);
+  while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
+  remove_live_child(child_);
+}
+
+/// Takes what the program has written to stderr, since it waits where that is full.
+void PipedChild::read_messages() {
+  char buffer[4096];
+  std::string& text = stderr_.rest;
+  while (stderr_.descriptor.valid()) {
+    const ssize_t count = ::read(stderr_.descriptor.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return;  // nothing yet
+    if (count == 0) stderr_.descriptor.close();
+    text.append(buffer, static_cast<std::size_t>(count));
+    if (!options_.reads_errors && text.size() > kMostKept) text.erase(0, text.size() - kMostKept);
+    if (text.size() > kMostUnread) throw Error(name_ + " writes messages without end");
+  }
+}
+
+void PipedChild::wait_for(int descriptor, short events) {
+  const Stopwatch clock;
+  for (;;) {
+    if (stopped_ || stop_requested()) throw Interrupted("stopped while waiting for " + name_);
+    pollfd wanted[] = {{descriptor, events, 0}, {stderr_.descriptor.get(), POLLIN, 0}};
+    const int ready = ::poll(wanted, 2, kLook_ms);
+    read_messages();
+    if (ready > 0 && wanted[0].revents != 0) return;
+    if (options_.silence_s > 0 && clock.seconds() > options_.silence_s) {
+      throw Error(name_ + " did nothing for " + std::to_string(std::lround(options_.silence_s)) + " s");
+    }
+  }
+}
+
+std::size_t PipedChild::read_some(Stream& from, std::span<char> target) {
+  for (;;) {
+    if (const std::size_t left = from.rest.size() - from.at; left > 0) {
+      const std::size_t count = std::min(left, target.size());
+      std::copy_n(from.rest.data() + from.at, count, target.data());
+      from.at += count;
+      return count;
+    }
+    if (!from.descriptor.valid()) return 0;
+    const ssize_t count = ::read(from.descriptor.get(), target.data(), target.size());
+    if (count > 0) return static_cast<std::size_t>(count);
+    if (count == 0) from.descriptor.close();
+    if (count < 0 && errno != EINTR && errno != EAGAIN) throw_errno(name_ + " can't be read");
+    if (count < 0 && errno == EAGAIN) wait_for(from.descriptor.get(), POLLIN);
+  }
+}
+
+std::size_t PipedChild::read(Output output, std::span<char> target) {
+  std::size_t done = 0;
+  while (done < target.size()) {
+    const std::size_t count = read_some(stream(output), target.subspan(done));
+    if (count == 0) break;
+    done += count;
+  }
+  return done;
+}
+
+bool PipedChild::read_line(Output output, std::string& line) {
+  Stream& from = stream(output);
+  char buffer[4096];
+  for (;;) {
+    if (const auto end = from.rest.find('\n', from.at); end != std::string::npos) {
+      line = from.rest.substr(from.at, end - from.at);
+      from.at = end + 1;
+      return true;
+    }
+    std::string begun = from.rest.substr(from.at);
+    if (begun.size() > kLongestLine) throw Error(name_ + " gives what isn't understood");
+    from.rest.clear();
+    from.at = 0;
+    const std::size_t count = read_some(from, buffer);
+    if (count == 0) return false;
+    from.rest = std::move(begun);
+    from.rest.append(buffer, count);
+  }
+}
+
+void PipedChild::write(std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {
+      wait_for(input_.get(), POLLOUT);
+    } else if (errno != EINTR) {
+      throw_errno(name_ + " takes no more");
+    }
+  }
+}
+
+ChildEnd PipedChild::finish() {
+  input_.close();
+  stdout_.descriptor.close();
+  while (stderr_.descriptor.valid()) wait_for(stderr_.descriptor.get(), POLLIN);
+  if (child_ == 0) return end_;
+  int status = 0;
+  while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) continue;
+  remove_live_child(std::exchange(child_, 0));
+  end_ = WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
+  return end_;
+}
+
+}  // namespace evener

@@ -55,7 +55,7 @@ const Vendor kVendors[] = {
     {"^hwloc", "base"},
     {"^CLI/", "cli/parser.cpp"},
     {"^((curl|openssl)/|archive)", "data/fetch/web_module"},
-    {"^httplib", "job/http/http_module"},
+    {"^microhttpd", "job/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
     {"^libheif/", "data/codecs/heif_module"},
     {"^avif/", "data/codecs/avif_module"},

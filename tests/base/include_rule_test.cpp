@@ -106,7 +106,7 @@ TEST(IncludeRule, KeepsVendorsInTheirFolders) {
         "#include <mpi.h>\n", "#include <nccl.h>\n", "#include <cuda.h>\n", "#include <cuda_runtime.h>\n",
         "#include <CL/cl.h>\n", "#include <curl/curl.h>\n", "#include <openssl/evp.h>\n", "#include \"omp.h\"\n",
         "#include <onnx/onnx_pb.h>\n", "#include <google/protobuf/message.h>\n", "#include <hwloc.h>\n",
-        "#include <httplib.h>\n", "#include <CLI/CLI.hpp>\n"}) {
+        "#include <microhttpd.h>\n", "#include <CLI/CLI.hpp>\n"}) {
     EXPECT_THAT(only_complaint("task/training/train.cpp", line), HasSubstr("may only be included in")) << line;
   }
   EXPECT_THAT(only_complaint("cli/command.h", "#include <CLI/CLI.hpp>\n"),

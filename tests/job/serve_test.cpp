@@ -23,6 +23,7 @@ using test::HttpAnswer;
 using test::HttpClient;
 using test::TestServer;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -171,11 +172,11 @@ TEST_F(Serve, RefusesWithAStatusAndGoesOn) {
   EXPECT_EQ(client.post(kInfer, std::string(3'000'000, ' ')).status, 413);
   EXPECT_TRUE(client.is_closed());  // the rest of the body belongs to no request
   HttpClient chunked(server.port());
-  chunked.send("POST " + std::string(kInfer) + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunked.send("POST " + std::string(kInfer) + " HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
   for (int i = 0; i < 4; ++i) chunked.send("3e8\r\n" + std::string(1000, ' ') + "\r\n");
   EXPECT_EQ(chunked.receive().status, 413);
   HttpClient put(server.port());
-  put.send("PUT /v2 HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+  put.send("PUT /v2 HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello");
   EXPECT_EQ(put.receive().status, 405);
   EXPECT_TRUE(put.is_closed());
   HttpClient form(server.port());
@@ -186,13 +187,13 @@ TEST_F(Serve, OutlivesGarbageAndCutConnections) {
   TestServer server(test::model_of_bytes());
   HttpClient garbage(server.port());
   garbage.send("\x16\x03\x01\r\n\x80garbage\r\n\r\n");
-  EXPECT_EQ(garbage.receive().status, 400);
+  EXPECT_THAT(garbage.receive().status, AnyOf(0, 400));
   EXPECT_TRUE(garbage.is_closed());
   HttpClient endless(server.port());
-  std::string head = "GET /v2 HTTP/1.1\r\n";
+  std::string head = "GET /v2 HTTP/1.1\r\nHost: test\r\n";
   for (int i = 0; i < 3000; ++i) head += "X-" + std::to_string(i) + ": " + std::string(40, 'x') + "\r\n";
   endless.send(head);
-  EXPECT_EQ(endless.receive().status, 400);
+  EXPECT_EQ(endless.receive().status, 431);
   const std::string whole = test::post_text(kInfer, asking({1, 2, 3, 4, 5, 6}));
   for (std::size_t length = 0; length <= whole.size(); length += 7) {
     HttpClient client(server.port());

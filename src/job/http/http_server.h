@@ -18,8 +18,8 @@ struct HttpOptions {
   std::size_t connections = 1024;                     // at once; further ones get status 503
   std::size_t body_bytes = std::size_t{64} << 20;     // of one request; larger ones get status 413
   std::size_t bodies_bytes = std::size_t{512} << 20;  // of all requests under way; further ones get status 503
-  double transfer_s = 30;                             // time limit of a request from its first byte to its last, and of
-                                                      // a response
+  double transfer_s = 30;                             // time limit of a request from its first line to its last byte,
+                                                      // and of a response
   double idle_s = 60;                                 // how long a connection may stay without a request
 };
 
@@ -28,7 +28,7 @@ struct HttpRequest {
   std::string path;                            // decoded, without the query
   std::map<std::string, std::string> query;    // decoded; of a name given twice the first value
   std::map<std::string, std::string> headers;  // names in lower case; of a name given twice the first value
-  std::string body;                            // decompressed
+  std::string body;
 
   /// The value of a header, "" where the request doesn't have it; `name` in lower case.
   const std::string& header(const std::string& name) const;

@@ -1,5 +1,6 @@
-#include "engine/native_mlp/cpu/class_loss.h"
+#include "engine/native_mlp/cpu/mlp.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace evener::engine::native_mlp {
@@ -19,6 +20,16 @@ ClassLoss loss_of(const network::MultiBox&) {
 }
 
 }  // namespace
+
+Range Portion::of(std::int64_t count, std::int64_t unit) const {
+  const std::int64_t units = (count + unit - 1) / unit;
+  return {std::min(count, units * begin / whole * unit), std::min(count, units * end / whole * unit)};
+}
+
+Portion Portion::part(int index, int parts) const {
+  const std::int64_t length = end - begin;
+  return {begin * parts + length * index, begin * parts + length * (index + 1), whole * parts};
+}
 
 std::string why_no_class_loss(const network::Criterion& criterion, const network::Network& network) {
   if (std::string why = network::why_unfit(criterion, network); !why.empty()) return why;

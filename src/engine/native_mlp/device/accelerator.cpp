@@ -1,4 +1,4 @@
-#include "engine/native_mlp/device/open.h"
+#include "engine/native_mlp/device/accelerator.h"
 
 #include <map>
 #include <mutex>

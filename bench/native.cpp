@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/native_mlp/cpu/levels.h"
+#include "engine/native_mlp/cpu/kernels.h"
 #include "engine/native_mlp/cpu/memory.h"
 #include "measure/peaks.h"
 

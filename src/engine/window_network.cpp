@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/kernels/row_kernels.h"
+#include "engine/kernels/kernels.h"
 
 namespace evener::engine {
 namespace {

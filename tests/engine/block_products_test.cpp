@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "base/simd_level.h"
+#include "engine/kernels/kernels.h"
 #include "engine/kernels/levels.h"
-#include "engine/kernels/product_kernels.h"
 
 namespace evener::engine::kernels {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/native_mlp/cpu/levels.h"
+#include "engine/native_mlp/cpu/kernels.h"
 
 namespace evener {
 namespace {

@@ -1,7 +1,7 @@
 #include "engine/kernels/block_products.h"
 
+#include "engine/kernels/kernels.h"
 #include "engine/kernels/levels.h"
-#include "engine/kernels/product_kernels.h"
 
 namespace evener::engine::kernels {
 namespace {

@@ -1,8 +1,6 @@
 // All kernels for one instruction set. Compiled once per level, with EVENER_KERNEL_LEVEL naming it.
-#include "engine/kernels/batch_norm.h"
-#include "engine/kernels/depthwise.h"
+#include "engine/kernels/channels_last.h"
 #include "engine/kernels/levels.h"
-#include "engine/kernels/products.h"
 #include "engine/kernels/rows.h"
 #include "engine/kernels/winograd_kernels.h"
 

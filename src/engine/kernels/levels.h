@@ -2,8 +2,6 @@
 #pragma once
 
 #include "engine/kernels/kernels.h"
-#include "engine/kernels/product_kernels.h"
-#include "engine/kernels/row_kernels.h"
 #include "engine/kernels/winograd.h"
 
 namespace evener::engine::kernels {

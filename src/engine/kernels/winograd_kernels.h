@@ -6,7 +6,6 @@
 
 #include "engine/kernels/tile_product.h"
 #include "engine/kernels/winograd.h"
-#include "engine/kernels/winograd_sizes.h"
 #include "engine/kernels/winograd_transforms.h"
 
 namespace evener::engine::kernels {

@@ -4,9 +4,7 @@
 #include "base/module_entry.h"
 #include "base/simd_level.h"
 #include "engine/native_mlp/cpu/kernels.h"
-#include "engine/native_mlp/device/trainer.h"
-#include "engine/native_mlp/matrix_product.h"
-#include "engine/native_mlp/trainer.h"
+#include "engine/native_mlp/parts.h"
 
 namespace evener::engine::native_mlp {
 namespace {
@@ -25,8 +23,7 @@ class NativeEngine : public Engine {
   }
 
   std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options) override {
-    if (options.device.kind != DeviceKind::kCpu) return std::make_unique<DeviceTrainer>(network, options);
-    return std::make_unique<NativeTrainer>(network, options);
+    return native_mlp::make_trainer(network, options);
   }
 
   std::string matrix_refusal(const MatrixOptions& options) const override {

@@ -1,24 +1,82 @@
 #include "engine/openvino/compiled.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/forked.h"
 #include "base/phase.h"
-#include "engine/openvino/compile_cache.h"
-#include "engine/openvino/errors.h"
+#include "base/terminal_text.h"
 #include "engine/openvino/lower.h"
 #include "engine/pixel_scale.h"
 
 namespace evener::engine::openvino_engine {
 namespace {
+
+namespace fs = std::filesystem;
+
+struct Entry {
+  fs::path path;
+  std::uintmax_t bytes = 0;
+  std::int64_t used_s = 0;  // seconds since 1970 when it was last read or written, as far as the file system notes it
+};
+
+/// Provides the folder in which OpenVINO keeps compiled graphs, keyed by their content, the device and its own version.
+/// OpenVINO never removes any, so this does.
+class CompileCache {
+ public:
+  /// `folder` is made if need be; empty = nothing is kept. A folder that can't be made or written to is no error: then
+  /// nothing is kept either.
+  explicit CompileCache(std::filesystem::path folder) : folder_(std::move(folder)) {
+    std::error_code ignored;
+    if (!folder_.empty()) fs::create_directories(folder_, ignored);
+    // OpenVINO throws if it can't use the folder, so such a folder isn't used.
+    if (!fs::is_directory(folder_, ignored) || access(folder_.c_str(), W_OK | X_OK) != 0) folder_.clear();
+  }
+
+  /// Removes the least recently used files, until less than kMostBytes are left.
+  ~CompileCache() {
+    if (folder_.empty()) return;
+    std::error_code ignored;
+    std::vector<Entry> entries;
+    std::uintmax_t bytes = 0;
+    for (const auto& file : fs::directory_iterator(folder_, ignored)) {
+      struct stat facts {};
+      if (file.path().extension() != ".blob" || stat(file.path().c_str(), &facts) != 0) continue;
+      entries.push_back({file.path(), static_cast<std::uintmax_t>(facts.st_size),
+                         std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec)});
+      bytes += entries.back().bytes;
+    }
+    std::ranges::sort(entries, {}, &Entry::used_s);
+    for (const Entry& entry : entries) {
+      if (bytes <= kMostBytes) return;
+      if (fs::remove(entry.path, ignored)) bytes -= entry.bytes;
+    }
+  }
+
+  CompileCache(const CompileCache&) = delete;
+  CompileCache& operator=(const CompileCache&) = delete;
+
+  /// The folder; empty = nothing is kept.
+  const std::filesystem::path& folder() const { return folder_; }
+
+  static constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
+
+ private:
+  std::filesystem::path folder_;
+};
 
 /// A compiled graph, shared by several runners.
 struct Compiled {
@@ -287,6 +345,25 @@ std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& g
     for (int i = 0; i < count; ++i) runners.push_back(std::make_unique<OpenVinoRunner>(compiled));
   });
   return runners;
+}
+
+/// Longer texts are cut: some list every operator of a large network.
+constexpr std::size_t kLongest = 400;
+
+std::string plain_text(const std::string& message) {
+  std::istringstream lines(message);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.find_first_not_of(" \t");
+    if (begin == std::string::npos) continue;
+    line = line.substr(begin);
+    // "Exception from src/inference/src/cpp/core.cpp:143:", "Check 'x == y' failed at src/...:12:"
+    const bool place = line.starts_with("Exception from ") || line.find(" failed at src/") != std::string::npos;
+    const bool heading = line.starts_with("FrontEnd API failed with ") || line == "Summary:";
+    if (line.starts_with("-- ")) line.erase(0, 3);
+    if (!place && !heading) text += (text.empty() ? "" : " ") + line;
+  }
+  return text.empty() ? "no reason told" : one_line(text.substr(0, kLongest));
 }
 
 }  // namespace evener::engine::openvino_engine

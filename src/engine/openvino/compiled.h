@@ -2,13 +2,16 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <memory>
+#include <openvino/core/except.hpp>
 #include <openvino/openvino.hpp>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/model_file.h"
-#include "engine/openvino/whole_numbers.h"
+#include "engine/openvino/values.h"
 
 namespace evener::engine::openvino_engine {
 
@@ -33,5 +36,20 @@ struct Feeding {
 /// only. Throws Error.
 std::vector<std::unique_ptr<Runner>> compile(const std::shared_ptr<ov::Model>& graph, const Feeding& feeding,
                                              const RunnerOptions& options, int count);
+
+/// The lines of the text that tell a user something, as one line.
+std::string plain_text(const std::string& message);
+
+/// Calls `body`; an exception of OpenVINO becomes Error, whose message begins with `what`.
+template <class Body>
+auto with_errors(const std::string& what, const Body& body) {
+  try {
+    return body();
+  } catch (const ov::Exception& error) {
+    throw Error(what + ": " + plain_text(error.what()));
+  } catch (const std::bad_alloc&) {
+    throw Error(what + ": out of memory");
+  }
+}
 
 }  // namespace evener::engine::openvino_engine

@@ -1,4 +1,5 @@
-// Converts a Network with its weights to OpenVINO's graph.
+// Converts a Network with its weights to OpenVINO's graph (lower.cpp), and the graph of a file to a Network
+// (describe.cpp).
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "base/tensor.h"
+#include "engine/model_file.h"
 #include "network/network.h"
 
 namespace evener::engine::openvino_engine {
@@ -19,5 +21,9 @@ constexpr const char* kProductSuffix = "/product";
 /// know them. Throws Error for a tensor that `state` lacks or that has another shape.
 std::shared_ptr<ov::Model> lower(const network::Network& network, std::shared_ptr<const TensorMap> state,
                                  std::int64_t batch, bool any_size = false);
+
+/// See ModelFile::describe. `graph`: with a batch of 1 and all extents known. `outputs`: names of its results.
+DescribedNetwork describe(const std::shared_ptr<ov::Model>& graph, const std::string& name, const ModelInput& input,
+                          const std::vector<std::string>& outputs);
 
 }  // namespace evener::engine::openvino_engine

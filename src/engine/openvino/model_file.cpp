@@ -1,27 +1,66 @@
 #include "engine/openvino/model_file.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <openvino/core/model.hpp>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/unsqueeze.hpp>
+#include <openvino/opsets/opset14.hpp>
 #include <openvino/pass/constant_folding.hpp>
 #include <openvino/pass/manager.hpp>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/tensor.h"
+#include "engine/model_file.h"
 #include "engine/openvino/compiled.h"
-#include "engine/openvino/describe.h"
-#include "engine/openvino/errors.h"
-#include "engine/openvino/free_batch.h"
-#include "engine/openvino/graph_layers.h"
-#include "engine/openvino/quantize_graph.h"
-#include "engine/openvino/two_classes.h"
+#include "engine/openvino/graph_changes.h"
+#include "engine/openvino/lower.h"
 #include "weights/onnx_parts.h"
 
 namespace evener::engine::openvino_engine {
 namespace {
 
+namespace op = ov::opset14;
 namespace fs = std::filesystem;
+
+/// The number of values in a constant input, maybe after a conversion of its type; 0 for other inputs, and for integers
+/// such as shapes and axes.
+std::int64_t constant_values(const ov::Node* node) {
+  while (ov::is_type<op::Convert>(node)) node = node->get_input_node_ptr(0);
+  const auto* const constant = ov::as_type<const op::Constant>(node);
+  if (constant == nullptr) return 0;
+  const ov::element::Type& type = constant->get_element_type();
+  const bool is_index = type == ov::element::i64 || type == ov::element::i32;
+  return is_index ? 0 : static_cast<std::int64_t>(ov::shape_size(constant->get_shape()));
+}
+
+bool is_constant(const ov::Node* node) {
+  while (ov::is_type<op::Convert>(node)) node = node->get_input_node_ptr(0);
+  return ov::is_type<op::Constant>(node);
+}
+
+std::vector<std::int64_t> extents_of(const ov::PartialShape& shape) {
+  std::vector<std::int64_t> extents;
+  if (shape.rank().is_dynamic()) return extents;
+  for (const ov::Dimension& extent : shape) extents.push_back(extent.is_static() ? extent.get_length() : -1);
+  return extents;
+}
+
+/// In the order of computation, without constants, inputs and results.
+std::vector<ModelLayer> layers_of(const ov::Model& graph) {
+  std::vector<ModelLayer> layers;
+  for (const auto& node : graph.get_ordered_ops()) {
+    if (is_constant(node.get()) || ov::is_type_any_of<op::Parameter, op::Result>(node)) continue;
+    ModelLayer layer{.name = node->get_friendly_name(), .kind = node->get_type_name(), .shape = {}};
+    if (node->get_output_size() > 0) layer.shape = extents_of(node->get_output_partial_shape(0));
+    for (std::size_t i = 0; i < node->get_input_size(); ++i)
+      layer.parameters += constant_values(node->get_input_node_ptr(i));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
 
 ModelPort port_of(const ov::Output<const ov::Node>& port, std::size_t index, const char* kind) {
   ModelPort described;

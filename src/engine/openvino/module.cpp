@@ -4,7 +4,6 @@
 #include "base/module_entry.h"
 #include "engine/engine.h"
 #include "engine/openvino/compiled.h"
-#include "engine/openvino/errors.h"
 #include "engine/openvino/lower.h"
 #include "engine/openvino/model_file.h"
 #include "network/passes/fold_batch_norm.h"

@@ -2,11 +2,15 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <vector>
 
-#include "engine/torch/channel_sums.h"
-#include "engine/torch/normalization.h"
+#include "base/error.h"
+#include "engine/torch/device_exchange.h"
 #include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {
@@ -15,6 +19,43 @@ namespace {
 using kernels::Clamp;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+Moments moments_here(const ChannelSums& sums, const std::vector<float>& pivot, double count) {
+  Moments moments;
+  moments.count = count;
+  for (std::size_t c = 0; c < pivot.size(); ++c) {
+    const double offset = sums.first[c] / count;
+    moments.mean.push_back(pivot[c] + offset);
+    moments.variance.push_back(std::max(0.0, sums.second[c] / count - offset * offset));
+  }
+  return moments;
+}
+
+/// Each replica has its own pivot, so sums of x and x^2 without a pivot are exchanged. In double, of 16 digits, the
+/// variance loses as many as (mean / deviation)^2 has: all of float32's 7 digits are left up to a mean of 10^4
+/// deviations.
+Moments moments_everywhere(const ChannelSums& sums, const std::vector<float>& pivot, double rows,
+                           const Replicas& replicas) {
+  const std::size_t channels = pivot.size();
+  std::vector<double> totals(2 * channels + 1, 0);
+  if (!replicas.absent) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double p = pivot[c];
+      totals[c] = rows * p + sums.first[c];
+      totals[channels + c] = sums.second[c] + 2 * p * sums.first[c] + rows * p * p;
+    }
+    totals.back() = rows;
+  }
+  replicas.sum(totals);
+  Moments moments;
+  moments.count = totals.back();
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double mean = totals[c] / moments.count;
+    moments.mean.push_back(mean);
+    moments.variance.push_back(std::max(0.0, totals[channels + c] / moments.count - mean * mean));
+  }
+  return moments;
+}
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr Clamp kNoClamp = {-kInfinity, kInfinity};
@@ -83,7 +124,142 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   }
 };
 
+void set_affine(Normalization& norm, const BatchNormTensors& tensors, const BatchNormOptions& options) {
+  const float* weight = tensors.weight.const_data_ptr<float>();
+  const float* bias = tensors.bias.const_data_ptr<float>();
+  for (std::size_t c = 0; c < norm.mean.size(); ++c) {
+    norm.scale.push_back(weight[c] * norm.inverse_deviation[c]);
+    norm.shift.push_back(bias[c] - norm.mean[c] * norm.scale[c]);
+  }
+  norm.clamp = options.clamp;
+}
+
+/// All dimensions but the channels'.
+std::vector<std::int64_t> other_dimensions(const at::Tensor& x) {
+  return x.dim() == 4 ? std::vector<std::int64_t>{0, 2, 3} : std::vector<std::int64_t>{0};
+}
+
+/// Reshapes (C) to (1, C, 1, 1) or (1, C), for broadcasting with x.
+at::Tensor spread_over(const at::Tensor& values, const at::Tensor& x) {
+  return x.dim() == 4 ? values.view({1, -1, 1, 1}) : values.view({1, -1});
+}
+
+/// Replaces `sums`, float64 on the device, by their sums over all replicas.
+void add_up(at::Tensor& sums, const Replicas& replicas) {
+  if (replicas.absent) sums.zero_();
+  if (replicas.on_device != nullptr) return replicas.on_device->add_up(sums);
+  at::Tensor host = sums.to(at::kCPU);
+  replicas.sum({host.mutable_data_ptr<double>(), static_cast<std::size_t>(host.numel())});
+  sums.copy_(host);
+}
+
+struct SyncedOrigin : torch::CustomClassHolder {
+  explicit SyncedOrigin(const Replicas* others) : replicas(others) {}
+  const Replicas* replicas;
+};
+
+class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                            const BatchNormTensors& tensors, const BatchNormOptions& options) {
+    const Replicas& replicas = *options.replicas;
+    const at::Tensor wide = x.to(at::kFloat);
+    const std::int64_t channels = x.size(1), rows = x.numel() / channels;
+    const auto found = at::var_mean(wide, other_dimensions(x), /*correction=*/0);
+    const at::Tensor variance = std::get<0>(found).to(at::kDouble), mean = std::get<1>(found).to(at::kDouble);
+    // Sums of x and of its square. In double, of 16 digits, the variance loses as many as (mean / deviation)^2 has: all
+    // of float32's 7 digits are left up to a mean of 10^4 deviations.
+    at::Tensor sums = at::cat({mean, variance + mean.square(), at::ones({1}, mean.options())}).mul_(rows);
+    add_up(sums, replicas);
+    const at::Tensor count = sums[2 * channels], all_mean = sums.narrow(0, 0, channels) / count;
+    require_values(x, count, options);
+    const at::Tensor all_variance =
+        (sums.narrow(0, channels, channels) / count - all_mean.square()).clamp_min_(0);  // biased
+    const at::Tensor inverse = (all_variance + options.epsilon).rsqrt().to(at::kFloat),
+                     centre = all_mean.to(at::kFloat);
+    update(tensors.running_mean, centre, options.momentum);
+    update(tensors.running_variance, (all_variance * count / (count - 1)).to(at::kFloat), options.momentum);
+    ctx->save_for_backward({x, weight, centre, inverse, count});
+    ctx->saved_data["origin"] = at::IValue::make_capsule(c10::make_intrusive<SyncedOrigin>(options.replicas));
+    const at::Tensor scale = weight * inverse;
+    return (wide * spread_over(scale, x) + spread_over(bias - centre * scale, x)).to(x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &inverse = saved[3], &count = saved[4];
+    const auto origin = c10::static_intrusive_pointer_cast<SyncedOrigin>(ctx->saved_data["origin"].toCapsule());
+    const at::Tensor dy = grads[0].to(at::kFloat);
+    const at::Tensor centred = x.to(at::kFloat) - spread_over(mean, x);
+    const auto others = other_dimensions(x);
+    // The same sums as our CPU kernels exchange, so that replicas on CPUs and GPUs fit together: of dy, and of dy * (x
+    // - mean).
+    const at::Tensor sum = dy.sum(others), product = (dy * centred).sum(others);
+    at::Tensor totals = at::cat({sum, product}).to(at::kDouble);
+    add_up(totals, *origin->replicas);
+    // dx = w / deviation * (dy - mean(dy) - x^ * mean(dy * x^)): the means are the whole batch's, while the gradients
+    // of weight and bias stay this replica's part of their sums, as all gradients do.
+    const at::Tensor means = (totals / count).to(at::kFloat);
+    const at::Tensor mean_dy = means.narrow(0, 0, x.size(1));
+    const at::Tensor slope = means.narrow(0, x.size(1), x.size(1)) * inverse * inverse;
+    const at::Tensor dx =
+        (dy - spread_over(mean_dy, x) - centred * spread_over(slope, x)) * spread_over(weight.detach() * inverse, x);
+    return {dx.to(x.scalar_type()), product * inverse, sum, {}, {}};
+  }
+
+ private:
+  /// Throws Error where there are too few values for a variance. Doesn't wait for the device where it exchanges the
+  /// values itself.
+  static void require_values(const at::Tensor& x, const at::Tensor& count, const BatchNormOptions& options) {
+    const Replicas& replicas = *options.replicas;
+    const std::int64_t of_sample = x.numel() / x.size(1) / x.size(0);
+    if (replicas.on_device == nullptr) {
+      require_variance(count.item<double>(), &replicas, options.layer);
+    } else if (replicas.samples > 0) {
+      require_variance(static_cast<double>(replicas.samples * of_sample), &replicas, options.layer);
+    }
+  }
+
+  static void update(at::Tensor running, const at::Tensor& value, double momentum) {
+    running.mul_(1 - momentum).add_(value, momentum);
+  }
+};
+
 }  // namespace
+
+ChannelSums& ChannelSums::operator+=(const ChannelSums& other) {
+  std::ranges::transform(first, other.first, first.begin(), std::plus());
+  std::ranges::transform(second, other.second, second.begin(), std::plus());
+  return *this;
+}
+
+void require_variance(double count, const Replicas* replicas, const std::string& layer) {
+  if (count >= 2) return;
+  throw Error("batch-norm layer '" + layer + "' has " + std::to_string(static_cast<std::int64_t>(count)) +
+              " value(s) per channel in this batch" + (replicas != nullptr ? ", all replicas taken together" : "") +
+              ", too few for a variance. Use another --batch or a larger --size");
+}
+
+Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
+                   const Replicas* replicas, const std::string& layer) {
+  const auto count = static_cast<double>(rows);
+  Moments moments =
+      replicas != nullptr ? moments_everywhere(sums, pivot, count, *replicas) : moments_here(sums, pivot, count);
+  require_variance(moments.count, replicas, layer);
+  return moments;
+}
+
+ChannelSums over_replicas(const ChannelSums& sums, const Replicas& replicas) {
+  const std::size_t channels = sums.first.size();
+  std::vector<double> totals(2 * channels, 0);
+  if (!replicas.absent) {
+    std::copy(sums.first.begin(), sums.first.end(), totals.begin());
+    std::copy(sums.second.begin(), sums.second.end(), totals.begin() + static_cast<std::ptrdiff_t>(channels));
+  }
+  replicas.sum(totals);
+  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(channels);
+  return {{totals.begin(), middle}, {middle, totals.end()}};
+}
 
 at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,
                       const BatchNormOptions& options) {
@@ -95,6 +271,103 @@ at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const Bat
   const NormalizationPtr norm = running_normalization(tensors, options);
   return x.scalar_type() == at::kFloat ? normalized<float>(x, residual, *norm)
                                        : normalized<kernels::BFloat16>(x, residual, *norm);
+}
+
+NormalizationPtr running_normalization(const BatchNormTensors& tensors, const BatchNormOptions& options) {
+  auto norm = c10::make_intrusive<Normalization>();
+  norm->count = std::numeric_limits<double>::infinity();
+  const float* mean = tensors.running_mean.const_data_ptr<float>();
+  const float* variance = tensors.running_variance.const_data_ptr<float>();
+  for (std::int64_t c = 0; c < tensors.running_mean.numel(); ++c) {
+    norm->mean.push_back(mean[c]);
+    norm->inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance[c] + options.epsilon)));
+  }
+  set_affine(*norm, tensors, options);
+  return norm;
+}
+
+NormalizationPtr batch_normalization(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
+                                     const BatchNormTensors& tensors, const BatchNormOptions& options) {
+  const Moments moments = moments_of(sums, pivot, rows, options.replicas, options.layer);
+  auto norm = c10::make_intrusive<Normalization>();
+  norm->count = moments.count;
+  norm->replicas = options.replicas;
+  float* running_mean = tensors.running_mean.mutable_data_ptr<float>();
+  float* running_variance = tensors.running_variance.mutable_data_ptr<float>();
+  for (std::size_t c = 0; c < pivot.size(); ++c) {
+    const double mean = moments.mean[c], variance = moments.variance[c];
+    norm->mean.push_back(static_cast<float>(mean));
+    norm->inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance + options.epsilon)));
+    const double unbiased = variance * moments.count / (moments.count - 1);
+    running_mean[c] = static_cast<float>((1 - options.momentum) * running_mean[c] + options.momentum * mean);
+    running_variance[c] =
+        static_cast<float>((1 - options.momentum) * running_variance[c] + options.momentum * unbiased);
+  }
+  set_affine(*norm, tensors, options);
+  return norm;
+}
+
+template <class T>
+NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormTensors& tensors,
+                                  const BatchNormOptions& options) {
+  if (!options.training || options.frozen) return running_normalization(tensors, options);
+  const Rows<T> in(x);
+  // Sums of x - pivot lose no digits where the mean is large against the deviation. Any value of the channel will do.
+  std::vector<float> pivot;
+  for (std::int64_t c = 0; c < in.channels; ++c) {
+    pivot.push_back(x.const_data_ptr<typename Rows<T>::Scalar>()[c]);
+  }
+  const auto sums = sum_over_rows(
+      in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
+        kernels_of<T>().moments(in.data + begin * in.channels, end - begin, in.channels, pivot.data(), first, second,
+                                scratch);
+      });
+  return batch_normalization(sums, pivot, in.rows, tensors, options);
+}
+
+template NormalizationPtr normalization_of<float>(const at::Tensor&, const BatchNormTensors&, const BatchNormOptions&);
+template NormalizationPtr normalization_of<kernels::BFloat16>(const at::Tensor&, const BatchNormTensors&,
+                                                              const BatchNormOptions&);
+
+template <class T>
+at::Tensor normalized(const at::Tensor& x, const at::Tensor& residual, const Normalization& norm) {
+  at::Tensor y = at::empty_like(x);
+  const Rows<T> in(x), out(y);
+  const T* other = residual.defined() ? Rows<T>(residual).data : nullptr;
+  for_row_parts(in.rows, row_parts(in.rows, in.channels), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    const std::int64_t at = begin * in.channels;
+    kernels_of<T>().normalize(in.data + at, other != nullptr ? other + at : nullptr, out.data + at, end - begin,
+                              in.channels, norm.scale.data(), norm.shift.data(), norm.clamp);
+  });
+  return y;
+}
+
+template at::Tensor normalized<float>(const at::Tensor&, const at::Tensor&, const Normalization&);
+template at::Tensor normalized<kernels::BFloat16>(const at::Tensor&, const at::Tensor&, const Normalization&);
+
+NormGradients gradients_of(const Normalization& norm, const ChannelSums& sums) {
+  // dx = w / deviation * (g - mean(g) - x^ * mean(g * x^)), x^ = (x - mean) / deviation (Ioffe, Szegedy 2015). The
+  // means are the whole batch's.
+  const ChannelSums totals = norm.replicas != nullptr ? over_replicas(sums, *norm.replicas) : sums;
+  const auto channels = static_cast<std::int64_t>(norm.mean.size());
+  NormGradients gradients;
+  gradients.weight = at::empty({channels}, at::kFloat);
+  gradients.bias = at::empty({channels}, at::kFloat);
+  float* dweight = gradients.weight.mutable_data_ptr<float>();
+  float* dbias = gradients.bias.mutable_data_ptr<float>();
+  for (std::size_t c = 0; c < norm.mean.size(); ++c) {
+    dbias[c] = static_cast<float>(sums.first[c]);
+    dweight[c] = static_cast<float>(sums.second[c] * norm.inverse_deviation[c]);
+    const double scale = norm.scale[c];
+    const double slope = -scale * norm.inverse_deviation[c] * norm.inverse_deviation[c] * totals.second[c] / norm.count;
+    gradients.slope.push_back(static_cast<float>(slope));
+    gradients.offset.push_back(static_cast<float>(-scale * totals.first[c] / norm.count - slope * norm.mean[c]));
+  }
+  return gradients;
+}
+
+at::Tensor sync_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, const BatchNormOptions& options) {
+  return SyncBatchNormFunction::apply(x, tensors.weight, tensors.bias, tensors, options);
 }
 
 }  // namespace evener::engine::torch_engine

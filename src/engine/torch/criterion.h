@@ -1,4 +1,5 @@
-// Computes a network's criterion on tensors: the loss, the sums that are reported, and the predicted classes.
+// Computes a network's criterion on tensors: the loss, the sums that are reported, and the predicted classes. An
+// evaluation's results are added up on the device.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,10 +10,24 @@
 
 #include "data/batch.h"
 #include "engine/sums.h"
-#include "engine/torch/multi_box.h"
 #include "network/criterion.h"
 
 namespace evener::engine::torch_engine {
+
+/// The targets of the anchors of a batch's images (engine/box_matching.h).
+struct AnchorTargets {
+  at::Tensor classes;  // int64 (N, P), 0 = background, kIgnored
+  at::Tensor offsets;  // float32 (N, P, 4)
+};
+
+/// Sums over each image, float32 (N); with gradients.
+struct MultiBoxSums {
+  at::Tensor boxes, classes;
+};
+
+/// `boxes` (N, P, 4) and `scores` (N, P, classes with the background), float32. Reads no value on the host.
+MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes, const at::Tensor& scores,
+                            const AnchorTargets& targets);
 
 /// The targets of a batch.
 struct TargetTensors {
@@ -61,6 +76,27 @@ class TorchCriterion {
   network::Criterion criterion_;
   std::vector<std::size_t> outputs_;  // that each term reads, or a detector's term, as indices into Network::outputs()
   std::vector<std::string> names_;
+};
+
+/// Adds up the results of an evaluation on the device and reads them once at its end, so that no batch waits for the
+/// results of another.
+class EvaluationSums {
+ public:
+  /// `criterion` outlives this.
+  EvaluationSums(const TorchCriterion& criterion, at::Device device);
+
+  /// Adds a batch whose sums are over `count` samples or anchors; with `with_classes` also its predicted classes, if it
+  /// has any.
+  void add(const CriterionResult& result, std::int64_t count, bool with_classes);
+  /// Waits for the device, returns the sums and starts anew. The classes are appended to `predicted` unless that is
+  /// null.
+  Sums take(std::vector<std::int32_t>* predicted);
+
+ private:
+  const TorchCriterion& criterion_;
+  at::Tensor totals_;  // float64, one for each name
+  std::int64_t count_ = 0;
+  std::vector<at::Tensor> classes_;  // int64, one tensor per batch
 };
 
 }  // namespace evener::engine::torch_engine

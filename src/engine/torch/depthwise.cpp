@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/kernels/depthwise_walk.h"
-#include "engine/torch/normalization.h"
+#include "engine/torch/batch_norm.h"
 #include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {

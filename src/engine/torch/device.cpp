@@ -1,11 +1,16 @@
 #include "engine/torch/device.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/module.h"
 #include "base/names.h"
@@ -24,6 +29,9 @@ std::int64_t predicted_images(const network::Network& network, const TrainerOpti
   const std::int64_t fixed = memory.fixed_bytes(optimizer_slots(options.optimizer));
   return std::max<std::int64_t>(0, (static_cast<std::int64_t>(bytes) - fixed) / per_sample);
 }
+
+std::mutex waiting_mutex;
+std::set<int> waiting_gpus;  // by index
 
 }  // namespace
 
@@ -100,6 +108,47 @@ std::string out_of_memory_text(const network::Network& network, const TrainerOpt
   const std::int64_t fits = std::min(predicted_images(network, options, total), images * 3 / 4);
   if (fits < 1) return text + "the device is too small for this model: use a smaller --size or a smaller model";
   return text + "the largest that fits is about " + std::to_string(fits) + " (predicted); --batch max finds it out";
+}
+
+/// LibTorch keeps one number of threads for the process, which every thread copies when it first asks for it. This
+/// thread asks here, so that a number that another replica sets meanwhile can't replace its own later.
+void use_threads(int threads, const std::vector<int>& cpus) {
+  at::internal::lazy_init_num_threads();  // as this module sees it,
+  at::get_num_threads();                  // and as LibTorch does
+  if (!cpus.empty()) {
+    omp_set_num_threads(1);  // ends existing workers, which may run on other CPUs and would move this thread there
+    pin_this_thread(cpus);
+  }
+  at::set_num_threads(threads);
+  // LibTorch uses this module's OpenMP runtime (openmp.cpp) too, unless it was loaded first, as in a Python process
+  // that has imported torch.
+  omp_set_num_threads(threads);
+}
+
+void keep_on(const std::vector<int>& cpus) {
+  thread_local std::vector<int> kept;
+  if (kept == cpus) return;
+  pin_this_thread(cpus);
+  kept = cpus;
+}
+
+void ensure_threads(int threads) {
+  at::internal::lazy_init_num_threads();
+  if (at::get_num_threads() != threads || omp_get_max_threads() != threads) use_threads(threads, {});
+}
+
+WaitingTrainer::WaitingTrainer(Device device) : device_(device) {
+  const std::lock_guard lock(waiting_mutex);
+  if (waiting_gpus.insert(device.index).second) return;
+  const std::string gpu = device_text(device);
+  throw Error(
+      "two replicas of one process can't both train on " + gpu +
+      ", where the batch-norm of each waits for the other: give each a device of its own, or use --batch-norm local");
+}
+
+WaitingTrainer::~WaitingTrainer() {
+  const std::lock_guard lock(waiting_mutex);
+  waiting_gpus.erase(device_.index);
 }
 
 }  // namespace evener::engine::torch_engine

@@ -1,13 +1,17 @@
-// The devices that the torch engine computes on, and their settings and memory.
+// The devices that the torch engine computes on: their settings, memory and threads, and LibTorch's exceptions about
+// them.
 #pragma once
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "base/precision.h"
 #include "engine/engine.h"
 #include "engine/torch/step_graph.h"
@@ -46,5 +50,54 @@ void release_memory(at::Device device);
 /// did not fit.
 std::string out_of_memory_text(const network::Network& network, const TrainerOptions& options, std::int64_t images,
                                const std::string& reason);
+
+/// The first line of the reason: LibTorch's own texts contain a C++ backtrace.
+inline std::string first_line(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  return text.substr(0, text.find('\n'));
+}
+
+inline bool is_out_of_memory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
+}
+
+/// Calls `body` and returns its result. LibTorch's exceptions become OutOfMemory, with a message about a batch of
+/// `images` images, or Error.
+template <class Body>
+auto with_trainer_errors(const network::Network& network, const TrainerOptions& options, std::int64_t images,
+                         const Body& body) {
+  try {
+    return body();
+  } catch (const c10::Error& error) {
+    if (!is_out_of_memory(error)) throw Error("LibTorch: " + first_line(error));
+    throw OutOfMemory(out_of_memory_text(network, options, images, first_line(error)));
+  }
+}
+
+/// Pins this thread to `cpus` (empty: leaves its affinity) and makes it compute with `threads` threads. Must be called
+/// before its first parallel region: OpenMP's threads inherit the affinity of the thread that starts them.
+void use_threads(int threads, const std::vector<int>& cpus);
+
+/// Sets the number of threads of a thread that may have computed before, without changing its affinity.
+void ensure_threads(int threads);
+
+/// Pins this thread to `cpus`, unless an earlier call has done so. LibTorch's threads for the backward passes of GPUs
+/// need it: they are started by the thread that does the first backward pass of the process, and inherit its affinity.
+void keep_on(const std::vector<int>& cpus);
+
+/// Registers a trainer whose backward passes wait for other replicas, as those with synchronised batch-norm do.
+/// LibTorch does all backward passes of a GPU in one thread of the process: a pass that waits there for another replica
+/// on the same GPU would wait for ever, since that replica's pass needs the same thread.
+class WaitingTrainer {
+ public:
+  /// Throws Error where this process has such a trainer for `device` already.
+  explicit WaitingTrainer(Device device);
+  ~WaitingTrainer();
+  WaitingTrainer(const WaitingTrainer&) = delete;
+  WaitingTrainer& operator=(const WaitingTrainer&) = delete;
+
+ private:
+  Device device_;
+};
 
 }  // namespace evener::engine::torch_engine

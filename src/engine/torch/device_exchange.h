@@ -1,10 +1,11 @@
-// Sums gradients and other values over the devices of all replicas, without their hosts (TrainerOptions::device_sums).
-// Gradients are summed while the backward pass goes on, other values in the order of the compute stream.
+// Exchanges a device's gradients with other replicas: by the devices alone, or through copies in host memory.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/device_sums.h"
@@ -13,6 +14,8 @@
 
 namespace evener::engine::torch_engine {
 
+/// Sums gradients and other values over the devices of all replicas, without their hosts (TrainerOptions::device_sums).
+/// Gradients are summed while the backward pass goes on, other values in the order of the compute stream.
 /// All sums are work of one stream beside the compute stream, so that they come in the same order on every replica.
 class DeviceExchange {
  public:
@@ -40,6 +43,30 @@ class DeviceExchange {
   BucketProgress progress_;
   std::optional<c10::Stream> stream_;
   Moment computed_, summed_;
+};
+
+/// Copies of a device's gradients in host memory, where replicas exchange them.
+class HostGradients {
+ public:
+  /// `format`: the memory format of the gradients of CPU replicas, which the copies must have too, since an exchange
+  /// adds up memory value by value.
+  HostGradients(const Streams& streams, const std::vector<at::Tensor>& parameters, at::MemoryFormat format);
+
+  /// Starts copying a gradient whose work has been enqueued on the compute stream.
+  void fetch(std::size_t index, const at::Tensor& gradient);
+  /// Waits until the copy has arrived, and returns it.
+  std::span<float> wait(std::size_t index);
+  /// Copies the values in host memory, which an exchange may have replaced, back into `gradient`, on the compute
+  /// stream.
+  void give_back(std::size_t index, at::Tensor& gradient);
+  const at::Tensor& tensor(std::size_t index) const { return tensors_[index]; }
+
+ private:
+  const Streams& streams_;
+  std::vector<at::Tensor> tensors_;  // pinned; made when first needed
+  std::vector<std::vector<std::int64_t>> shapes_;
+  at::MemoryFormat format_;
+  std::vector<Moment> computed_, landed_;
 };
 
 }  // namespace evener::engine::torch_engine

@@ -1,24 +1,89 @@
 #include "engine/torch/graph.h"
 
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <variant>
+#include <vector>
 
+#include "base/precision.h"
 #include "engine/torch/activations.h"
 #include "engine/torch/batch_norm.h"
+#include "engine/torch/convolution.h"
 #include "engine/torch/depthwise.h"
-#include "engine/torch/direct_convolution.h"
-#include "engine/torch/extents.h"
-#include "engine/torch/fake_quantize.h"
+#include "engine/torch/device.h"
 #include "engine/torch/rows.h"
-#include "engine/torch/sync_batch_norm.h"
 #include "engine/torch/winograd.h"
+#include "network/network.h"
+#include "network/quantization.h"
 
 namespace evener::engine::torch_engine {
 namespace {
 
 using network::ActivationKind;
 using network::Layer;
+using network::Levels;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// x / scale, in float32.
+at::Tensor in_steps(const at::Tensor& x, const at::Tensor& scale) {
+  return x.to(at::kFloat).div(scale.clamp_min(network::kLeastScale));
+}
+
+class FakeQuantizeFunction : public torch::autograd::Function<FakeQuantizeFunction> {
+ public:
+  /// `scale`: of a shape that is broadcast over `x`.
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& scale, double least,
+                            double most, double gradient_factor) {
+    ctx->save_for_backward({x, scale});
+    ctx->saved_data["least"] = least;
+    ctx->saved_data["most"] = most;
+    ctx->saved_data["gradient_factor"] = gradient_factor;
+    const at::Tensor levels = in_steps(x, scale).round_().clamp_(least, most);
+    return levels.mul_(scale.clamp_min(network::kLeastScale)).to(x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &scale = saved[1], &dy = grads[0];
+    const double least = ctx->saved_data["least"].toDouble(), most = ctx->saved_data["most"].toDouble();
+    const at::Tensor steps = in_steps(x, scale);
+    const at::Tensor inside = steps.ge(least).logical_and_(steps.le(most));
+    at::Tensor dx, dscale;
+    if (ctx->needs_input_grad(0)) dx = dy * inside;
+    if (ctx->needs_input_grad(1)) {
+      // round(v) - v between the levels, the level itself beyond them.
+      const at::Tensor slope = steps.round().clamp_(least, most).sub_(steps.mul(inside));
+      dscale = at::sum_to(slope.mul_(dy), scale.sizes()).mul_(ctx->saved_data["gradient_factor"].toDouble());
+    }
+    return {dx, dscale, {}, {}, {}};
+  }
+};
+
+at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, Levels levels, std::int64_t values) {
+  const double factor = 1 / std::sqrt(static_cast<double>(values) * static_cast<double>(levels.most));
+  return FakeQuantizeFunction::apply(x, scale, static_cast<double>(levels.least), static_cast<double>(levels.most),
+                                     factor);
+}
+
+/// The result of a FakeQuantize layer: network::fake_quantized of each value of `x`, which keeps its type. `scale` (1)
+/// in float32. Differentiable: values within the levels pass their gradient on as if they had not been rounded
+/// (straight-through estimator), and the scale has the gradient of LSQ (Esser et al. 2020), multiplied by 1 /
+/// sqrt(values of a sample * largest level) and summed over the samples like that of any parameter.
+at::Tensor fake_quantize_activations(const at::Tensor& x, const at::Tensor& scale, bool is_signed) {
+  return fake_quantize(x, scale, network::activation_levels(is_signed), x.numel() / x.size(0));
+}
+
+/// The same for weights (O, ...) with `bits` bits, and a scale (O) for each output channel.
+at::Tensor fake_quantize_weights(const at::Tensor& weight, const at::Tensor& scale, int bits) {
+  std::vector<std::int64_t> per_channel(static_cast<std::size_t>(weight.dim()), 1);
+  per_channel.front() = -1;
+  return fake_quantize(weight, scale.view(per_channel), network::weight_levels(bits), weight.numel() / weight.size(0));
+}
 
 /// Lets std::visit take one lambda per operation.
 template <class... Lambdas>
@@ -62,6 +127,34 @@ std::optional<ActivationKind> activation_of(const network::Network& network, int
 network::Join join_of(const GraphOptions& options) {
   if (!options.own_kernels) return network::Join::kNothing;
   return options.inference ? network::Join::kConvolutionToo : network::Join::kBatchNorm;
+}
+
+template <class Op>
+bool has(const network::Network& network) {
+  return std::any_of(network.layers().begin(), network.layers().end(),
+                     [](const auto& layer) { return std::holds_alternative<Op>(layer.op); });
+}
+
+/// The number type of convolutions and matrix products.
+at::ScalarType compute_type(const TrainerOptions& options) {
+  switch (computed_precision(options.precision, options.device.kind)) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      break;
+    case Precision::kBf16:
+      return at::kBFloat16;
+    case Precision::kFp16:
+      return at::kHalf;
+  }
+  return at::kFloat;
+}
+
+/// The memory format of images, activations and convolution weights on the trainer's device.
+at::MemoryFormat memory_format(const network::Network& network, const TrainerOptions& options) {
+  // Tensor cores are fastest with channels last; cuDNN's float32 convolutions with channels first.
+  const bool planes = options.device.kind == DeviceKind::kCuda && options.torch.layout == MemoryLayout::kAuto &&
+                      options.precision == Precision::kFp32;
+  return planes ? at::MemoryFormat::Contiguous : host_memory_format(network, options);
 }
 
 }  // namespace
@@ -312,6 +405,35 @@ at::Tensor Graph::run(const Step& step, const std::vector<at::Tensor>& outputs, 
           [&](const network::StochasticDepth& op) { return drop(op.probability); },
       },
       layer.op);
+}
+
+bool is_synchronised(const network::Network& network, const TrainerOptions& options) {
+  return options.sum_over_replicas && has<network::BatchNorm>(network);
+}
+
+at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options) {
+  if (options.torch.layout == MemoryLayout::kChannelsFirst) return at::MemoryFormat::Contiguous;
+  // On the CPU only our own batch-norm can synchronise replicas, and it needs channels last.
+  const bool last = has<network::Conv2d>(network) || is_synchronised(network, options);
+  return last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
+GraphOptions graph_options(const network::Network& network, const TrainerOptions& options) {
+  const at::Device device = torch_device(options.device);
+  const at::MemoryFormat format = memory_format(network, options);
+  const bool own_kernels =
+      device.is_cpu() && !options.torch.like_accelerator && format == at::MemoryFormat::ChannelsLast;
+  const bool keeps_weights = own_kernels && options.stage.is_part() && options.stage.micro_batches > 1;
+  return {device, compute_type(options), format, own_kernels, options.torch.convolution, keeps_weights};
+}
+
+std::string replica_refusal(const network::Network& network, const TrainerOptions& options) {
+  if (options.device.kind != DeviceKind::kCpu || !is_synchronised(network, options) ||
+      options.torch.layout != MemoryLayout::kChannelsFirst) {
+    return {};
+  }
+  return "batch-norm over all replicas is made for images with their channels last: '" + network.model() +
+         "' needs --layout nhwc or auto here, not nchw";
 }
 
 }  // namespace evener::engine::torch_engine

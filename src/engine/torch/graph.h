@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/tensor.h"
-#include "engine/torch/channel_sums.h"
+#include "engine/engine.h"
+#include "engine/torch/batch_norm.h"
+#include "engine/torch/convolution.h"
 #include "engine/torch/depthwise.h"
 #include "engine/torch/dropout.h"
 #include "engine/torch/later_gradients.h"
 #include "engine/torch/layer_times.h"
-#include "engine/torch/prepared_convolution.h"
-#include "engine/torch/step_weights.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
 #include "network/steps.h"
@@ -102,5 +102,18 @@ class Graph {
   StepWeightsPtr kept_;                          // null unless options_.keeps_weights
   std::int64_t largest_batch_ = 0;               // of a forward pass in training mode
 };
+
+/// The options of a trainer's graph.
+GraphOptions graph_options(const network::Network& network, const TrainerOptions& options);
+
+/// Whether batch-norm takes the statistics of all replicas.
+bool is_synchronised(const network::Network& network, const TrainerOptions& options);
+
+/// The memory format of convolution weights and gradients on the CPU replicas of the same run, which replicas on other
+/// devices use for exchanging gradients.
+at::MemoryFormat host_memory_format(const network::Network& network, const TrainerOptions& options);
+
+/// Why a network can't be trained as one replica of several with this layout ("" = it can).
+std::string replica_refusal(const network::Network& network, const TrainerOptions& options);
 
 }  // namespace evener::engine::torch_engine

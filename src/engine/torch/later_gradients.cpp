@@ -8,7 +8,7 @@
 #include <array>
 #include <utility>
 
-#include "engine/torch/extents.h"
+#include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {
 namespace {

@@ -1,18 +1,44 @@
-// Gradients of weights that a backward pass leaves for later, so that the gradients of its inputs, which another stage
-// waits for, are ready sooner.
+// What passes keep for later: weights in the order in which kernels read them, and gradients of weights that a backward
+// pass leaves undone.
 #pragma once
 
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "network/network.h"
 
 namespace evener::engine::torch_engine {
 
-/// The postponed gradients of one backward pass.
+/// Weights of convolutions in the order in which kernels read them, kept while a step computes several micro-batches
+/// with the same ones. For one thread. forget() has to be called whenever the parameters' values may have changed, by
+/// this trainer or by other replicas in shared memory, which LibTorch doesn't see.
+class StepWeights : public torch::CustomClassHolder {
+ public:
+  /// Of a pass forward or backward; one layer may take either kind of convolution in calls of different sizes.
+  enum class Order : std::uint8_t { kForward, kBackward, kWinogradForward, kWinogradBackward };
+
+  /// The values of `weight` in an order, by `make` unless they were kept.
+  template <class Make>
+  at::Tensor get(const at::Tensor& weight, Order order, const Make& make) {
+    at::Tensor& values = kept_[{weight.const_data_ptr(), order}];
+    if (!values.defined()) values = make();
+    return values;
+  }
+  void forget() { kept_.clear(); }
+
+ private:
+  std::map<std::pair<const void*, Order>, at::Tensor> kept_;
+};
+using StepWeightsPtr = c10::intrusive_ptr<StepWeights>;
+
+/// The gradients of weights that a backward pass leaves for later, so that the gradients of its inputs, which another
+/// stage waits for, are ready sooner.
 class LaterGradients : public torch::CustomClassHolder {
  public:
   /// Computes the gradients, in the order of the parameters.

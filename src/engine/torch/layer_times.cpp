@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "engine/torch/device.h"
 #include "engine/torch/trainer.h"
-#include "engine/torch/trainer_errors.h"
 
 namespace evener::engine::torch_engine {
 

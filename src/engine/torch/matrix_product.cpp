@@ -1,5 +1,3 @@
-#include "engine/torch/matrix_product.h"
-
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
@@ -9,9 +7,8 @@
 #include "base/phase.h"
 #include "engine/engine.h"
 #include "engine/torch/device.h"
-#include "engine/torch/errors.h"
+#include "engine/torch/parts.h"
 #include "engine/torch/streams.h"
-#include "engine/torch/threads.h"
 
 namespace evener::engine::torch_engine {
 namespace {

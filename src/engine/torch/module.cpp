@@ -7,11 +7,9 @@
 #include "base/device.h"
 #include "base/module_entry.h"
 #include "engine/torch/device.h"
-#include "engine/torch/errors.h"
-#include "engine/torch/formats.h"
+#include "engine/torch/graph.h"
 #include "engine/torch/host_memory.h"
-#include "engine/torch/matrix_product.h"
-#include "engine/torch/runner.h"
+#include "engine/torch/parts.h"
 #include "engine/torch/trainer.h"
 
 namespace evener::engine::torch_engine {
@@ -71,7 +69,7 @@ class TorchEngine : public Engine {
     if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
     return made("runner", options.device, [&] {
       require_cuda(options.device);
-      return std::make_unique<TorchRunner>(network, state, options);
+      return std::move(torch_engine::make_runners(network, state, options, 1).front());
     });
   }
 
@@ -82,14 +80,7 @@ class TorchEngine : public Engine {
     each.threads = std::max(1, options.threads / std::max(1, count));
     return made("runner", options.device, [&] {
       require_cuda(options.device);
-      std::vector<std::unique_ptr<Runner>> runners;
-      const TorchRunner* first = nullptr;
-      for (int i = 0; i < count; ++i) {
-        auto runner = std::make_unique<TorchRunner>(network, state, each, first);
-        if (first == nullptr) first = runner.get();
-        runners.push_back(std::move(runner));
-      }
-      return runners;
+      return torch_engine::make_runners(network, state, each, count);
     });
   }
 

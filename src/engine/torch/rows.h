@@ -1,13 +1,16 @@
-// Channels-last tensors as rows of channels, and the rows divided over LibTorch's threads.
+// Channels-last tensors as rows of channels, the rows divided over LibTorch's threads, and extents as LibTorch takes
+// them.
 #pragma once
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "engine/kernels/kernels.h"
+#include "network/network.h"
 
 namespace evener::engine::torch_engine {
 
@@ -63,6 +66,11 @@ void for_row_parts(std::int64_t rows, std::int64_t parts, const Body& body) {
   at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t part = first; part < last; ++part) body(part, rows * part / parts, rows * (part + 1) / parts);
   });
+}
+
+/// Height and width.
+inline std::array<std::int64_t, 2> sides(const network::Extent2d& extent) {
+  return {extent.height, extent.width};
 }
 
 }  // namespace evener::engine::torch_engine

@@ -11,10 +11,8 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "engine/torch/device.h"
-#include "engine/torch/formats.h"
+#include "engine/torch/graph.h"
 #include "engine/torch/host_memory.h"
-#include "engine/torch/threads.h"
-#include "engine/torch/trainer_errors.h"
 
 namespace evener::engine::torch_engine {
 namespace {

@@ -10,16 +10,13 @@
 #include "engine/engine.h"
 #include "engine/torch/convert.h"
 #include "engine/torch/criterion.h"
+#include "engine/torch/device.h"
 #include "engine/torch/device_exchange.h"
-#include "engine/torch/evaluation_sums.h"
 #include "engine/torch/feed.h"
 #include "engine/torch/graph.h"
-#include "engine/torch/host_gradients.h"
-#include "engine/torch/loss_scaler.h"
 #include "engine/torch/optimizer.h"
 #include "engine/torch/shared_parameters.h"
 #include "engine/torch/streams.h"
-#include "engine/torch/waiting_trainer.h"
 #include "engine/torch/whole_steps.h"
 
 namespace evener::engine::torch_engine {

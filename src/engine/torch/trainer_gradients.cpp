@@ -1,18 +1,61 @@
 // The trainer's gradients: from the backward pass to their exchange and to the optimiser.
+#include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
 #include "base/phase.h"
-#include "engine/torch/hooks.h"
-#include "engine/torch/threads.h"
+#include "engine/torch/device.h"
 #include "engine/torch/trainer.h"
-#include "engine/torch/trainer_errors.h"
 
 namespace evener::engine::torch_engine {
+namespace {
+
+using torch::autograd::variable_list;
+
+class AbsenceHook : public torch::autograd::FunctionPreHook {
+ public:
+  AbsenceHook(const bool& absent, const at::Tensor& parameter) : absent_(absent), parameter_(parameter.detach()) {}
+  variable_list operator()(const variable_list& gradients) override {
+    if (!absent_) return gradients;
+    return {at::zeros_like(parameter_)};
+  }
+
+ private:
+  const bool& absent_;
+  at::Tensor parameter_;
+};
+
+class GradientHook : public torch::autograd::FunctionPostHook {
+ public:
+  explicit GradientHook(std::function<void()> callback) : callback_(std::move(callback)) {}
+  variable_list operator()(const variable_list& outputs, const variable_list&) override {
+    callback_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> callback_;
+};
+
+/// A hook that replaces the gradient about to be added to `parameter`'s by zeros while `absent` is true: a replica
+/// without samples computes on a placeholder, which must not change anything.
+std::unique_ptr<torch::autograd::FunctionPreHook> make_absence_hook(const bool& absent, const at::Tensor& parameter) {
+  return std::make_unique<AbsenceHook>(absent, parameter);
+}
+
+/// A hook that calls `callback` after a parameter's gradient was accumulated.
+std::unique_ptr<torch::autograd::FunctionPostHook> make_gradient_hook(std::function<void()> callback) {
+  return std::make_unique<GradientHook>(std::move(callback));
+}
+
+}  // namespace
 
 void TorchTrainer::watch_gradients() {
   for (std::size_t i = 0; i < trained_.size(); ++i) {

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/phase.h"
+#include "engine/torch/device.h"
 #include "engine/torch/host_memory.h"
 #include "engine/torch/trainer.h"
-#include "engine/torch/trainer_errors.h"
 
 namespace evener::engine::torch_engine {
 namespace {

@@ -6,7 +6,6 @@
 #include "base/phase.h"
 #include "base/statistics.h"
 #include "engine/torch/device.h"
-#include "engine/torch/errors.h"
 
 namespace evener::engine::torch_engine {
 namespace {

@@ -19,7 +19,7 @@ using kernels::WinogradShape;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kChannelBlock = 16;
 
 /// What is multiplied for images of this type.
@@ -123,7 +123,7 @@ T* values_of(const at::Tensor& tensor) {
 }
 
 at::Tensor convolve(const WinogradShape& shape, const at::Tensor& x, const at::Tensor& transformed,
-                    const WinogradRest& rest = {.bias = {}, .clamp = {-kInfinity, kInfinity}}) {
+                    const WinogradRest& rest = {.bias = {}, .clamp = {-kUnbounded, kUnbounded}}) {
   const at::Tensor y = at::empty({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()},
                                  x.options().memory_format(at::MemoryFormat::ChannelsLast));
   with_kernels(x.scalar_type(), [&]<class T>(const kernels::WinogradKernels<T>& kernels) {

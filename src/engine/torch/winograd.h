@@ -7,7 +7,6 @@
 
 #include "engine/kernels/kernels.h"
 #include "engine/torch/later_gradients.h"
-#include "engine/torch/step_weights.h"
 #include "engine/trainer_options.h"
 #include "network/network.h"
 

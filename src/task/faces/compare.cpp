@@ -7,7 +7,7 @@
 #include "base/stop.h"
 #include "data/each_index.h"
 #include "engine/kernels/block_products.h"
-#include "engine/kernels/product_kernels.h"
+#include "engine/kernels/kernels.h"
 
 namespace evener::task {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/simd_level.h"
 #include "data/each_index.h"
 #include "engine/kernels/block_products.h"
-#include "engine/kernels/product_kernels.h"
+#include "engine/kernels/kernels.h"
 #include "task/faces/compare.h"
 
 // Each pair is looked at once, for both of its rows: a block of rows is multiplied with all rows from itself on, some

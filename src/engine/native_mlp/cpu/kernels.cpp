@@ -1,7 +1,6 @@
 #include "engine/native_mlp/cpu/kernels.h"
 
 #include "base/simd_level.h"
-#include "engine/native_mlp/cpu/levels.h"
 
 namespace evener::engine::native_mlp {
 

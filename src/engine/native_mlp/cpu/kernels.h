@@ -145,4 +145,17 @@ const MlpKernels& float_kernels();
 /// Null where the processor has no dot products of bfloat16.
 const MlpKernels* bfloat16_kernels();
 
+namespace baseline {
+extern const MlpKernels table;
+}
+namespace avx2 {
+extern const MlpKernels table;
+}
+namespace avx512 {
+extern const MlpKernels table;
+}
+namespace avx512_bf16 {
+extern const MlpKernels table;
+}
+
 }  // namespace evener::engine::native_mlp

@@ -1,4 +1,5 @@
-// The layout of all parameters of a network in one array, as the kernels need it, and conversions from and to tensors.
+// The dense layers of a perceptron, the layout of all their parameters in one array, as the kernels need it, and
+// conversions from and to tensors.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +7,27 @@
 #include <vector>
 
 #include "base/tensor.h"
-#include "engine/native_mlp/cpu/layers.h"
+#include "engine/native_mlp/cpu/kernels.h"
 #include "engine/native_mlp/cpu/memory.h"
 #include "network/network.h"
 
 namespace evener::engine::native_mlp {
+
+/// y = function(x W^T + b).
+struct Dense {
+  std::int64_t inputs = 0, outputs = 0;
+  bool bias = true;
+  Function function = Function::kIdentity;
+  std::size_t weight_parameter = 0, bias_parameter = 0;  // indices into Network::parameters()
+
+  std::int64_t columns() const { return (outputs + kColumns - 1) / kColumns * kColumns; }
+};
+
+/// Why a network is no perceptron that this engine can compute; "" if it is one.
+std::string why_no_mlp(const network::Network& network);
+
+/// The dense layers of a network for which why_no_mlp() is empty.
+std::vector<Dense> dense_layers(const network::Network& network);
 
 enum class Layout {
   kRowMajor,     // (outputs, inputs), as in a state dict

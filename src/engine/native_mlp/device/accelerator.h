@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/device.h"
+
 namespace evener::engine::native_mlp {
 
 /// Memory on the device.
@@ -100,5 +102,13 @@ class AcceleratorDriver {
   /// Throws Error when there is no such device, or when it can't be used.
   virtual std::unique_ptr<Accelerator> open(int index) = 0;
 };
+
+/// Whether this engine has an accelerator module for the kind: it has for OpenCL devices and NVIDIA GPUs.
+bool is_accelerator(DeviceKind kind);
+/// Why the module for such devices can't be used; "" if it can. Whether the device exists is only found out by opening
+/// it.
+std::string accelerator_refusal(Device device);
+/// Opens the device. Thread-safe. Throws Error.
+std::unique_ptr<Accelerator> open_accelerator(Device device);
 
 }  // namespace evener::engine::native_mlp

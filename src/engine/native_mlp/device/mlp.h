@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "engine/native_mlp/cpu/class_loss.h"
 #include "engine/native_mlp/cpu/mlp.h"
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"

@@ -1,15 +1,211 @@
 #include "engine/native_mlp/device/trainer.h"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <limits>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/phase.h"
 #include "base/precision.h"
-#include "engine/native_mlp/device/open.h"
+#include "base/statistics.h"
+#include "engine/engine.h"
+#include "engine/native_mlp/cpu/mlp_trainer.h"
+#include "engine/native_mlp/cpu/parameters.h"
+#include "engine/native_mlp/device/accelerator.h"
+#include "engine/native_mlp/device/feed.h"
+#include "engine/native_mlp/device/mlp.h"
 
 namespace evener::engine::native_mlp {
 namespace {
+
+/// The first steps allocate memory and compile kernels; the next ones are timed.
+constexpr std::int64_t kWarmUpSteps = 3, kTimedSteps = 5;
+/// Results are fetched when kFetchTogether of them are unread, or kFetchAfter has passed since the last fetch.
+constexpr std::size_t kFetchTogether = 16;
+constexpr std::chrono::milliseconds kFetchAfter{20};
+/// Number of fetches that may be under way. Their results must not be overwritten before they are read.
+constexpr std::size_t kFetches = 2;
+static_assert((kFetches + 2) * kFetchTogether <= DeviceMlp::kStepResults);
+
+/// Training steps that the host doesn't wait for: their results stay on the device and are fetched several at a time.
+/// Where the device can record work, a step is recorded after some ordinary ones, and replayed as a whole from then on.
+class DeviceSteps {
+ public:
+  /// `average`: each step updates the average of the weights. `replay`: as TrainerOptions::step_graph.
+  DeviceSteps(Accelerator& accelerator, DeviceFeed& feed, DeviceMlp& mlp, bool average, bool replay)
+      : accelerator_(accelerator),
+        feed_(feed),
+        mlp_(mlp),
+        average_(average),
+        replay_(replay),
+        results_(accelerator.allocate_host(DeviceMlp::kStepResults * sizeof(DeviceResult))),
+        counts_(DeviceMlp::kStepResults) {}
+
+  /// Enqueues a step on the device, and reports those earlier steps whose results have arrived.
+  StepReport run(const data::Batch& batch, Header header) {
+    if (mlp_.grow(batch.count)) forget();
+    header.result = static_cast<std::int32_t>(next_);
+    same_count_ = batch.count == last_count_ ? same_count_ + 1 : 1;
+    last_count_ = batch.count;
+    const bool timed = steps_ >= kWarmUpSteps && steps_ < kWarmUpSteps + kTimedSteps;
+    auto before_copy = timed ? accelerator_.mark() : nullptr;
+    const DeviceBatch given = feed_.put(batch, header);
+    if (timed) {
+      launch_timed(given, std::move(before_copy));
+    } else if (replay_ && steps_ >= kWarmUpSteps + kTimedSteps && (recording_ || same_count_ > 1)) {
+      replay(given);
+    } else {
+      launch(given, nullptr);
+    }
+    ++steps_;
+    counts_[next_] = batch.count;
+    next_ = (next_ + 1) % counts_.size();
+    if (unread_++ == 0) fetched_at_ = Clock::now();
+    const bool at_end = next_ == 0;  // a fetch copies consecutive results
+    if (unread_ >= kFetchTogether || at_end || Clock::now() - fetched_at_ > kFetchAfter) fetch();
+    return report_until(kFetches);
+  }
+
+  /// Waits for the steps that were not reported yet, and reports them.
+  StepReport settle() {
+    fetch();
+    return report_until(0);
+  }
+
+  /// To be called when weights were loaded: steps go on, even if an earlier loss was not finite.
+  void restart() {
+    settle();
+    const float zero = 0;
+    accelerator_.copy_in(mlp_.stopped(), 0, &zero, sizeof zero);
+    accelerator_.finish();
+  }
+
+  /// Drops the recorded step, which refers to device memory that was reallocated.
+  void forget() { recording_.reset(); }
+
+  /// The median times of a step's phases over the timed steps, in seconds.
+  std::map<std::string, double> phases_s() const {
+    std::map<std::string, double> phases;
+    for (const auto& [name, times] : times_s_) phases[name] = median(times).value_or(0);
+    return phases;
+  }
+
+  /// A sentence about how steps were run; "" before the first.
+  std::string note() const {
+    if (steps_ == 0) return "";
+    if (replayed_ > 0) return "whole steps were replayed as a graph (--step-graph)";
+    return "steps were started kernel by kernel";
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// Consecutive results on their way to the host.
+  struct Fetch {
+    std::size_t first = 0, count = 0;
+    std::unique_ptr<Moment> landed;
+  };
+
+  void launch(const DeviceBatch& batch, std::vector<std::unique_ptr<Moment>>* moments) {
+    const auto passing = [&] {
+      if (moments != nullptr) moments->push_back(accelerator_.mark());
+    };
+    {
+      const PhaseMark mark(Phase::kForward);
+      mlp_.forward(batch, kLossOfStep);
+    }
+    passing();
+    const PhaseMark mark(Phase::kBackward);
+    mlp_.backward(batch, kUpdateAtOnce, [](std::size_t) {});
+    if (average_) mlp_.follow(*batch.block);
+    passing();
+  }
+
+  /// Times the phases of a step. Waits for the step, so that the copy of its batch is timed without overlapping work.
+  void launch_timed(const DeviceBatch& batch, std::unique_ptr<Moment> before_copy) {
+    std::vector<std::unique_ptr<Moment>> moments;
+    moments.push_back(std::move(before_copy));
+    moments.push_back(accelerator_.mark());
+    launch(batch, &moments);
+    accelerator_.copy_out(results_->data() + next_ * sizeof(DeviceResult), mlp_.results(), next_ * sizeof(DeviceResult),
+                          sizeof(DeviceResult));
+    moments.push_back(accelerator_.mark());
+    moments.back()->wait();
+    const char* const names[] = {"h2d", "forward", "backward", "d2h"};
+    for (std::size_t i = 0; i < std::size(names); ++i) {
+      times_s_[names[i]].push_back(moments[i + 1]->seconds_since(*moments[i]));
+    }
+  }
+
+  /// Replays the recorded step, and records one if there is none. A batch of another size than the recorded one is done
+  /// launch by launch.
+  void replay(const DeviceBatch& batch) {
+    if (recorded_moves_ != feed_.moves()) recording_.reset();
+    if (!recording_) {
+      recording_ = accelerator_.record([&] { launch(batch, nullptr); });
+      recorded_count_ = batch.count;
+      recorded_mixed_ = batch.mixed;
+      recorded_moves_ = feed_.moves();
+      replay_ = recording_ != nullptr;
+    }
+    if (!recording_ || batch.count != recorded_count_ || batch.mixed != recorded_mixed_) return launch(batch, nullptr);
+    const PhaseMark mark(Phase::kForward);
+    recording_->replay();
+    ++replayed_;
+  }
+
+  void fetch() {
+    if (unread_ == 0) return;
+    const std::size_t first = (next_ + counts_.size() - unread_) % counts_.size();
+    const std::size_t offset = first * sizeof(DeviceResult);
+    accelerator_.copy_out(results_->data() + offset, mlp_.results(), offset, unread_ * sizeof(DeviceResult));
+    fetches_.push_back({first, unread_, accelerator_.mark()});
+    unread_ = 0;
+  }
+
+  StepReport report_until(std::size_t left) {
+    StepReport report;
+    const PhaseMark mark(Phase::kD2H);
+    for (; fetches_.size() > left; fetches_.pop_front()) {
+      const Fetch& fetch = fetches_.front();
+      fetch.landed->wait();
+      const auto* results = reinterpret_cast<const DeviceResult*>(results_->data());
+      for (std::size_t place = fetch.first; place < fetch.first + fetch.count && report.finite; ++place) {
+        const DeviceResult& result = results[place];
+        report.finite = result.stopped == 0;
+        if (!report.finite) continue;
+        report.sums += classification_sums(result.loss, std::int64_t(result.correct), counts_[place]);
+        ++report.steps;
+      }
+      if (report.finite) continue;
+      accelerator_.finish();
+      fetches_.clear();
+      unread_ = 0;
+      break;
+    }
+    return report;
+  }
+
+  Accelerator& accelerator_;
+  DeviceFeed& feed_;
+  DeviceMlp& mlp_;
+  const bool average_;
+  bool replay_;
+  std::unique_ptr<HostMemory> results_;  // DeviceResult [DeviceMlp::kStepResults]
+  std::vector<std::int64_t> counts_;     // samples of the step in each place
+  std::size_t next_ = 0, unread_ = 0;    // place of the next step; steps not fetched yet, before it
+  Clock::time_point fetched_at_;
+  std::deque<Fetch> fetches_;
+  std::unique_ptr<Recording> recording_;
+  std::int64_t recorded_count_ = 0, same_count_ = 0, last_count_ = 0, steps_ = 0, replayed_ = 0;
+  bool recorded_mixed_ = false;
+  int recorded_moves_ = 0;
+  std::map<std::string, std::vector<double>> times_s_;
+};
 
 /// Why a layer is too wide: products map its inputs to the second axis of a grid, which CUDA limits to fewer groups
 /// than the first.
@@ -36,6 +232,228 @@ std::unique_ptr<Accelerator> open_for(const network::Network& network, const Par
   return open_accelerator(options.device);
 }
 
+/// Weights, momentum and images stay on the device. Gradients go through the host only where somebody wants them:
+/// other replicas, clipping, several batches of one step.
+class DeviceTrainer : public MlpTrainer, public ReportsDevice {
+ public:
+  DeviceTrainer(const network::Network& network, const TrainerOptions& options)
+      : MlpTrainer(network, options),
+        device_parameters_(network, layers_, Layout::kColumnMajor),
+        accelerator_(open_for(network, device_parameters_, options)),
+        mlp_(*accelerator_, layers_, device_parameters_, options_, pixel_scale_of(network, options)),
+        feed_(*accelerator_, options.resident.get()),
+        steps_(*accelerator_, feed_, mlp_, has_average(), options.step_graph),
+        staging_(accelerator_->allocate_host(device_parameters_.size() * sizeof(float))),
+        result_(accelerator_->allocate_host(sizeof(DeviceResult))),
+        staged_(reinterpret_cast<float*>(staging_->data()), device_parameters_.size()) {
+    std::fill_n(staged_.data(), staged_.size(), 0.0F);  // gradients of parameters that aren't trained stay zero
+    arrays_.gradients = Array(parameters_.size());
+  }
+
+  /// Waits for the device, which may still work on memory that is about to be freed.
+  ~DeviceTrainer() override {
+    try {
+      accelerator_->finish();
+    } catch (const Error&) {  // the device failed before, and the error was thrown then
+    }
+  }
+
+  Sums add_gradients(const data::Batch& batch, double weight) override {
+    const bool add = std::exchange(has_gradients_, true);
+    if (batch.count == 0) {
+      if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
+      if (!add) send_gradients();
+      report_layers();
+      return {};
+    }
+    const DeviceBatch given = put(batch, weight);
+    {
+      const PhaseMark mark(Phase::kForward);
+      mlp_.forward(given, kLossAndSlopes);
+      fetch_result();
+    }
+    std::vector<std::unique_ptr<Moment>> fetched(layers_.size());
+    {
+      const PhaseMark mark(Phase::kBackward);
+      mlp_.backward(given, add ? kAddGradient : kWriteGradient, [&](std::size_t layer) {
+        fetch_gradients(layer);
+        fetched[layer] = accelerator_->mark();
+      });
+    }
+    for (std::size_t l = layers_.size(); l-- > 0;) {
+      fetched[l]->wait();
+      for (const std::size_t entry : trained_.entries) {
+        if (is_of(l, entry)) device_parameters_.copy(entry, staged_, parameters_, arrays_.gradients);
+      }
+      report_layer(l);
+    }
+    return result_of(batch.count);
+  }
+
+  void apply(double learning_rate) override {
+    clip_gradients();
+    send_gradients();
+    const PhaseMark mark(Phase::kUpdate);
+    const DeviceMemory& block = feed_.put(begin_update(learning_rate, 0));
+    mlp_.update(block);
+    if (has_average()) mlp_.follow(block);
+    accelerator_->finish();
+  }
+
+  Sums evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) override {
+    if (batch.count == 0) return {};
+    const PhaseMark mark(Phase::kEvaluate);
+    mlp_.forward(put(batch, 0), kLossOnly);
+    if (std::int32_t* found = room_for(batch.count, predicted)) {
+      accelerator_->copy_out(found, mlp_.predicted(), 0, static_cast<std::size_t>(batch.count) * sizeof *found);
+    }
+    fetch_result();
+    return result_of(batch.count);
+  }
+
+  TensorMap state() const override {
+    TensorMap map;
+    device_parameters_.read(download(mlp_.values()), "", /*all=*/true, map);
+    return map;
+  }
+
+  void load_state(const TensorMap& state) override {
+    Array values(device_parameters_.size());
+    device_parameters_.write(state, "", /*all=*/true, "the weights have", values);
+    steps_.restart();
+    upload(mlp_.values(), values);
+  }
+
+  TensorMap optimizer_state() const override {
+    Array momentum, average;
+    if (has_momentum()) momentum = download(mlp_.momentum());
+    if (has_average()) average = download(mlp_.average());
+    return optimizer_tensors(device_parameters_, momentum, average, updates_);
+  }
+
+  void load_optimizer_state(const TensorMap& state) override {
+    Array momentum, average;
+    if (has_momentum()) momentum = Array(device_parameters_.size());
+    if (has_average()) average = Array(device_parameters_.size());
+    const double steps = read_optimizer_tensors(state, device_parameters_, momentum, average);
+    if (!momentum && !average) return;
+    updates_ = steps;
+    if (momentum) upload(mlp_.momentum(), momentum);
+    if (average) upload(mlp_.average(), average);
+  }
+
+  Capabilities capabilities() override {
+    Capabilities capabilities = MlpTrainer::capabilities();
+    capabilities.device = this;
+    return capabilities;
+  }
+
+  StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) override {
+    if (options_.optimizer.clip_norm != 0 || batch.count == 0) return step_by_parts(batch, weight, learning_rate);
+    check_batch(batch);
+    has_gradients_ = false;
+    return steps_.run(batch, begin_update(learning_rate, weight));
+  }
+
+  StepReport settle_steps() override { return steps_.settle(); }
+
+  DeviceReport report() const override {
+    DeviceReport report;
+    report.peak_memory_bytes = mlp_.allocated_bytes() + feed_.allocated_bytes();
+    report.step_phases_s = steps_.phases_s();
+    if (const std::string note = steps_.note(); !note.empty()) report.notes.push_back(note);
+    return report;
+  }
+
+  void swap_average() override {
+    steps_.forget();
+    mlp_.swap_average();
+  }
+
+ private:
+  /// Copies a batch for work whose result is waited for.
+  DeviceBatch put(const data::Batch& batch, double weight) {
+    check_batch(batch);
+    if (mlp_.grow(batch.count)) steps_.forget();
+    Header header;
+    header.weight = static_cast<float>(weight);
+    header.result = DeviceMlp::kOtherResult;
+    return feed_.put(batch, header);
+  }
+
+  /// Starts the copy of the result of a forward pass.
+  void fetch_result() {
+    accelerator_->copy_out(result_->data(), mlp_.results(), DeviceMlp::kOtherResult * sizeof(DeviceResult),
+                           sizeof(DeviceResult));
+    result_landed_ = accelerator_->mark();
+  }
+
+  Sums result_of(std::int64_t count) {
+    const PhaseMark mark(Phase::kD2H);
+    result_landed_->wait();
+    const auto& result = *reinterpret_cast<const DeviceResult*>(result_->data());
+    return classification_sums(result.loss, static_cast<std::int64_t>(result.correct), count);
+  }
+
+  /// Starts the copies of a layer's gradients.
+  void fetch_gradients(std::size_t layer) {
+    for (const std::size_t index : trained_.entries) {
+      if (!is_of(layer, index)) continue;
+      const auto& entry = device_parameters_.entries()[index];
+      accelerator_->copy_out(staged_.data() + entry.offset, mlp_.gradients(), entry.offset * sizeof(float),
+                             entry.size * sizeof(float));
+    }
+  }
+
+  /// Copies gradients back to the device, after they were exchanged or clipped.
+  void send_gradients() {
+    const PhaseMark mark(Phase::kH2D);
+    for (const std::size_t entry : trained_.entries) {
+      parameters_.copy(entry, arrays_.gradients, device_parameters_, staged_);
+    }
+    upload(mlp_.gradients(), staged_);
+  }
+
+  Array download(const DeviceMemory& memory) const {
+    const PhaseMark mark(Phase::kD2H);
+    Array array(device_parameters_.size());
+    accelerator_->copy_out(array.data(), memory, 0, array.size() * sizeof(float));
+    accelerator_->finish();
+    return array;
+  }
+
+  void upload(DeviceMemory& memory, const Array& array) {
+    accelerator_->copy_in(memory, 0, array.data(), array.size() * sizeof(float));
+    accelerator_->finish();
+  }
+
+  /// The header of a step. At the first step it also initialises the average, since the initial weights were loaded
+  /// after the constructor.
+  Header begin_update(double learning_rate, double weight) {
+    if (has_average() && updates_ == 0) {
+      Header first;
+      first.average_share = 1;
+      mlp_.follow(feed_.put(first));
+    }
+    ++updates_;
+    Header header;
+    header.rate = static_cast<float>(learning_rate);
+    header.weight = static_cast<float>(weight);
+    header.average_share = static_cast<float>(average_share(options_.optimizer.average_decay, updates_));
+    return header;
+  }
+
+  const Parameters device_parameters_;  // of the device's arrays
+  const std::unique_ptr<Accelerator> accelerator_;
+  DeviceMlp mlp_;
+  DeviceFeed feed_;
+  DeviceSteps steps_;
+  // Gradients in the device's layout, and a result, in host memory that the device can copy to asynchronously.
+  const std::unique_ptr<HostMemory> staging_, result_;
+  const Array staged_;
+  std::unique_ptr<Moment> result_landed_;
+};
+
 }  // namespace
 
 std::string why_not_on_device(const network::Network& network, const TrainerOptions& options) {
@@ -55,208 +473,8 @@ std::string why_not_on_device(const network::Network& network, const TrainerOpti
   return accelerator_refusal(options.device);
 }
 
-DeviceTrainer::DeviceTrainer(const network::Network& network, const TrainerOptions& options)
-    : MlpTrainer(network, options),
-      device_parameters_(network, layers_, Layout::kColumnMajor),
-      accelerator_(open_for(network, device_parameters_, options)),
-      mlp_(*accelerator_, layers_, device_parameters_, options_, pixel_scale_of(network, options)),
-      feed_(*accelerator_, options.resident.get()),
-      steps_(*accelerator_, feed_, mlp_, has_average(), options.step_graph),
-      staging_(accelerator_->allocate_host(device_parameters_.size() * sizeof(float))),
-      result_(accelerator_->allocate_host(sizeof(DeviceResult))),
-      staged_(reinterpret_cast<float*>(staging_->data()), device_parameters_.size()) {
-  std::fill_n(staged_.data(), staged_.size(), 0.0F);  // gradients of parameters that aren't trained stay zero
-  arrays_.gradients = Array(parameters_.size());
-}
-
-/// Waits for the device, which may still work on memory that is about to be freed.
-DeviceTrainer::~DeviceTrainer() {
-  try {
-    accelerator_->finish();
-  } catch (const Error&) {  // the device failed before, and the error was thrown then
-  }
-}
-
-/// Copies a batch for work whose result is waited for.
-DeviceBatch DeviceTrainer::put(const data::Batch& batch, double weight) {
-  check_batch(batch);
-  if (mlp_.grow(batch.count)) steps_.forget();
-  Header header;
-  header.weight = static_cast<float>(weight);
-  header.result = DeviceMlp::kOtherResult;
-  return feed_.put(batch, header);
-}
-
-/// Starts the copy of the result of a forward pass.
-void DeviceTrainer::fetch_result() {
-  accelerator_->copy_out(result_->data(), mlp_.results(), DeviceMlp::kOtherResult * sizeof(DeviceResult),
-                         sizeof(DeviceResult));
-  result_landed_ = accelerator_->mark();
-}
-
-Sums DeviceTrainer::result_of(std::int64_t count) {
-  const PhaseMark mark(Phase::kD2H);
-  result_landed_->wait();
-  const auto& result = *reinterpret_cast<const DeviceResult*>(result_->data());
-  return classification_sums(result.loss, static_cast<std::int64_t>(result.correct), count);
-}
-
-Sums DeviceTrainer::add_gradients(const data::Batch& batch, double weight) {
-  const bool add = std::exchange(has_gradients_, true);
-  if (batch.count == 0) {
-    if (!add) std::fill_n(arrays_.gradients.data(), arrays_.gradients.size(), 0.0F);
-    if (!add) send_gradients();
-    report_layers();
-    return {};
-  }
-  const DeviceBatch given = put(batch, weight);
-  {
-    const PhaseMark mark(Phase::kForward);
-    mlp_.forward(given, kLossAndSlopes);
-    fetch_result();
-  }
-  std::vector<std::unique_ptr<Moment>> fetched(layers_.size());
-  {
-    const PhaseMark mark(Phase::kBackward);
-    mlp_.backward(given, add ? kAddGradient : kWriteGradient, [&](std::size_t layer) {
-      fetch_gradients(layer);
-      fetched[layer] = accelerator_->mark();
-    });
-  }
-  for (std::size_t l = layers_.size(); l-- > 0;) {
-    fetched[l]->wait();
-    for (const std::size_t entry : trained_.entries) {
-      if (is_of(l, entry)) device_parameters_.copy(entry, staged_, parameters_, arrays_.gradients);
-    }
-    report_layer(l);
-  }
-  return result_of(batch.count);
-}
-
-/// Starts the copies of a layer's gradients.
-void DeviceTrainer::fetch_gradients(std::size_t layer) {
-  for (const std::size_t index : trained_.entries) {
-    if (!is_of(layer, index)) continue;
-    const auto& entry = device_parameters_.entries()[index];
-    accelerator_->copy_out(staged_.data() + entry.offset, mlp_.gradients(), entry.offset * sizeof(float),
-                           entry.size * sizeof(float));
-  }
-}
-
-/// Copies gradients back to the device, after they were exchanged or clipped.
-void DeviceTrainer::send_gradients() {
-  const PhaseMark mark(Phase::kH2D);
-  for (const std::size_t entry : trained_.entries) {
-    parameters_.copy(entry, arrays_.gradients, device_parameters_, staged_);
-  }
-  upload(mlp_.gradients(), staged_);
-}
-
-/// The header of a step. At the first step it also initialises the average, since the initial weights were loaded after
-/// the constructor.
-Header DeviceTrainer::begin_update(double learning_rate, double weight) {
-  if (has_average() && updates_ == 0) {
-    Header first;
-    first.average_share = 1;
-    mlp_.follow(feed_.put(first));
-  }
-  ++updates_;
-  Header header;
-  header.rate = static_cast<float>(learning_rate);
-  header.weight = static_cast<float>(weight);
-  header.average_share = static_cast<float>(average_share(options_.optimizer.average_decay, updates_));
-  return header;
-}
-
-void DeviceTrainer::apply(double learning_rate) {
-  clip_gradients();
-  send_gradients();
-  const PhaseMark mark(Phase::kUpdate);
-  const DeviceMemory& block = feed_.put(begin_update(learning_rate, 0));
-  mlp_.update(block);
-  if (has_average()) mlp_.follow(block);
-  accelerator_->finish();
-}
-
-Capabilities DeviceTrainer::capabilities() {
-  Capabilities capabilities = MlpTrainer::capabilities();
-  capabilities.device = this;
-  return capabilities;
-}
-
-StepReport DeviceTrainer::step_ahead(const data::Batch& batch, double weight, double learning_rate) {
-  if (options_.optimizer.clip_norm != 0 || batch.count == 0) return step_by_parts(batch, weight, learning_rate);
-  check_batch(batch);
-  has_gradients_ = false;
-  return steps_.run(batch, begin_update(learning_rate, weight));
-}
-
-DeviceReport DeviceTrainer::report() const {
-  DeviceReport report;
-  report.peak_memory_bytes = mlp_.allocated_bytes() + feed_.allocated_bytes();
-  report.step_phases_s = steps_.phases_s();
-  if (const std::string note = steps_.note(); !note.empty()) report.notes.push_back(note);
-  return report;
-}
-
-void DeviceTrainer::swap_average() {
-  steps_.forget();
-  mlp_.swap_average();
-}
-
-Sums DeviceTrainer::evaluate(const data::Batch& batch, std::vector<std::int32_t>* predicted) {
-  if (batch.count == 0) return {};
-  const PhaseMark mark(Phase::kEvaluate);
-  mlp_.forward(put(batch, 0), kLossOnly);
-  if (std::int32_t* found = room_for(batch.count, predicted)) {
-    accelerator_->copy_out(found, mlp_.predicted(), 0, static_cast<std::size_t>(batch.count) * sizeof *found);
-  }
-  fetch_result();
-  return result_of(batch.count);
-}
-
-Array DeviceTrainer::download(const DeviceMemory& memory) const {
-  const PhaseMark mark(Phase::kD2H);
-  Array array(device_parameters_.size());
-  accelerator_->copy_out(array.data(), memory, 0, array.size() * sizeof(float));
-  accelerator_->finish();
-  return array;
-}
-
-void DeviceTrainer::upload(DeviceMemory& memory, const Array& array) {
-  accelerator_->copy_in(memory, 0, array.data(), array.size() * sizeof(float));
-  accelerator_->finish();
-}
-
-TensorMap DeviceTrainer::state() const {
-  TensorMap map;
-  device_parameters_.read(download(mlp_.values()), "", /*all=*/true, map);
-  return map;
-}
-
-void DeviceTrainer::load_state(const TensorMap& state) {
-  Array values(device_parameters_.size());
-  device_parameters_.write(state, "", /*all=*/true, "the weights have", values);
-  steps_.restart();
-  upload(mlp_.values(), values);
-}
-
-TensorMap DeviceTrainer::optimizer_state() const {
-  Array momentum, average;
-  if (has_momentum()) momentum = download(mlp_.momentum());
-  if (has_average()) average = download(mlp_.average());
-  return optimizer_tensors(device_parameters_, momentum, average, updates_);
-}
-
-void DeviceTrainer::load_optimizer_state(const TensorMap& state) {
-  Array momentum, average;
-  if (has_momentum()) momentum = Array(device_parameters_.size());
-  if (has_average()) average = Array(device_parameters_.size());
-  const double steps = read_optimizer_tensors(state, device_parameters_, momentum, average);
-  if (!momentum && !average) return;
-  updates_ = steps;
-  if (momentum) upload(mlp_.momentum(), momentum);
-  if (average) upload(mlp_.average(), average);
+std::unique_ptr<Trainer> make_device_trainer(const network::Network& network, const TrainerOptions& options) {
+  return std::make_unique<DeviceTrainer>(network, options);
 }
 
 }  // namespace evener::engine::native_mlp

@@ -1,5 +1,3 @@
-#include "task/training/batch_search.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include "network/zoo.h"
 #include "placement/plan.h"
 #include "task/training/limits.h"
+#include "task/training/trial.h"
 
 namespace evener::task {
 namespace {

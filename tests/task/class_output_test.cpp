@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "task/inference/imagenet_names.h"
 
 namespace evener::task {
 namespace {

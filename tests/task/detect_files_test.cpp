@@ -11,9 +11,9 @@
 #include "base/test_folder.h"
 #include "data/codecs/decode.h"
 #include "data/codecs/jpeg_encode.h"
-#include "task/detect/box_confusion.h"
+#include "task/detect/boxes.h"
 #include "task/detect/draw.h"
-#include "task/detect/found_boxes.h"
+#include "task/detect/judge.h"
 
 namespace evener::task {
 namespace {

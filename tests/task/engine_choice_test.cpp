@@ -1,6 +1,4 @@
 // Which engine trains where the user names none.
-#include "task/training/engine_choice.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -9,6 +7,7 @@
 #include "base/precision.h"
 #include "network/zoo.h"
 #include "placement/placement.h"
+#include "task/training/job.h"
 
 namespace evener::task {
 namespace {

@@ -1,7 +1,7 @@
 // What happens to boxes between the detector's networks.
 #include <gmock/gmock.h>
 
-#include "task/faces/boxes.h"
+#include "task/faces/mtcnn.h"
 
 namespace evener::task {
 namespace {

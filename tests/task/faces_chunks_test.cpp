@@ -1,7 +1,7 @@
 // What photos cost, chunk by chunk.
 #include <gmock/gmock.h>
 
-#include "task/faces/chunks.h"
+#include "task/faces/photo_room.h"
 
 namespace evener::task {
 namespace {

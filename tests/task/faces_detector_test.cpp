@@ -16,7 +16,6 @@
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 #include "task/faces/mtcnn.h"
-#include "task/faces/part_network.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

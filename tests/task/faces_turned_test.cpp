@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "data/codecs/exif.h"
-#include "task/faces/turned.h"
+#include "task/faces/face_detector.h"
 
 namespace evener::task {
 namespace {

@@ -1,10 +1,9 @@
 // Which networks weights are of, and what a network becomes with them.
-#include "task/inference/fitting.h"
-
 #include <gmock/gmock.h>
 
 #include "base/error.h"
 #include "network/init.h"
+#include "task/inference/trained_model.h"
 
 namespace evener::task {
 namespace {

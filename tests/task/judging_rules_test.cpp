@@ -10,8 +10,8 @@
 #include "task/activation_map.h"
 #include "task/detect/blank_images.h"
 #include "task/faces/compare.h"
+#include "task/training/evaluation.h"
 #include "task/training/step_times.h"
-#include "task/training/train_text.h"
 
 namespace evener::task {
 namespace {

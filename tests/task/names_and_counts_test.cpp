@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "task/detect/detector.h"
-#include "task/inference/labels.h"
+#include "task/inference/class_output.h"
 #include "task/quantize/figures.h"
 
 namespace evener::task {

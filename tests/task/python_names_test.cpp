@@ -1,6 +1,4 @@
 // Names of classes as Python prints them.
-#include "task/inference/python_names.h"
-
 #include <gmock/gmock.h>
 
 #include "task/inference/model_metadata.h"

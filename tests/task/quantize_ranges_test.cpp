@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "task/quantize/ranges.h"
-#include "task/quantize/weight_scales.h"
 
 namespace evener::task {
 namespace {

@@ -15,10 +15,8 @@
 #include "network/quantization.h"
 #include "network/zoo.h"
 #include "task/inference/model_metadata.h"
-#include "task/inference/packed_weights.h"
 #include "task/inference/trained_model.h"
-#include "task/quantize/learn.h"
-#include "task/quantize/search.h"
+#include "task/quantize/quantize.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

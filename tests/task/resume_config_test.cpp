@@ -1,11 +1,10 @@
-#include "task/training/resume_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "network/zoo.h"
+#include "task/training/checkpoint.h"
 
 namespace evener::task {
 namespace {

@@ -1,6 +1,4 @@
 // Trials of runners, with runners that only wait.
-#include "task/inference/runner_trial.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "task/inference/infer.h"
 
 namespace evener::task {
 namespace {

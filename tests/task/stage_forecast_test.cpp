@@ -1,13 +1,10 @@
 // What stages are predicted to take, and how good the planner's cut is beside all others.
-#include "task/training/stage_forecast.h"
-
 #include <gmock/gmock.h>
 
 #include <limits>
 
 #include "network/cost.h"
 #include "network/zoo.h"
-#include "task/training/stage_memory.h"
 #include "task/training/stages.h"
 
 namespace evener::task {

@@ -1,8 +1,8 @@
-#include "task/training/step_blocks.h"
-
 #include <gmock/gmock.h>
 
 #include <numeric>
+
+#include "task/training/step_times.h"
 
 namespace evener::task {
 namespace {

@@ -1,9 +1,8 @@
 // What is said of a detector in training: that its boxes are judged where they lie on the images that it was shown.
-#include "task/detect/training_judge.h"
-
 #include <gmock/gmock.h>
 
 #include "data/batch.h"
+#include "task/detect/average_precision.h"
 
 namespace evener::task {
 namespace {

@@ -25,7 +25,7 @@
 #include "run/metered_run.h"
 #include "run/ranks.h"
 #include "task/training/checkpoint.h"
-#include "task/training/training_profile.h"
+#include "task/training/trial.h"
 
 namespace evener::job {
 namespace {

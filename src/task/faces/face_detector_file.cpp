@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "data/letterbox.h"
 #include "data/opencv_resize.h"
 #include "engine/model_file.h"
@@ -297,6 +298,19 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
                   network->size ? fmt::format("fitted into {} pixels", size_text(size))
                                 : fmt::format("at their own size, up to {} pixels along a side", kLongestOwnSide)));
   return detectors;
+}
+
+void check_detector(const std::string& name) {
+  if (name == "mtcnn" || is_foreign_model(name)) return;
+  throw UsageError(unknown_name_message("detector", name, {"mtcnn", "FILE.onnx"}));
+}
+
+FaceDetectors make_face_detectors(engine::Engine& engine, const DetectorRequest& request, engine::RunnerOptions runner,
+                                  int count) {
+  check_detector(request.name);
+  if (is_foreign_model(request.name)) return open_detector_file(engine, request.name, request.file, runner, count);
+  runner.precision = Precision::kFp32;
+  return {Mtcnn::make(engine, read_detector_weights(request.weights), request.mtcnn, std::move(runner), count)};
 }
 
 }  // namespace evener::task

@@ -1,7 +1,9 @@
-// A face detector in a file of another program: SCRFD, YuNet or RetinaFace (task/detect/decoders/five_points.h).
+// The face detectors by name: MTCNN, or a network in a file of another program: SCRFD, YuNet or RetinaFace
+// (task/detect/decoders/five_points.h).
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +12,7 @@
 #include "engine/engine.h"
 #include "task/detect/decoders/five_points.h"
 #include "task/faces/face_detector.h"
+#include "task/faces/mtcnn.h"
 
 namespace evener::task {
 
@@ -74,5 +77,20 @@ class FaceDetectorFile : public FaceDetector {
 /// face detector that is known, naming its outputs.
 FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path,
                                  const FaceDetectorFileOptions& options, engine::RunnerOptions runner, int count);
+
+struct DetectorRequest {
+  std::string name = "mtcnn";          // or a file (is_foreign_model)
+  std::filesystem::path weights = {};  // of MTCNN: a folder, see read_detector_weights
+  MtcnnOptions mtcnn = {};
+  FaceDetectorFileOptions file = {};
+};
+
+/// Throws UsageError for a name that is neither a detector nor a file, naming the nearest.
+void check_detector(const std::string& name);
+
+/// Makes `count` detectors. `runner`: the device, threads of all together, and the precision of a network in a file.
+/// Throws Error for weights that don't fit, and for a file that is no detector that is known.
+FaceDetectors make_face_detectors(engine::Engine& engine, const DetectorRequest& request, engine::RunnerOptions runner,
+                                  int count);
 
 }  // namespace evener::task

@@ -24,8 +24,8 @@
 #include "data/codecs/colour.h"
 #include "data/codecs/jpeg_encode.h"
 #include "data/image_files.h"
-#include "task/faces/prepare.h"
-#include "task/faces/turned.h"
+#include "task/faces/embedder.h"
+#include "task/faces/face_detector.h"
 
 namespace evener::task {
 namespace {

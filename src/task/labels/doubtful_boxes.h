@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "task/detect/decode.h"
+#include "task/detect/boxes.h"
 #include "task/detect/judge.h"
 
 namespace evener::task {

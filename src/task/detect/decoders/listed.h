@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "task/detect/decoders/box_decoder.h"
+#include "task/detect/decoders/detection.h"
 #include "task/detect/decoders/detector_file.h"
 
 namespace evener::task {

@@ -7,10 +7,9 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "task/detect/decoders/faces.h"
+#include "task/detect/decoders/detector_file.h"
 #include "task/detect/decoders/listed.h"
 #include "task/detect/decoders/scored.h"
-#include "task/detect/decoders/usual_names.h"
 #include "task/detect/decoders/yolo.h"
 #include "task/inference/class_output.h"
 

@@ -8,6 +8,97 @@
 #include "base/error.h"
 
 namespace evener::task {
+namespace {
+
+// Networks are told apart by the number of places, and by how the boxes of a trial image follow the grid.
+
+/// The middles of the places of all strides along x, in pixels.
+std::vector<double> middles(std::int64_t width, std::int64_t height, std::int64_t places) {
+  std::vector<double> all;
+  for (std::int64_t stride = 8; std::ssize(all) < places && stride <= 64; stride *= 2) {
+    for (std::int64_t y = 0; y < height / stride; ++y) {
+      for (std::int64_t x = 0; x < width / stride; ++x) {
+        all.push_back((static_cast<double>(x) + 0.5) * static_cast<double>(stride));
+      }
+    }
+  }
+  return all;
+}
+
+/// How much x of a box grows by a pixel of its place; 0 where it doesn't follow its place.
+double growth(const std::vector<double>& at, const std::vector<double>& x) {
+  constexpr double kLeastCorrelation = 0.7;
+  const auto n = static_cast<double>(at.size());
+  double mean_at = 0, mean_x = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) mean_at += at[i] / n, mean_x += x[i] / n;
+  double both = 0, of_at = 0, of_x = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    both += (at[i] - mean_at) * (x[i] - mean_x);
+    of_at += (at[i] - mean_at) * (at[i] - mean_at);
+    of_x += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  if (of_at <= 0 || of_x <= 0 || both < kLeastCorrelation * std::sqrt(of_at * of_x)) return 0;
+  return both / of_at;
+}
+
+/// What boxes are, by a trial: pixels grow by 1 with their place, shares by 1 / width, offsets don't.
+YoloBoxes boxes_of(const DetectorFile& file, const TrialOutput& output, const YoloLayout& layout) {
+  const std::vector<double> at = middles(file.width, file.height, layout.places);
+  std::vector<double> x;
+  const auto columns = static_cast<std::size_t>(output.values.size()) / static_cast<std::size_t>(layout.places);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.places); ++i) {
+    x.push_back(double{output.values[layout.transposed ? i : i * columns]});
+  }
+  if (at.size() != x.size()) return YoloBoxes::kPixels;
+  const double grows = growth(at, x);
+  if (grows == 0) return YoloBoxes::kStrides;
+  return grows * static_cast<double>(file.width) > 10 ? YoloBoxes::kPixels : YoloBoxes::kShares;
+}
+
+/// Shares of the image are at most little more than 1.
+YoloBoxes pixels_or_shares(const TrialOutput& output, const YoloLayout& layout) {
+  const std::size_t columns = output.values.size() / static_cast<std::size_t>(layout.places);
+  float most = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.places); ++i) {
+    most = std::max(most, std::abs(output.values[layout.transposed ? i : i * columns]));
+  }
+  return most <= 2 ? YoloBoxes::kShares : YoloBoxes::kPixels;
+}
+
+/// The values in the column of a table that isn't transposed.
+std::vector<float> column_of(const TrialOutput& output, std::int64_t column) {
+  std::vector<float> values;
+  for (std::int64_t row = 0; row < output.rows(); ++row) {
+    values.push_back(output.values[static_cast<std::size_t>(row * output.columns() + column)]);
+  }
+  return values;
+}
+
+RecognisedDetector recognised(std::string family, YoloLayout layout) {
+  RecognisedDetector detector{.family = std::move(family)};
+  detector.classes = static_cast<std::size_t>(layout.classes);
+  detector.decoder = std::make_shared<YoloDecoder>(std::move(layout));
+  detector.normalization = "0/1";
+  detector.crop = data::CropMode::kYolo;
+  return detector;
+}
+
+RecognisedDetector recognised_yolox(YoloLayout layout) {
+  RecognisedDetector detector = recognised("YOLOX", std::move(layout));
+  detector.normalization = "pixels";
+  detector.reverse_channels = true;
+  detector.crop = data::CropMode::kYolox;
+  return detector;
+}
+
+/// Whether a table with a row for each place has no objectness: where as many names are known, or it could be COCO's 80
+/// classes.
+bool has_no_objectness(const DetectorFile& file, std::int64_t columns) {
+  if (!file.classes.empty()) return columns == std::ssize(file.classes) + 4;
+  return columns == 84;
+}
+
+}  // namespace
 
 YoloDecoder::YoloDecoder(YoloLayout layout) : layout_(std::move(layout)) {
   if (layout_.boxes != YoloBoxes::kStrides) return;
@@ -109,6 +200,57 @@ void YoloDecoder::add(std::size_t place, const float* values, std::size_t step, 
                 .score = score};
   if (!has_area(box)) return;
   found.push_back(box);
+}
+
+std::int64_t grid_places(std::int64_t width, std::int64_t height, std::int64_t largest_stride) {
+  if (width % largest_stride != 0 || height % largest_stride != 0) return 0;
+  std::int64_t places = 0;
+  for (std::int64_t stride = 8; stride <= largest_stride; stride *= 2) places += (width / stride) * (height / stride);
+  return places;
+}
+
+std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file) {
+  const auto may_be = [&](const char* name) { return file.wanted.empty() || file.wanted == name; };
+  if (file.outputs.empty() || file.outputs.front().shape.size() != 2) return std::nullopt;
+  const TrialOutput& output = file.outputs.front();
+  for (const std::int64_t stride : {32, 64}) {
+    YoloLayout layout{.output = output.name, .width = file.width, .height = file.height};
+    const std::int64_t places = grid_places(file.width, file.height, stride);
+    if (places == 0) continue;
+    const std::int64_t rows = output.rows(), columns = output.columns();
+    if (columns == places && rows >= 5 && may_be("yolov8")) {
+      layout.places = places, layout.transposed = true, layout.classes = rows - 4, layout.iou = 0.7F;
+      layout.boxes = pixels_or_shares(output, layout);
+      const std::span<const float> scores = std::span(output.values).subspan(static_cast<std::size_t>(4 * places));
+      layout.logits = has_logits(scores);
+      return recognised("YOLOv8", std::move(layout));
+    }
+    layout.has_objectness = true, layout.classes = columns - 5;
+    if (rows == 3 * places && columns >= 6 && may_be("yolov5")) {
+      layout.places = rows;
+      layout.boxes = pixels_or_shares(output, layout);
+      return recognised("YOLOv5", std::move(layout));
+    }
+    if (rows != places || columns < 5) continue;
+    layout.places = rows;
+    if (may_be("yolov8") && (file.wanted == "yolov8" || has_no_objectness(file, columns))) {
+      layout.has_objectness = false, layout.classes = columns - 4, layout.iou = 0.7F;
+      layout.boxes = pixels_or_shares(output, layout);
+      return recognised("YOLOv8", std::move(layout));
+    }
+    if (columns < 6) continue;
+    const std::vector<float> objects = column_of(output, 4);
+    const bool always_one = std::ranges::all_of(objects, [](float value) { return value == 1; });
+    if (may_be("yolov6") && (file.wanted == "yolov6" || always_one)) {
+      layout.boxes = pixels_or_shares(output, layout);
+      return recognised("YOLOv6", std::move(layout));
+    }
+    if (!may_be("yolox")) continue;
+    layout.boxes = boxes_of(file, output, layout);
+    layout.logits = has_logits(objects);
+    return recognised_yolox(std::move(layout));
+  }
+  return std::nullopt;
 }
 
 }  // namespace evener::task

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "task/detect/decoders/box_decoder.h"
+#include "task/detect/decoders/detection.h"
 #include "task/detect/decoders/detector_file.h"
 
 namespace evener::task {

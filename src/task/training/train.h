@@ -90,7 +90,7 @@ struct TrainOptions {
   /// (task/training/known_parts.h).
   bool inherits_parts = false;
   /// Settings that decide the weights, by name. Checkpoints keep them, and a resumed run must have the same ones,
-  /// besides what the job finds out itself (task/training/resume_config.h). Null: none.
+  /// besides what the job finds out itself (task/training/checkpoint.h). Null: none.
   std::shared_ptr<const nlohmann::json> settings = nullptr;
 };
 

@@ -81,7 +81,7 @@ TEST(MtcnnDetector, WeightsOfAnotherNetworkAreRefused) {
   for (const char* part : {"pnet", "rnet", "onet"}) write_weights(folder.path(), part);
   fs::copy_file(folder / "onet.safetensors", folder / "rnet.safetensors", fs::copy_options::overwrite_existing);
   const auto engine = engine::open_engine("openvino");
-  EXPECT_THAT(error_of([&] { Mtcnn::make(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
+  EXPECT_THAT(error_of([&] { make_mtcnn(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
               AllOf(HasSubstr("face detector"), testing::Not(HasSubstr("no error"))));
 }
 
@@ -124,7 +124,7 @@ class AnyDetector : public testing::Test {
     const auto engine = engine::open_engine("openvino");
     MtcnnOptions options;
     options.thresholds = {0, 0, 0};
-    const auto detectors = Mtcnn::make(*engine, read_detector_weights(folder_.path()), options, {}, 1);
+    const auto detectors = make_mtcnn(*engine, read_detector_weights(folder_.path()), options, {}, 1);
     data::Picture photo = data::Picture::unset(channels, height, width);
     std::fill_n(photo.pixels.get(), photo.bytes(), std::uint8_t{100});
     return detectors.front()->find(photo);

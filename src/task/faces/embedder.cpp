@@ -13,6 +13,7 @@
 #include "data/resize.h"
 #include "task/faces/mtcnn.h"
 #include "task/inference/trained_model.h"
+#include "task/inference/trial_run.h"
 
 namespace evener::task {
 namespace {
@@ -44,14 +45,6 @@ struct KnownEmbedder {
 };
 constexpr KnownEmbedder kEmbedders[] = {{"inception_resnet_v1", FaceCut::kBox}, {"mobilefacenet", FaceCut::kUpright}};
 constexpr std::int64_t kUprightHeight = 112;  // of ArcFace's networks and its followers, which all see upright faces
-
-std::string shapes_text(const TensorMap& outputs) {
-  std::string text;
-  for (const auto& [name, values] : outputs) {
-    text += fmt::format("{}'{}' of shape ({})", text.empty() ? "" : ", ", name, fmt::join(values.shape, ", "));
-  }
-  return text;
-}
 
 /// The output that has a vector of each face: (N, D), maybe with extents of 1 behind. The main one, if there are more.
 std::string vectors_among(const TensorMap& outputs, const std::string& main, std::int64_t batch) {
@@ -204,10 +197,10 @@ void FaceEmbedder::take_file(engine::Engine& engine, const EmbedderRequest& requ
     throw Error(fmt::format(
         "'{}' gives {} of {} faces, and no vector of each, which would be of shape ({}, D): it is no network "
         "that embeds faces, or the end of one is missing",
-        request.name, shapes_text(outputs), batch_, batch_));
+        request.name, outputs_text(outputs), batch_, batch_));
   }
   if (outputs.size() > 1) {
-    notes_.push_back(fmt::format("'{}' gives {}; '{}' is taken", request.name, shapes_text(outputs), output_));
+    notes_.push_back(fmt::format("'{}' gives {}; '{}' is taken", request.name, outputs_text(outputs), output_));
   }
 }
 

@@ -4,13 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
-#include "task/detect/decoders/five_points.h"
 #include "task/faces/face_detector.h"
 #include "task/faces/mtcnn.h"
 
@@ -41,42 +39,6 @@ PhotoOnImage fitted_into(const SeenSize& image, std::int64_t photo_width, std::i
 /// next multiples of `multiple`.
 PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, std::int64_t longest,
                          std::int64_t multiple);
-
-/// The network of a file, which several detectors share.
-struct FaceDetectorNetwork {
-  std::string path;
-  FaceFamily family = FaceFamily::kScrfd;
-  std::optional<SeenSize> size;  // absent = any
-};
-
-class FaceDetectorFile : public FaceDetector {
- public:
-  FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
-                   const FaceDetectorFileOptions& options);
-
-  std::vector<Face> find(const data::Picture& photo) override;
-  void look_at_nothing() override;
-  float sure_probability() const override;
-  std::string main_part() const override;
-
- private:
-  PhotoOnImage place(const data::Picture& photo) const;
-  /// Writes the photo on its image into values_, normalised, as (3, H, W).
-  void paint(const data::Picture& photo, const PhotoOnImage& on_image);
-  /// The network's outputs for values_.
-  TensorMap compute(const SeenSize& image);
-
-  std::shared_ptr<const FaceDetectorNetwork> network_;
-  std::unique_ptr<engine::Runner> runner_;
-  const FaceDetectorFileOptions options_;
-  std::vector<float> values_;
-};
-
-/// Opens a file and makes `count` detectors. A call takes one photo: on a CPU several calls at the same time take less
-/// time than one with several photos. Throws UsageError where the file can't be used so, Error for a file that is no
-/// face detector that is known, naming its outputs.
-FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path,
-                                 const FaceDetectorFileOptions& options, engine::RunnerOptions runner, int count);
 
 struct DetectorRequest {
   std::string name = "mtcnn";          // or a file (is_foreign_model)

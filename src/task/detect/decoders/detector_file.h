@@ -52,6 +52,12 @@ struct RecognisedDetector {
   data::CropMode crop = data::CropMode::kStretch;
 };
 
+// A family each; absent where the file's outputs aren't those of its networks.
+std::optional<RecognisedDetector> recognise_faces(const DetectorFile& file);
+std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file);
+std::optional<RecognisedDetector> recognise_list(const DetectorFile& file);
+std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file);
+
 /// Sigmoid.
 float probability_of(float logit);
 /// The logit of a probability; infinite for 0 and 1.

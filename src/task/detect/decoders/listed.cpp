@@ -1,13 +1,78 @@
-#include "task/detect/decoders/listed.h"
-
+// Networks that choose their boxes themselves, and list those that they found: no NMS is needed.
+//
+//   Rows of six: corners in pixels, score and class (Ultralytics' YOLOv10, YOLO26 and any export with nms=True).
+//   Rows of seven: image, class, score and corners as shares (OpenVINO's DetectionOutput).
+//   Lists of boxes, classes and scores, and perhaps their number: TensorFlow's detection API and TensorFlow Lite's
+//     detection post-processing (top, left, bottom, right as shares), torchvision's detectors and RT-DETR (corners in
+//     pixels).
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "task/detect/decoders/detection.h"
+#include "task/detect/decoders/detector_file.h"
 
 namespace evener::task {
 namespace {
+
+/// Where a list keeps its boxes.
+struct ListLayout {
+  /// The outputs; the same one for all where a row has everything. `count` may be "": rows without area are none.
+  std::string boxes, scores, classes, count = {};
+  std::size_t box_columns = 4, other_columns = 1;      // values of a row of boxes, and of scores and classes
+  std::size_t first_box = 0, score = 0, class_at = 0;  // the columns
+  bool y_first = false;                                // top, left, bottom, right
+  bool shares = false;                                 // of the image's sides; false: pixels
+  std::int64_t first_class = 0;                        // the number of the first class
+  std::int64_t width = 0, height = 0;                  // of the network's image
+};
+
+class ListDecoder : public BoxDecoder {
+ public:
+  explicit ListDecoder(ListLayout layout) : layout_(std::move(layout)) {}
+  std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options,
+                               float /*pixel*/) const override {
+    const std::span<const float> boxes = output_of(outputs, layout_.boxes), scores = output_of(outputs, layout_.scores),
+                                 classes = output_of(outputs, layout_.classes);
+    std::size_t rows = boxes.size() / layout_.box_columns;
+    if (scores.size() != rows * layout_.other_columns || classes.size() != rows * layout_.other_columns) {
+      throw Error("a detector's list has " + std::to_string(rows) + " boxes, but " + std::to_string(scores.size()) +
+                  " scores and " + std::to_string(classes.size()) + " classes");
+    }
+    if (!layout_.count.empty()) {
+      const std::span<const float> count = output_of(outputs, layout_.count);
+      if (!count.empty() && count[0] >= 0) rows = std::min(rows, static_cast<std::size_t>(std::min(count[0], 1e6F)));
+    }
+    const auto width = static_cast<float>(layout_.width), height = static_cast<float>(layout_.height);
+    const float scale_x = layout_.shares ? width : 1, scale_y = layout_.shares ? height : 1;
+    std::vector<Detection> found;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const float score = scores[i * layout_.other_columns + layout_.score];
+      if (!(score > options.confidence)) continue;
+      const float number = classes[i * layout_.other_columns + layout_.class_at];
+      const float label = std::round(number) - static_cast<float>(layout_.first_class);
+      if (!(label >= 0 && label < 1e6F) || !is_wanted(static_cast<std::int32_t>(label), options)) continue;
+      const float* const side = &boxes[i * layout_.box_columns + layout_.first_box];
+      const std::size_t x = layout_.y_first ? 1 : 0, y = 1 - x;
+      Detection box{.x1 = side[x] * scale_x,
+                    .y1 = side[y] * scale_y,
+                    .x2 = side[x + 2] * scale_x,
+                    .y2 = side[y + 2] * scale_y,
+                    .label = static_cast<std::int32_t>(label),
+                    .score = score};
+      if (has_area(box)) found.push_back(box);
+    }
+    return likeliest(std::move(found), options);
+  }
+  float usual_iou() const override { return 1; }
+
+ private:
+  const ListLayout layout_;
+};
 
 constexpr std::int64_t kMostRows = 5000;  // tables of more rows are no lists of chosen boxes
 
@@ -123,43 +188,6 @@ std::optional<RecognisedDetector> separate_lists(const DetectorFile& file) {
 }
 
 }  // namespace
-
-ListDecoder::ListDecoder(ListLayout layout) : layout_(std::move(layout)) {}
-
-std::vector<Detection> ListDecoder::found(const ImageOutputs& outputs, const DecodeOptions& options,
-                                          float /*pixel*/) const {
-  const std::span<const float> boxes = output_of(outputs, layout_.boxes), scores = output_of(outputs, layout_.scores),
-                               classes = output_of(outputs, layout_.classes);
-  std::size_t rows = boxes.size() / layout_.box_columns;
-  if (scores.size() != rows * layout_.other_columns || classes.size() != rows * layout_.other_columns) {
-    throw Error("a detector's list has " + std::to_string(rows) + " boxes, but " + std::to_string(scores.size()) +
-                " scores and " + std::to_string(classes.size()) + " classes");
-  }
-  if (!layout_.count.empty()) {
-    const std::span<const float> count = output_of(outputs, layout_.count);
-    if (!count.empty() && count[0] >= 0) rows = std::min(rows, static_cast<std::size_t>(std::min(count[0], 1e6F)));
-  }
-  const auto width = static_cast<float>(layout_.width), height = static_cast<float>(layout_.height);
-  const float scale_x = layout_.shares ? width : 1, scale_y = layout_.shares ? height : 1;
-  std::vector<Detection> found;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const float score = scores[i * layout_.other_columns + layout_.score];
-    if (!(score > options.confidence)) continue;
-    const float number = classes[i * layout_.other_columns + layout_.class_at];
-    const float label = std::round(number) - static_cast<float>(layout_.first_class);
-    if (!(label >= 0 && label < 1e6F) || !is_wanted(static_cast<std::int32_t>(label), options)) continue;
-    const float* const side = &boxes[i * layout_.box_columns + layout_.first_box];
-    const std::size_t x = layout_.y_first ? 1 : 0, y = 1 - x;
-    Detection box{.x1 = side[x] * scale_x,
-                  .y1 = side[y] * scale_y,
-                  .x2 = side[x + 2] * scale_x,
-                  .y2 = side[y + 2] * scale_y,
-                  .label = static_cast<std::int32_t>(label),
-                  .score = score};
-    if (has_area(box)) found.push_back(box);
-  }
-  return likeliest(std::move(found), options);
-}
 
 std::optional<RecognisedDetector> recognise_list(const DetectorFile& file) {
   if (file.outputs.empty()) return std::nullopt;

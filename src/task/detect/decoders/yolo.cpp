@@ -1,29 +1,167 @@
-#include "task/detect/decoders/yolo.h"
-
+// YOLO networks, which give a box and scores for each place of a grid: a table of a row for each place, or, transposed,
+// a column.
+//
+//   YOLOv5, YOLOv7: boxes in pixels (middle and extents), an objectness by which the scores of classes are multiplied;
+//     three anchors at each place.
+//   YOLOv8, YOLO11, YOLO12: the same without objectness and anchors, transposed.
+//   YOLOv6: as YOLOv5 with one box at each place, and an objectness that is always 1.
+//   YOLOX (Ge et al. 2021): the same with a real objectness; boxes as offsets from the place, and logarithms of
+//   extents,
+//     in strides, unless the file decodes them itself.
+//
+// Networks are told apart by the number of places, and by how the boxes of a trial image follow the grid.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "task/detect/decoders/detection.h"
+#include "task/detect/decoders/detector_file.h"
 
 namespace evener::task {
 namespace {
 
-// Networks are told apart by the number of places, and by how the boxes of a trial image follow the grid.
+/// What the four values of a box are.
+enum class YoloBoxes : std::uint8_t {
+  kPixels,   // middle and extents, in pixels of the network's image
+  kShares,   // the same as shares of the image's sides
+  kStrides,  // offset of the middle from the place, and logarithms of the extents, in strides
+};
 
-/// The middles of the places of all strides along x, in pixels.
-std::vector<double> middles(std::int64_t width, std::int64_t height, std::int64_t places) {
-  std::vector<double> all;
-  for (std::int64_t stride = 8; std::ssize(all) < places && stride <= 64; stride *= 2) {
+struct YoloLayout {
+  std::string output;
+  std::int64_t places = 0, classes = 0;
+  bool transposed = false;  // values of a place are a column
+  bool has_objectness = false;
+  bool logits = false;  // scores are no probabilities yet
+  YoloBoxes boxes = YoloBoxes::kPixels;
+  std::int64_t width = 0, height = 0;  // of the network's image
+  float iou = 0.45F;
+};
+
+/// A place of the grid of one stride, in strides.
+struct Place {
+  float x = 0, y = 0, stride = 1;
+};
+
+/// The places of all strides, until there are `count` or more.
+std::vector<Place> grid(std::int64_t width, std::int64_t height, std::int64_t count) {
+  std::vector<Place> places;
+  for (std::int64_t stride = 8; std::ssize(places) < count && stride <= 64; stride *= 2) {
     for (std::int64_t y = 0; y < height / stride; ++y) {
       for (std::int64_t x = 0; x < width / stride; ++x) {
-        all.push_back((static_cast<double>(x) + 0.5) * static_cast<double>(stride));
+        places.push_back({static_cast<float>(x), static_cast<float>(y), static_cast<float>(stride)});
       }
     }
   }
-  return all;
+  return places;
 }
+
+class YoloDecoder : public BoxDecoder {
+ public:
+  explicit YoloDecoder(YoloLayout layout) : layout_(std::move(layout)) {
+    if (layout_.boxes == YoloBoxes::kStrides) places_ = grid(layout_.width, layout_.height, layout_.places);
+  }
+
+  /// The likeliest class of each place counts, as these families' own programs have it.
+  std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options,
+                               float /*pixel*/) const override {
+    const std::span<const float> values = output_of(outputs, layout_.output);
+    const std::int64_t columns = 4 + (layout_.has_objectness ? 1 : 0) + layout_.classes;
+    if (std::ssize(values) != layout_.places * columns) {
+      throw Error("the output '" + layout_.output + "' has " + std::to_string(values.size()) +
+                  " values for an image, not " + std::to_string(layout_.places) + " x " + std::to_string(columns));
+    }
+    std::vector<Detection> boxes;
+    layout_.transposed ? find_in_columns(values, options, boxes) : find_in_rows(values, options, boxes);
+    return suppressed(std::move(boxes), options);
+  }
+  float usual_iou() const override { return layout_.iou; }
+
+ private:
+  void find_in_rows(std::span<const float> values, const DecodeOptions& options, std::vector<Detection>& found) const {
+    const std::size_t first = layout_.has_objectness ? 5 : 4;
+    const auto classes = static_cast<std::size_t>(layout_.classes);
+    const float least = layout_.logits ? logit_of(options.confidence) : options.confidence;
+    const float* row = values.data();
+    for (std::size_t place = 0; place < static_cast<std::size_t>(layout_.places); ++place, row += first + classes) {
+      // A product of two shares is at most the smaller one: most places end here.
+      if (layout_.has_objectness && !(row[4] > least)) continue;
+      const float* const scores = row + first;
+      const float* const best = std::max_element(scores, scores + classes);
+      if (!(*best > least)) continue;
+      float score = layout_.logits ? probability_of(*best) : *best;
+      if (layout_.has_objectness) score *= layout_.logits ? probability_of(row[4]) : row[4];
+      if (score > options.confidence)
+        add(place, row, 1, static_cast<std::size_t>(best - scores), score, options, found);
+    }
+  }
+  void find_in_columns(std::span<const float> values, const DecodeOptions& options,
+                       std::vector<Detection>& found) const {
+    constexpr std::size_t kBlock = 1024;  // places whose best scores stay in the first cache
+    const auto places = static_cast<std::size_t>(layout_.places);
+    const std::size_t first = layout_.has_objectness ? 5 : 4;
+    const float least = layout_.logits ? logit_of(options.confidence) : options.confidence;
+    float best[kBlock];
+    for (std::size_t begin = 0; begin < places; begin += kBlock) {
+      const std::size_t count = std::min(kBlock, places - begin);
+      const float* const scores = values.data() + first * places + begin;
+      std::copy_n(scores, count, best);
+      for (std::size_t label = 1; label < static_cast<std::size_t>(layout_.classes); ++label) {
+        const float* const more = scores + label * places;
+        for (std::size_t i = 0; i < count; ++i) best[i] = more[i] > best[i] ? more[i] : best[i];
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!(best[i] > least)) continue;
+        std::size_t label = 0;
+        while (scores[label * places + i] != best[i]) ++label;
+        float score = layout_.logits ? probability_of(best[i]) : best[i];
+        if (layout_.has_objectness) {
+          const float object = values[4 * places + begin + i];
+          score *= layout_.logits ? probability_of(object) : object;
+        }
+        if (score > options.confidence) {
+          add(begin + i, values.data() + begin + i, places, label, score, options, found);
+        }
+      }
+    }
+  }
+  /// Adds the box of a place, whose four values are `step` apart.
+  void add(std::size_t place, const float* values, std::size_t step, std::size_t label, float score,
+           const DecodeOptions& options, std::vector<Detection>& found) const {
+    if (!is_wanted(static_cast<std::int32_t>(label), options)) return;
+    const auto width = static_cast<float>(layout_.width), height = static_cast<float>(layout_.height);
+    float cx = values[0], cy = values[step], w = values[2 * step], h = values[3 * step];
+    switch (layout_.boxes) {
+      case YoloBoxes::kPixels:
+        break;
+      case YoloBoxes::kShares:
+        cx *= width, w *= width, cy *= height, h *= height;
+        break;
+      case YoloBoxes::kStrides: {
+        const Place& at = places_[place];
+        cx = (cx + at.x) * at.stride, cy = (cy + at.y) * at.stride;
+        w = std::exp(w) * at.stride, h = std::exp(h) * at.stride;
+        break;
+      }
+    }
+    Detection box{.x1 = cx - w / 2,
+                  .y1 = cy - h / 2,
+                  .x2 = cx + w / 2,
+                  .y2 = cy + h / 2,
+                  .label = static_cast<std::int32_t>(label),
+                  .score = score};
+    if (!has_area(box)) return;
+    found.push_back(box);
+  }
+
+  const YoloLayout layout_;
+  std::vector<Place> places_;  // with kStrides
+};
 
 /// How much x of a box grows by a pixel of its place; 0 where it doesn't follow its place.
 double growth(const std::vector<double>& at, const std::vector<double>& x) {
@@ -43,8 +181,10 @@ double growth(const std::vector<double>& at, const std::vector<double>& x) {
 
 /// What boxes are, by a trial: pixels grow by 1 with their place, shares by 1 / width, offsets don't.
 YoloBoxes boxes_of(const DetectorFile& file, const TrialOutput& output, const YoloLayout& layout) {
-  const std::vector<double> at = middles(file.width, file.height, layout.places);
-  std::vector<double> x;
+  std::vector<double> at, x;  // along x: the middles of the places in pixels, and the boxes
+  for (const Place& place : grid(file.width, file.height, layout.places)) {
+    at.push_back((double{place.x} + 0.5) * double{place.stride});
+  }
   const auto columns = static_cast<std::size_t>(output.values.size()) / static_cast<std::size_t>(layout.places);
   for (std::size_t i = 0; i < static_cast<std::size_t>(layout.places); ++i) {
     x.push_back(double{output.values[layout.transposed ? i : i * columns]});
@@ -98,116 +238,16 @@ bool has_no_objectness(const DetectorFile& file, std::int64_t columns) {
   return columns == 84;
 }
 
-}  // namespace
-
-YoloDecoder::YoloDecoder(YoloLayout layout) : layout_(std::move(layout)) {
-  if (layout_.boxes != YoloBoxes::kStrides) return;
-  places_.reserve(static_cast<std::size_t>(layout_.places));
-  for (std::int64_t stride = 8; std::ssize(places_) < layout_.places && stride <= 64; stride *= 2) {
-    for (std::int64_t y = 0; y < layout_.height / stride; ++y) {
-      for (std::int64_t x = 0; x < layout_.width / stride; ++x) {
-        places_.push_back({static_cast<float>(x), static_cast<float>(y), static_cast<float>(stride)});
-      }
-    }
-  }
-}
-
-std::vector<Detection> YoloDecoder::found(const ImageOutputs& outputs, const DecodeOptions& options,
-                                          float /*pixel*/) const {
-  const std::span<const float> values = output_of(outputs, layout_.output);
-  const std::int64_t columns = 4 + (layout_.has_objectness ? 1 : 0) + layout_.classes;
-  if (std::ssize(values) != layout_.places * columns) {
-    throw Error("the output '" + layout_.output + "' has " + std::to_string(values.size()) +
-                " values for an image, not " + std::to_string(layout_.places) + " x " + std::to_string(columns));
-  }
-  std::vector<Detection> boxes;
-  layout_.transposed ? find_in_columns(values, options, boxes) : find_in_rows(values, options, boxes);
-  return suppressed(std::move(boxes), options);
-}
-
-void YoloDecoder::find_in_rows(std::span<const float> values, const DecodeOptions& options,
-                               std::vector<Detection>& found) const {
-  const std::size_t first = layout_.has_objectness ? 5 : 4;
-  const auto classes = static_cast<std::size_t>(layout_.classes);
-  const float least = layout_.logits ? logit_of(options.confidence) : options.confidence;
-  const float* row = values.data();
-  for (std::size_t place = 0; place < static_cast<std::size_t>(layout_.places); ++place, row += first + classes) {
-    // A product of two shares is at most the smaller one: most places end here.
-    if (layout_.has_objectness && !(row[4] > least)) continue;
-    const float* const scores = row + first;
-    const float* const best = std::max_element(scores, scores + classes);
-    if (!(*best > least)) continue;
-    float score = layout_.logits ? probability_of(*best) : *best;
-    if (layout_.has_objectness) score *= layout_.logits ? probability_of(row[4]) : row[4];
-    if (score > options.confidence) add(place, row, 1, static_cast<std::size_t>(best - scores), score, options, found);
-  }
-}
-
-void YoloDecoder::find_in_columns(std::span<const float> values, const DecodeOptions& options,
-                                  std::vector<Detection>& found) const {
-  constexpr std::size_t kBlock = 1024;  // places whose best scores stay in the first cache
-  const auto places = static_cast<std::size_t>(layout_.places);
-  const std::size_t first = layout_.has_objectness ? 5 : 4;
-  const float least = layout_.logits ? logit_of(options.confidence) : options.confidence;
-  float best[kBlock];
-  for (std::size_t begin = 0; begin < places; begin += kBlock) {
-    const std::size_t count = std::min(kBlock, places - begin);
-    const float* const scores = values.data() + first * places + begin;
-    std::copy_n(scores, count, best);
-    for (std::size_t label = 1; label < static_cast<std::size_t>(layout_.classes); ++label) {
-      const float* const more = scores + label * places;
-      for (std::size_t i = 0; i < count; ++i) best[i] = more[i] > best[i] ? more[i] : best[i];
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!(best[i] > least)) continue;
-      std::size_t label = 0;
-      while (scores[label * places + i] != best[i]) ++label;
-      float score = layout_.logits ? probability_of(best[i]) : best[i];
-      if (layout_.has_objectness) {
-        const float object = values[4 * places + begin + i];
-        score *= layout_.logits ? probability_of(object) : object;
-      }
-      if (score > options.confidence) {
-        add(begin + i, values.data() + begin + i, places, label, score, options, found);
-      }
-    }
-  }
-}
-
-void YoloDecoder::add(std::size_t place, const float* values, std::size_t step, std::size_t label, float score,
-                      const DecodeOptions& options, std::vector<Detection>& found) const {
-  if (!is_wanted(static_cast<std::int32_t>(label), options)) return;
-  const auto width = static_cast<float>(layout_.width), height = static_cast<float>(layout_.height);
-  float cx = values[0], cy = values[step], w = values[2 * step], h = values[3 * step];
-  switch (layout_.boxes) {
-    case YoloBoxes::kPixels:
-      break;
-    case YoloBoxes::kShares:
-      cx *= width, w *= width, cy *= height, h *= height;
-      break;
-    case YoloBoxes::kStrides: {
-      const Place& at = places_[place];
-      cx = (cx + at.x) * at.stride, cy = (cy + at.y) * at.stride;
-      w = std::exp(w) * at.stride, h = std::exp(h) * at.stride;
-      break;
-    }
-  }
-  Detection box{.x1 = cx - w / 2,
-                .y1 = cy - h / 2,
-                .x2 = cx + w / 2,
-                .y2 = cy + h / 2,
-                .label = static_cast<std::int32_t>(label),
-                .score = score};
-  if (!has_area(box)) return;
-  found.push_back(box);
-}
-
+/// The number of places of the strides 8, 16 and 32, or up to 64, on an image; 0 where the image's sides are no
+/// multiples of the largest.
 std::int64_t grid_places(std::int64_t width, std::int64_t height, std::int64_t largest_stride) {
   if (width % largest_stride != 0 || height % largest_stride != 0) return 0;
   std::int64_t places = 0;
   for (std::int64_t stride = 8; stride <= largest_stride; stride *= 2) places += (width / stride) * (height / stride);
   return places;
 }
+
+}  // namespace
 
 std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file) {
   const auto may_be = [&](const char* name) { return file.wanted.empty() || file.wanted == name; };

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "task/training/copied_files.h"
+#include "task/training/known_parts.h"
 
 namespace evener::job {
 

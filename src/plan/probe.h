@@ -13,7 +13,7 @@
 #include "plan/candidates.h"
 #include "plan/power_trace.h"
 #include "plan/predict.h"
-#include "task/training/stage_forecast.h"
+#include "task/training/stages.h"
 #include "task/training/trial.h"
 
 namespace evener::plan {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "task/inference/python_names.h"
+#include "task/inference/model_metadata.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   evener::task::names_in_python({reinterpret_cast<const char*>(data), size});

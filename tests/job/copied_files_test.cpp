@@ -1,6 +1,4 @@
 // Which images of validation and test are in training, too, by their names and parts.
-#include "task/training/copied_files.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -8,6 +6,7 @@
 #include "base/test_folder.h"
 #include "data/copies_helpers.h"
 #include "job/copies_table.h"
+#include "task/training/known_parts.h"
 
 namespace evener::task {
 namespace {

@@ -14,7 +14,6 @@
 #include "network/zoo.h"
 #include "task/calibration/calibration_error.h"
 #include "task/calibration/feature_fit.h"
-#include "task/calibration/temperature.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

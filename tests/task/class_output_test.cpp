@@ -1,16 +1,28 @@
-// Which of a network's outputs tells classes.
+// Which output tells classes: by kinds of values, columns, several rows, and how many names there are; how these names
+// are read, and how a network's own scaling of its input joins the normalisation of images.
 #include "task/inference/class_output.h"
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "base/error.h"
-#include "task/inference/imagenet_names.h"
+#include "base/test_folder.h"
+#include "task/detect/detector.h"
+#include "task/inference/infer.h"
+#include "task/inference/model_metadata.h"
+#include "task/inference/normalization.h"
+#include "task/quantize/figures.h"
 
 namespace evener::task {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
 using Outputs = std::vector<NetworkOutput>;
 
 ClassOutput chosen(const Outputs& outputs, std::size_t labels = 0, const std::string& wanted = "") {
@@ -92,5 +104,239 @@ TEST(ImagenetNames, AreAThousandWithOrWithoutTheBackground) {
   for (const std::string& name : names) EXPECT_THAT(name, testing::MatchesRegex("[A-Za-z][A-Za-z' .-]+"));
 }
 
+using AllOutputs = std::vector<NetworkOutput>;
+
+TEST(ClassOutputRules, IntegersOf32And64BitsAreNumbersOfClasses) {
+  for (const char* type : {"i64", "i32", "u64", "u32"}) {
+    const AllOutputs outputs = {{.name = "classes", .shape = {5}, .type = type}, {.name = "scores", .shape = {7}}};
+    EXPECT_EQ(choose_class_output(outputs, 5, "").index, 1U) << type;
+    EXPECT_NE(choose_class_output(outputs, 0, "classes").refusal, "") << type;
+  }
+  for (const char* type : {"i8", "u8", "f16", "f32"}) {
+    const AllOutputs outputs = {{.name = "classes", .shape = {5}, .type = type}, {.name = "scores", .shape = {7}}};
+    EXPECT_EQ(choose_class_output(outputs, 0, "").index, 0U) << type;
+  }
+}
+
+TEST(ClassOutputRules, AColumnIsClassesOnlyWhereNamesOrTheUserSaySo) {
+  const AllOutputs column = {{.name = "values", .shape = {12, 1}}};
+  EXPECT_THAT(choose_class_output(column, 0, "").refusal, HasSubstr("its output 'values' 12x1 can't be classes"));
+  EXPECT_NE(choose_class_output(column, 11, "").refusal, "");
+  EXPECT_EQ(choose_class_output(column, 12, "").classes, 12);
+  EXPECT_EQ(choose_class_output(column, 0, "values").classes, 12);
+  EXPECT_EQ(choose_class_output({{.name = "values", .shape = {12, 1, 1}}}, 0, "").classes, 12) << "an image of a pixel";
+  EXPECT_EQ(choose_class_output({{.name = "values", .shape = {1, 12}}}, 0, "").classes, 12);
+}
+
+TEST(ClassOutputRules, ARowOfWhichAnotherOutputTellsMoreIsNone) {
+  const NetworkOutput scores{.name = "scores", .shape = {40}};
+  for (const std::vector<std::int64_t>& boxes : std::vector<std::vector<std::int64_t>>{{40, 4}, {4, 40}, {2, 40, 2}}) {
+    EXPECT_NE(choose_class_output({scores, {.name = "boxes", .shape = boxes}}, 0, "").refusal, "");
+  }
+  for (const std::vector<std::int64_t>& other : std::vector<std::vector<std::int64_t>>{{41, 4}, {40}, {40, 1}}) {
+    EXPECT_EQ(choose_class_output({scores, {.name = "other", .shape = other}}, 0, "").index, 0U);
+  }
+}
+
+TEST(ClassOutputRules, OpenExtentsAreARowOfUnknownLength) {
+  EXPECT_EQ(choose_class_output({{.name = "a", .shape = {1, -1, 1}}}, 9, "").classes, -1);
+  EXPECT_EQ(choose_class_output({{.name = "a", .shape = {-1, -1}}}, 9, "").classes, 0) << "not one row";
+  EXPECT_EQ(choose_class_output({{.name = "a", .shape = {2, 3}}, {.name = "b", .shape = {-1}}}, 0, "").index, 1U);
+}
+
+TEST(ClassOutputRules, TwoValuesAreARowOfTwoClasses) {
+  const ClassOutput two = choose_class_output({{.name = "a", .shape = {2}}}, 2, "");
+  EXPECT_EQ(two.classes, 2);
+  EXPECT_EQ(two.refusal, "");
+  EXPECT_FALSE(two.from_one_value);
+}
+
+TEST(ClassOutputRules, OfSeveralRowsTheNoteSaysWhy) {
+  const AllOutputs three = {{.name = "a", .shape = {4}}, {.name = "b", .shape = {6}}, {.name = "c", .shape = {6}}};
+  const ClassOutput both = choose_class_output(three, 6, "");
+  EXPECT_EQ(both.index, 1U);
+  EXPECT_EQ(both.classes, 6);
+  EXPECT_THAT(both.note, AllOf(HasSubstr("'a' 4, 'b' 6, 'c' 6"), HasSubstr("the first that fits")));
+  const ClassOutput one = choose_class_output(three, 4, "");
+  EXPECT_EQ(one.index, 0U);
+  EXPECT_THAT(one.note, HasSubstr("as many values as there are names"));
+  const ClassOutput none = choose_class_output(three, 5, "");
+  EXPECT_EQ(none.index, 0U);
+  EXPECT_THAT(none.note, HasSubstr("the first that fits"));
+  const ClassOutput named = choose_class_output(three, 6, "c");
+  EXPECT_EQ(named.index, 2U);
+  EXPECT_EQ(named.note, "");
+}
+
+TEST(ClassOutputRules, NineOutputsAreToldAndTheRestCounted) {
+  AllOutputs outputs;
+  for (int i = 0; i < 9; ++i) outputs.push_back({.name = "map" + std::to_string(i), .shape = {3, i + 2}});
+  EXPECT_THAT(choose_class_output(outputs, 0, "").refusal,
+              AllOf(HasSubstr("its outputs 'map0' 3x2"), HasSubstr("'map8' 3x10 can't"), Not(HasSubstr("more"))));
+  outputs.push_back({.name = "map9", .shape = {3, 11}});
+  outputs.push_back({.name = "map10", .shape = {3, 12}});
+  EXPECT_THAT(choose_class_output(outputs, 0, "").refusal,
+              AllOf(HasSubstr("'map8' 3x10 and 2 more can't"), Not(HasSubstr("map9"))));
+}
+
+TEST(ClassOutputRules, OneValueBesideMapsIsTheOneThatIsTold) {
+  const AllOutputs outputs = {{.name = "map", .shape = {2, 3}}, {.name = "prob", .shape = {1}}};
+  const ClassOutput two = choose_class_output(outputs, 2, "");
+  EXPECT_EQ(two.index, 1U);
+  EXPECT_TRUE(two.from_one_value);
+  EXPECT_EQ(two.refusal, "");
+  const ClassOutput unnamed = choose_class_output(outputs, 0, "");
+  EXPECT_EQ(unnamed.index, 1U);
+  EXPECT_EQ(unnamed.classes, 1);
+  EXPECT_FALSE(unnamed.from_one_value);
+  EXPECT_THAT(unnamed.refusal, HasSubstr("--labels FILE"));
+  EXPECT_THAT(choose_class_output(outputs, 2, "map").refusal, HasSubstr("'map' 2x3"));
+}
+
+TEST(ClassOutputRules, NamesAreSaidToBeOffByABackgroundWhereOneIs) {
+  const NetworkOutput output{.name = "scores", .shape = {5}};
+  const ClassOutput five{.classes = 5};
+  const auto mismatch = [&](std::size_t names) {
+    return label_mismatch(five, output, std::vector<std::string>(names, "name"));
+  };
+  EXPECT_EQ(mismatch(0), "");
+  EXPECT_THAT(mismatch(3), AllOf(HasSubstr("3 names for the 5 classes"), Not(HasSubstr("background"))));
+  EXPECT_THAT(mismatch(4), HasSubstr("put a line 'background' before the names"));
+  EXPECT_EQ(mismatch(5), "");
+  EXPECT_THAT(mismatch(6), HasSubstr("(a background), leave out its line"));
+  EXPECT_THAT(mismatch(7), AllOf(HasSubstr("7 names"), Not(HasSubstr("background"))));
+  EXPECT_THAT(label_mismatch({.classes = 2}, output, {"a", "b", "c", "d"}), HasSubstr("4 names for the 2 classes"));
+  for (const std::int64_t unknown : {-1, 0, 1}) {
+    EXPECT_EQ(label_mismatch({.classes = unknown}, output, {"a", "b"}), "") << "nothing to compare them with";
+  }
+}
+
+TEST(ClassOutputRules, ShapesAreToldWithWhatIsOpen) {
+  EXPECT_EQ(open_shape_text({3, -1, 0}), "3x?x0");
+  EXPECT_EQ(output_text({.name = "a\n", .shape = {}}), "'a?' of one value");
+  EXPECT_EQ(output_text({.name = "a", .shape = {2}, .rank_is_known = false}), "'a' of any shape");
+}
+
+TEST(Labels, AreTheLinesWhateverEndsThem) {
+  const test::TestFolder folder;
+  test::write_text(folder / "names.txt", "cat\r\nbig dog\r\n\r\nfish\n\n");
+  EXPECT_THAT(read_labels(folder / "names.txt"), ElementsAre("cat", "big dog", "", "fish"));
+  using namespace std::string_literals;
+  std::ofstream(folder / "utf16.txt") << "\xFF\xFE"s + "c\0a\0\r\0\n\0b\0\r\0\n\0"s;
+  EXPECT_THAT(read_labels(folder / "utf16.txt"), ElementsAre("ca", "b"));
+}
+
+TEST(WantedLabels, AreNamesOrNumbersOfClasses) {
+  EXPECT_THAT(wanted_labels({"dog", "0"}, {"cat", "dog"}), ElementsAre(1, 0));
+  for (const char* unknown : {"2", "-1", "1x", "fish"}) {
+    EXPECT_THROW(wanted_labels({unknown}, {"cat", "dog"}), UsageError) << unknown;
+  }
+}
+
+TEST(Int8Layers, AreProductsOfSignedAndUnsignedBytes) {
+  const Int8Layers layers = int8_layers({{"Convolution i8", 1},
+                                         {"Convolution u8", 2},
+                                         {"Convolution f32", 3},
+                                         {"FullyConnected i8", 1},
+                                         {"MatMul f32", 1},
+                                         {"Pooling u8", 9}});
+  EXPECT_EQ(layers.int8, 4);
+  EXPECT_EQ(layers.all, 8);
+}
+
+float best(const std::vector<float>& scores, OutputType type = OutputType::kAuto) {
+  return top_classes(scores, 1, type).front().score;
+}
+
+TEST(TopClasses, AreTheLikeliestFirst) {
+  const auto top = top_classes(std::vector<float>{1, 3, NAN, 3, 2}, 4, OutputType::kLogits);
+  ASSERT_EQ(top.size(), 4u);
+  EXPECT_EQ(top[0].index, 1u) << "of equal ones the first";
+  EXPECT_EQ(top[1].index, 3u);
+  EXPECT_EQ(top[2].index, 4u);
+  EXPECT_EQ(top[3].index, 0u);
+  EXPECT_EQ(top[2].score, 2);
+  EXPECT_TRUE(top_classes({}, 3, OutputType::kAuto).empty());
+}
+
+TEST(TopClasses, ScoresBecomeProbabilities) {
+  EXPECT_NEAR(best({0, std::log(3.0F)}), 0.75, 1e-6);
+  EXPECT_NEAR(best({0, std::log(3.0F)}, OutputType::kLogits), std::log(3.0F), 1e-6);
+  EXPECT_NEAR(best({0.3F, 0.5F}), 1 / (1 + std::exp(-0.2)), 1e-6) << "these are no probabilities of everything";
+}
+
+TEST(TopClasses, ProbabilitiesStay) {
+  EXPECT_FLOAT_EQ(best({0.3F, 0.7F}), 0.7F);
+  EXPECT_FLOAT_EQ(best({0.3F, 0.3F}, OutputType::kProbabilities), 0.3F);
+}
+
+// 1001 classes in bytes: those below 1/512 are rounded to 0.
+TEST(TopClasses, ASoftmaxInBytesDoesNotAddUpToOne) {
+  std::vector<float> scores(1001);
+  scores[7] = 200.0F / 256;
+  scores[8] = 3.0F / 256;
+  EXPECT_FLOAT_EQ(best(scores), 200.0F / 256);
+}
+
+TEST(PythonNames, AreReadFromDictionariesAndLists) {
+  EXPECT_THAT(names_in_python("{0: 'person', 1: \"driver's seat\", 2: 'it\\'s'}"),
+              ElementsAre("person", "driver's seat", "it's"));
+  EXPECT_THAT(names_in_python(R"({"0": "a", "1": "b"})"), ElementsAre("a", "b"));
+  EXPECT_THAT(names_in_python(" ['a' , 'b', ]"), ElementsAre("a", "b"));
+}
+
+TEST(PythonNames, AreNoneOfAnythingElse) {
+  for (const char* text : {"", "{", "{0", "{0:", "{0: 'a", "{0: 'a'", "{1: 'a'}", "{0: 'a' 1: 'b'}", "[1, 2]", "'a'",
+                           "{0: 'a', 2: 'c'}", "[", "['a\\"}) {
+    EXPECT_THAT(names_in_python(text), IsEmpty()) << text;
+  }
+}
+
+TEST(PythonNames, AndSizesComeWithFilesOfUltralytics) {
+  const ModelFacts facts =
+      model_facts({{"names", "{0: 'cat', 1: 'dog'}"}, {"imgsz", "[480, 640]"}, {"task", "detect"}});
+  EXPECT_THAT(facts.classes, ElementsAre("cat", "dog"));
+  ASSERT_TRUE(facts.input);
+  EXPECT_THAT(*facts.input, ElementsAre(3, 480, 640));
+  ModelFacts reversed{"m", {}, {}, {}};
+  reversed.reverses_channels = true;
+  EXPECT_TRUE(model_facts(model_metadata(reversed)).reverses_channels);
+}
+
+TEST(Normalization, OfANetworkThatScalesItsInputComesToTheSameValues) {
+  const engine::PixelScale scaled{{2, 0.5F, 4}, {-1, 0.25F, 0}};
+  const data::ChannelStatistics given{{0.5F, 0.25F, 0.125F}, {0.25F, 0.5F, 2}};
+  const data::ChannelStatistics whole = normalization_before(scaled, given);
+  ASSERT_EQ(whole.mean.size(), 3U);
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (const float pixel : {0.0F, 0.375F, 1.0F}) {
+      const float normalized = (pixel - given.mean[c]) / given.standard_deviation[c];
+      EXPECT_FLOAT_EQ((pixel - whole.mean[c]) / whole.standard_deviation[c],
+                      normalized * scaled.scale[c] + scaled.shift[c])
+          << "channel " << c << ", " << pixel;
+    }
+  }
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_normalization(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Normalization, OfPixelsFrom0To255IsToldAsWhatItIsFrom0To1) {
+  EXPECT_THAT(refusal("104/1"), AllOf(HasSubstr("the mean 104"), HasSubstr("--normalize 0.407843/0.00392157")));
+  EXPECT_THAT(refusal("123.675:116.28:103.53/58.395:57.12:57.375"),
+              AllOf(HasSubstr("the mean 123.675"), HasSubstr("--normalize 0.485:0.456:0.406/0.229:0.224:0.225")));
+  EXPECT_THAT(refusal("0/255"), AllOf(HasSubstr("the deviation 255"), HasSubstr("--normalize 0/1")));
+  EXPECT_THAT(refusal("0.5/0"), HasSubstr("neither"));
+  EXPECT_THAT(refusal("0.5/-1"), HasSubstr("neither"));
+  for (const char* good : {"0/1", "1/1", "0.5/0.5", "-1/1", "imagenet", "pixels"}) EXPECT_EQ(refusal(good), "") << good;
+}
+
 }  // namespace
+
 }  // namespace evener::task

@@ -4,11 +4,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "task/detect/decoders/listed.h"
-#include "task/detect/decoders/scored.h"
+#include "task/detect/decoders/detector_file.h"
 #include "task/detect/decoders/understand.h"
-#include "task/detect/decoders/usual_names.h"
-#include "task/detect/decoders/yolo.h"
 
 namespace evener::task {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/message.h"
 #include "base/paths.h"
 #include "task/detect/average_precision.h"
-#include "task/detect/decode.h"
+#include "task/detect/boxes.h"
 #include "task/detect/decoders/anchors.h"
 
 namespace evener::task {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "task/detect/average_precision.h"
-#include "task/detect/decode.h"
+#include "task/detect/boxes.h"
 #include "task/detect/decoders/anchors.h"
 
 namespace evener::task {

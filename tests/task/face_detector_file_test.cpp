@@ -15,8 +15,7 @@
 #include "base/real_data.h"
 #include "base/test_folder.h"
 #include "data/image_files.h"
-#include "task/faces/detectors.h"
-#include "task/faces/turned.h"
+#include "task/faces/face_detector.h"
 
 namespace evener::task {
 namespace {

@@ -1,16 +1,25 @@
 // Distances of all faces to all, against a plain loop.
+// Who is who, and which faces of a video are one track, on faces that are angles on a circle: two that are a degrees
+// apart have the distance 2 sin(a / 2). Rates of right and wrong answers, on pairs whose rates a pencil gives.
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "cli/run_program.h"
 #include "task/faces/compare.h"
+#include "task/faces/group.h"
+#include "task/faces/track.h"
+#include "task/faces/verify.h"
 
 namespace evener::task {
 namespace {
+
+using testing::ElementsAre;
+using ::testing::SizeIs;
 
 /// `middle`: how far each number is from 0 on average, beside a deviation of 1; large: all rows are near each other.
 Embeddings random_embeddings(std::size_t count, std::size_t dimensions, double middle = 0) {
@@ -220,5 +229,221 @@ TEST(CompareAll, IsTheSameOnNarrowerProcessors) {
   }
 }
 
+constexpr float kLimit = 0.7F;  // 41 degrees
+
+struct Seen {
+  double degrees = 0;
+  std::size_t photo = 0;
+  bool can_found = true;
+};
+
+std::vector<int> grouped(const std::vector<Seen>& seen) {
+  Embeddings embeddings;
+  std::vector<FaceFacts> facts;
+  for (const Seen& face : seen) {
+    const double angle = face.degrees * std::numbers::pi / 180;
+    embeddings.add(std::vector<float>{static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+    facts.push_back({face.photo, face.can_found});
+  }
+  return group_faces(embeddings, facts, compare_all(embeddings, {.limit = kLimit}).to_group, {kLimit});
+}
+
+TEST(GroupFaces, ThoseThatAreAlikeAreOnePersonInTheOrderOfTheirFirstFaces) {
+  EXPECT_THAT(grouped({{200, 0}, {0, 1}, {90, 2}, {5, 3}, {-5, 4}, {205, 5}}), ElementsAre(0, 1, -1, 1, 1, 0));
+  EXPECT_THAT(grouped({}), ElementsAre());
+  EXPECT_THAT(grouped({{0, 0}}), ElementsAre(-1));
+}
+
+TEST(GroupFaces, TwoFacesOfOnePhotoAreNeverOnePerson) {
+  EXPECT_THAT(grouped({{0, 0}, {1, 0}}), ElementsAre(-1, -1));
+  EXPECT_THAT(grouped({{0, 0}, {4, 0}, {1, 1}}), ElementsAre(0, -1, 0)) << "the nearer one is the person";
+  // Both groups hold a face of photo 0, so they stay apart though all are near.
+  EXPECT_THAT(grouped({{0, 0}, {1, 1}, {8, 0}, {9, 2}}), ElementsAre(0, 0, 1, 1));
+}
+
+TEST(GroupFaces, ABridgeDoesNotChainTwoPersons) {
+  // Each is less than 30 degrees from the next, well within the limit; the ends are 91 apart.
+  EXPECT_THAT(grouped({{0, 0}, {2, 1}, {31, 2}, {60, 3}, {62, 4}, {89, 5}, {91, 6}}), ElementsAre(0, 0, 0, 1, 1, 1, 1));
+  const std::vector<int> groups = grouped({{0, 0}, {2, 1}, {38, 2}, {74, 3}, {76, 4}});
+  EXPECT_EQ(groups[0], groups[1]);
+  EXPECT_EQ(groups[3], groups[4]);
+  EXPECT_NE(groups[0], groups[4]) << "the face in the middle is near to both";
+}
+
+TEST(GroupFaces, APersonInTwoWaysIsOnePerson) {
+  // 0 and 44 degrees are beyond the limit on average; 20 of 36 pairs are within it, and those are everywhere.
+  std::vector<Seen> seen;
+  for (const double degrees : {0.0, 3.0, 6.0, 42.0, 45.0, 48.0}) seen.push_back({degrees, seen.size()});
+  EXPECT_THAT(grouped(seen), ElementsAre(0, 0, 0, 0, 0, 0));
+  // The same two ways on one photo are two persons.
+  seen[3].photo = 0;
+  EXPECT_THAT(grouped(seen), ElementsAre(0, 0, 0, 1, 1, 1));
+}
+
+TEST(GroupFaces, PoorFacesJoinButFoundNone) {
+  EXPECT_THAT(grouped({{0, 0, false}, {1, 1, false}}), ElementsAre(-1, -1));
+  EXPECT_THAT(grouped({{0, 0}, {1, 1, false}}), ElementsAre(-1, -1)) << "one good face is no group yet";
+  EXPECT_THAT(grouped({{0, 0}, {3, 1}, {10, 2, false}}), ElementsAre(0, 0, 0));
+  EXPECT_THAT(grouped({{0, 0}, {3, 1}, {10, 1, false}}), ElementsAre(0, 0, -1)) << "it is on a photo of the person";
+  EXPECT_THAT(grouped({{0, 0}, {3, 1}, {30, 2, false}, {60, 3}, {57, 4}}),
+              testing::ElementsAre(0, 0, testing::Ge(0), 1, 1))
+      << "a poor face does not bring two persons together";
+}
+
+TEST(KeepNumbers, GroupsKeepTheNumberThatMostOfTheirFacesHad) {
+  EXPECT_THAT(keep_numbers({0, 0, 1, 1, -1, 2, 2}, {4, 4, 0, 0, -1, -1, -1}, 5), ElementsAre(4, 4, 0, 0, -1, 5, 5));
+  EXPECT_THAT(keep_numbers({0, 0, 0, 1, 1}, {3, 3, 1, 3, 1}, 4), ElementsAre(3, 3, 3, 1, 1))
+      << "a group that was torn apart keeps its number in the larger part";
+  EXPECT_THAT(keep_numbers({0, 0, 0}, {7, 2, 2}, 8), ElementsAre(2, 2, 2)) << "two that were joined";
+  EXPECT_THAT(keep_numbers({0, 0, 1, 1}, {-1, -1, -1, -1}, 0), ElementsAre(0, 0, 1, 1)) << "nothing was known";
+  EXPECT_THAT(keep_numbers({0, 0}, {-1, -1}, 6), ElementsAre(6, 6)) << "numbers of who vanished are not given again";
+}
+
+TEST(GroupFaces, GroupsThatAreNearInOnePlaceAloneStayApart) {
+  // Of three faces of either person one is near all of the other's: a third of all pairs, of one side's faces a third.
+  EXPECT_THAT(grouped({{0, 0}, {1, 1}, {2, 2}, {40, 3}, {60, 4}, {62, 5}}), ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(grouped({{40, 3}, {60, 4}, {62, 5}, {0, 0}, {1, 1}, {2, 2}}), ElementsAre(0, 0, 0, 1, 1, 1));
+}
+
+/// A face of a person whose embedding points into a direction of its own, a little beside it in each frame.
+EmbeddedFace face_at(float x, int person, float probability = 0.99F, float side = 40, float nose = 0.5F) {
+  EmbeddedFace face;
+  face.face.box = {x, 10, x + side, 10 + side, probability};
+  face.face.landmarks[0] = {x + 0.3F * side, 20};
+  face.face.landmarks[1] = {x + 0.7F * side, 20};
+  face.face.landmarks[2] = {x + (0.3F + 0.4F * nose) * side, 30};
+  face.embedding.assign(8, 0.05F * std::sin(x));
+  face.embedding[static_cast<std::size_t>(person)] = 3;
+  return face;
+}
+
+using Frames = std::vector<std::vector<EmbeddedFace>>;
+
+std::vector<FaceTrack> link(const Frames& frames, double step_s = 0.04) {
+  std::vector<FrameFaces> seen;
+  for (std::size_t i = 0; i < frames.size(); ++i) seen.push_back({step_s * static_cast<double>(i), &frames[i]});
+  return link_faces(seen);
+}
+
+TEST(FaceTracks, OneForEachPersonWhateverTheOrderOnTheFrames) {
+  Frames frames;
+  for (int i = 0; i < 10; ++i) {
+    const auto x = static_cast<float>(3 * i);
+    frames.push_back({face_at(x, 0), face_at(200 - x, 1)});
+    if (i % 2 == 1) std::swap(frames.back()[0], frames.back()[1]);
+  }
+  const std::vector<FaceTrack> tracks = link(frames);
+  ASSERT_THAT(tracks, SizeIs(2));
+  for (const FaceTrack& track : tracks) EXPECT_THAT(track.faces, SizeIs(10));
+  EXPECT_DOUBLE_EQ(tracks[0].first_s, 0);
+  EXPECT_NEAR(tracks[0].last_s, 0.36, 1e-12);
+  EXPECT_EQ(tracks[1].faces[3].face, 0U) << "of person 1, who came first on that frame";
+}
+
+TEST(FaceTracks, WhoMovesFarIsKnownByTheEmbeddingAndWhoIsUnlikeIsNot) {
+  EXPECT_THAT(link({{face_at(0, 0)}, {face_at(300, 0)}}, 1), SizeIs(1)) << "a frame of each second";
+  EXPECT_THAT(link({{face_at(0, 0)}, {face_at(0, 1)}}), SizeIs(2)) << "a cut: another person at the same place";
+  EXPECT_THAT(link({{face_at(0, 0)}, {face_at(300, 1)}}), SizeIs(2));
+}
+
+TEST(FaceTracks, AFaceThatIsMissedForAMomentGoesOn) {
+  Frames frames(8);
+  for (const std::size_t i : {0U, 1U, 5U, 6U}) frames[i] = {face_at(static_cast<float>(i), 0)};
+  EXPECT_THAT(link(frames), SizeIs(1));
+  EXPECT_THAT(link(frames, 2), SizeIs(2)) << "four frames of two seconds each are no moment";
+}
+
+TEST(FaceTracks, CrossingFacesKeepTheirTracks) {
+  Frames frames;
+  for (int i = 0; i < 9; ++i) {
+    frames.push_back({face_at(static_cast<float>(10 * i), 0), face_at(static_cast<float>(80 - 10 * i), 1)});
+  }
+  const std::vector<FaceTrack> tracks = link(frames);
+  ASSERT_THAT(tracks, SizeIs(2));
+  for (const TrackedFace& one : tracks[0].faces) EXPECT_EQ(one.face, 0U) << "frame " << one.frame;
+}
+
+TEST(FaceTracks, TheBestFaceIsLargeSureAndLooksAhead) {
+  const Frames frames = {
+      {face_at(0, 0, 0.99F, 40, 0.9F)}, {face_at(0, 0, 0.5F)}, {face_at(0, 0)}, {face_at(0, 0, 0.99F, 36)}};
+  const std::vector<FaceTrack> tracks = link(frames);
+  ASSERT_THAT(tracks, SizeIs(1));
+  EXPECT_EQ(tracks[0].best, 2U);
+  EXPECT_NEAR(face_quality(face_at(0, 0).face), 40 * 0.99, 1e-4);
+  EXPECT_NEAR(face_quality(face_at(0, 0, 0.99F, 40, 1).face), 0, 1e-4) << "the nose is under an eye: a profile";
+}
+
+TEST(FaceTracks, TheMeanEmbeddingPointsToThePerson) {
+  const std::vector<FaceTrack> tracks = link({{face_at(0, 2)}, {face_at(1, 2)}});
+  ASSERT_THAT(tracks, SizeIs(1));
+  double squares = 0;
+  for (const float value : tracks[0].embedding) squares += double{value} * double{value};
+  EXPECT_GT(tracks[0].embedding[2] / std::sqrt(squares), 0.99);
+}
+
+TEST(FaceTracks, OverlapIsIntersectionOverUnion) {
+  EXPECT_DOUBLE_EQ(overlap_of({0, 0, 10, 10, 1}, {5, 0, 15, 10, 1}), 50.0 / 150);
+  EXPECT_DOUBLE_EQ(overlap_of({0, 0, 10, 10, 1}, {10, 0, 20, 10, 1}), 0);
+  EXPECT_THAT(link({}), SizeIs(0));
+}
+
+TEST(Verify, PairsThatAreApartAreAllRight) {
+  std::vector<JudgedPair> pairs;
+  for (int i = 0; i < 100; ++i) pairs.push_back({0.5 + i * 0.001, true});
+  for (int i = 0; i < 100; ++i) pairs.push_back({1.2 + i * 0.001, false});
+  const Verification found = verify(pairs);
+  EXPECT_EQ(found.same, 100U);
+  EXPECT_EQ(found.accuracy, 1);
+  EXPECT_EQ(found.equal_error_rate, 0);
+  EXPECT_NEAR(found.equal_error_distance, 0.599, 1e-9);
+  EXPECT_EQ(found.accepted_at_1_percent, 1);
+  EXPECT_FALSE(found.accepted_at_01_percent) << "of 100 no thousandth can be told";
+}
+
+TEST(Verify, RatesAreSharesOfEachKind) {
+  // Of 10 of the same one lies at 1.5; of 100 different ten lie at 0.5, below all of the same but one at 0.4.
+  std::vector<JudgedPair> pairs = {{1.5, true}, {0.4, true}};
+  for (int i = 0; i < 8; ++i) pairs.push_back({0.8, true});
+  for (int i = 0; i < 10; ++i) pairs.push_back({0.5, false});
+  for (int i = 0; i < 90; ++i) pairs.push_back({1.2, false});
+  const Verification found = verify(pairs);
+  EXPECT_DOUBLE_EQ(found.equal_error_rate, 0.1) << "at 0.8: a tenth of each kind";
+  EXPECT_DOUBLE_EQ(found.equal_error_distance, 0.8);
+  EXPECT_DOUBLE_EQ(found.accepted_at_1_percent.value(), 0.1) << "at 0.4, before the ten";
+  EXPECT_NEAR(found.accuracy, 10.0 / 11, 1e-9)
+      << "refusing nearly all is right most often, with so many different ones";
+}
+
+TEST(Verify, JustAHundredthIsWithinIt) {
+  // Of 100 different ones one lies at 0.3 and the next at 0.5; of the same four are nearer than the second.
+  std::vector<JudgedPair> pairs = {{0.2, true}, {0.4, true}, {0.4, true}, {0.45, true}, {0.6, true}, {0.3, false}};
+  for (int i = 0; i < 99; ++i) pairs.push_back({0.5 + i * 0.001, false});
+  EXPECT_DOUBLE_EQ(verify(pairs).accepted_at_1_percent.value(), 0.8);
+}
+
+TEST(Verify, TheCurveGoesFromNothingToAllThroughTheRatesOfEachLimit) {
+  const Verification found = verify({{0.1, true}, {0.3, true}, {0.2, false}, {0.4, false}});
+  std::vector<std::pair<double, double>> curve;
+  for (const AcceptedShares& point : found.curve) curve.emplace_back(point.different, point.same);
+  using Point = std::pair<double, double>;
+  EXPECT_THAT(curve, testing::ElementsAre(Point(0, 0), Point(0, 0.5), Point(0.5, 0.5), Point(0.5, 1), Point(1, 1)));
+  std::vector<JudgedPair> many;
+  for (int i = 0; i < 20000; ++i) many.push_back({i * 1e-4, i % 2 == 0});
+  EXPECT_LT(verify(many).curve.size(), 500U);
+  EXPECT_EQ(verify(many).curve.back().same, 1);
+}
+
+TEST(Verify, FewPairsAreRefused) {
+  EXPECT_THROW(verify({}), Error);
+  EXPECT_THROW(verify({{0.1, true}, {0.2, true}, {0.3, false}}), Error);
+  EXPECT_EQ(verify({{0.1, true}, {0.2, true}, {0.9, false}, {0.8, false}}).accuracy, 1);
+}
+
+TEST(Verify, TheLimitLiesInTheMiddleOfTheGap) {
+  // Each pair is tried with the limit that the others give: that of 0.1 and 0.9 tells 0.3 rightly, 0.1 itself doesn't.
+  EXPECT_EQ(verify({{0.3, true}, {0.1, true}, {0.9, false}, {0.9, false}}).accuracy, 1);
+}
+
 }  // namespace
+
 }  // namespace evener::task

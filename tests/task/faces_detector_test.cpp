@@ -1,4 +1,6 @@
 // The detector with made-up weights, its files, and what is kept of photos on the disk.
+// What happens to boxes between the detector's networks, and where faces of turned photos lie on the photos as they
+// are.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -10,12 +12,13 @@
 #include "base/files.h"
 #include "base/module.h"
 #include "base/test_folder.h"
+#include "data/codecs/exif.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/faces/face_detector.h"
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 #include "task/faces/mtcnn.h"
-#include "task/faces/part_network.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -77,7 +80,7 @@ TEST(MtcnnDetector, WeightsOfAnotherNetworkAreRefused) {
   for (const char* part : {"pnet", "rnet", "onet"}) write_weights(folder.path(), part);
   fs::copy_file(folder / "onet.safetensors", folder / "rnet.safetensors", fs::copy_options::overwrite_existing);
   const auto engine = engine::open_engine("openvino");
-  EXPECT_THAT(error_of([&] { Mtcnn::make(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
+  EXPECT_THAT(error_of([&] { make_mtcnn(*engine, read_detector_weights(folder.path()), {}, {}, 1); }),
               AllOf(HasSubstr("face detector"), testing::Not(HasSubstr("no error"))));
 }
 
@@ -120,7 +123,7 @@ class AnyDetector : public testing::Test {
     const auto engine = engine::open_engine("openvino");
     MtcnnOptions options;
     options.thresholds = {0, 0, 0};
-    const auto detectors = Mtcnn::make(*engine, read_detector_weights(folder_.path()), options, {}, 1);
+    const auto detectors = make_mtcnn(*engine, read_detector_weights(folder_.path()), options, {}, 1);
     data::Picture photo = data::Picture::unset(channels, height, width);
     std::fill_n(photo.pixels.get(), photo.bytes(), std::uint8_t{100});
     return detectors.front()->find(photo);
@@ -266,5 +269,97 @@ TEST(ContentOf, IsThatOfTheBytesAlone) {
   EXPECT_THROW(content_of(folder / "none"), Error);
 }
 
+TEST(FaceBoxes, OfBoxesThatShareMuchTheLikeliestStays) {
+  // The second shares 50 of 150 with the first; the third lies inside the first, a quarter of it; the fourth is alone.
+  const std::vector<FaceBox> boxes = {
+      {0, 0, 10, 10, 0.8F}, {5, 0, 15, 10, 0.9F}, {0, 0, 5, 5, 0.7F}, {50, 50, 60, 60, 0.1F}};
+  EXPECT_THAT(nms(boxes, 0.3F, Overlap::kUnion), ElementsAre(1, 2, 3));
+  EXPECT_THAT(nms(boxes, 0.34F, Overlap::kUnion), ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(nms(boxes, 0.24F, Overlap::kUnion), ElementsAre(1, 2, 3)) << "the third shares with who is gone";
+  // Of the smaller one's area, with sides a pixel longer: 6 of 11 columns, and all of the third.
+  EXPECT_THAT(nms(boxes, 0.54F, Overlap::kSmaller), ElementsAre(1, 2, 3));
+  EXPECT_THAT(nms(boxes, 0.55F, Overlap::kSmaller), ElementsAre(1, 0, 3));
+  EXPECT_THAT(nms({}, 0.5F, Overlap::kUnion), ElementsAre());
+}
+
+TEST(FaceBoxes, BoxesThatTouchShareNothing) {
+  const std::vector<FaceBox> boxes = {{0, 0, 10, 10, 0.9F}, {10, 0, 20, 10, 0.8F}};
+  EXPECT_THAT(nms(boxes, 0, Overlap::kUnion), ElementsAre(0, 1));
+  EXPECT_THAT(nms(boxes, 0, Overlap::kSmaller), ElementsAre(0)) << "they share the column of pixels at 10";
+}
+
+// Boxes around a whole photo are cut to the same pixels, so their probabilities are equal to the last bit.
+TEST(FaceBoxes, OfEquallyLikelyOnesTheFirstOrTheLastStays) {
+  const std::vector<FaceBox> boxes = {{0, 0, 10, 10, 0.9F}, {0, 0, 10, 11, 0.9F}, {0, 0, 10, 12, 0.9F}};
+  EXPECT_THAT(nms(boxes, 0.5F, Overlap::kUnion), ElementsAre(0));
+  EXPECT_THAT(nms(boxes, 0.5F, Overlap::kSmaller), ElementsAre(2));
+}
+
+TEST(FaceBoxes, SidesAreShiftedBySharesOfTheExtents) {
+  const FaceBox box{10, 20, 30, 60, 0.5F};
+  const FaceBox first = shifted(box, {0.1F, 0.5F, -0.1F, 0.25F}, /*one_more=*/false);
+  EXPECT_THAT((std::vector{first.x1, first.y1, first.x2, first.y2}), ElementsAre(12, 40, 28, 70));
+  EXPECT_EQ(first.probability, 0.5F);
+  const FaceBox second = shifted(box, {1, 1, 0, 0}, /*one_more=*/true);
+  EXPECT_THAT((std::vector{second.x1, second.y1, second.x2, second.y2}), ElementsAre(31, 61, 30, 60));
+}
+
+TEST(FaceBoxes, ASquareKeepsTheMiddle) {
+  const FaceBox tall = squared({10, 20, 30, 60, 0.5F}), wide = squared({0, 0, 5, 2, 0.5F});
+  EXPECT_THAT((std::vector{tall.x1, tall.y1, tall.x2, tall.y2}), ElementsAre(0, 20, 40, 60));
+  EXPECT_THAT((std::vector{wide.x1, wide.y1, wide.x2, wide.y2}), ElementsAre(0, -1.5F, 5, 3.5F));
+}
+
+TEST(FaceBoxes, PixelsAreCountedFromOneAndCutAtTheBorders) {
+  const auto pixels = [](const FaceBox& box) {
+    const data::PictureArea area = pixels_of(box, 100, 50);
+    return std::vector<std::int64_t>{area.x, area.y, area.width, area.height};
+  };
+  EXPECT_THAT(pixels({10.9F, 20.1F, 30.9F, 40, 0}), ElementsAre(9, 19, 21, 21)) << "10..30 and 20..40, both included";
+  EXPECT_THAT(pixels({-5, -0.5F, 30, 40, 0}), ElementsAre(0, 0, 30, 40));
+  EXPECT_THAT(pixels({90, 40, 130.5F, 70, 0}), ElementsAre(89, 39, 11, 11));
+  EXPECT_EQ(pixels({-30, 5, -10, 40, 0})[2], 0) << "left of the photo";
+  EXPECT_EQ(pixels({10, 60, 40, 90, 0})[3], 0) << "below it";
+  EXPECT_EQ(pixels({40, 10, 20, 30, 0})[2], 0) << "inside out";
+}
+
+/// The only white pixel of a picture.
+Point white_pixel(const data::Picture& photo) {
+  for (std::int64_t y = 0; y < photo.height; ++y) {
+    for (std::int64_t x = 0; x < photo.width; ++x) {
+      if (photo.row(y)[x] == 255) return {static_cast<float>(x), static_cast<float>(y)};
+    }
+  }
+  return {-1, -1};
+}
+
+data::Picture with_white_pixel(std::int64_t x, std::int64_t y) {
+  data::Picture photo = data::Picture::unset(1, 5, 8);
+  std::fill_n(photo.pixels.get(), photo.bytes(), std::uint8_t{0});
+  photo.row(y)[x] = 255;
+  return photo;
+}
+
+// The pixels themselves are turned by what turns photos with EXIF.
+TEST(TurnedPhoto, LandmarksAndBoxesGoBackToTheirPixels) {
+  const int orientations[] = {1, 6, 3, 8};
+  for (int quarters = 0; quarters < 4; ++quarters) {
+    const data::Picture turned = data::turn_upright(with_white_pixel(6, 1), orientations[quarters]);
+    const Point there = white_pixel(turned);
+    Face face;
+    face.box = {there.x, there.y, there.x + 1, there.y + 1, 0.5F};  // the edges of the pixel
+    face.landmarks.fill(there);
+    const Face before = turned_back(face, quarters, turned.width, turned.height);
+    EXPECT_EQ(before.landmarks[2].x, 6) << quarters;
+    EXPECT_EQ(before.landmarks[2].y, 1) << quarters;
+    EXPECT_EQ(before.box.x1, 6) << quarters;
+    EXPECT_EQ(before.box.y1, 1) << quarters;
+    EXPECT_EQ(before.box.x2, 7) << quarters;
+    EXPECT_EQ(before.box.y2, 2) << quarters;
+    EXPECT_EQ(before.box.probability, 0.5F);
+  }
+}
+
 }  // namespace
+
 }  // namespace evener::task

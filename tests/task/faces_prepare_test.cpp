@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "task/faces/prepare.h"
+#include "task/faces/embedder.h"
 
 namespace evener::task {
 namespace {

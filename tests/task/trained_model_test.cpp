@@ -1,22 +1,30 @@
 // What a user names as a trained network.
+// Which networks weights are of, and what a network becomes with them; and exported networks: what the file says of
+// itself, and the check that finds a file of other weights.
 #include "task/inference/trained_model.h"
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "base/error.h"
 #include "base/module.h"
 #include "base/test_folder.h"
+#include "engine/engine.h"
 #include "engine/graph_file.h"
 #include "network/init.h"
 #include "network/zoo.h"
+#include "task/inference/export.h"
 #include "task/inference/inference_model.h"
+#include "task/inference/model_metadata.h"
+#include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class TrainedModelTest : public testing::Test {
@@ -138,5 +146,138 @@ TEST_F(TrainedModelTest, SaysWhatIsMissing) {
   EXPECT_THAT(failure({.model = "resnet21"}), HasSubstr("resnet20"));
 }
 
+network::Network small_resnet20(std::int64_t channels, std::int64_t classes) {
+  return network::build("resnet20", {network::Shape{channels, 32, 32}, classes});
+}
+
+weights::SafetensorsFile file_of(const network::Network& network) {
+  weights::SafetensorsFile file;
+  file.tensors = network::initial_state(network, 3);
+  return file;
+}
+
+WeightedNetwork with_file(std::int64_t asked_classes, bool keeps_classes, weights::SafetensorsFile file) {
+  const NetworkBuilder build = [](const network::ModelOptions& options) { return network::build("resnet20", options); };
+  network::ModelOptions options;
+  options.input = network::Shape{3, 32, 32};
+  options.classes = asked_classes;
+  return with_weights(build, options, keeps_classes, std::move(file), "'it.safetensors'", 1);
+}
+
+std::int64_t outputs_of(const network::Network& network) {
+  return network.output_shape(network.outputs().front()).front();
+}
+
+TEST(WeightedNetworks, HaveAsManyOutputsAsTheirFile) {
+  const network::Network seven = small_resnet20(3, 7);
+  const WeightedNetwork found = with_file(10, false, file_of(seven));
+  EXPECT_EQ(outputs_of(found.network), 7);
+  EXPECT_EQ(found.state.at("conv1.weight"), network::initial_state(seven, 3).at("conv1.weight"));
+  EXPECT_EQ(outputs_of(with_file(7, true, file_of(seven)).network), 7);
+  try {
+    with_file(5, true, file_of(seven));
+    ADD_FAILURE() << "a file of seven classes made five";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'it.safetensors' has 7 outputs, not 5"), HasSubstr("--classes")));
+  }
+}
+
+TEST(FittingNetworks, AreThoseOfTheZooWithTheirOutputsAndChannels) {
+  for (const std::int64_t channels : {3, 1}) {
+    const auto fitting = fitting_networks(file_of(small_resnet20(channels, 7)));
+    ASSERT_EQ(fitting.size(), 1U) << channels;
+    EXPECT_EQ(fitting[0].model, "resnet20");
+    EXPECT_EQ(fitting[0].outputs, 7);
+    EXPECT_EQ(fitting[0].channels, channels == 1 ? 1 : 0);
+  }
+  weights::SafetensorsFile part = file_of(small_resnet20(3, 7));
+  part.tensors.erase("conv1.weight");
+  EXPECT_TRUE(fitting_networks(part).empty());
+}
+
+TEST(FittingNetworks, AreToldWithTheCommandThatTakesThem) {
+  const FittingNetwork usual{.model = "resnet20", .outputs = 7, .notes = {}};
+  const FittingNetwork grey{.model = "vgg16", .channels = 1, .notes = {}};
+  EXPECT_EQ(usual.usage("a b.pt"), "resnet20 --weights a b.pt");
+  EXPECT_EQ(grey.usage("w.pt"), "vgg16 --weights w.pt --channels 1");
+  EXPECT_EQ(fitting_text({usual, grey}, "w.pt"), "they fit resnet20: name it, as in 'resnet20 --weights w.pt'");
+  EXPECT_THAT(fitting_text({}, "w.pt"), AllOf(HasSubstr("no network of the zoo"), HasSubstr("'evener info w.pt'")));
+}
+
+class Export : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("onnx").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the module 'onnx' is not built";
+    if (const std::string refusal = export_check_refusal(); !refusal.empty()) GTEST_SKIP() << refusal;
+  }
+
+  static TrainedModel model(std::uint64_t seed) {
+    TrainedModel model(network::build("resnet20", {network::Shape{3, 16, 16}, 2}));
+    model.state = network::initial_state(model.network, seed);
+    model.classes = {"Brasse", "Br\xE4tling"};
+    return model;
+  }
+
+  template <class Act>
+  static std::string message_of(const Act& act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  const data::ChannelStatistics kImages{{0.4F, 0.5F, 0.6F}, {0.2F, 0.25F, 0.3F}};
+  test::TestFolder folder_;
+  ExportOptions options_{folder_ / "model.onnx", kImages};
+};
+
+TEST_F(Export, SaysWhatIsNeededToUseIt) {
+  for (const bool inside : {false, true}) {
+    options_.normalize_inside = inside;
+    write_export(model(1), options_);
+    const auto metadata = engine::open_engine("openvino")->open_model_file(options_.onnx)->metadata();
+    EXPECT_EQ(metadata.at("format"), "evener-onnx-1");
+    EXPECT_EQ(metadata.at("model"), "resnet20");
+    EXPECT_EQ(metadata.at("input"), "[3,16,16]");
+    EXPECT_EQ(weights::metadata_value(metadata.at("classes")), nlohmann::json(model(1).classes));
+    EXPECT_EQ(nlohmann::json::parse(metadata.at("mean")).get<std::vector<float>>(), kImages.mean);
+    EXPECT_EQ(nlohmann::json::parse(metadata.at("standard_deviation")).get<std::vector<float>>(),
+              kImages.standard_deviation);
+    EXPECT_EQ(model_facts(metadata).normalizes_inside, inside);
+    const ExportCheck check = check_export(model(1), options_);
+    EXPECT_LT(check.largest_difference, 1e-4 * check.largest_output);
+    EXPECT_GT(check.largest_output, 0);
+  }
+}
+
+TEST_F(Export, SaysNothingOfWhatIsNotKnown) {
+  options_.normalization.reset();
+  TrainedModel nameless = model(1);
+  nameless.classes.clear();
+  write_export(nameless, options_);
+  const auto metadata = engine::open_engine("openvino")->open_model_file(options_.onnx)->metadata();
+  for (const char* key : {"classes", "mean", "standard_deviation"}) EXPECT_FALSE(metadata.contains(key)) << key;
+  EXPECT_NO_THROW(check_export(nameless, options_));
+  options_.normalize_inside = true;
+  EXPECT_THAT(message_of([&] { write_export(nameless, options_); }), HasSubstr("--normalize"));
+}
+
+TEST_F(Export, TheCheckFindsOtherWeights) {
+  write_export(model(1), options_);
+  EXPECT_THAT(message_of([&] { check_export(model(2), options_); }),
+              AllOf(HasSubstr("model.onnx"), HasSubstr("away from the network's")));
+  options_.normalize_inside = true;  // the file doesn't
+  EXPECT_THAT(message_of([&] { check_export(model(1), options_); }), HasSubstr("away from the network's"));
+}
+
+TEST_F(Export, WhereNothingCanBeWrittenIsKnownBefore) {
+  EXPECT_EQ(message_of([&] { require_export(options_.onnx); }), "no error");
+  EXPECT_THAT(message_of([&] { require_export(folder_.path()); }), HasSubstr("is a folder"));
+  EXPECT_THAT(message_of([&] { require_export("/proc/none/a.onnx"); }), HasSubstr("/proc/none"));
+}
+
 }  // namespace
+
 }  // namespace evener::task

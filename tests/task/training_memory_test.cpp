@@ -1,11 +1,16 @@
 // The estimate of a training's memory: what it consists of, and what it is used for.
+// What stages are predicted to take, and how good the planner's cut is beside all others.
 #include "task/training/training_memory.h"
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "base/error.h"
+#include "network/cost.h"
 #include "network/step_memory.h"
 #include "network/zoo.h"
+#include "task/training/stages.h"
 
 namespace evener::task {
 namespace {
@@ -129,5 +134,167 @@ TEST(TrainingMemory, OfHalfTheBitsAllowsNearlyTwiceTheBatch) {
   EXPECT_LT(half, 2.5 * wide);
 }
 
+placement::PlanReplica stages_of(const std::vector<double>& factors) {
+  placement::PlanReplica replica;
+  for (const double factor : factors) {
+    replica.stages.emplace_back();
+    replica.stages.back().factor = factor;
+  }
+  return replica;
+}
+
+/// Operations as seconds: the shape of a network's times, at 10 GFLOP/s.
+std::vector<parallel::StageTimes> times_by_operations(const network::Network& network, std::int64_t images) {
+  std::vector<parallel::StageTimes> times;
+  for (const network::LayerCost& cost : network::layer_costs(network)) {
+    const double scale = static_cast<double>(images) / 10e9;
+    times.push_back(
+        {scale * static_cast<double>(cost.forward_flops), scale * static_cast<double>(cost.backward_flops)});
+  }
+  return times;
+}
+
+TEST(StageTimes, AreTheSumsOfTheirLayersAndWhatCrosses) {
+  network::Network network("net", {8});
+  for (int i = 0; i < 4; ++i) network.add("linear" + std::to_string(i), network::Linear{.out_features = 8});
+  const std::vector<parallel::StageTimes> layers = {{0, 0}, {1, 2}, {1, 2}, {3, 4}, {3, 5}};
+  const auto times =
+      stage_times(network, network::cut(network, std::vector{3}), std::vector{layers, layers}, 16, stages_of({1, 0.5}));
+  ASSERT_EQ(times.size(), 2u);
+  const double crossing_s = crossing_seconds(16) * 8 / 2;
+  EXPECT_GT(crossing_s, 0);
+  EXPECT_DOUBLE_EQ(times[0].forward_s, 2 + crossing_s);
+  EXPECT_DOUBLE_EQ(times[0].backward_s, 4 + crossing_s);
+  EXPECT_DOUBLE_EQ(times[1].forward_s, 2 * (6 + crossing_s));
+  EXPECT_DOUBLE_EQ(times[1].backward_s, 2 * (9 + crossing_s));
+}
+
+TEST(StageTimes, AreThoseOfEachStagesOwnDevice) {
+  network::Network network("net", {8});
+  for (int i = 0; i < 2; ++i) network.add("linear" + std::to_string(i), network::Linear{.out_features = 8});
+  const std::vector<std::vector<parallel::StageTimes>> layers = {{{1, 1}, {1, 1}, {1, 1}}, {{2, 2}, {2, 2}, {2, 3}}};
+  const auto times = stage_times(network, network::cut(network, std::vector{2}), layers, 1, stages_of({1, 1}));
+  EXPECT_NEAR(times[0].forward_s, 2, 1e-6);
+  EXPECT_NEAR(times[1].forward_s, 2, 1e-6);
+  EXPECT_NEAR(times[1].backward_s, 3, 1e-6);
+}
+
+TEST(UpdateSeconds, AreThoseOfTheStageWithTheMostWeights) {
+  network::Network network("net", {8});
+  for (const int width : {8, 800}) {
+    network.add("linear" + std::to_string(width), network::Linear{.out_features = width});
+  }
+  const auto stages = network::cut(network, std::vector{2});
+  EXPECT_DOUBLE_EQ(update_seconds(stages, stages_of({1, 1})), 9 * 800 * 20 / 4e9);
+  EXPECT_DOUBLE_EQ(update_seconds(stages, stages_of({1, 0.5})), 2 * 9 * 800 * 20 / 4e9);
+}
+
+TEST(StageForecast, SimulatesEachReplica) {
+  const StageForecast forecast{{{{1, 2}, {1, 2}}, {{2, 4}, {2, 4}}}, {0, 0.5}, 4, parallel::PipelineSchedule::k1F1B};
+  EXPECT_DOUBLE_EQ(forecast.seconds(0, 4), 15);
+  EXPECT_DOUBLE_EQ(forecast.seconds(0, 2), 9);
+  EXPECT_DOUBLE_EQ(forecast.seconds(1, 4), 30.5) << "and the update";
+  EXPECT_NEAR(forecast.bubble(), 1.0 / 5, 1e-12);
+}
+
+TEST(StageMemory, IsTheWeightsOfEachStageAndTheMicroBatchesThatItKeeps) {
+  const network::Network network = network::build("resnet20", {});
+  TrainOptions options;
+  options.batch = 60;
+  for (const int stages : {2, 3}) {
+    options.plan.replicas = {{0, std::vector<placement::PlanStage>(static_cast<std::size_t>(stages)), 1.0}};
+    const Division division{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
+    const std::vector<StageMemory> memory = stage_memory(options, network, division);
+    const StageMemory whole = stage_memory(options, network, {}).at(0);
+    ASSERT_EQ(memory.size(), static_cast<std::size_t>(stages));
+    std::int64_t fixed = 0;
+    for (int s = 0; s < stages; ++s) {
+      const StageMemory& stage = memory[static_cast<std::size_t>(s)];
+      const auto own = network::training_memory(division.stages[static_cast<std::size_t>(s)].network);
+      EXPECT_EQ(stage.kept, std::min(4, stages - s));
+      EXPECT_EQ(stage.micro_batch_bytes, 15 * (own.per_sample_bytes - own.widest_bytes)) << "60 images in 4 parts";
+      EXPECT_EQ(stage.computed_bytes, 15 * own.widest_bytes + own.largest_weight_bytes);
+      EXPECT_EQ(stage.reordered_bytes,
+                network::reordered_bytes(division.stages[static_cast<std::size_t>(s)].network, 15, true))
+          << "on a CPU";
+      EXPECT_LT(stage.bytes(), whole.bytes());
+      fixed += stage.fixed_bytes;
+    }
+    EXPECT_EQ(fixed, whole.fixed_bytes) << "every weight lies in one stage";
+  }
+  EXPECT_EQ(stage_memory(options, network, {}).at(0).reordered_bytes, 0) << "one micro-batch after the other";
+  Division halves{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
+  const std::int64_t transformed = stage_memory(options, network, halves).at(1).reordered_bytes;
+  options.trainer.torch.convolution = engine::ConvolutionChoice::kDirect;
+  EXPECT_LT(stage_memory(options, network, halves).at(1).reordered_bytes, transformed) << "nothing is transformed";
+  options.trainer.torch.convolution = engine::ConvolutionChoice::kAuto;
+  halves.micro_batches = 1;
+  EXPECT_EQ(stage_memory(options, network, halves).at(1).reordered_bytes, 0) << "weights are read once a step";
+  options.pipeline_schedule = parallel::PipelineSchedule::kGPipe;
+  const Division division{divided_layers(options, network, estimated_costs(network, options.plan)), 4};
+  EXPECT_EQ(stage_memory(options, network, division).at(2).kept, 4);
+  options.plan.replicas.front().stages[2].device.kind = DeviceKind::kCuda;
+  EXPECT_EQ(stage_memory(options, network, division).at(2).reordered_bytes, 0) << "only CPUs reorder";
+}
+
+TEST(StageMemory, CutsKeepToTheLimitWhereOneDoes) {
+  const network::Network network = network::build("mlp:784-512-512-512-10", {});
+  TrainOptions options;
+  options.batch = 8;
+  options.plan.replicas = {{0, std::vector<placement::PlanStage>(2), 1.0}};
+  const network::StageCosts last_dear{{{0, 1, 1, 1, 1, 1, 9, 9}}, 0, {1, 1}};
+  const auto largest = [&] {
+    const Division division{divided_layers(options, network, last_dear), 4};
+    std::int64_t most = 0;
+    for (const StageMemory& stage : stage_memory(options, network, division)) most = std::max(most, stage.bytes());
+    return most;
+  };
+  const std::int64_t balanced = largest();  // the first stage has nearly all layers, since the last ones take longest
+  options.stage_memory_bytes = balanced * 9 / 10;
+  EXPECT_LE(largest(), options.stage_memory_bytes);
+  options.stage_memory_bytes = 1000;
+  EXPECT_EQ(largest(), balanced) << "nothing fits";
+}
+
+/// Seconds of a simulated step of 8 micro-batches with this cut.
+double step_s(const network::Network& network, const std::vector<int>& begins, const std::vector<double>& factors) {
+  constexpr std::int64_t kImages = 8;
+  const std::vector layers(factors.size(), times_by_operations(network, kImages));
+  const auto times = stage_times(network, network::cut(network, begins), layers, kImages, stages_of(factors));
+  return simulate_step(parallel::PipelineSchedule::k1F1B, times, 8).seconds;
+}
+
+/// Of all cuts into as many stages as there are factors.
+double best_step_s(const network::Network& network, std::vector<int> begins, const std::vector<double>& factors) {
+  if (begins.size() + 1 == factors.size()) return step_s(network, begins, factors);
+  double best = std::numeric_limits<double>::infinity();
+  const int last = static_cast<int>(network.layers().size()) - static_cast<int>(factors.size() - begins.size() - 1) + 1;
+  for (int begin = begins.empty() ? 2 : begins.back() + 1; begin < last; ++begin) {
+    begins.push_back(begin);
+    best = std::min(best, best_step_s(network, begins, factors));
+    begins.pop_back();
+  }
+  return best;
+}
+
+TEST(Cuts, OfThePlannerAreAlmostAsFastAsTheBestOfAll) {
+  network::ModelOptions small;
+  small.input = network::Shape{3, 64, 64};
+  for (const char* model : {"resnet34", "mobilenet_v2", "mlp:784-512-384-512-64-10"}) {
+    const network::Network network =
+        network::build(model, std::string(model).starts_with("mlp") ? network::ModelOptions() : small);
+    for (const std::vector<double>& factors : {std::vector<double>{1, 1}, {1, 0.3}, {0.3, 1}, {1, 0.5}, {0.1, 1}}) {
+      SCOPED_TRACE(testing::Message() << model << " " << testing::PrintToString(factors));
+      network::StageCosts costs{{{}}, crossing_seconds(8), factors};
+      for (const auto& layer : times_by_operations(network, 8)) {
+        costs.of_layers.front().push_back(layer.forward_s + layer.backward_s);
+      }
+      const double planned_s = step_s(network, network::balanced_begins(network, costs), factors);
+      EXPECT_GE(best_step_s(network, {}, factors), 0.95 * planned_s);
+    }
+  }
+}
+
 }  // namespace
+
 }  // namespace evener::task

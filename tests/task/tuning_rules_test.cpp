@@ -7,8 +7,8 @@
 
 #include "base/module.h"
 #include "base/random.h"
-#include "task/fine_tuning/copied_samples.h"
-#include "task/fine_tuning/softmax_objective.h"
+#include "task/fine_tuning/linear_probe.h"
+#include "task/fine_tuning/softmax_regression.h"
 #include "task/matmul.h"
 
 namespace evener::task {

@@ -18,8 +18,8 @@
 #include "job/options/image_size.h"
 #include "job/train/hosts.h"
 #include "network/zoo.h"
-#include "task/inference/fitting.h"
 #include "task/inference/model_metadata.h"
+#include "task/inference/trained_model.h"
 #include "weights/weights_file.h"
 
 namespace evener::job {

@@ -12,9 +12,9 @@
 #include "job/inference/prediction_sink.h"
 #include "job/observer.h"
 #include "task/detect/average_precision.h"
-#include "task/detect/box_confusion.h"
+#include "task/detect/boxes.h"
 #include "task/detect/detector.h"
-#include "task/detect/found_boxes.h"
+#include "task/detect/judge.h"
 #include "task/inference/infer.h"
 
 namespace evener::job {

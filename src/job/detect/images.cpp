@@ -15,7 +15,7 @@
 #include "job/inference/images.h"
 #include "job/inference/labelled_data.h"
 #include "job/inference/run_config.h"
-#include "task/detect/decoders/usual_names.h"
+#include "task/detect/decoders/detector_file.h"
 
 namespace evener::job {
 namespace {

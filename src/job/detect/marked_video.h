@@ -8,7 +8,7 @@
 #include "data/skipped.h"
 #include "job/detect/box_sink.h"
 #include "job/observer.h"
-#include "task/detect/lettering.h"
+#include "task/detect/draw.h"
 
 namespace evener::job {
 

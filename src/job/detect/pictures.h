@@ -10,7 +10,6 @@
 #include "job/detect/detect_flags.h"
 #include "record/detection.h"
 #include "task/detect/draw.h"
-#include "task/detect/lettering.h"
 
 namespace evener::job {
 

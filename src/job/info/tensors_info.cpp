@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/tensor.h"
-#include "task/inference/fitting.h"
+#include "task/inference/trained_model.h"
 
 namespace evener::job {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "record/record.h"
-#include "task/quantize/agreement.h"
 #include "task/quantize/figures.h"
 #include "task/quantize/quantize.h"
 

@@ -29,7 +29,7 @@
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
-#include "task/inference/quantized_graph.h"
+#include "task/inference/trained_model.h"
 #include "task/quantize/file_quantizer.h"
 
 namespace evener::job {

@@ -18,7 +18,7 @@
 #include "record/record_json.h"
 #include "record/record_kind.h"
 #include "run/placement_record.h"
-#include "task/training/stage_memory.h"
+#include "task/training/stages.h"
 
 namespace evener::job {
 namespace {

@@ -24,7 +24,7 @@
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "task/training/checkpoint.h"
-#include "task/training/training_profile.h"
+#include "task/training/trial.h"
 
 namespace evener::job {
 namespace {

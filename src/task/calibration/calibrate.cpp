@@ -13,7 +13,6 @@
 #include "base/stop.h"
 #include "task/calibration/calibration_error.h"
 #include "task/calibration/feature_fit.h"
-#include "task/calibration/temperature.h"
 
 namespace evener::task {
 namespace {

@@ -1,14 +1,18 @@
 // How well a detector finds: average precision by the rules of PASCAL VOC 2007 (11 points), of VOC 2010 and later (all
-// points) and of COCO, to which images are added one by one, in any order and by any rank.
+// points) and of COCO, to which images are added one by one, in any order and by any rank, in training too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/described.h"
+#include "network/network.h"
+#include "parallel/replica.h"
 #include "task/detect/judge.h"
 
 namespace evener::task {
@@ -75,5 +79,12 @@ struct PrecisionCurve {
 
 /// Empty where the data has no box of that class.
 PrecisionCurve precision_curve(const DetectionTally& tally, std::int32_t label);
+
+/// Judges a detector's outputs with the limits that evaluations have: boxes of a confidence of 0.001 on, 300 of them on
+/// an image. `classes`: of the data.
+std::unique_ptr<parallel::OutputJudge> make_detection_judge(const network::Network& network, std::size_t classes);
+
+/// The verdicts of all replicas' judges put together.
+DetectionQuality quality_of_verdicts(std::span<const std::string> verdicts);
 
 }  // namespace evener::task

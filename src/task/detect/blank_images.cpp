@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "engine/capabilities.h"
-#include "task/detect/output_boxes.h"
+#include "task/detect/boxes.h"
 #include "task/inference/nms.h"
 
 namespace evener::task {

@@ -9,7 +9,7 @@
 #include "data/batch.h"
 #include "engine/trainer.h"
 #include "network/network.h"
-#include "task/detect/decode.h"
+#include "task/detect/boxes.h"
 
 namespace evener::task {
 

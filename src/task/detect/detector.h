@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "task/detect/decode.h"
-#include "task/detect/decoders/box_decoder.h"
+#include "task/detect/boxes.h"
+#include "task/detect/decoders/detection.h"
 #include "task/detect/photos.h"
 #include "task/inference/infer.h"
 #include "task/inference/inference_model.h"

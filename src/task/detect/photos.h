@@ -13,15 +13,10 @@
 #include "data/open/pictures.h"
 #include "data/open/samples.h"
 #include "data/preprocess.h"
-#include "task/detect/decode.h"
+#include "task/detect/boxes.h"
 #include "task/detect/judge.h"
 
 namespace evener::task {
-
-/// Pixels of a photo at its own size.
-struct PhotoSize {
-  std::int64_t width = 0, height = 0;
-};
 
 class Photos : public data::Samples {
  public:

@@ -3,16 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/tensor.h"
-#include "task/faces/part_network.h"
+#include "data/resize.h"
+#include "task/faces/mtcnn.h"
 #include "task/inference/trained_model.h"
+#include "task/inference/trial_run.h"
 
 namespace evener::task {
 namespace {
+
+constexpr std::int64_t kChannels = 3;
+
+/// In 96 x 112 pixels (Liu et al., SphereFace, 2017).
+constexpr std::array<Point, 5> kAligned = {
+    {{30.2946F, 51.6963F}, {65.5318F, 51.5014F}, {48.0252F, 71.7366F}, {33.5493F, 92.3655F}, {62.7299F, 92.2041F}}};
+constexpr double kAlignedWidth = 96, kAlignedHeight = 112;
+
+/// The value of a channel between pixels; beside the photo 0.
+double value_at(const data::Picture& photo, double x, double y, std::int64_t channel) {
+  const double left = std::floor(x), top = std::floor(y);
+  const auto pixel = [&](double px, double py) -> double {
+    const auto column = static_cast<std::int64_t>(px), row = static_cast<std::int64_t>(py);
+    if (column < 0 || row < 0 || column >= photo.width || row >= photo.height) return 0;
+    return photo.row(row)[column * photo.channels + std::min(channel, photo.channels - 1)];
+  };
+  const double right_share = x - left, lower_share = y - top;
+  const double upper = pixel(left, top) * (1 - right_share) + pixel(left + 1, top) * right_share;
+  const double lower = pixel(left, top + 1) * (1 - right_share) + pixel(left + 1, top + 1) * right_share;
+  return upper * (1 - lower_share) + lower * lower_share;
+}
 
 struct KnownEmbedder {
   const char* name;
@@ -20,14 +45,6 @@ struct KnownEmbedder {
 };
 constexpr KnownEmbedder kEmbedders[] = {{"inception_resnet_v1", FaceCut::kBox}, {"mobilefacenet", FaceCut::kUpright}};
 constexpr std::int64_t kUprightHeight = 112;  // of ArcFace's networks and its followers, which all see upright faces
-
-std::string shapes_text(const TensorMap& outputs) {
-  std::string text;
-  for (const auto& [name, values] : outputs) {
-    text += fmt::format("{}'{}' of shape ({})", text.empty() ? "" : ", ", name, fmt::join(values.shape, ", "));
-  }
-  return text;
-}
 
 /// The output that has a vector of each face: (N, D), maybe with extents of 1 behind. The main one, if there are more.
 std::string vectors_among(const TensorMap& outputs, const std::string& main, std::int64_t batch) {
@@ -43,6 +60,77 @@ std::string vectors_among(const TensorMap& outputs, const std::string& main, std
 }
 
 }  // namespace
+
+std::optional<data::Picture> crop_face(const data::Picture& photo, const FaceBox& box, std::int64_t height,
+                                       std::int64_t width, double margin) {
+  const auto around = [&](std::int64_t side) { return margin / (static_cast<double>(side) - margin) / 2; };
+  const double beside = around(width) * (box.x2 - box.x1), above = around(height) * (box.y2 - box.y1);
+  const auto x1 = static_cast<std::int64_t>(std::max(box.x1 - beside, 0.0));
+  const auto y1 = static_cast<std::int64_t>(std::max(box.y1 - above, 0.0));
+  const auto x2 = static_cast<std::int64_t>(std::min(box.x2 + beside, static_cast<double>(photo.width)));
+  const auto y2 = static_cast<std::int64_t>(std::min(box.y2 + above, static_cast<double>(photo.height)));
+  if (x2 <= x1 || y2 <= y1) return std::nullopt;
+  data::Picture part = data::Picture::unset(photo.channels, y2 - y1, x2 - x1);
+  for (std::int64_t y = y1; y < y2; ++y) {
+    std::memcpy(part.row(y - y1), photo.row(y) + x1 * photo.channels,
+                static_cast<std::size_t>(part.width * part.channels));
+  }
+  return data::resize(std::move(part), height, width);
+}
+
+FaceBox portrait_of(const data::Picture& photo, const FaceBox& box) {
+  constexpr float kMore = 1.25F;
+  const auto width = static_cast<float>(photo.width), height = static_cast<float>(photo.height);
+  const float side = std::min({kMore * std::max(box.x2 - box.x1, box.y2 - box.y1), width, height});
+  const float x = std::clamp((box.x1 + box.x2 - side) / 2, 0.0F, width - side);
+  const float y = std::clamp((box.y1 + box.y2 - side) / 2, 0.0F, height - side);
+  return {x, y, x + side, y + side, box.probability};
+}
+
+Similarity similarity(const std::array<Point, 5>& from, const std::array<Point, 5>& to) {
+  const auto middle = [](const std::array<Point, 5>& points) {
+    double x = 0, y = 0;
+    for (const Point& point : points) {
+      x += point.x / 5.0;
+      y += point.y / 5.0;
+    }
+    return std::pair(x, y);
+  };
+  const auto [from_x, from_y] = middle(from);
+  const auto [to_x, to_y] = middle(to);
+  double along = 0, across = 0, size = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const double x = from[i].x - from_x, y = from[i].y - from_y, u = to[i].x - to_x, v = to[i].y - to_y;
+    along += x * u + y * v;
+    across += x * v - y * u;
+    size += x * x + y * y;
+  }
+  if (size == 0) return {};
+  const double a = along / size, b = across / size;
+  return {a, b, to_x - a * from_x + b * from_y, to_y - b * from_x - a * from_y};
+}
+
+void align_face(const data::Picture& photo, const std::array<Point, 5>& landmarks, const data::ImageShape& shape,
+                std::span<std::uint8_t> chw) {
+  std::array<Point, 5> wanted = kAligned;
+  const double scale = static_cast<double>(shape.height) / kAlignedHeight;
+  const double beside = (static_cast<double>(shape.width) - scale * kAlignedWidth) / 2;
+  for (Point& point : wanted) {
+    point = {static_cast<float>(scale * point.x + beside), static_cast<float>(scale * point.y)};
+  }
+  const Similarity back = similarity(wanted, landmarks);  // from the result to the photo
+  const auto plane = static_cast<std::size_t>(shape.height * shape.width);
+  for (std::int64_t y = 0; y < shape.height; ++y) {
+    for (std::int64_t x = 0; x < shape.width; ++x) {
+      const double px = back.a * static_cast<double>(x) - back.b * static_cast<double>(y) + back.c;
+      const double py = back.b * static_cast<double>(x) + back.a * static_cast<double>(y) + back.d;
+      for (std::int64_t c = 0; c < kChannels; ++c) {
+        chw[static_cast<std::size_t>(c) * plane + static_cast<std::size_t>(y * shape.width + x)] =
+            static_cast<std::uint8_t>(std::lround(value_at(photo, px, py, c)));
+      }
+    }
+  }
+}
 
 void check_embedder(const std::string& name) {
   if (is_foreign_model(name)) return;
@@ -109,10 +197,10 @@ void FaceEmbedder::take_file(engine::Engine& engine, const EmbedderRequest& requ
     throw Error(fmt::format(
         "'{}' gives {} of {} faces, and no vector of each, which would be of shape ({}, D): it is no network "
         "that embeds faces, or the end of one is missing",
-        request.name, shapes_text(outputs), batch_, batch_));
+        request.name, outputs_text(outputs), batch_, batch_));
   }
   if (outputs.size() > 1) {
-    notes_.push_back(fmt::format("'{}' gives {}; '{}' is taken", request.name, shapes_text(outputs), output_));
+    notes_.push_back(fmt::format("'{}' gives {}; '{}' is taken", request.name, outputs_text(outputs), output_));
   }
 }
 

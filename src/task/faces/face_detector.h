@@ -1,14 +1,33 @@
-// What finds the faces on a photo.
+// What finds the faces on a photo, which may lie on a side without an EXIF orientation that says so.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "data/codecs/picture.h"
-#include "task/faces/face.h"
 
 namespace evener::task {
+
+struct Point {
+  float x = 0, y = 0;
+};
+
+/// Corners in pixels of the photo, which may lie outside of it.
+struct FaceBox {
+  float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+  float probability = 0;
+
+  float area() const { return (x2 - x1) * (y2 - y1); }
+};
+
+struct Face {
+  FaceBox box;
+  /// The eye on the left of the photo, the eye on the right, the tip of the nose, the left and the right corner of the
+  /// mouth.
+  std::array<Point, 5> landmarks;
+};
 
 /// The seconds that a detector took for all photos so far.
 struct DetectorTimes {
@@ -43,5 +62,22 @@ struct FaceDetectors {
   std::vector<std::unique_ptr<FaceDetector>> lanes;
   std::vector<std::string> notes = {};
 };
+
+/// A photo, turned so that its faces are upright.
+struct TurnedPhoto {
+  data::Picture photo;
+  std::vector<Face> faces;  // in pixels of the turned photo
+  int quarters = 0;         // by how many clockwise quarter turns the photo was turned
+};
+
+/// Finds faces on the photo as it is. Where none of them is sure, by the detector's
+/// probability for that, it also looks at the photo turned by one, two
+/// and three quarters, and takes the turn with the largest sum of the probabilities of sure faces; the photo as it is
+/// where no turn has any.
+TurnedPhoto find_turned(FaceDetector& detector, data::Picture photo);
+
+/// Where a face of the turned photo, which is `width` x `height` pixels, lies on the original photo, before its
+/// `quarters` clockwise quarter turns.
+Face turned_back(const Face& face, int quarters, std::int64_t width, std::int64_t height);
 
 }  // namespace evener::task

@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "data/opencv_resize.h"
 #include "data/preprocess.h"
 #include "engine/model_file.h"
+#include "task/detect/decoders/five_points.h"
 #include "task/inference/inference_model.h"
 #include "task/inference/normalization.h"
 #include "task/inference/trial_run.h"
@@ -49,14 +52,6 @@ std::vector<PlaceOutput> place_outputs(const TensorMap& outputs) {
   std::vector<PlaceOutput> places;
   for (const auto& [name, values] : outputs) places.push_back(place_output(name, values.shape, 1));
   return places;
-}
-
-std::string outputs_text(const TensorMap& outputs) {
-  std::string text;
-  for (const auto& [name, values] : outputs) {
-    text += fmt::format("{}'{}' of shape ({})", text.empty() ? "" : ", ", name, fmt::join(values.shape, ", "));
-  }
-  return text;
 }
 
 TensorMap outputs_for(engine::Runner& runner, std::span<const float> values, const SeenSize& image, bool any_size) {
@@ -142,112 +137,106 @@ void check_size(const SeenSize& size, const std::string& path, std::int64_t mult
                                path, multiple, size_text(size)));
 }
 
-}  // namespace
+/// The network of a file, which several detectors share.
+struct FaceDetectorNetwork {
+  std::string path;
+  FaceFamily family = FaceFamily::kScrfd;
+  std::optional<SeenSize> size;  // absent = any
+};
 
-PhotoOnImage fitted_into(const SeenSize& image, std::int64_t photo_width, std::int64_t photo_height) {
-  const data::PictureLayout layout =
-      data::letterbox_layout(photo_width, photo_height, {3, image.height, image.width},
-                             {.upper_left = true, .rounding = data::LetterboxRounding::kDownFromRatio});
-  return {image, layout.width, layout.height};
-}
+class FaceDetectorFile : public FaceDetector {
+ public:
+  FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
+                   const FaceDetectorFileOptions& options)
+      : network_(std::move(network)), runner_(std::move(runner)), options_(options) {}
 
-PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, std::int64_t longest,
-                         std::int64_t multiple) {
-  PhotoOnImage placed{{}, photo_width, photo_height};
-  if (std::max(photo_width, photo_height) > longest) {
-    placed = fitted_into({longest, longest}, photo_width, photo_height);
-  }
-  const auto padded = [&](std::int64_t extent) { return (extent + multiple - 1) / multiple * multiple; };
-  placed.image = {padded(placed.width), padded(placed.height)};
-  return placed;
-}
-
-FaceDetectorFile::FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network,
-                                   std::unique_ptr<engine::Runner> runner, const FaceDetectorFileOptions& options)
-    : network_(std::move(network)), runner_(std::move(runner)), options_(options) {}
-
-float FaceDetectorFile::sure_probability() const {
-  return face_family_facts(network_->family).sure_score;
-}
-
-std::string FaceDetectorFile::main_part() const {
-  return std::string(face_family_facts(network_->family).name) + "'s network";
-}
-
-PhotoOnImage FaceDetectorFile::place(const data::Picture& photo) const {
-  if (network_->size) return fitted_into(*network_->size, photo.width, photo.height);
-  return at_own_size(photo.width, photo.height, kLongestOwnSide, face_family_facts(network_->family).multiple);
-}
-
-void FaceDetectorFile::paint(const data::Picture& photo, const PhotoOnImage& on_image) {
-  const bool scaled = on_image.width != photo.width || on_image.height != photo.height;
-  data::Picture resized;
-  if (scaled) {
-    resized = data::opencv_resize_part(photo, on_image.height, on_image.width, {0, 0, on_image.width, on_image.height});
-  }
-  const data::Picture& seen = scaled ? resized : photo;
-  const PixelRule& rule = pixel_rule_of(network_->family);
-  const auto [width, height] = on_image.image;
-  values_.resize(static_cast<std::size_t>(3 * width * height));
-  for (std::int64_t channel = 0; channel < 3; ++channel) {
-    const float mean = rule.mean[static_cast<std::size_t>(channel)], scale = rule.scale;
-    const std::int64_t of_picture = seen.channels == 1 ? 0 : rule.blue_first ? 2 - channel : channel;
-    float* to = values_.data() + channel * width * height;
-    for (std::int64_t y = 0; y < seen.height; ++y, to += width) {
-      const std::uint8_t* const from = seen.row(y) + of_picture;
-      for (std::int64_t x = 0; x < seen.width; ++x) {
-        to[x] = (static_cast<float>(from[x * seen.channels]) - mean) * scale;
+  std::vector<Face> find(const data::Picture& photo) override {
+    Stopwatch clock;
+    const PhotoOnImage on_image = place(photo);
+    paint(photo, on_image);
+    const double painted_s = clock.seconds();
+    const TensorMap outputs = compute(on_image.image);
+    const double computed_s = clock.seconds();
+    const auto decoder =
+        FivePointDecoder::recognise(place_outputs(outputs), on_image.image.width, on_image.image.height);
+    if (!decoder) refuse_detector(network_->path, on_image.image, outputs);
+    std::vector<const float*> values;
+    for (const auto& output : outputs) values.push_back(output.second.floats());
+    // InsightFace and OpenCV divide by one scale for both sides, that of the height.
+    const float scale = static_cast<float>(on_image.height) / static_cast<float>(photo.height);
+    const FaceFamilyFacts& facts = face_family_facts(network_->family);
+    std::vector<Face> faces;
+    for (const FivePointFace& found :
+         decoder->faces(values, {.least_score = options_.least_score.value_or(facts.least_score),
+                                .overlap = facts.overlap,
+                                .pixel = scale})) {
+      Face face;
+      face.box = {found.x1 / scale, found.y1 / scale, found.x2 / scale, found.y2 / scale, found.score};
+      const float shorter = std::min(face.box.x2 - face.box.x1, face.box.y2 - face.box.y1);
+      if (shorter < static_cast<float>(options_.min_size)) continue;
+      const std::array<float, 10>& points = found.points.value();
+      for (std::size_t i = 0; i < face.landmarks.size(); ++i) {
+        face.landmarks[i] = {points[2 * i] / scale, points[2 * i + 1] / scale};
       }
-      std::fill(to + seen.width, to + width, -mean * scale);
+      faces.push_back(face);
     }
-    std::fill(to, values_.data() + (channel + 1) * width * height, -mean * scale);
+    times_.main_s += computed_s - painted_s;
+    times_.other_s += clock.seconds() - (computed_s - painted_s);
+    return faces;
   }
-}
+  void look_at_nothing() override {
+    const SeenSize image = network_->size.value_or(SeenSize{kLongestOwnSide, kLongestOwnSide});
+    values_.assign(static_cast<std::size_t>(3 * image.width * image.height), 0);
+    compute(image);
+  }
+  float sure_probability() const override { return face_family_facts(network_->family).sure_score; }
+  std::string main_part() const override {
+    return std::string(face_family_facts(network_->family).name) + "'s network";
+  }
 
-TensorMap FaceDetectorFile::compute(const SeenSize& image) {
-  return outputs_for(*runner_, values_, image, !network_->size);
-}
-
-std::vector<Face> FaceDetectorFile::find(const data::Picture& photo) {
-  Stopwatch clock;
-  const PhotoOnImage on_image = place(photo);
-  paint(photo, on_image);
-  const double painted_s = clock.seconds();
-  const TensorMap outputs = compute(on_image.image);
-  const double computed_s = clock.seconds();
-  const auto decoder = FivePointDecoder::recognise(place_outputs(outputs), on_image.image.width, on_image.image.height);
-  if (!decoder) refuse_detector(network_->path, on_image.image, outputs);
-  std::vector<const float*> values;
-  for (const auto& output : outputs) values.push_back(output.second.floats());
-  // InsightFace and OpenCV divide by one scale for both sides, that of the height.
-  const float scale = static_cast<float>(on_image.height) / static_cast<float>(photo.height);
-  const FaceFamilyFacts& facts = face_family_facts(network_->family);
-  std::vector<Face> faces;
-  for (const FivePointFace& found :
-       decoder->faces(values, {.least_score = options_.least_score.value_or(facts.least_score),
-                              .overlap = facts.overlap,
-                              .pixel = scale})) {
-    Face face;
-    face.box = {found.x1 / scale, found.y1 / scale, found.x2 / scale, found.y2 / scale, found.score};
-    const float shorter = std::min(face.box.x2 - face.box.x1, face.box.y2 - face.box.y1);
-    if (shorter < static_cast<float>(options_.min_size)) continue;
-    const std::array<float, 10>& points = found.points.value();
-    for (std::size_t i = 0; i < face.landmarks.size(); ++i) {
-      face.landmarks[i] = {points[2 * i] / scale, points[2 * i + 1] / scale};
+ private:
+  PhotoOnImage place(const data::Picture& photo) const {
+    if (network_->size) return fitted_into(*network_->size, photo.width, photo.height);
+    return at_own_size(photo.width, photo.height, kLongestOwnSide, face_family_facts(network_->family).multiple);
+  }
+  /// Writes the photo on its image into values_, normalised, as (3, H, W).
+  void paint(const data::Picture& photo, const PhotoOnImage& on_image) {
+    const bool scaled = on_image.width != photo.width || on_image.height != photo.height;
+    data::Picture resized;
+    if (scaled) {
+      resized =
+          data::opencv_resize_part(photo, on_image.height, on_image.width, {0, 0, on_image.width, on_image.height});
     }
-    faces.push_back(face);
+    const data::Picture& seen = scaled ? resized : photo;
+    const PixelRule& rule = pixel_rule_of(network_->family);
+    const auto [width, height] = on_image.image;
+    values_.resize(static_cast<std::size_t>(3 * width * height));
+    for (std::int64_t channel = 0; channel < 3; ++channel) {
+      const float mean = rule.mean[static_cast<std::size_t>(channel)], scale = rule.scale;
+      const std::int64_t of_picture = seen.channels == 1 ? 0 : rule.blue_first ? 2 - channel : channel;
+      float* to = values_.data() + channel * width * height;
+      for (std::int64_t y = 0; y < seen.height; ++y, to += width) {
+        const std::uint8_t* const from = seen.row(y) + of_picture;
+        for (std::int64_t x = 0; x < seen.width; ++x) {
+          to[x] = (static_cast<float>(from[x * seen.channels]) - mean) * scale;
+        }
+        std::fill(to + seen.width, to + width, -mean * scale);
+      }
+      std::fill(to, values_.data() + (channel + 1) * width * height, -mean * scale);
+    }
   }
-  times_.main_s += computed_s - painted_s;
-  times_.other_s += clock.seconds() - (computed_s - painted_s);
-  return faces;
-}
+  /// The network's outputs for values_.
+  TensorMap compute(const SeenSize& image) { return outputs_for(*runner_, values_, image, !network_->size); }
 
-void FaceDetectorFile::look_at_nothing() {
-  const SeenSize image = network_->size.value_or(SeenSize{kLongestOwnSide, kLongestOwnSide});
-  values_.assign(static_cast<std::size_t>(3 * image.width * image.height), 0);
-  compute(image);
-}
+  std::shared_ptr<const FaceDetectorNetwork> network_;
+  std::unique_ptr<engine::Runner> runner_;
+  const FaceDetectorFileOptions options_;
+  std::vector<float> values_;
+};
 
+/// Opens a file and makes `count` detectors. A call takes one photo: on a CPU several calls at the same time take less
+/// time than one with several photos. Throws UsageError where the file can't be used so, Error for a file that is no
+/// face detector that is known, naming its outputs.
 FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path,
                                  const FaceDetectorFileOptions& options, engine::RunnerOptions runner, int count) {
   if (std::string_view(engine.name()) != "openvino" || runner.device.kind == DeviceKind::kCuda) {
@@ -297,6 +286,39 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
                   network->size ? fmt::format("fitted into {} pixels", size_text(size))
                                 : fmt::format("at their own size, up to {} pixels along a side", kLongestOwnSide)));
   return detectors;
+}
+
+}  // namespace
+
+PhotoOnImage fitted_into(const SeenSize& image, std::int64_t photo_width, std::int64_t photo_height) {
+  const data::PictureLayout layout =
+      data::letterbox_layout(photo_width, photo_height, {3, image.height, image.width},
+                             {.upper_left = true, .rounding = data::LetterboxRounding::kDownFromRatio});
+  return {image, layout.width, layout.height};
+}
+
+PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, std::int64_t longest,
+                         std::int64_t multiple) {
+  PhotoOnImage placed{{}, photo_width, photo_height};
+  if (std::max(photo_width, photo_height) > longest) {
+    placed = fitted_into({longest, longest}, photo_width, photo_height);
+  }
+  const auto padded = [&](std::int64_t extent) { return (extent + multiple - 1) / multiple * multiple; };
+  placed.image = {padded(placed.width), padded(placed.height)};
+  return placed;
+}
+
+void check_detector(const std::string& name) {
+  if (name == "mtcnn" || is_foreign_model(name)) return;
+  throw UsageError(unknown_name_message("detector", name, {"mtcnn", "FILE.onnx"}));
+}
+
+FaceDetectors make_face_detectors(engine::Engine& engine, const DetectorRequest& request, engine::RunnerOptions runner,
+                                  int count) {
+  check_detector(request.name);
+  if (is_foreign_model(request.name)) return open_detector_file(engine, request.name, request.file, runner, count);
+  runner.precision = Precision::kFp32;
+  return {make_mtcnn(engine, read_detector_weights(request.weights), request.mtcnn, std::move(runner), count)};
 }
 
 }  // namespace evener::task

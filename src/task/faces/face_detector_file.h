@@ -1,15 +1,16 @@
-// A face detector in a file of another program: SCRFD, YuNet or RetinaFace (task/detect/decoders/five_points.h).
+// The face detectors by name: MTCNN, or a network in a file of another program: SCRFD, YuNet or RetinaFace
+// (task/detect/decoders/five_points.h).
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
-#include "task/detect/decoders/five_points.h"
 #include "task/faces/face_detector.h"
+#include "task/faces/mtcnn.h"
 
 namespace evener::task {
 
@@ -39,40 +40,19 @@ PhotoOnImage fitted_into(const SeenSize& image, std::int64_t photo_width, std::i
 PhotoOnImage at_own_size(std::int64_t photo_width, std::int64_t photo_height, std::int64_t longest,
                          std::int64_t multiple);
 
-/// The network of a file, which several detectors share.
-struct FaceDetectorNetwork {
-  std::string path;
-  FaceFamily family = FaceFamily::kScrfd;
-  std::optional<SeenSize> size;  // absent = any
+struct DetectorRequest {
+  std::string name = "mtcnn";          // or a file (is_foreign_model)
+  std::filesystem::path weights = {};  // of MTCNN: a folder, see read_detector_weights
+  MtcnnOptions mtcnn = {};
+  FaceDetectorFileOptions file = {};
 };
 
-class FaceDetectorFile : public FaceDetector {
- public:
-  FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
-                   const FaceDetectorFileOptions& options);
+/// Throws UsageError for a name that is neither a detector nor a file, naming the nearest.
+void check_detector(const std::string& name);
 
-  std::vector<Face> find(const data::Picture& photo) override;
-  void look_at_nothing() override;
-  float sure_probability() const override;
-  std::string main_part() const override;
-
- private:
-  PhotoOnImage place(const data::Picture& photo) const;
-  /// Writes the photo on its image into values_, normalised, as (3, H, W).
-  void paint(const data::Picture& photo, const PhotoOnImage& on_image);
-  /// The network's outputs for values_.
-  TensorMap compute(const SeenSize& image);
-
-  std::shared_ptr<const FaceDetectorNetwork> network_;
-  std::unique_ptr<engine::Runner> runner_;
-  const FaceDetectorFileOptions options_;
-  std::vector<float> values_;
-};
-
-/// Opens a file and makes `count` detectors. A call takes one photo: on a CPU several calls at the same time take less
-/// time than one with several photos. Throws UsageError where the file can't be used so, Error for a file that is no
-/// face detector that is known, naming its outputs.
-FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path,
-                                 const FaceDetectorFileOptions& options, engine::RunnerOptions runner, int count);
+/// Makes `count` detectors. `runner`: the device, threads of all together, and the precision of a network in a file.
+/// Throws Error for weights that don't fit, and for a file that is no detector that is known.
+FaceDetectors make_face_detectors(engine::Engine& engine, const DetectorRequest& request, engine::RunnerOptions runner,
+                                  int count);
 
 }  // namespace evener::task

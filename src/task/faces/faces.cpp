@@ -23,8 +23,8 @@
 #include "data/codecs/colour.h"
 #include "data/codecs/decode.h"
 #include "data/image_files.h"
-#include "task/faces/prepare.h"
-#include "task/faces/turned.h"
+#include "task/faces/embedder.h"
+#include "task/faces/face_detector.h"
 
 namespace evener::task {
 namespace {

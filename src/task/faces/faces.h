@@ -13,10 +13,9 @@
 #include "data/open/pictures.h"
 #include "parallel/flow.h"
 #include "placement/plan.h"
-#include "task/faces/chunks.h"
-#include "task/faces/detectors.h"
 #include "task/faces/embedder.h"
-#include "task/faces/face.h"
+#include "task/faces/face_detector.h"
+#include "task/faces/face_detector_file.h"
 #include "task/faces/photo_room.h"
 
 namespace evener::task {

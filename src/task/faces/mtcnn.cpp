@@ -3,22 +3,111 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "data/area_resize.h"
+#include "engine/window_network.h"
 #include "network/init.h"
 #include "network/passes/fold_batch_norm.h"
 #include "network/zoo.h"
+#include "task/inference/nms.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What is common to two boxes as a share.
+float common(const FaceBox& a, const FaceBox& b, Overlap overlap) {
+  if (overlap == Overlap::kUnion) return intersection_over_union(a, b);
+  return intersection(a, b, 1) / std::min(area_of(a, 1), area_of(b, 1));
+}
+
+class PartsInWindows : public PartNetwork {
+ public:
+  explicit PartsInWindows(const network::NetworkWithState& network)
+      : side_(network.network.input_shape()[1]), windows_(network.network, network.state) {}
+
+  /// Calls of few parts cost as much as those of a vector's lanes: all calls are about as large.
+  std::size_t room(std::size_t left) const override {
+    const std::size_t calls = (left + kTogether - 1) / kTogether;
+    return (left + calls - 1) / calls;
+  }
+
+  void run(std::span<const float> parts) override {
+    const std::int64_t plane = side_ * side_;
+    count_ = static_cast<std::int64_t>(parts.size()) / (3 * plane);
+    outputs_ = windows_.run({side_, side_, count_}, [&](std::int64_t y, std::span<float* const> planes) {
+      for (std::int64_t part = 0; part < count_; ++part) {
+        const float* from = parts.data() + 3 * part * plane + y * side_;
+        for (float* const to : planes) {
+          for (std::int64_t x = 0; x < side_; ++x) to[x * count_ + part] = normalized_value(from[x]);
+          from += plane;
+        }
+      }
+    });
+  }
+
+  PartValues output(const char* name) const override {
+    const auto found = std::ranges::find(outputs_, std::string_view(name), &engine::WindowOutput::name);
+    if (found == outputs_.end()) throw Error(std::string("the network has no output ") + name);
+    return {found->values.data(), count_, 1};
+  }
+
+ private:
+  static constexpr std::size_t kTogether = 32;  // so that their rows stay in the second-level cache
+
+  std::int64_t side_, count_ = 0;
+  engine::WindowNetwork windows_;
+  std::span<const engine::WindowOutput> outputs_;
+};
+
+/// A call that isn't full costs as much as a full one.
+class PartsInBatches : public PartNetwork {
+ public:
+  explicit PartsInBatches(std::int64_t side) : values_(static_cast<std::size_t>(3 * side * side)) {}
+
+  void add(std::int64_t batch, std::unique_ptr<engine::Runner> runner) {
+    batches_.push_back({static_cast<std::size_t>(batch), std::move(runner)});
+  }
+
+  /// The smallest that takes all, unless it is the largest and a quarter of it or more would stay empty: the next
+  /// smaller ones then take less work.
+  std::size_t room(std::size_t left) const override {
+    std::size_t which = 0;
+    while (which + 1 < batches_.size() && batches_[which].parts < left) ++which;
+    if (which > 0 && which + 1 == batches_.size() && 4 * left <= 3 * batches_[which].parts) --which;
+    return batches_[which].parts;
+  }
+
+  void run(std::span<const float> parts) override {
+    engine::Runner& runner = *std::ranges::find(batches_, parts.size() / values_, &Batch::parts)->runner;
+    runner.start(parts);
+    outputs_ = runner.wait();
+  }
+
+  PartValues output(const char* name) const override {
+    const HostTensor& output = outputs_.at(name);
+    return {output.floats(), 1, output.shape.at(1)};
+  }
+
+ private:
+  struct Batch {
+    std::size_t parts;
+    std::unique_ptr<engine::Runner> runner;
+  };
+
+  std::size_t values_;  // of a part
+  std::vector<Batch> batches_;
+  TensorMap outputs_;
+};
 
 constexpr double kCell = 12;  // pixels that the proposal network sees at once
 constexpr float kStride = 2;  // between the places where it looks
@@ -89,7 +178,254 @@ std::array<float, 4> four(const PartValues& values, std::size_t part) {
   return {values(part, 0), values(part, 1), values(part, 2), values(part, 3)};
 }
 
+/// One for each thread.
+class Mtcnn : public FaceDetector {
+ public:
+  Mtcnn(const MtcnnOptions& options, std::unique_ptr<engine::WindowNetwork> windows,
+        std::unique_ptr<engine::Runner> proposal, std::unique_ptr<PartNetwork> refinement,
+        std::unique_ptr<PartNetwork> output)
+      : options_(options),
+        windows_(std::move(windows)),
+        proposal_(std::move(proposal)),
+        refinement_(std::move(refinement)),
+        output_(std::move(output)) {}
+
+  std::vector<Face> find(const data::Picture& photo) override {
+    const auto timed = [](double& sum_s, const auto& body) {
+      const Stopwatch clock;
+      auto result = body();
+      sum_s += clock.seconds();
+      return result;
+    };
+    auto boxes = timed(times_.main_s, [&] { return propose(photo); });
+    boxes = timed(times_.other_s, [&] { return refine(photo, boxes); });
+    return timed(times_.other_s, [&] { return finish(photo, boxes); });
+  }
+  /// Computes full calls of the second and the third network.
+  void look_at_nothing() override {
+    constexpr std::size_t kMany = 1000;  // parts: more than a call has
+    const auto compute = [](PartNetwork& network, std::int64_t side) {
+      network.run(std::vector<float>(network.room(kMany) * static_cast<std::size_t>(3 * side * side)));
+    };
+    compute(*refinement_, kRefinementSide);
+    compute(*output_, kOutputSide);
+  }
+  float sure_probability() const override { return 0.95F; }
+  std::string main_part() const override { return "MTCNN's first network"; }
+
+ private:
+  /// The first network's outputs at each place of a photo at one size: planes of rows x columns values.
+  struct Places {
+    const float *scores = nullptr, *shifts = nullptr;
+    std::int64_t rows = 0, columns = 0;
+    TensorMap held = {};  // owns what the pointers point into, where the network doesn't
+  };
+
+  Places places_of(const data::Picture& photo, std::int64_t height, std::int64_t width) {
+    const data::PictureArea whole = {0, 0, photo.width, photo.height};
+    if (windows_) {
+      data::AreaRows rows(photo, whole, height, width);
+      const auto& outputs = windows_->run({height, width}, [&](std::int64_t y, std::span<float* const> planes) {
+        rows.write(y, planes);
+        for (float* const plane : planes) {
+          for (std::int64_t x = 0; x < width; ++x) plane[x] = normalized_value(plane[x]);
+        }
+      });
+      return {outputs[0].values.data(), outputs[1].values.data(), outputs[0].rows, outputs[0].columns};
+    }
+    std::vector<float> level(static_cast<std::size_t>(3 * height * width));
+    data::area_resize(photo, whole, height, width, level);
+    proposal_->start_of_size(std::span<const float>(level), 1, height, width);
+    Places places;
+    places.held = proposal_->wait();
+    const HostTensor& scores = places.held.at("scores");
+    places.scores = scores.floats();
+    places.shifts = places.held.at("shifts").floats();
+    places.rows = scores.shape.at(2);
+    places.columns = scores.shape.at(3);
+    return places;
+  }
+  std::vector<FaceBox> propose(const data::Picture& photo) {
+    const auto after_nms = [](const std::vector<Candidate>& candidates, float limit) {
+      std::vector<FaceBox> boxes;
+      for (const Candidate& candidate : candidates) boxes.push_back(candidate.box);
+      std::vector<Candidate> kept;
+      for (const std::size_t i : nms(boxes, limit, Overlap::kUnion)) kept.push_back(candidates[i]);
+      return kept;
+    };
+    std::vector<Candidate> all;
+    for (const double scale : scales_for(photo, options_)) {
+      const std::vector<Candidate> kept = after_nms(candidates_at(photo, scale), 0.5F);
+      all.insert(all.end(), kept.begin(), kept.end());
+    }
+    std::vector<FaceBox> boxes;
+    for (const Candidate& candidate : after_nms(all, 0.7F)) {
+      boxes.push_back(squared(shifted(candidate.box, candidate.shifts, /*one_more=*/false)));
+    }
+    return boxes;
+  }
+  std::vector<Candidate> candidates_at(const data::Picture& photo, double scale) {
+    const Places places = places_of(photo, static_cast<std::int64_t>(static_cast<double>(photo.height) * scale + 1),
+                                    static_cast<std::int64_t>(static_cast<double>(photo.width) * scale + 1));
+    const std::int64_t plane = places.rows * places.columns;
+    const auto place = [scale = static_cast<float>(scale)](std::int64_t cell, float within) {
+      return std::floor((kStride * static_cast<float>(cell) + within) / scale);
+    };
+    const float least = likely_difference(options_.thresholds[0]);
+    std::vector<Candidate> candidates;
+    for (std::int64_t at = 0; at < plane; ++at) {
+      const float other = places.scores[at], face = places.scores[plane + at];
+      if (face - other < least) continue;
+      const float probability = face_probability(other, face);
+      if (!(probability >= options_.thresholds[0])) continue;
+      constexpr auto kEnd = static_cast<float>(kCell);
+      const std::int64_t x = at % places.columns, y = at / places.columns;
+      candidates.push_back({{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability},
+                            four({places.shifts, plane, 1}, static_cast<std::size_t>(at))});
+    }
+    return candidates;
+  }
+  std::vector<FaceBox> refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
+    std::vector<FaceBox> likely;
+    std::vector<std::array<float, 4>> shifts;
+    look(photo, boxes, kRefinementSide, *refinement_, [&](std::size_t box, std::size_t part) {
+      const PartValues scores = refinement_->output("scores");
+      const float probability = face_probability(scores(part, 0), scores(part, 1));
+      if (!(probability > options_.thresholds[1])) return;
+      likely.push_back(boxes[box]);
+      likely.back().probability = probability;
+      shifts.push_back(four(refinement_->output("shifts"), part));
+    });
+    std::vector<FaceBox> refined;
+    for (const std::size_t i : nms(likely, 0.7F, Overlap::kUnion)) {
+      refined.push_back(squared(shifted(likely[i], shifts[i], /*one_more=*/true)));
+    }
+    return refined;
+  }
+  std::vector<Face> finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
+    std::vector<Face> likely;
+    std::vector<FaceBox> final_boxes;
+    look(photo, boxes, kOutputSide, *output_, [&](std::size_t index, std::size_t part) {
+      const PartValues scores = output_->output("scores");
+      const float probability = face_probability(scores(part, 0), scores(part, 1));
+      if (!(probability > options_.thresholds[2])) return;
+      FaceBox box = boxes[index];
+      box.probability = probability;
+      Face face;
+      const PartValues places = output_->output("landmarks");  // five x, then five y
+      for (std::size_t i = 0; i < 5; ++i) {
+        face.landmarks[i] = {(box.x2 - box.x1 + 1) * places(part, i) + box.x1 - 1,
+                             (box.y2 - box.y1 + 1) * places(part, i + 5) + box.y1 - 1};
+      }
+      face.box = shifted(box, four(output_->output("shifts"), part), /*one_more=*/true);
+      final_boxes.push_back(face.box);
+      likely.push_back(face);
+    });
+    std::vector<Face> faces;
+    for (const std::size_t i : nms(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
+    return faces;
+  }
+  /// Scales the parts of the photo in `boxes` to `side` x `side` pixels and runs them through `network`, some at a
+  /// time. `take` is called with the index of each box and its index among the parts of the network's last call.
+  template <class Take>
+  void look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, PartNetwork& network,
+            const Take& take) {
+    const auto each = static_cast<std::size_t>(3 * side * side);
+    std::vector<std::size_t> seen;  // boxes of which something lies on the photo
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      const data::PictureArea area = pixels_of(boxes[i], photo.width, photo.height);
+      if (area.width > 0 && area.height > 0) seen.push_back(i);
+    }
+    std::vector<float> parts;
+    for (std::size_t begin = 0, count = 0; begin < seen.size(); begin += count) {
+      const std::size_t left = seen.size() - begin;
+      const std::size_t room = network.room(left);
+      count = std::min(room, left);
+      parts.resize(each * room);
+      for (std::size_t i = 0; i < count; ++i) {
+        const data::PictureArea area = pixels_of(boxes[seen[begin + i]], photo.width, photo.height);
+        data::area_resize(photo, area, side, side, std::span(parts).subspan(i * each, each));
+      }
+      network.run(parts);
+      for (std::size_t i = 0; i < count; ++i) take(seen[begin + i], i);
+    }
+  }
+
+  const MtcnnOptions options_;
+  std::unique_ptr<engine::WindowNetwork> windows_;  // the first network on a CPU; else null
+  std::unique_ptr<engine::Runner> proposal_;        // the first network on other devices; else null
+  std::unique_ptr<PartNetwork> refinement_, output_;
+};
+
 }  // namespace
+
+std::vector<std::size_t> nms(const std::vector<FaceBox>& boxes, float limit, Overlap overlap) {
+  std::vector<std::size_t> order(boxes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Boxes that reach beyond a photo can show a network the very same pixels, and are then equally likely. Which of them
+  // stays is decided as facenet-pytorch does: torchvision's suppression takes the first, its own by smaller areas the
+  // last.
+  if (overlap == Overlap::kSmaller) std::ranges::reverse(order);
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return boxes[a].probability > boxes[b].probability; });
+  return nms(order,
+             [&](std::size_t kept, std::size_t next) { return common(boxes[kept], boxes[next], overlap) > limit; });
+}
+
+FaceBox shifted(const FaceBox& box, const std::array<float, 4>& shifts, bool one_more) {
+  const float extra = one_more ? 1 : 0;
+  const float width = box.x2 - box.x1 + extra, height = box.y2 - box.y1 + extra;
+  return {box.x1 + shifts[0] * width, box.y1 + shifts[1] * height, box.x2 + shifts[2] * width,
+          box.y2 + shifts[3] * height, box.probability};
+}
+
+FaceBox squared(const FaceBox& box) {
+  const float width = box.x2 - box.x1, height = box.y2 - box.y1;
+  const float side = std::max(width, height);
+  const float x = box.x1 + width * 0.5F - side * 0.5F, y = box.y1 + height * 0.5F - side * 0.5F;
+  return {x, y, x + side, y + side, box.probability};
+}
+
+data::PictureArea pixels_of(const FaceBox& box, std::int64_t width, std::int64_t height) {
+  const auto first = [](float coordinate) {
+    return std::max<std::int64_t>(static_cast<std::int64_t>(coordinate), 1) - 1;
+  };
+  const auto end = [](float coordinate, std::int64_t extent) {
+    return std::min<std::int64_t>(static_cast<std::int64_t>(coordinate), extent);
+  };
+  const std::int64_t x = first(box.x1), y = first(box.y1);
+  return {x, y, std::max<std::int64_t>(0, end(box.x2, width) - x), std::max<std::int64_t>(0, end(box.y2, height) - y)};
+}
+
+void set_face_normalization(engine::RunnerOptions& options) {
+  options.mean.assign(3, 0.5F);
+  options.standard_deviation.assign(3, 128.0F / 255);
+}
+
+std::vector<std::unique_ptr<PartNetwork>> part_networks_in_windows(const network::NetworkWithState& network,
+                                                                   int count) {
+  std::vector<std::unique_ptr<PartNetwork>> networks;
+  for (int i = 0; i < count; ++i) networks.push_back(std::make_unique<PartsInWindows>(network));
+  return networks;
+}
+
+std::vector<std::unique_ptr<PartNetwork>> part_networks_in_batches(engine::Engine& engine,
+                                                                   const network::NetworkWithState& network,
+                                                                   engine::RunnerOptions runner,
+                                                                   std::span<const std::int64_t> batches, int count) {
+  std::vector<std::unique_ptr<PartsInBatches>> made;
+  for (int i = 0; i < count; ++i) {
+    made.push_back(std::make_unique<PartsInBatches>(network.network.input_shape()[1]));
+  }
+  runner.values = engine::ImageValues::kFloats;
+  set_face_normalization(runner);
+  for (const std::int64_t batch : batches) {
+    runner.batch = batch;
+    auto runners = engine.make_runners(network.network, network.state, runner, count);
+    for (std::size_t i = 0; i < made.size(); ++i) made[i]->add(batch, std::move(runners[i]));
+  }
+  return {std::make_move_iterator(made.begin()), std::make_move_iterator(made.end())};
+}
 
 std::array<fs::path, 3> detector_weight_files(const fs::path& folder) {
   return {part_file(folder, "pnet"), part_file(folder, "rnet"), part_file(folder, "onet")};
@@ -104,21 +440,20 @@ DetectorWeights read_detector_weights(const fs::path& folder) {
   return weights;
 }
 
-std::vector<std::unique_ptr<FaceDetector>> Mtcnn::make(engine::Engine& engine, const DetectorWeights& weights,
-                                                       const MtcnnOptions& options, engine::RunnerOptions runner,
-                                                       int count) {
+std::vector<std::unique_ptr<FaceDetector>> make_mtcnn(engine::Engine& engine, const DetectorWeights& weights,
+                                                      const MtcnnOptions& options, engine::RunnerOptions runner,
+                                                      int count) {
   const auto of_part = [](const char* model, const TensorMap& state) {
     return part(model, state, "the weights of the face detector");
   };
-  std::vector<std::unique_ptr<Mtcnn>> detectors;
-  for (int i = 0; i < count; ++i) detectors.push_back(std::unique_ptr<Mtcnn>(new Mtcnn(options)));
   const auto proposal = of_part("mtcnn_pnet", weights.proposal);
   const auto refinement = of_part("mtcnn_rnet", weights.refinement), output = of_part("mtcnn_onet", weights.output);
+  const auto detectors = static_cast<std::size_t>(count);
+  std::vector<std::unique_ptr<engine::WindowNetwork>> windows(detectors);
+  std::vector<std::unique_ptr<engine::Runner>> proposals(detectors);
   std::vector<std::unique_ptr<PartNetwork>> refinements, outputs;
   if (runner.device.kind == DeviceKind::kCpu) {
-    for (const auto& detector : detectors) {
-      detector->windows_ = std::make_unique<engine::WindowNetwork>(proposal.network, proposal.state);
-    }
+    for (auto& each : windows) each = std::make_unique<engine::WindowNetwork>(proposal.network, proposal.state);
     refinements = part_networks_in_windows(refinement, count);
     outputs = part_networks_in_windows(output, count);
   } else {
@@ -127,168 +462,14 @@ std::vector<std::unique_ptr<FaceDetector>> Mtcnn::make(engine::Engine& engine, c
     runner.values = engine::ImageValues::kFloats;
     set_face_normalization(runner);
     runner.any_size = true;
-    auto runners = engine.make_runners(proposal.network, proposal.state, runner, count);
-    for (std::size_t i = 0; i < detectors.size(); ++i) detectors[i]->proposal_ = std::move(runners[i]);
+    proposals = engine.make_runners(proposal.network, proposal.state, runner, count);
   }
-  for (std::size_t i = 0; i < detectors.size(); ++i) {
-    detectors[i]->refinement_ = std::move(refinements[i]);
-    detectors[i]->output_ = std::move(outputs[i]);
+  std::vector<std::unique_ptr<FaceDetector>> made;
+  for (std::size_t i = 0; i < detectors; ++i) {
+    made.push_back(std::make_unique<Mtcnn>(options, std::move(windows[i]), std::move(proposals[i]),
+                                           std::move(refinements[i]), std::move(outputs[i])));
   }
-  return {std::make_move_iterator(detectors.begin()), std::make_move_iterator(detectors.end())};
-}
-
-std::vector<Face> Mtcnn::find(const data::Picture& photo) {
-  const auto timed = [](double& sum_s, const auto& body) {
-    const Stopwatch clock;
-    auto result = body();
-    sum_s += clock.seconds();
-    return result;
-  };
-  auto boxes = timed(times_.main_s, [&] { return propose(photo); });
-  boxes = timed(times_.other_s, [&] { return refine(photo, boxes); });
-  return timed(times_.other_s, [&] { return finish(photo, boxes); });
-}
-
-Mtcnn::Places Mtcnn::places_of(const data::Picture& photo, std::int64_t height, std::int64_t width) {
-  const data::PictureArea whole = {0, 0, photo.width, photo.height};
-  if (windows_) {
-    data::AreaRows rows(photo, whole, height, width);
-    const auto& outputs = windows_->run({height, width}, [&](std::int64_t y, std::span<float* const> planes) {
-      rows.write(y, planes);
-      for (float* const plane : planes) {
-        for (std::int64_t x = 0; x < width; ++x) plane[x] = normalized_value(plane[x]);
-      }
-    });
-    return {outputs[0].values.data(), outputs[1].values.data(), outputs[0].rows, outputs[0].columns};
-  }
-  std::vector<float> level(static_cast<std::size_t>(3 * height * width));
-  data::area_resize(photo, whole, height, width, level);
-  proposal_->start_of_size(std::span<const float>(level), 1, height, width);
-  Places places;
-  places.held = proposal_->wait();
-  const HostTensor& scores = places.held.at("scores");
-  places.scores = scores.floats();
-  places.shifts = places.held.at("shifts").floats();
-  places.rows = scores.shape.at(2);
-  places.columns = scores.shape.at(3);
-  return places;
-}
-
-std::vector<Candidate> Mtcnn::candidates_at(const data::Picture& photo, double scale) {
-  const Places places = places_of(photo, static_cast<std::int64_t>(static_cast<double>(photo.height) * scale + 1),
-                                  static_cast<std::int64_t>(static_cast<double>(photo.width) * scale + 1));
-  const std::int64_t plane = places.rows * places.columns;
-  const auto place = [scale = static_cast<float>(scale)](std::int64_t cell, float within) {
-    return std::floor((kStride * static_cast<float>(cell) + within) / scale);
-  };
-  const float least = likely_difference(options_.thresholds[0]);
-  std::vector<Candidate> candidates;
-  for (std::int64_t at = 0; at < plane; ++at) {
-    const float other = places.scores[at], face = places.scores[plane + at];
-    if (face - other < least) continue;
-    const float probability = face_probability(other, face);
-    if (!(probability >= options_.thresholds[0])) continue;
-    constexpr auto kEnd = static_cast<float>(kCell);
-    const std::int64_t x = at % places.columns, y = at / places.columns;
-    candidates.push_back({{place(x, 1), place(y, 1), place(x, kEnd), place(y, kEnd), probability},
-                          four({places.shifts, plane, 1}, static_cast<std::size_t>(at))});
-  }
-  return candidates;
-}
-
-std::vector<FaceBox> Mtcnn::propose(const data::Picture& photo) {
-  const auto after_nms = [](const std::vector<Candidate>& candidates, float limit) {
-    std::vector<FaceBox> boxes;
-    for (const Candidate& candidate : candidates) boxes.push_back(candidate.box);
-    std::vector<Candidate> kept;
-    for (const std::size_t i : nms(boxes, limit, Overlap::kUnion)) kept.push_back(candidates[i]);
-    return kept;
-  };
-  std::vector<Candidate> all;
-  for (const double scale : scales_for(photo, options_)) {
-    const std::vector<Candidate> kept = after_nms(candidates_at(photo, scale), 0.5F);
-    all.insert(all.end(), kept.begin(), kept.end());
-  }
-  std::vector<FaceBox> boxes;
-  for (const Candidate& candidate : after_nms(all, 0.7F)) {
-    boxes.push_back(squared(shifted(candidate.box, candidate.shifts, /*one_more=*/false)));
-  }
-  return boxes;
-}
-
-void Mtcnn::look_at_nothing() {
-  constexpr std::size_t kMany = 1000;  // parts: more than a call has
-  const auto compute = [](PartNetwork& network, std::int64_t side) {
-    network.run(std::vector<float>(network.room(kMany) * static_cast<std::size_t>(3 * side * side)));
-  };
-  compute(*refinement_, kRefinementSide);
-  compute(*output_, kOutputSide);
-}
-
-template <class Take>
-void Mtcnn::look(const data::Picture& photo, const std::vector<FaceBox>& boxes, std::int64_t side, PartNetwork& network,
-                 const Take& take) {
-  const auto each = static_cast<std::size_t>(3 * side * side);
-  std::vector<std::size_t> seen;  // boxes of which something lies on the photo
-  for (std::size_t i = 0; i < boxes.size(); ++i) {
-    const data::PictureArea area = pixels_of(boxes[i], photo.width, photo.height);
-    if (area.width > 0 && area.height > 0) seen.push_back(i);
-  }
-  std::vector<float> parts;
-  for (std::size_t begin = 0, count = 0; begin < seen.size(); begin += count) {
-    const std::size_t left = seen.size() - begin;
-    const std::size_t room = network.room(left);
-    count = std::min(room, left);
-    parts.resize(each * room);
-    for (std::size_t i = 0; i < count; ++i) {
-      const data::PictureArea area = pixels_of(boxes[seen[begin + i]], photo.width, photo.height);
-      data::area_resize(photo, area, side, side, std::span(parts).subspan(i * each, each));
-    }
-    network.run(parts);
-    for (std::size_t i = 0; i < count; ++i) take(seen[begin + i], i);
-  }
-}
-
-std::vector<FaceBox> Mtcnn::refine(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
-  std::vector<FaceBox> likely;
-  std::vector<std::array<float, 4>> shifts;
-  look(photo, boxes, kRefinementSide, *refinement_, [&](std::size_t box, std::size_t part) {
-    const PartValues scores = refinement_->output("scores");
-    const float probability = face_probability(scores(part, 0), scores(part, 1));
-    if (!(probability > options_.thresholds[1])) return;
-    likely.push_back(boxes[box]);
-    likely.back().probability = probability;
-    shifts.push_back(four(refinement_->output("shifts"), part));
-  });
-  std::vector<FaceBox> refined;
-  for (const std::size_t i : nms(likely, 0.7F, Overlap::kUnion)) {
-    refined.push_back(squared(shifted(likely[i], shifts[i], /*one_more=*/true)));
-  }
-  return refined;
-}
-
-std::vector<Face> Mtcnn::finish(const data::Picture& photo, const std::vector<FaceBox>& boxes) {
-  std::vector<Face> likely;
-  std::vector<FaceBox> final_boxes;
-  look(photo, boxes, kOutputSide, *output_, [&](std::size_t index, std::size_t part) {
-    const PartValues scores = output_->output("scores");
-    const float probability = face_probability(scores(part, 0), scores(part, 1));
-    if (!(probability > options_.thresholds[2])) return;
-    FaceBox box = boxes[index];
-    box.probability = probability;
-    Face face;
-    const PartValues places = output_->output("landmarks");  // five x, then five y
-    for (std::size_t i = 0; i < 5; ++i) {
-      face.landmarks[i] = {(box.x2 - box.x1 + 1) * places(part, i) + box.x1 - 1,
-                           (box.y2 - box.y1 + 1) * places(part, i + 5) + box.y1 - 1};
-    }
-    face.box = shifted(box, four(output_->output("shifts"), part), /*one_more=*/true);
-    final_boxes.push_back(face.box);
-    likely.push_back(face);
-  });
-  std::vector<Face> faces;
-  for (const std::size_t i : nms(final_boxes, 0.7F, Overlap::kSmaller)) faces.push_back(likely[i]);
-  return faces;
+  return made;
 }
 
 }  // namespace evener::task

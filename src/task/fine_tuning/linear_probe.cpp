@@ -12,7 +12,6 @@
 #include "base/forked.h"
 #include "base/message.h"
 #include "engine/engine.h"
-#include "task/fine_tuning/copied_samples.h"
 #include "task/fine_tuning/softmax_regression.h"
 #include "task/quantize/probe.h"
 

@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/tensor.h"
 #include "data/augment.h"
 #include "data/open/open_data.h"
+#include "data/open/samples.h"
 #include "network/network.h"
 
 namespace evener::task {
@@ -46,5 +48,10 @@ struct LinearProbe {
 /// a child process, so that this process can still fork its ranks. Throws Error, Interrupted.
 LinearProbe fit_linear_probe(const network::Network& network, const LinearHead& head, TensorMap& state,
                              const data::OpenedData& data, const LinearProbeOptions& options);
+
+/// Each training image as it is, followed by `copies` - 1 augmented copies of it, each augmented as in another epoch.
+/// `data` and `options` must outlive the samples.
+std::unique_ptr<data::Samples> copied_samples(const data::OpenedData& data, const LinearProbeOptions& options,
+                                              std::size_t copies);
 
 }  // namespace evener::task

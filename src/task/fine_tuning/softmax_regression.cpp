@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "task/fine_tuning/softmax_objective.h"
 
 namespace evener::task {
 namespace {

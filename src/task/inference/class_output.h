@@ -1,9 +1,10 @@
 // Chooses the output of a network that holds the scores of classes, by the shapes of the outputs and the number of
-// class names.
+// class names; and knows the names of classes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,16 @@ std::string output_text(const NetworkOutput& output);
 /// Why the number of `labels` doesn't fit the output, and what to do; "" where it fits.
 std::string label_mismatch(const ClassOutput& chosen, const NetworkOutput& output,
                            const std::vector<std::string>& labels);
+
+/// Reads the names. Throws Error where the file can't be read.
+std::vector<std::string> read_labels(const std::filesystem::path& path);
+
+/// The file in which `evener data fetch` stores the class names of weights: "resnet18.classes.txt" beside
+/// "resnet18.pth".
+std::filesystem::path labels_beside(const std::filesystem::path& weights);
+
+/// The names of the 1000 classes in the order of the challenge (ILSVRC 2012, by WordNet's numbers), or of 1001 where
+/// the first is the background, as TensorFlow's networks have it. Empty for another number.
+std::vector<std::string> imagenet_names(std::size_t outputs);
 
 }  // namespace evener::task

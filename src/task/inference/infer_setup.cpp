@@ -12,7 +12,6 @@
 #include "parallel/throttle.h"
 #include "task/inference/infer.h"
 #include "task/inference/infer_stages.h"
-#include "task/inference/runner_trial.h"
 
 namespace evener::task {
 namespace {

@@ -9,10 +9,9 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "network/zoo.h"
-#include "task/inference/imagenet_names.h"
-#include "task/inference/labels.h"
+#include "task/inference/class_output.h"
 #include "task/inference/model_metadata.h"
-#include "task/inference/quantized_graph.h"
+#include "task/inference/trained_model.h"
 #include "task/inference/trial_run.h"
 
 namespace evener::task {

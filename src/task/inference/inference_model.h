@@ -1,20 +1,52 @@
-// A network that is ready to predict: one of ours with its weights, or one in a file of another program.
+// A network that is ready to predict: one of ours with its weights, or one in a file of another program, with what the
+// file doesn't say but is usual for networks like it: that is asked of whoever knows such networks.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/tensor.h"
+#include "data/preprocess.h"
 #include "engine/engine.h"
 #include "task/inference/calibration.h"
 #include "task/inference/class_output.h"
-#include "task/inference/file_habits.h"
 #include "task/inference/normalization.h"
 #include "task/inference/trained_model.h"
 
 namespace evener::task {
+
+class BoxDecoder;
+
+/// A file's network for images.
+struct FileView {
+  std::string name;
+  const std::map<std::string, std::string>& metadata;
+  const std::vector<NetworkOutput>& outputs;
+  std::vector<std::int64_t> image;   // (C, H, W)
+  std::vector<std::string> classes;  // names that are known; empty = none
+  bool is_lite = false;              // TensorFlow Lite's
+  /// The outputs for a trial image of plain grey, as the network takes it.
+  std::function<TensorMap()> trial;
+};
+
+struct FileHabits {
+  std::shared_ptr<const BoxDecoder> decoder = {};  // null: it is no detector
+  std::string family = {};                         // "YOLOX"
+  std::vector<std::string> classes = {};           // names of all classes
+  std::string named_by = {};                       // whose names are assumed: "COCO"; "" = nobody's
+  std::string normalization = {};                  // as --normalize takes it; "" = not known
+  bool reverse_channels = false;
+  std::optional<data::CropMode> crop = {};
+};
+
+/// Throws UsageError where the network isn't of the kind that is looked for.
+using FileStudy = std::function<FileHabits(const FileView&)>;
 
 /// What an output holds, and so how it becomes probabilities.
 enum class OutputType { kAuto, kProbabilities, kLogits };

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/channel_statistics.h"
@@ -36,5 +37,10 @@ struct ModelFacts {
 /// "unknown" ("inside") and "quantization"; lists are JSON. Absent facts have no key.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
+
+/// The names of classes in an Ultralytics file, as Python prints a dictionary or list: those of {0: 'person', 1:
+/// "driver's seat"} or ['person', 'car'], by their numbers from 0. Empty for anything else, such as numbers that leave
+/// gaps. The text is not trusted.
+std::vector<std::string> names_in_python(std::string_view text);
 
 }  // namespace evener::task

@@ -1,9 +1,11 @@
 // From what a user names as a trained network to the network with its weights: a network of the zoo, the folder of a
-// run, or a file of weights that says which network it is of.
+// run, or a file of weights that says which network it is of, or that some network fits. `evener info` and all other
+// commands use this, so that they agree.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,12 +15,56 @@
 #include "data/preprocess.h"
 #include "network/network.h"
 #include "network/passes/quantize.h"
+#include "network/zoo.h"
+#include "weights/safetensors.h"
 
 namespace evener::task {
 
-/// The files that `evener quantize` writes into the folder of its run: for a network of ours, and for a file of another
-/// program.
-constexpr const char *kQuantizedWeights = "quantized.safetensors", *kQuantizedForeign = "quantized.onnx";
+/// Converts those weights in `state` that `network` quantises to int8.
+TensorMap packed(const network::Network& network, TensorMap state);
+
+/// Converts int8 tensors "X.weight" to float32 by the scales "X.weight_scale". Other tensors stay as they are. Throws
+/// Error for scales that don't fit.
+void unpack(TensorMap& state);
+
+/// The network that is quantised by `scheme`, with batch-norms folded where possible, from one as the zoo builds it. An
+/// empty scheme returns the network as it is.
+network::Network quantized_network(const network::Network& network, const network::QuantizationScheme& scheme);
+
+struct WeightedNetwork {
+  network::Network network;
+  TensorMap state;                 // network::check_state
+  std::vector<std::string> notes;  // which of the file's tensors were left out or renamed, for users
+};
+
+using NetworkBuilder = std::function<network::Network(const network::ModelOptions& options)>;
+
+/// Makes a network by `build` and loads the file's tensors into it. The network gets as many outputs as the file has,
+/// or with `keeps_classes` as many as `options` say. `seed`: for values that the file lacks. Throws Error naming
+/// `source` and what doesn't fit.
+WeightedNetwork with_weights(const NetworkBuilder& build, network::ModelOptions options, bool keeps_classes,
+                             weights::SafetensorsFile file, const std::string& source, std::uint64_t seed);
+
+struct FittingNetwork {
+  std::string model;          // "resnet18"
+  std::int64_t outputs = 0;   // of its last layer; 0 = unknown
+  std::int64_t channels = 0;  // image channels, where they are not the network's usual ones; else 0
+  std::vector<std::string> notes;
+
+  /// "resnet18 --weights FILE", in a command.
+  std::string usage(const std::filesystem::path& file) const;
+};
+
+/// The networks of the zoo that the file's weights fit. Families whose names have free parts (mlp:SIZES) are left out.
+std::vector<FittingNetwork> fitting_networks(const weights::SafetensorsFile& file);
+
+/// "name it, as in 'resnet18 --weights FILE'", or that none fits.
+std::string fitting_text(const std::vector<FittingNetwork>& fitting, const std::filesystem::path& file);
+
+/// The files that `evener quantize` writes into the folder of its run: for a network of ours, for a file of another
+/// program, and for one that stays as it is, in OpenVINO's own format, whose weights lie beside it (.bin).
+constexpr const char *kQuantizedWeights = "quantized.safetensors", *kQuantizedForeign = "quantized.onnx",
+                     *kQuantizedGraph = "quantized.xml";
 
 struct ModelRequest {
   std::string model;                   // "resnet18", "runs/a", "runs/a/best.safetensors"

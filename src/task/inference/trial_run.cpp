@@ -1,5 +1,7 @@
 #include "task/inference/trial_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -97,6 +99,14 @@ TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std
     if (images > 1) output.bytes.resize(output.bytes.size() / static_cast<std::size_t>(images));
   }
   return outputs;
+}
+
+std::string outputs_text(const TensorMap& outputs) {
+  std::string text;
+  for (const auto& [name, values] : outputs) {
+    text += fmt::format("{}'{}' of shape ({})", text.empty() ? "" : ", ", name, fmt::join(values.shape, ", "));
+  }
+  return text;
 }
 
 void require_opens(const std::string& path) {

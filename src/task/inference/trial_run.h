@@ -14,6 +14,9 @@ namespace evener::task {
 /// fork others afterwards. `batch`: that of the network. Throws Error.
 TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std::int64_t batch);
 
+/// "'boxes' of shape (1, 300, 4), 'scores' of shape (1, 300)"
+std::string outputs_text(const TensorMap& outputs);
+
 /// Throws Error where opening the file, or running it on zeros where its shape is known, fails or ends the process that
 /// tries it.
 void require_opens(const std::string& path);

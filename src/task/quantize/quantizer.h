@@ -1,5 +1,6 @@
 // Post-training quantisation: from a trained network and some images to the same network with 8-bit activations and
-// weights of 8 or fewer bits, as parameters of the network that every engine computes with.
+// weights of 8 or fewer bits, as parameters of the network that every engine computes with; quantisation-aware training
+// begins with it, too.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,10 @@
 #include <vector>
 
 #include "base/described.h"
+#include "base/tensor.h"
+#include "data/channel_statistics.h"
+#include "data/open/samples.h"
+#include "network/network.h"
 #include "network/passes/quantize.h"
 #include "task/quantize/probe.h"
 #include "task/quantize/ranges.h"
@@ -96,5 +101,14 @@ class Quantizer {
   std::size_t images_ = 0;
   std::vector<std::string> notes_;
 };
+
+/// The scheme by which `network` (as the zoo builds it) is quantised with weights of `weight_bits` bits.
+network::QuantizationScheme scheme_for(const network::Network& network, int weight_bits);
+
+/// The parameters of the network that scheme_for() gives: those of `state` with batch-norms folded, and scales of the
+/// ranges that activations reach on some hundred of `samples`. The engine runs in a child process, with `threads`
+/// threads, so that this process can still fork its ranks. Throws Error where a layer gives values that are not finite.
+TensorMap calibrated_state(const network::Network& network, const TensorMap& state, int weight_bits,
+                           const data::ChannelStatistics& normalization, const data::Samples& samples, int threads);
 
 }  // namespace evener::task

@@ -1,4 +1,5 @@
-// Chooses the range of quantised activations from a histogram of the magnitudes that calibration saw.
+// Chooses the range of quantised activations from a histogram of the magnitudes that calibration saw, and the scales of
+// quantised weights, one for each output channel.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/tensor.h"
 #include "network/quantization.h"
 
 namespace evener::task {
@@ -50,5 +52,10 @@ struct RangeRule {
 
 /// The range by `rule`: the magnitude that becomes the largest of `levels`; 0 where all values were zero.
 float range_of(const MagnitudeHistogram& seen, network::Levels levels, const RangeRule& rule);
+
+/// The scales, (O) in float32, of `weight` (O, ...). With 7 bits and more the largest weight of a channel becomes the
+/// largest level; with fewer it may be clipped, where that gives a smaller mean squared error. A channel of zeros has
+/// the scale 1.
+HostTensor weight_scales(const HostTensor& weight, int bits);
 
 }  // namespace evener::task

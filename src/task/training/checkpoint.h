@@ -3,6 +3,7 @@
 // The two files of a checkpoint belong together by a generation number. The resume file is written first and
 // last.safetensors renamed into place after it, so a kill at any moment leaves a matching pair. New best weights wait
 // as best.new-EPOCH.safetensors until the checkpoint that speaks of them is there, and take their place then.
+// A resumed run must have the settings of the run that it goes on with.
 #pragma once
 
 #include <filesystem>
@@ -78,5 +79,14 @@ TensorMap load_best(const std::filesystem::path& dir);
 /// Reads last.safetensors and its resume file. Throws Error naming the file that is missing or cut short, or whose
 /// generation is not that of the other.
 Checkpoint load_last(const std::filesystem::path& dir);
+
+/// Everything that decides the weights: the caller's settings (TrainOptions::settings), and what the job found out: the
+/// engine, the data's classes, the numbers and size of its images, the batch. A resumed run must agree in all of this
+/// but the engine, or it would be another training. Settings that nobody chose are null, which counts as absent, so
+/// that checkpoints from before an option existed can be resumed.
+nlohmann::json resume_config(const TrainOptions& options, const TrainSetup& setup);
+
+/// Throws UsageError listing the settings that differ.
+void require_same_config(const nlohmann::json& saved, const nlohmann::json& now);
 
 }  // namespace evener::task

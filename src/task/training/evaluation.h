@@ -1,12 +1,15 @@
-// The results of evaluating one part of the data.
+// What evaluating a part of the data found, as figures, and how far a training has come, as figures and sentences.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "parallel/replica.h"
+#include "task/training/checkpoint.h"
 #include "task/training/train.h"
 
 namespace evener::task {
@@ -36,5 +39,24 @@ std::size_t confusion_classes(std::size_t classes);
 
 /// The means over the images, and the confusion matrix.
 Evaluation evaluation_of(const parallel::EvaluationResult& result, EvaluationPart part);
+
+/// The fit of a new last layer as the record of a run's first epoch.
+record::EpochRecord epoch_of(const LinearProbe& fit);
+
+/// Writes the running means (loss, accuracy) of `sums` into `told`.
+void tell_means(const engine::Sums& sums, StepProgress& told);
+
+/// The sentence that says that a run ended because its `quality` (such as "accuracy") reached the target, after
+/// `seconds`.
+std::string accuracy_reached_text(const Progress& progress, const std::string& quality, double seconds);
+
+/// The sentence that says that a run ended because its time (--minutes) was up.
+std::string time_is_up_text(const Progress& progress);
+
+/// "after epoch 2", or "in epoch 3 after step 7".
+std::string place_text(const Progress& progress);
+
+/// Where a run was interrupted, and the command that resumes it. `out`: its folder.
+std::string interrupted_text(const Progress& progress, std::int64_t steps_per_epoch, const std::filesystem::path& out);
 
 }  // namespace evener::task

@@ -9,6 +9,7 @@
 #include "base/module.h"
 #include "base/phase.h"
 #include "base/plural.h"
+#include "base/precision.h"
 #include "base/simd_level.h"
 #include "comm/device_communicator.h"
 #include "data/resize.h"
@@ -16,19 +17,36 @@
 #include "network/network.h"
 #include "network/zoo.h"
 #include "task/training/backbone.h"
-#include "task/training/engine_choice.h"
+#include "task/training/checkpoint.h"
 #include "task/training/evaluation.h"
-#include "task/training/facts.h"
 #include "task/training/known_parts.h"
 #include "task/training/limits.h"
-#include "task/training/resume_config.h"
-#include "task/training/stage_memory.h"
 #include "task/training/stages.h"
 #include "task/training/start.h"
 #include "task/training/training_memory.h"
 
 namespace evener::task {
 namespace {
+
+bool uses(const EngineQuestion& question, DeviceKind kind) {
+  return std::ranges::any_of(question.plans, [&](const placement::Plan* plan) {
+    return std::ranges::any_of(plan->replicas, [&](const placement::PlanReplica& replica) {
+      return replica.stages.front().device.kind == kind;
+    });
+  });
+}
+
+bool does_all(const engine::Engine& native, const EngineQuestion& question) {
+  engine::TrainerOptions options = question.trainer;
+  if (!native.trainer_refusal(question.network, options).empty()) return false;
+  return std::ranges::all_of(question.plans, [&](const placement::Plan* plan) {
+    options.stage.count = placement::stage_count(*plan);
+    return std::ranges::all_of(plan->replicas, [&](const placement::PlanReplica& replica) {
+      options.device = replica.stages.front().device;
+      return native.trainer_refusal(question.network, options).empty();
+    });
+  });
+}
 
 /// The number of samples of each class.
 std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::vector<std::uint32_t>& samples) {
@@ -40,6 +58,23 @@ std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::
 }
 
 }  // namespace
+
+EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level) {
+  if (question.trainer.native.kernels == engine::KernelChoice::kNaive) return {"native", "torch has no naive kernels"};
+  if (native != nullptr && uses(question, DeviceKind::kOpencl)) return {"native", "torch knows no OpenCL"};
+  const bool possible = native != nullptr && question.before != "torch" && does_all(*native, question);
+  if (!question.before.empty()) {
+    const std::string name = possible ? "native" : "torch";
+    return {name, name == question.before ? "as the run began" : "native can't go on with this"};
+  }
+  if (!possible || uses(question, DeviceKind::kCuda) || level == SimdLevel::kBaseline) return {"torch", ""};
+  // Another host's processor may have no dot products of bfloat16, and all hosts have to choose alike.
+  if (activation_bits(question.trainer.precision) == 16 &&
+      std::ranges::any_of(question.plans, [](const auto* plan) { return placement::has_other_hosts(*plan); })) {
+    return {"torch", ""};
+  }
+  return {"native", "a perceptron on CPUs"};
+}
 
 PreparedTraining::PreparedTraining(TrainOptions options, TrainObserver& observer)
     : state_(std::make_unique<State>(std::move(options), observer)) {}
@@ -79,10 +114,6 @@ void look_at(TrainOptions options, TrainObserver& observer) {
 
 TrainJob::TrainJob(PreparedTraining training) : training_(std::move(training)) {
   training_.state().settle(Trials(training_));
-}
-
-std::vector<parallel::Fact> TrainJob::facts() const {
-  return facts_of(training_.state());
 }
 
 std::size_t TrainJob::shared_bytes() const {

@@ -3,20 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/precision.h"
 #include "base/tensor.h"
 #include "network/cost.h"
 #include "network/network.h"
-#include "task/training/stage_memory.h"
 
 namespace evener::task {
 namespace {
 
 /// Micro-batches for each stage where nobody says how many: of 4 p, an equal pipeline waits (p - 1) / (5 p - 1).
 constexpr int kMicroBatchesPerStage = 4;
+
 /// Samples of a whole batch that each replica gets, at most.
 std::int64_t share_of(const placement::Plan& plan, std::int64_t batch) {
   double most = 0;
@@ -34,6 +37,28 @@ std::vector<std::int64_t> numbers_of(const network::Network& network, const std:
     numbers.push_back(element_count(network.layers()[static_cast<std::size_t>(layer)].shape));
   }
   return numbers;
+}
+
+std::string bytes_of(std::int64_t bytes) {
+  return bytes_text(static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes)));
+}
+
+std::int64_t largest(const std::vector<StageMemory>& stages) {
+  std::int64_t most = 0;
+  for (const StageMemory& stage : stages) most = std::max(most, stage.bytes());
+  return most;
+}
+
+/// Whether a replica has its stage of this number on a CPU.
+bool on_cpu(const placement::Plan& plan, int stage) {
+  return std::ranges::any_of(plan.replicas, [stage](const placement::PlanReplica& replica) {
+    const auto number = static_cast<std::size_t>(stage);
+    return number < replica.stages.size() && replica.stages[number].device.kind == DeviceKind::kCpu;
+  });
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
 }  // namespace
@@ -118,8 +143,7 @@ std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSet
     const network::NetworkStage& stage = setup.division.stages[s];
     const auto name = [&](int layer) { return setup.network.layers()[static_cast<std::size_t>(layer)].name; };
     const network::LayerCost cost = network::total_cost(stage.network);
-    std::int64_t sent = 0;
-    for (const std::int64_t numbers : numbers_of(setup.network, stage.sent)) sent += numbers;
+    const std::int64_t sent = sum_of(numbers_of(setup.network, stage.sent));
     notes.push_back(fmt::format(
         "stage {}: {} to {}, {:.0f} % of the operations, {} parameters{}", s, name(stage.first), name(stage.last),
         100 * operations(cost) / std::max(1.0, operations(all)), si_text(static_cast<double>(cost.parameters)),
@@ -154,6 +178,114 @@ void fill_stage(const TrainOptions& options, const placement::Plan& plan, const 
   if (replica.trainer.stage.is_first() || mixes) return;
   replica.loader.pixels = false;
   replica.loader.augmentation = {};
+}
+
+StageMemory memory_of_stage(const TrainOptions& options, const network::Network& part, int stage, int stages,
+                            int micro_batches) {
+  const network::TrainingMemory memory = network::training_memory(part);
+  const auto tasks = parallel::stage_tasks(options.pipeline_schedule, stage, stages, micro_batches);
+  const int bits = activation_bits(options.trainer.precision);
+  const std::int64_t images = images_at_once(options, micro_batches);
+  const std::int64_t all_bytes = images * memory.sample_bytes(bits);
+  const std::int64_t widest_bytes = images * memory.widest_bytes * bits / 32;
+  StageMemory needed;
+  needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer));
+  needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
+  if (stages > 1 && micro_batches > 1 && on_cpu(options.plan, stage)) {
+    // What isn't transformed is kept as in 16 bits, whose sum is that of float32.
+    const bool transforms = bits == 32 && options.trainer.torch.convolution != engine::ConvolutionChoice::kDirect;
+    needed.reordered_bytes = network::reordered_bytes(part, images, transforms);
+  }
+  needed.micro_batch_bytes = all_bytes - widest_bytes;
+  needed.kept = parallel::most_kept(tasks);
+  return needed;
+}
+
+std::vector<StageMemory> stage_memory(const TrainOptions& options, const network::Network& network,
+                                      const Division& division) {
+  if (division.stages.empty()) {
+    StageMemory whole = memory_of_stage(options, network, 0, 1, std::max(1, options.accumulate));
+    whole.kept = 1;  // of micro-batches that are computed one after the other
+    return {whole};
+  }
+  std::vector<StageMemory> stages;
+  const int count = static_cast<int>(division.stages.size());
+  for (int s = 0; s < count; ++s) {
+    const network::Network& part = division.stages[static_cast<std::size_t>(s)].network;
+    stages.push_back(memory_of_stage(options, part, s, count, std::max(1, division.micro_batches)));
+  }
+  return stages;
+}
+
+void require_stage_memory(const TrainOptions& options, const network::Network& network, const Division& division) {
+  if (options.stage_memory_bytes == 0) return;
+  const std::vector<StageMemory> stages = stage_memory(options, network, division);
+  const auto most = std::ranges::max_element(stages, {}, &StageMemory::bytes);
+  if (most->bytes() <= options.stage_memory_bytes) return;
+  const int count = static_cast<int>(stages.size());
+  const std::string what = count == 1 ? "it" : fmt::format("stage {}", most - stages.begin());
+  const auto divided = [&](const placement::Plan& plan) {
+    TrainOptions otherwise = options;
+    otherwise.plan = plan;
+    otherwise.cut.clear();
+    const Division by_operations{divided_layers(otherwise, network, estimated_costs(network, plan)),
+                                 micro_batch_count(otherwise, network)};
+    return largest(stage_memory(otherwise, network, by_operations));
+  };
+  const std::string fits = stages_that_fit(options.plan, count + 1, options.stage_memory_bytes, divided);
+  throw UsageError(fmt::format(
+      "training {} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}, of which {} are "
+      "activations; {}",
+      network.model(), options.plan.text, bytes_of(options.stage_memory_bytes), what, bytes_of(most->bytes()),
+      bytes_of(most->kept * most->micro_batch_bytes),
+      fits.empty() ? "use a smaller --batch or a smaller --size" : fits));
+}
+
+double StageForecast::seconds(std::size_t replica, int passed) const {
+  return simulate_step(schedule, replicas[replica], passed).seconds + update_s[replica];
+}
+
+double StageForecast::bubble() const {
+  double busy_s = 0, all_s = 0;
+  for (const auto& stages : replicas) {
+    const parallel::SimulatedStep step = simulate_step(schedule, stages, micro_batches);
+    busy_s += (1 - step.bubble) * step.seconds;
+    all_s += step.seconds;
+  }
+  return all_s > 0 ? 1 - busy_s / all_s : 0;
+}
+
+double update_seconds(std::span<const network::NetworkStage> stages, const placement::PlanReplica& replica) {
+  constexpr double kBytesPerParameter = 5 * sizeof(float);  // weight and momentum are read and written, gradients read
+  double longest_s = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const auto parameters = static_cast<double>(network::total_cost(stages[s].network).parameters);
+    const placement::PlanStage& stage = replica.stages[s];
+    const double speed = stage.factor * (stage.device.kind == DeviceKind::kCpu ? 1 : kThreadsOfAccelerator);
+    longest_s = std::max(longest_s, parameters * kBytesPerParameter / kCopied_bytes_per_s / speed);
+  }
+  return longest_s;
+}
+
+std::vector<parallel::StageTimes> stage_times(const network::Network& network,
+                                              std::span<const network::NetworkStage> stages,
+                                              std::span<const std::vector<parallel::StageTimes>> layers,
+                                              std::int64_t images, const placement::PlanReplica& replica) {
+  const double of_number = crossing_seconds(images);
+  std::vector<parallel::StageTimes> times;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const network::NetworkStage& stage = stages[s];
+    const std::int64_t crossing = sum_of(numbers_of(network, stage.received)) + sum_of(numbers_of(network, stage.sent));
+    const double crossing_s = of_number * static_cast<double>(crossing);
+    parallel::StageTimes sum{crossing_s / 2, crossing_s / 2};  // values forward, gradients backward
+    for (int layer = stage.first; layer <= stage.last; ++layer) {
+      sum.forward_s += layers[s][static_cast<std::size_t>(layer)].forward_s;
+      sum.backward_s += layers[s][static_cast<std::size_t>(layer)].backward_s;
+    }
+    const double speed = replica.stages[s].factor;
+    times.push_back({sum.forward_s / speed, sum.backward_s / speed});
+  }
+  return times;
 }
 
 }  // namespace evener::task

@@ -1,15 +1,39 @@
-// How long each step of a training took, where a device reports the results of a step some calls after it was given the
-// step; and when a training with a time limit has to stop stepping.
+// How fast the steps of a training went, in a bounded number of samples however long it was; how long each step took,
+// where a device reports the results of a step some calls after it was given the step; and when a training with a time
+// limit has to stop stepping.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
-#include "task/training/checkpoint.h"
-#include "task/training/train.h"
-
 namespace evener::task {
+
+struct Progress;
+struct TrainSetup;
+
+/// Joins consecutive steps into blocks of the same number of steps. In a long training a block is longer than most
+/// bursts of slow steps, so that neighbouring blocks are less correlated than neighbouring steps.
+class StepBlocks {
+ public:
+  void add(std::int64_t images, double seconds);
+
+  /// 1, 2, 4, ...: doubled so that there are never more than 40 blocks, and at least 20 after the first 20 steps.
+  std::int64_t steps_per_block() const { return steps_per_block_; }
+  /// images/s of each block, without the last one if it isn't complete.
+  std::vector<double> rates() const;
+
+ private:
+  struct Block {
+    double images = 0, seconds = 0;
+  };
+  void join_pairs();
+
+  std::vector<Block> blocks_;  // complete ones
+  Block open_;
+  std::int64_t steps_per_block_ = 1, open_steps_ = 0;
+};
 
 /// Attributes to each step the seconds from the results of the step before it to its own. The calls that hand steps to
 /// the device return at once, so their duration says nothing. Two stretches need care: the first results come only

@@ -10,17 +10,94 @@
 #include "base/stop.h"
 #include "parallel/data_parallel.h"
 #include "task/detect/blank_images.h"
+#include "task/training/checkpoint.h"
 #include "task/training/evaluation.h"
 #include "task/training/job.h"
-#include "task/training/kept_weights.h"
+#include "task/training/known_parts.h"
 #include "task/training/step_times.h"
-#include "task/training/train_text.h"
 
 namespace evener::task {
 namespace {
 
 /// The first steps allocate memory and primitives that later steps reuse, so they are slower and don't count.
 constexpr std::int64_t kWarmUpSteps = 10;
+
+/// Checkpoints may take this share of the run's time. Those of epochs that would take more are left out.
+constexpr double kCheckpointShare = 0.05;
+/// Within a long epoch a checkpoint is written after so many seconds.
+constexpr double kCheckpointInterval_s = 300;
+
+/// Keeps the best weights of a training so far, and writes the checkpoints into its folder.
+class KeptWeights {
+ public:
+  KeptWeights(PreparedTraining::State& job, parallel::DataParallel& replicas)
+      : job_(job), replicas_(replicas), is_manifest_saved_(job.options.resume) {}
+
+  /// Takes the replicas' weights of this moment as the best so far.
+  void take_best() {
+    best_ = replicas_.state();
+    best_saved_ = false;
+  }
+  TensorMap best() const { return best_.empty() ? load_best(job_.options.out) : best_; }
+
+  /// Writes a checkpoint. At the end of a run without any validation the last weights count as the best, or with
+  /// `averaged` their moving average. Returns false and keeps the previous checkpoint where the weights are not finite,
+  /// which an epoch without validation doesn't notice.
+  bool save(bool averaged) {
+    const Stopwatch clock;
+    TensorMap state = replicas_.state();
+    if (!is_finite(state)) return false;
+    job_.observer.on_checkpoint();
+    const std::filesystem::path& out = job_.options.out;
+    const Progress& progress = job_.progress;
+    keep_manifest();
+    if (!best_saved_) stage_best(out, best_, job_.info, progress.best_epoch);
+    if (progress.best_epoch == 0 && progress.epoch == job_.options.epochs) {
+      if (averaged) replicas_.swap_average();
+      stage_best(out, replicas_.state(), job_.info, progress.epoch);
+      if (averaged) replicas_.swap_average();
+    }
+    save_last(out, {std::move(state), replicas_.optimizer_state()}, job_.info, progress, job_.config);
+    publish_best(out);
+    best_saved_ = true;
+    last_save_s_ = clock.seconds();
+    seconds_ += last_save_s_;
+    since_save_ = Stopwatch();
+    return true;
+  }
+  /// Writes the best weights alone, unless the folder has them already.
+  void save_best() {
+    if (best_saved_) return;
+    const Stopwatch clock;
+    keep_manifest();
+    task::save_best(job_.options.out, best_, job_.info, job_.progress.best_epoch);
+    best_saved_ = true;
+    seconds_ += clock.seconds();
+  }
+
+  /// Whether a checkpoint at the end of an epoch would take too little of the run's time to be left out.
+  bool is_cheap() const { return last_save_s_ < kCheckpointShare * since_save_.seconds(); }
+  /// Whether the last checkpoint is so old that one should be written in the middle of an epoch.
+  bool is_due() const { return since_save_.seconds() > kCheckpointInterval_s; }
+  /// What writing has taken so far.
+  double seconds() const { return seconds_; }
+
+ private:
+  /// Writes the split manifest, before the first weights: so no weights lie in the folder without the list of the
+  /// images that they were trained on.
+  void keep_manifest() {
+    if (!is_manifest_saved_) save_manifest(job_.options, job_.data);
+    is_manifest_saved_ = true;
+  }
+
+  PreparedTraining::State& job_;
+  parallel::DataParallel& replicas_;
+  TensorMap best_;  // empty: they are in best.safetensors
+  bool best_saved_ = true;
+  bool is_manifest_saved_;  // a resumed run has its manifest from its first session
+  double seconds_ = 0, last_save_s_ = 0;
+  Stopwatch since_save_;
+};
 
 /// A training run from its first step to its test, as rank 0 leads it.
 class TrainRun {

@@ -24,9 +24,9 @@
 #include "record/record.h"
 #include "task/fine_tuning/linear_probe.h"
 #include "task/inference/normalization.h"
-#include "task/training/copied_files.h"
+#include "task/training/known_parts.h"
 #include "task/training/schedule.h"
-#include "task/training/step_blocks.h"
+#include "task/training/step_times.h"
 
 namespace evener::task {
 
@@ -38,12 +38,12 @@ struct TrainOptions {
   std::string model;
   data::DataOptions data;
   std::optional<data::DropList> drop;  // images that are left out of training and validation; absent = none
-  std::string engine = "auto";         // a name, or "auto": task/training/engine_choice.h
-  /// Opens the engine the loss for box offsets, in the criterion for boxes name. Empty: engine::open_engine.
+  std::string engine = "auto";         // a name, or "auto": choose_engine in task/training/job.h
+  /// Opens the engine of this name. Empty: engine::open_engine.
   std::function<std::unique_ptr<engine::Engine>(const std::string& name)> open_engine = {};
   engine::TrainerOptions trainer;  // mean and standard_deviation are filled in, see `normalization`; the criterion is
                                    // that for boxes where the data has boxes
-  network::BoxLoss box_loss = network::BoxLoss::kSmoothL1;  // of that
+  network::BoxLoss box_loss = network::BoxLoss::kSmoothL1;  // the loss for box offsets, in the criterion for boxes
   NormalizationRule normalization;
   std::filesystem::path weights;    // to start from, safetensors or PyTorch's; empty = random ones, drawn with the seed
   std::vector<std::string> freeze;  // patterns of names of parameters that are not trained
@@ -90,7 +90,7 @@ struct TrainOptions {
   /// (task/training/known_parts.h).
   bool inherits_parts = false;
   /// Settings that decide the weights, by name. Checkpoints keep them, and a resumed run must have the same ones,
-  /// besides what the job finds out itself (task/training/resume_config.h). Null: none.
+  /// besides what the job finds out itself (task/training/checkpoint.h). Null: none.
   std::shared_ptr<const nlohmann::json> settings = nullptr;
 };
 

@@ -3,28 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
+#include "base/random.h"
 #include "base/statistics.h"
 #include "base/stop.h"
+#include "data/batch.h"
+#include "engine/engine.h"
+#include "network/init.h"
 #include "parallel/data_parallel.h"
 #include "parallel/launcher.h"
 #include "parallel/pipeline.h"
-#include "task/training/batch_search.h"
 #include "task/training/evaluation.h"
 #include "task/training/job.h"
 #include "task/training/limits.h"
-#include "task/training/stage_memory.h"
 #include "task/training/stages.h"
 #include "task/training/step_times.h"
 #include "task/training/training_memory.h"
-#include "task/training/training_profile.h"
 
 namespace evener::task {
 namespace {
+
+constexpr std::int64_t kFirstTry = 16;
+/// The largest batch is found up to this part of itself, because each further halving costs as much as those before.
+constexpr std::int64_t kSearchedPart = 32;
+/// After so many steps as a warm-up an engine takes as much memory as in all later ones.
+constexpr int kSteps = 12;
 
 void leave_if_stopped() {
   if (stop_requested())
@@ -169,7 +179,83 @@ class Trial {
   TrialResult result_;
 };
 
+/// A batch of noise with targets of the network's kind.
+class NoiseBatch {
+ public:
+  NoiseBatch(const TrainSetup& setup, std::int64_t images)
+      : shape_(setup.image), pixels_(static_cast<std::size_t>(images) * setup.image.bytes()) {
+    Random random(1, Purpose::kSynthetic);
+    for (std::uint8_t& pixel : pixels_) pixel = static_cast<std::uint8_t>(random.below(256));
+    const std::size_t classes = std::max<std::size_t>(1, setup.classes.size());
+    const auto width = static_cast<float>(shape_.width), height = static_cast<float>(shape_.height);
+    for (std::int64_t i = 0; i < images; ++i) {
+      samples_.push_back(static_cast<std::uint32_t>(i));
+      labels_.push_back(static_cast<std::int32_t>(random.below(classes)));
+      boxes_.push_back(
+          {{.x1 = width / 4, .y1 = height / 4, .x2 = width * 3 / 4, .y2 = height * 3 / 4, .label = labels_.back()}});
+    }
+    batch_ = {images, shape_, pixels_, data::ClassTargets{labels_}, samples_, 1};
+    if (!setup.network.anchors().empty()) batch_.targets = data::BoxTargets{boxes_};
+  }
+  NoiseBatch(const NoiseBatch&) = delete;
+  NoiseBatch& operator=(const NoiseBatch&) = delete;
+
+  const data::Batch& batch() const { return batch_; }
+
+ private:
+  data::ImageShape shape_;
+  std::vector<std::uint8_t> pixels_;
+  std::vector<std::uint32_t> samples_;
+  std::vector<std::int32_t> labels_;
+  std::vector<std::vector<data::LabelledBox>> boxes_;
+  data::Batch batch_;
+};
+
 }  // namespace
+
+std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
+  std::int64_t good = 0, bad = most + 1;
+  for (std::int64_t next = std::min(kFirstTry, most); good < most;) {
+    if (!fits(next)) {
+      bad = next;
+      break;
+    }
+    good = next;
+    next = std::min(most, 2 * next);
+  }
+  while (bad - good > std::max<std::int64_t>(1, good / kSearchedPart)) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+bool can_train(engine::Engine& engine, const network::Network& network, const engine::TrainerOptions& options,
+               const TensorMap& state, std::int64_t images, std::int64_t all) {
+  const auto& input = network.input_shape();
+  const data::ImageShape shape{input.at(0), input.at(1), input.at(2)};
+  const auto count = static_cast<std::size_t>(images);
+  const std::vector<std::uint8_t> pixels(options.resident ? 0 : count * shape.bytes(), 0);
+  const std::vector<std::int32_t> labels(count, 0);
+  const std::vector<std::uint32_t> samples(count, 0);
+  const data::Batch batch{images, shape, pixels, data::ClassTargets{labels}, samples, 1};
+  try {
+    const auto trainer = engine.make_trainer(network, options);
+    trainer->load_state(state);
+    for (int step = 0; step < kSteps; ++step) trainer->step(batch, 1.0 / static_cast<double>(images), 0);
+    trainer->settle();
+    trainer->evaluate(batch);
+    trainer->end_evaluation();
+    // A single image takes little, and batch-norm may know no variance of one.
+    if (const std::int64_t rest = all % images; rest > 1) {
+      trainer->step(data::part_of(batch, 0, rest), 1.0 / static_cast<double>(rest), 0);
+      trainer->settle();
+    }
+    return true;
+  } catch (const engine::OutOfMemory&) {
+    return false;
+  }
+}
 
 template <typename Visitor>
 void describe(Visitor& visitor, Of<TrialSteps> auto& steps) {
@@ -355,6 +441,38 @@ double Trials::loader_images_per_s(double seconds) const {
     return pack_message(threads * static_cast<double>(images) / clock.seconds());
   };
   return run_apart<double>(plan_of_one(), body);
+}
+
+NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options) {
+  const auto& stage = options.plan.replicas.front().stages.front();
+  engine::TrainerOptions trainer = options.trainer;
+  trainer.device = stage.device;
+  trainer.threads = stage.threads;
+  trainer.cpus = stage.cpus;
+  trainer.mean = setup.normalization.mean;
+  trainer.standard_deviation = setup.normalization.standard_deviation;
+  trainer.sum_over_replicas = nullptr;
+  trainer.shared = {};
+  trainer.resident = nullptr;
+  NetworkProfile profile;
+  profile.engine = setup.engine;
+  const auto replicas = static_cast<std::int64_t>(options.plan.replicas.size());
+  profile.batch = std::max<std::int64_t>(1, options.batch / replicas / std::max(1, options.accumulate));
+  profile.precision = trainer.precision;
+  if (stage.device.kind == DeviceKind::kCpu) profile.threads = stage.threads;
+  const auto engine = engine::open_engine(setup.engine);
+  const auto made = engine->make_trainer(setup.network, trainer);
+  engine::TimesLayers* layers = made->capabilities().layers;
+  if (layers == nullptr) {
+    profile.reason = "the engine '" + setup.engine +
+                     "' computes all layers as one and doesn't tell what each takes; --engine torch does";
+    return profile;
+  }
+  made->load_state(network::initial_state(setup.network, trainer.seed));
+  const NoiseBatch noise(setup, profile.batch);
+  fill_profile(repeated_passes([&] { return layers->time_layers(noise.batch()); }), &setup.network, stage.device,
+               profile);
+  return profile;
 }
 
 }  // namespace evener::task

@@ -1,18 +1,34 @@
 // A few training steps under some plan, on the run's own data, in processes of their own that leave nothing behind:
-// what a planner measures.
+// what a planner measures. The largest batch that a device has memory for, and the time of each layer, are found in the
+// same way.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/tensor.h"
+#include "engine/engine.h"
+#include "network/network.h"
 #include "placement/plan.h"
-#include "task/training/stage_forecast.h"
+#include "task/inference/layer_profile.h"
+#include "task/training/stages.h"
 #include "task/training/train.h"
 
 namespace evener::task {
+
+/// The largest number from 1 to `most` for which `fits` is true; `fits` has to be true for all smaller numbers, too.
+/// Found by doubling and then by bisection, to within a 32nd of the result. 0 where not even 1 fits.
+std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits);
+
+/// Whether a new trainer has memory to train and evaluate with batches of `images` images, and then to train with the
+/// shorter last batch of an epoch of `all` images: its buffers come on top of those kept for whole batches. Nothing is
+/// learnt: the learning rate is 0.
+bool can_train(engine::Engine& engine, const network::Network& network, const engine::TrainerOptions& options,
+               const TensorMap& state, std::int64_t images, std::int64_t all);
 
 /// Steps of one size of the batch, warm-up left out.
 struct TrialSteps {
@@ -64,5 +80,9 @@ class Trials {
   mutable std::map<std::string, std::vector<parallel::StageTimes>> layer_times_;
   mutable std::map<std::string, Division> divisions_;  // by the plan's text
 };
+
+/// Times steps of a trainer of its own on the first replica's device, on noise as images and as many of them as that
+/// replica has of a batch. The trained weights stay as they are. Throws Error, and Interrupted between two passes.
+NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options);
 
 }  // namespace evener::task

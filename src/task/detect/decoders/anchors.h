@@ -7,7 +7,7 @@
 
 #include "network/anchors.h"
 #include "network/network.h"
-#include "task/detect/decoders/box_decoder.h"
+#include "task/detect/decoders/detection.h"
 
 namespace evener::task {
 

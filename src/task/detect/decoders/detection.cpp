@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/error.h"
 #include "task/inference/nms.h"
 
 namespace evener::task {
@@ -43,6 +44,12 @@ std::vector<Detection> likeliest(std::vector<Detection> boxes, const DecodeOptio
   std::ranges::stable_sort(boxes, [](const Detection& a, const Detection& b) { return a.score > b.score; });
   if (boxes.size() > options.most) boxes.resize(options.most);
   return boxes;
+}
+
+std::span<const float> output_of(const ImageOutputs& outputs, const std::string& name) {
+  const auto found = outputs.find(name);
+  if (found == outputs.end()) throw Error("the network gave no output '" + name + "'");
+  return found->second;
 }
 
 }  // namespace evener::task

@@ -1,6 +1,8 @@
-// What is known of a file that may hold a detector, and what can be made of it.
+// What is known of a file that may hold a detector, and what can be made of it; and the classes of the data that most
+// published detectors were trained on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "data/preprocess.h"
-#include "task/detect/decoders/box_decoder.h"
+#include "task/detect/decoders/detection.h"
 
 namespace evener::task {
 
@@ -50,11 +52,26 @@ struct RecognisedDetector {
   data::CropMode crop = data::CropMode::kStretch;
 };
 
+// A family each; absent where the file's outputs aren't those of its networks.
+std::optional<RecognisedDetector> recognise_faces(const DetectorFile& file);
+std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file);
+std::optional<RecognisedDetector> recognise_list(const DetectorFile& file);
+std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file);
+
 /// Sigmoid.
 float probability_of(float logit);
 /// The logit of a probability; infinite for 0 and 1.
 float logit_of(float probability);
 /// Whether values are no probabilities: some lie outside 0 to 1.
 bool has_logits(std::span<const float> values);
+
+/// Names by the number of classes: COCO's 80; 90 or 91 numbers as COCO gives them, with gaps (91: from 0, which is the
+/// background); VOC's 20. Empty for another number.
+std::vector<std::string> usual_names(std::size_t count);
+/// Whose names usual_names() gives: "COCO", "VOC"; "" for another number.
+std::string usual_names_of(std::size_t count);
+
+/// The other name of a class: "airplane" of COCO is VOC's "aeroplane". Empty: it has none.
+std::string synonym_of(const std::string& name);
 
 }  // namespace evener::task

@@ -26,16 +26,6 @@ std::int64_t places_along(std::int64_t extent, std::int64_t stride) {
   return (extent + stride - 1) / stride;
 }
 
-/// Whether values are logits and no probabilities. Of some thousand places most show no face, the logits of which are
-/// below 0.
-bool are_logits(const float* values, std::size_t count) {
-  return std::any_of(values, values + count, [](float value) { return value < 0 || value > 1; });
-}
-
-float logistic(float value) {
-  return 1 / (1 + std::exp(-value));
-}
-
 bool is_usable(const FivePointFace& face) {
   const auto near = [](float value) { return std::abs(value) <= kFarthest; };  // false for what is no number
   if (!near(face.x1) || !near(face.y1) || !near(face.x2) || !near(face.y2)) return false;
@@ -171,15 +161,16 @@ void FivePointDecoder::each_place(const Take& take) const {
 }
 
 std::vector<FivePointFace> FivePointDecoder::scrfd(std::span<const float* const> outputs, float least) const {
+  // Of some thousand places most show no face: their logits are below 0.
   std::vector<bool> logits(outputs.size());
   for (const Level& level : levels_) {
     logits[level.score] =
-        are_logits(outputs[level.score], static_cast<std::size_t>(level.rows * level.columns * level.anchors));
+        has_logits({outputs[level.score], static_cast<std::size_t>(level.rows * level.columns * level.anchors)});
   }
   std::vector<FivePointFace> faces;
   each_place([&](const Level& level, std::int64_t y, std::int64_t x, std::int64_t, std::size_t row) {
     const float value = outputs[level.score][row];
-    const float score = logits[level.score] ? logistic(value) : value;
+    const float score = logits[level.score] ? probability_of(value) : value;
     if (!(score >= least)) return;
     const auto stride = static_cast<float>(level.stride);
     const auto at_x = static_cast<float>(x * level.stride), at_y = static_cast<float>(y * level.stride);
@@ -231,10 +222,10 @@ std::vector<FivePointFace> FivePointDecoder::retinaface(std::span<const float* c
   const Level& last = levels_.back();
   const float* const scores = outputs[last.score];
   const std::size_t places = last.first + static_cast<std::size_t>(last.rows * last.columns * last.anchors);
-  const bool logits = are_logits(scores, 2 * places);
+  const bool logits = has_logits({scores, 2 * places});
   std::vector<FivePointFace> faces;
   each_place([&](const Level& level, std::int64_t y, std::int64_t x, std::int64_t anchor, std::size_t row) {
-    const float score = logits ? logistic(scores[2 * row + 1] - scores[2 * row]) : scores[2 * row + 1];
+    const float score = logits ? probability_of(scores[2 * row + 1] - scores[2 * row]) : scores[2 * row + 1];
     if (!(score >= least)) return;
     const auto stride = static_cast<float>(level.stride);
     const auto size = static_cast<std::size_t>(&level - levels_.data());

@@ -7,11 +7,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "task/detect/decoders/faces.h"
-#include "task/detect/decoders/listed.h"
-#include "task/detect/decoders/scored.h"
-#include "task/detect/decoders/usual_names.h"
-#include "task/detect/decoders/yolo.h"
+#include "task/detect/decoders/detector_file.h"
 #include "task/inference/class_output.h"
 
 namespace evener::task {
@@ -19,6 +15,22 @@ namespace {
 
 /// For networks that list what they found, and so don't tell how many classes they know.
 constexpr std::size_t kClassesOfCoco = 80, kNumbersOfCoco = 90;
+
+/// The names that --decoder takes, each with the families that it is for.
+struct KnownDecoder {
+  const char *name, *families;
+};
+constexpr KnownDecoder kDecoders[] = {
+    {"yolov5", "YOLOv5, YOLOv7"},
+    {"yolov6", "YOLOv6"},
+    {"yolov8", "YOLOv8, YOLO11, YOLO12"},
+    {"yolox", "YOLOX"},
+    {"rows", "YOLOv10, YOLO26 and others with rows of six; OpenVINO's DetectionOutput"},
+    {"lists", "boxes, classes and scores of TensorFlow, TensorFlow Lite, torchvision, RT-DETR"},
+    {"detr", "DETR, Deformable DETR and their kin"},
+    {"boxes-and-scores", "YOLO-NAS, YOLOv4, SSD"},
+    {"faces", "SCRFD, YuNet, RetinaFace"},
+};
 
 std::string outputs_text(const DetectorFile& file) {
   std::vector<std::string> texts;
@@ -30,8 +42,7 @@ std::string outputs_text(const DetectorFile& file) {
 
 std::string families_text() {
   std::vector<std::string> texts;
-  for (const KnownDecoder& known : known_decoders())
-    texts.push_back(fmt::format("{} ({})", known.name, known.families));
+  for (const KnownDecoder& known : kDecoders) texts.push_back(fmt::format("{} ({})", known.name, known.families));
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
@@ -87,24 +98,9 @@ void name_classes(UnderstoodDetector& detector, const DetectorFile& file, const 
 
 }  // namespace
 
-const std::vector<KnownDecoder>& known_decoders() {
-  static const std::vector<KnownDecoder> known = {
-      {"yolov5", "YOLOv5, YOLOv7"},
-      {"yolov6", "YOLOv6"},
-      {"yolov8", "YOLOv8, YOLO11, YOLO12"},
-      {"yolox", "YOLOX"},
-      {"rows", "YOLOv10, YOLO26 and others with rows of six; OpenVINO's DetectionOutput"},
-      {"lists", "boxes, classes and scores of TensorFlow, TensorFlow Lite, torchvision, RT-DETR"},
-      {"detr", "DETR, Deformable DETR and their kin"},
-      {"boxes-and-scores", "YOLO-NAS, YOLOv4, SSD"},
-      {"faces", "SCRFD, YuNet, RetinaFace"},
-  };
-  return known;
-}
-
 void check_decoder_name(const std::string& name) {
   std::vector<std::string> names;
-  for (const KnownDecoder& known : known_decoders()) names.emplace_back(known.name);
+  for (const KnownDecoder& known : kDecoders) names.emplace_back(known.name);
   if (std::ranges::find(names, name) == names.end()) throw UsageError(unknown_name_message("decoder", name, names));
 }
 

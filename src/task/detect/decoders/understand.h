@@ -13,12 +13,7 @@ struct UnderstoodDetector : RecognisedDetector {
   std::string named_by;                  // whose names are assumed: "COCO"; "" = the file's, a user's, or none
 };
 
-/// The names that --decoder takes, each with the families that it is for.
-struct KnownDecoder {
-  const char *name, *families;
-};
-const std::vector<KnownDecoder>& known_decoders();
-/// Throws UsageError, naming the nearest, for a name that is none.
+/// Throws UsageError, naming the nearest, for a name that is none of those that --decoder takes.
 void check_decoder_name(const std::string& name);
 
 /// `model`: the file's name, for messages. Throws UsageError where it is no detector, or none that is known: what its

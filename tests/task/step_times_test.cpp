@@ -1,13 +1,122 @@
-#include "task/training/schedule.h"
+// Whether there is time for more of a training.
+#include "task/training/step_times.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "base/clock.h"
 #include "base/error.h"
+#include "network/zoo.h"
+#include "task/training/schedule.h"
 
 namespace evener::task {
 namespace {
 
+using ::testing::DoubleEq;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using testing::HasSubstr;
+
+TEST(StepBlocks, AreSingleStepsOfAShortTraining) {
+  StepBlocks steps;
+  EXPECT_TRUE(steps.rates().empty());
+  steps.add(32, 2);
+  steps.add(16, 4);
+  EXPECT_THAT(steps.rates(), ElementsAre(16, 4));
+  EXPECT_EQ(steps.steps_per_block(), 1);
+}
+
+TEST(StepBlocks, HoldEquallyManyStepsHoweverLongTheTraining) {
+  StepBlocks steps;
+  for (int step = 1; step <= 10'000; ++step) {
+    steps.add(32, 2);
+    const std::vector<double> rates = steps.rates();
+    ASSERT_LE(rates.size(), 40U) << step;
+    ASSERT_GE(rates.size(), std::min(step, 20)) << step;
+    ASSERT_THAT(rates, Each(DoubleEq(16))) << step;
+  }
+  EXPECT_EQ(steps.steps_per_block(), 256);
+  EXPECT_EQ(steps.rates().size(), 10'000U / 256);
+}
+
+TEST(StepBlocks, KeepTheOrderAndLoseNoStep) {
+  StepBlocks steps;
+  for (int step = 0; step < 80; ++step) steps.add(step, 1);
+  std::vector<double> pairs;
+  for (int step = 0; step < 80; step += 2) pairs.push_back(step + 0.5);
+  EXPECT_EQ(steps.rates(), pairs);
+}
+
+TEST(StepBlocks, TakeAsLongAsTheirSteps) {
+  StepBlocks steps;
+  for (int step = 0; step < 80; ++step) steps.add(12, step % 2 == 0 ? 2 : 4);
+  EXPECT_THAT(steps.rates(), Each(DoubleEq(4)));
+}
+
+/// A limit that lies so far ahead, of data of which as many images are tested as validated.
+TimeLimit limit_in(double seconds) {
+  TrainSetup setup(network::build("mlp:4-2", {}));
+  setup.val_images = setup.test_images = 100;
+  return {now_s() + seconds, setup, 10};
+}
+
+/// After one epoch that took so long.
+Progress after_an_epoch(double seconds) {
+  Progress progress;
+  progress.epoch = 1;
+  progress.epochs.resize(1);
+  progress.epochs.front().seconds = seconds;
+  return progress;
+}
+
+TEST(TimeLimit, JudgingHasToFitInAsWell) {
+  TimeLimit limit = limit_in(1000);
+  EXPECT_FALSE(limit.is_over()) << "nothing is known of how long it takes";
+  limit.stepped_in(100, 1);  // for 10 images; the forward pass of 200 takes a third of twenty such steps
+  EXPECT_FALSE(limit.is_over());
+  limit.stepped_in(300, 1);  // 200 s a step
+  EXPECT_TRUE(limit.is_over());
+  limit.judged_in(400);  // and as long for the images to test on
+  EXPECT_FALSE(limit.is_over());
+  limit.judged_in(600);
+  EXPECT_TRUE(limit.is_over());
+}
+
+TEST(TimeLimit, AnotherEpochHasToFitInWithJudging) {
+  TimeLimit limit = limit_in(1000);
+  limit.judged_in(300);
+  EXPECT_FALSE(limit.leaves_none_for_more(after_an_epoch(300), 5));
+  EXPECT_TRUE(limit.leaves_none_for_more(after_an_epoch(500), 5));
+  EXPECT_FALSE(limit.leaves_none_for_more(after_an_epoch(500), 1)) << "there are to be no more";
+  EXPECT_FALSE(limit.leaves_none_for_more(Progress(), 5)) << "there was none yet";
+}
+
+TEST(TimeLimit, FittingTheHeadTellsNothingOfAnEpoch) {
+  TimeLimit limit = limit_in(1000);
+  Progress progress = after_an_epoch(5000);
+  progress.epochs.front().head_only = true;
+  EXPECT_FALSE(limit.leaves_none_for_more(progress, 5));
+  limit.judged_in(600);
+  EXPECT_TRUE(limit.leaves_none_for_more(progress, 5));
+}
+
+TEST(TimeLimit, AnEpochThatWasEndedEarlyIsTheLast) {
+  TimeLimit limit = limit_in(1000);
+  Progress progress = after_an_epoch(1);
+  progress.epochs.front().share = 0.5;
+  EXPECT_FALSE(limit.leaves_none_for_more(progress, 5)) << "that was in an earlier run";
+  limit.stepped_in(0.1, 1);
+  EXPECT_TRUE(limit.leaves_none_for_more(progress, 5));
+}
+
+TEST(TimeLimit, WithoutOneThereIsTimeForAll) {
+  TimeLimit limit(0, TrainSetup(network::build("mlp:4-2", {})), 10);
+  limit.judged_in(1e9);
+  EXPECT_FALSE(limit.is_over());
+  EXPECT_FALSE(limit.leaves_none_for_more(after_an_epoch(1e9), 5));
+}
 
 std::string refusal(const std::string& text) {
   try {
@@ -97,4 +206,5 @@ TEST(Schedule, ANewEndIsToldWithWhatTheRateBecomes) {
 }
 
 }  // namespace
+
 }  // namespace evener::task

@@ -1,4 +1,4 @@
-#include "task/faces/turned.h"
+#include "task/faces/face_detector.h"
 
 #include <algorithm>
 #include <cstring>

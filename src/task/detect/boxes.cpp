@@ -1,4 +1,4 @@
-#include "task/detect/output_boxes.h"
+#include "task/detect/boxes.h"
 
 #include <algorithm>
 #include <span>
@@ -24,6 +24,26 @@ std::size_t index_of(const network::Network& network, const char* name) {
 }
 
 }  // namespace
+
+std::vector<Detection> on_photo(std::vector<Detection> detections, const PhotoPlace& place, float width, float height) {
+  for (Detection& box : detections) {
+    box.x1 = (box.x1 - place.left) / place.scale_x, box.x2 = (box.x2 - place.left) / place.scale_x;
+    box.y1 = (box.y1 - place.top) / place.scale_y, box.y2 = (box.y2 - place.top) / place.scale_y;
+    clip(box, width, height);
+  }
+  std::erase_if(detections, [](const Detection& box) { return !has_area(box); });
+  return detections;
+}
+
+data::BoxedFile boxed_file(const FoundBoxes& found, float least) {
+  data::BoxedFile file{found.file, found.size.width, found.size.height, 3, {}, {}};
+  for (const Detection& box : found.boxes) {
+    if (box.score < least) continue;
+    file.boxes.push_back({box.x1, box.y1, box.x2, box.y2, box.label});
+    file.scores.push_back(box.score);
+  }
+  return file;
+}
 
 OutputBoxes::OutputBoxes(const network::Network& network, DecodeOptions options)
     : anchors_(network.anchors()),

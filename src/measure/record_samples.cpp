@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "measure/sensors/nvml_library.h"
-#include "record/host_energy.h"
+#include "record/energy.h"
 
 namespace evener::measure {
 namespace {

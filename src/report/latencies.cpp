@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
-#include "report/json_value.h"
+#include "report/format.h"
 
 namespace evener::report {
 namespace {

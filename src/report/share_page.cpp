@@ -4,7 +4,7 @@
 
 #include "base/names.h"
 #include "record/metric.h"
-#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "report/format.h"
 #include "report/html_parts.h"
 #include "report/page.h"

@@ -41,7 +41,7 @@ struct CellClaim {
   std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
   std::string reason;                    // why undecided; else empty
   BesideOthers beside = BesideOthers::kNo;
-  bool at_equal_load = false;  // the speedup is that at equal load by other programs; see report/sweep_load.h
+  bool at_equal_load = false;  // the speedup is that at equal load by other programs; see compare_beside_load()
 };
 
 struct SweepCellRuns {

@@ -1,16 +1,81 @@
 // The sinks for predictions that the options of `evener infer` ask for.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "job/infer/class_sink.h"
-#include "job/infer/raw_outputs.h"
-#include "job/infer/sort.h"
+#include "job/inference/session.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
+
+// Writes the raw outputs of a network for each image into NumPy's files, for networks whose outputs are no classes.
+
+/// Writes OUTPUT.npy for each output, float32 (images, ...), as predictions come, and files.txt with the image of each
+/// row.
+class RawOutputs {
+ public:
+  /// Throws Error where a file can't be written.
+  RawOutputs(std::filesystem::path folder, OutputShapes shapes);
+
+  void add(const std::string& image, const task::Prediction& prediction);
+  /// Throws Error where something could not be written.
+  void finish();
+
+ private:
+  struct File {
+    std::filesystem::path path;
+    std::ofstream stream;
+  };
+
+  const std::filesystem::path folder_;
+  const OutputShapes shapes_;
+  std::map<std::string, File> files_;
+  std::ofstream names_;
+  std::int64_t images_ = 0;
+};
+
+// Photos put into a folder for each class that a network finds on them.
+
+enum class SortBy { kLink, kCopy };
+
+/// Puts photos into folders, and never moves or removes any: a photo that is in `out` already, as a link or a copy in
+/// any folder, stays there, so that users can move wrongly sorted photos by hand and sort further ones later.
+class PhotoSorter {
+ public:
+  /// Reads the content of `out`, which the first add() creates if need be. Throws UsageError where `out` is no folder,
+  /// or lies within one of the folders among `photos`.
+  PhotoSorter(std::filesystem::path out, SortBy by, const std::vector<std::string>& photos);
+
+  /// Puts a photo into the folder named `folder` (see folder_name()). Throws Error where that is impossible.
+  void add(const std::filesystem::path& photo, const std::string& folder);
+
+  const std::filesystem::path& out() const { return out_; }
+  /// How many photos were put into each folder.
+  const std::map<std::string, std::size_t>& added() const { return added_; }
+  /// The number of photos that were in `out` before.
+  std::size_t there() const { return there_; }
+
+ private:
+  bool is_there(const std::filesystem::path& photo) const;
+  /// The incomplete copy of `photo` that an interrupted run left, to be completed where it lies; absent if there is
+  /// none.
+  std::optional<std::filesystem::path> cut_copy_of(const std::filesystem::path& photo) const;
+
+  std::filesystem::path out_;
+  SortBy by_;
+  std::multimap<std::string, std::filesystem::path> files_;  // files in the folders of `out`, by the name of the photo
+  std::map<std::string, std::size_t> added_;
+  std::size_t there_ = 0;
+};
 
 /// Writes the network's raw outputs for each sample (--outputs raw).
 class RawSink : public PredictionSink {

@@ -22,8 +22,8 @@
 #include "data/open/picture_survey.h"
 #include "data/open/pictures.h"
 #include "data/picture_listing.h"
+#include "job/inference/inference_flags.h"
 #include "job/inference/labelled_data.h"
-#include "job/inference/run_config.h"
 #include "weights/safetensors.h"
 
 namespace evener::job {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "data/open/open_data.h"
+#include "job/inference/inference_flags.h"
 #include "job/inference/labelled_data.h"
-#include "job/inference/run_config.h"
 #include "job/inference/session.h"
 #include "job/labels/box_labels.h"
 #include "job/labels/class_labels.h"

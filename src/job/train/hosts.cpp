@@ -12,7 +12,7 @@
 #include "parallel/host_list.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
-#include "record/host_energy.h"
+#include "record/energy.h"
 #include "record/sessions.h"
 #include "run/out_folder.h"
 #include "task/training/checkpoint.h"

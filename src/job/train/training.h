@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "base/this_work.h"
 #include "job/observer.h"
 #include "job/train/train_flags.h"
+#include "parallel/pipeline.h"
 #include "record/record.h"
 #include "run/metered_run.h"
 #include "run/ranks.h"
@@ -54,5 +56,19 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
 
 /// "resnet34, 9 classes, 1x148x197: 1530 images to train on, 36 to validate, 234 to test".
 std::string setup_text(const task::TrainSetup& setup);
+
+/// Fills in what is known before the first step: options, engine, placement, model, data.
+void fill_setup(record::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
+                const task::TrainSetup& setup);
+
+/// Fills in the results. A run that only evaluated notes why it isn't judged.
+void fill_results(record::Record& record, const task::TrainResult& result);
+
+/// Writes what each rank did in the last whole steps as Chrome's trace event format (chrome://tracing,
+/// ui.perfetto.dev): a process for each replica, in it a row for each stage, on which gaps are the bubble. `work`: of
+/// all ranks. The timeline of each of the `hosts` begins at 0, as their clocks aren't synchronised. Throws Error where
+/// the file can't be written.
+void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages,
+                       int hosts);
 
 }  // namespace evener::job

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "job/train/train_flags.h"
 #include "record/record.h"
 #include "task/training/train.h"
 
@@ -14,5 +15,9 @@ namespace evener::job {
 /// above validation, test far from validation, classes of few images or out of balance, images that are both in
 /// training and in validation or test. Empty where there is none.
 std::vector<std::string> training_warnings(const task::TrainSetup& setup, const task::TrainResult& result);
+
+/// A sentence for each option that was given and has no effect with this plan, engine, network and data.
+std::vector<std::string> ignored_options(const TrainFlags& flags, const task::TrainOptions& options,
+                                         const task::TrainSetup& setup);
 
 }  // namespace evener::job

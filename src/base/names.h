@@ -1,6 +1,8 @@
 // Offering the nearest known name for a misspelt one, texts from foreign files, and units for people.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +16,12 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 
 /// "unknown model 'resnet43'; did you mean 'resnet34'? Known: a, b, c"
 std::string unknown_name_message(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+
+/// The name of an enum's value, whose values count from 0; the last name for a number that is none of them.
+template <typename Enum, std::size_t N>
+constexpr const char* name_in(const char* const (&names)[N], Enum value) {
+  return names[std::min(static_cast<std::size_t>(value), N - 1)];
+}
 
 /// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.
 std::string printable(std::string_view text);

@@ -34,10 +34,6 @@ struct Session {
 
 using Reasons = std::vector<record::ValidityReason>;
 
-std::string percent(double share) {
-  return fmt::format("{:g} %", 100 * share);
-}
-
 void judge_count(const ScenarioResult& result, Reasons& reasons) {
   const ScenarioOptions& options = result.options;
   const bool offline = options.scenario == Scenario::kOffline;
@@ -46,7 +42,7 @@ void judge_count(const ScenarioResult& result, Reasons& reasons) {
   // A run that ended early because its rate was too high breaks a rule of its own, below.
   if (seen >= fewest || result.log.hopeless) return;
   std::string what = fmt::format("{} {} (at least {}", seen, offline ? "samples" : "queries", fewest);
-  what += offline ? ")" : fmt::format(", to vouch for {} of all latencies)", percent(options.percentile));
+  what += offline ? ")" : fmt::format(", to vouch for {:g} % of all latencies)", 100 * options.percentile);
   std::string advice = "let it run longer: --full has no longest duration";
   if (!offline && options.percentile > 0.9) {
     advice += fmt::format("; --percentile 0.9 takes {} queries", smallest_total(0.9));

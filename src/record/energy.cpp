@@ -4,7 +4,7 @@
 
 #include "base/message.h"
 #include "base/names.h"
-#include "record/energy_fields.h"
+#include "record/record_fields.h"
 
 namespace evener::record {
 namespace {
@@ -23,19 +23,8 @@ void name_host(std::vector<MeterCheck>& checks, const std::string& host) {
 }  // namespace
 
 const char* energy_class_name(EnergyClass kind) {
-  switch (kind) {
-    case EnergyClass::kMeasured:
-      return "measured";
-    case EnergyClass::kDerived:
-      return "derived";
-    case EnergyClass::kEstimated:
-      return "estimated";
-    case EnergyClass::kMixed:
-      return "mixed";
-    case EnergyClass::kAbsent:
-      break;
-  }
-  return "absent";
+  constexpr const char* kNames[] = {"absent", "measured", "derived", "estimated", "mixed"};
+  return name_in(kNames, kind);
 }
 
 EnergyClass together(EnergyClass a, EnergyClass b) {
@@ -50,47 +39,18 @@ std::string joules_text(double joules) {
 }
 
 const char* covers_name(Covers covers) {
-  switch (covers) {
-    case Covers::kPackage:
-      return "package";
-    case Covers::kDram:
-      return "dram";
-    case Covers::kGpu:
-      return "gpu";
-    case Covers::kMachine:
-      break;
-  }
-  return "machine";
+  constexpr const char* kNames[] = {"package", "dram", "gpu", "machine"};
+  return name_in(kNames, covers);
 }
 
 const char* agreement_name(Agreement agreement) {
-  switch (agreement) {
-    case Agreement::kAgree:
-      return "agree";
-    case Agreement::kDisagree:
-      return "disagree";
-    case Agreement::kUndecided:
-      break;
-  }
-  return "undecided";
+  constexpr const char* kNames[] = {"undecided", "agree", "disagree"};
+  return name_in(kNames, agreement);
 }
 
 const char* meter_fault_name(MeterFault fault) {
-  switch (fault) {
-    case MeterFault::kGain:
-      return "gain";
-    case MeterFault::kOffset:
-      return "offset";
-    case MeterFault::kLag:
-      return "lag";
-    case MeterFault::kStop:
-      return "stop";
-    case MeterFault::kJump:
-      return "jump";
-    case MeterFault::kNone:
-      break;
-  }
-  return "none";
+  constexpr const char* kNames[] = {"none", "gain", "offset", "lag", "stop", "jump"};
+  return name_in(kNames, fault);
 }
 
 void set_products(Energy& energy) {

@@ -14,6 +14,7 @@
 #include "base/described.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/names.h"
 #include "record/record_fields.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"
@@ -101,21 +102,8 @@ std::string described_csv(const std::vector<T>& structs) {
 }  // namespace
 
 const char* status_name(Status status) {
-  switch (status) {
-    case Status::kDone:
-      return "done";
-    case Status::kInterrupted:
-      return "interrupted";
-    case Status::kDiverged:
-      return "diverged";
-    case Status::kFailed:
-      return "failed";
-    case Status::kRunning:
-      return "running";
-    case Status::kKilled:
-      break;
-  }
-  return "killed";
+  constexpr const char* kNames[] = {"done", "interrupted", "diverged", "failed", "running", "killed"};
+  return name_in(kNames, status);
 }
 
 void set_speed(EpochRecord& epoch, std::size_t train_images) {

@@ -34,8 +34,8 @@ constexpr std::size_t kFewestSamples = 10;
 
 /// The 95 % interval of the median of samples in the order in which they were taken. Its ends are two of the samples,
 /// as in a sign test, so no distribution is assumed. It is widened by the correlation of neighbouring samples, because
-/// drifting samples contain less information than independent ones. tests/record/coverage_test.cpp shows its coverage.
-/// Absent below kFewestSamples.
+/// drifting samples contain less information than independent ones. tests/record/statistics_test.cpp shows its
+/// coverage. Absent below kFewestSamples.
 std::optional<Interval> median_interval(std::span<const double> samples);
 
 /// From the smallest to the largest sample; absent for none.

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/names.h"
 #include "base/output_error.h"
 #include "base/plural.h"
 #include "record/described_json.h"
@@ -212,23 +213,8 @@ SweepRecord read_sweep(const fs::path& folder) {
 }
 
 const char* run_end_name(RunEnd end) {
-  switch (end) {
-    case RunEnd::kBegun:
-      return "begun";
-    case RunEnd::kDone:
-      return "done";
-    case RunEnd::kInvalid:
-      return "invalid";
-    case RunEnd::kFailed:
-      return "failed";
-    case RunEnd::kKilled:
-      return "killed";
-    case RunEnd::kOutOfMemory:
-      return "out of memory";
-    case RunEnd::kOutOfTime:
-      return "out of time";
-  }
-  return "failed";
+  constexpr const char* kNames[] = {"begun", "done", "invalid", "failed", "killed", "out of memory", "out of time"};
+  return name_in(kNames, end);
 }
 
 bool has_figures(RunEnd end) {

@@ -16,9 +16,9 @@
 #include "base/csv.h"
 #include "base/names.h"
 #include "report/format.h"
+#include "report/html.h"
 #include "report/html_parts.h"
 #include "report/html_table.h"
-#include "report/page.h"
 
 namespace evener::report {
 namespace {

@@ -10,7 +10,6 @@
 #include "record/sweep_file.h"
 #include "report/format.h"
 #include "report/html.h"
-#include "report/page.h"
 #include "report/run.h"
 #include "report/sweep.h"
 #include "report/sweep_page.h"

@@ -7,9 +7,9 @@
 #include "base/plural.h"
 #include "report/format.h"
 #include "report/history.h"
+#include "report/html.h"
 #include "report/html_parts.h"
 #include "report/html_table.h"
-#include "report/page.h"
 
 namespace evener::report {
 namespace {

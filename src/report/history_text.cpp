@@ -206,10 +206,6 @@ std::string changes_text(const HistorySeries& series, const VersionRows& row) {
   return listed(texts);
 }
 
-std::string title_of(const Metric& metric) {
-  return metric.title.empty() ? label_of(metric) : metric.title;
-}
-
 std::size_t counted_runs(const HistorySeries& series, const VersionRows& row) {
   const auto first = series.runs.begin();
   return static_cast<std::size_t>(std::count_if(first + static_cast<std::ptrdiff_t>(row.first),
@@ -344,7 +340,8 @@ std::vector<std::string> history_sentences(const HistorySeries& series) {
 Table versions_table(const HistorySeries& series) {
   Table table;
   table.columns = {{"from", true}, {"to", true}, {"evener", false}, {"program", false}, {"runs", true}};
-  for (const HistoryFigure& figure : series.figures) table.columns.push_back({title_of(figure.metric), true});
+  for (const HistoryFigure& figure : series.figures)
+    table.columns.push_back({figure.metric.title.empty() ? label_of(figure.metric) : figure.metric.title, true});
   table.columns.push_back({"change", false});
   for (const VersionRows& row : rows_of(series)) {
     const record::Record &first = series.runs[row.first].record, &last = series.runs[row.end - 1].record;

@@ -121,10 +121,6 @@ int steps_of(const std::vector<StageTask>& tasks) {
   return steps;
 }
 
-bool splits_backward(const std::vector<StageTask>& tasks) {
-  return std::ranges::find(tasks, "weights", &StageTask::way) != tasks.end();
-}
-
 std::string percent(double share) {
   return fmt::format("{:.3f}%", 100 * share);
 }
@@ -265,7 +261,9 @@ std::string timeline_part(std::span<const Run> runs) {
         "{}<span><i class=\"bubble\"></i>waiting, exchange or update</span></p>"
         "<div class=\"timeline-scroll\"><div class=\"timeline{}\" style=\"min-width:{}px\">{}</div></div></div>",
         escape_html(run.name), steps == 1 ? "step" : counted(steps, "step"), bubble_text(run.record),
-        splits_backward(run.timeline) ? "<span><i class=\"weights\"></i>weights' gradients</span>" : "",
+        std::ranges::find(run.timeline, "weights", &StageTask::way) != run.timeline.end()
+            ? "<span><i class=\"weights\"></i>weights' gradients</span>"
+            : "",
         least_width(run.timeline) > kPage ? " wide" : "", least_width(run.timeline), rows(run.timeline));
   }
   if (html.empty()) return "";

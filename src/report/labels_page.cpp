@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "report/format.h"
-#include "report/page.h"
+#include "report/html.h"
 
 namespace evener::report {
 namespace {

@@ -22,7 +22,7 @@
 #include "base/numbers.h"
 #include "record/detection.h"
 #include "record/validity.h"
-#include "report/latencies.h"
+#include "report/html_parts.h"
 
 namespace evener::report {
 namespace {

@@ -10,7 +10,6 @@
 #include "record/metric.h"
 #include "record/record.h"
 #include "record/repeats.h"
-#include "record/scaling_law.h"
 #include "record/sweep_file.h"
 #include "report/html.h"
 #include "report/reference.h"

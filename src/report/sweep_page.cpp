@@ -10,9 +10,9 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "report/format.h"
+#include "report/html.h"
 #include "report/html_parts.h"
 #include "report/html_table.h"
-#include "report/page.h"
 #include "report/sweep_claims.h"
 
 namespace evener::report {

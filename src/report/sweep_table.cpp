@@ -109,10 +109,6 @@ std::string energy_class_of(const SweepCellRuns& cell) {
   return figure == nullptr || figure->values.empty() ? kNothing : record::energy_class_name(figure->energy);
 }
 
-bool is_predicted(const SweepCellRuns& cell) {
-  return cell.cell.predicted.has_value();
-}
-
 /// "26.1 images/s (-3 %)": the prediction and its deviation from the measurement.
 std::string prediction_text(const Sweep& sweep, const SweepCellRuns& cell) {
   if (!cell.cell.predicted) return kNothing;
@@ -121,10 +117,6 @@ std::string prediction_text(const Sweep& sweep, const SweepCellRuns& cell) {
   const bool measured = sweep.main_figure == "images_per_s" && speed != nullptr && speed->mean.mean;
   return number_text(predicted) +
          (measured ? fmt::format(" ({:+.0f} %)", 100 * (predicted / *speed->mean.mean - 1)) : "");
-}
-
-bool any_to_accuracy(const Sweep& sweep) {
-  return std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return !cell.to_accuracy_s.empty(); });
 }
 
 std::vector<std::string> axis_names(const Sweep& sweep) {
@@ -155,10 +147,6 @@ void add_notes(const Sweep& sweep, Table& table) {
     }
   }
   table.notes.insert(table.notes.end(), sweep.notes.begin(), sweep.notes.end());
-}
-
-std::string full(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
 }
 
 /// The names of all runs' figures, in the order of the cells.
@@ -305,9 +293,11 @@ Table sweep_table(const Sweep& sweep) {
     table.columns.push_back({"speedup", true});
     table.columns.push_back({"verdict", false});
   }
-  const bool predicted = std::ranges::any_of(sweep.cells, is_predicted);
+  const bool predicted =
+      std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return cell.cell.predicted.has_value(); });
   if (predicted) table.columns.push_back({"predicted", true});
-  const bool to_accuracy = any_to_accuracy(sweep);
+  const bool to_accuracy =
+      std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return !cell.to_accuracy_s.empty(); });
   if (to_accuracy) table.columns.push_back({"to accuracy", true});
   table.columns.push_back({"state", false});
   for (const SweepCellRuns& cell : sweep.cells) {
@@ -345,8 +335,9 @@ std::string sweep_csv(const Sweep& sweep) {
       const record::SweepRun& run = cell.runs[n];
       std::vector<std::string> row;
       for (const std::string& axis : axes) row.push_back(value_on(cell, axis));
-      for (const std::string& word : {std::to_string(run.block), run.part, run.began,
-                                      std::string(run_end_name(run.end)), full(run.seconds), run.reason, run.folder}) {
+      for (const std::string& word :
+           {std::to_string(run.block), run.part, run.began, std::string(run_end_name(run.end)),
+            run.seconds ? fmt::format("{}", *run.seconds) : "", run.reason, run.folder}) {
         row.push_back(word);
       }
       for (const std::string& name : figures) {

@@ -11,7 +11,6 @@
 #include "base/test_folder.h"
 #include "job/faces/growing_results.h"
 #include "job/faces/names.h"
-#include "job/faces/pairs.h"
 #include "job/faces/results.h"
 
 namespace evener::job {

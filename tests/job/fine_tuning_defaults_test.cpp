@@ -7,7 +7,7 @@
 
 #include "base/test_folder.h"
 #include "job/train/train_flags.h"
-#include "job/train/training_warnings.h"
+#include "job/train/training.h"
 #include "network/zoo.h"
 #include "placement/placement.h"
 #include "task/inference/model_metadata.h"

@@ -14,7 +14,6 @@
 #include "job/data/data_info.h"
 #include "job/detect/pictures.h"
 #include "job/export/export_job.h"
-#include "job/infer/class_sink.h"
 #include "job/infer/infer_sinks.h"
 #include "job/inference/inference_flags.h"
 #include "job/quantize/quantization.h"

@@ -1,6 +1,4 @@
 // What a training's figures warn of.
-#include "job/train/training_warnings.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/train/training.h"
 #include "network/zoo.h"
 #include "record/statistics.h"
 #include "task/detect/blank_images.h"

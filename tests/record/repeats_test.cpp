@@ -8,7 +8,6 @@
 
 #include "base/random.h"
 #include "base/statistics.h"
-#include "record/scaling_law.h"
 
 namespace evener::record {
 namespace {

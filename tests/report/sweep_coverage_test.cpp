@@ -11,7 +11,6 @@
 
 #include "bench/sweep/runner.h"
 #include "record/repeats.h"
-#include "record/scaling_law.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {

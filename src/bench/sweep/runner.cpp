@@ -54,10 +54,6 @@ void take_left_runs(Schedule& schedule, record::JournalWriter& journal, Executor
   }
 }
 
-const SweepCell& cell_of(const record::SweepRecord& sweep, const std::string& key) {
-  return *std::ranges::find(sweep.cells, key, &SweepCell::key);
-}
-
 }  // namespace
 
 std::vector<std::size_t> block_order(std::size_t cells, std::uint64_t seed, const std::string& part, int block) {
@@ -247,7 +243,7 @@ SweepOutcome run_sweep(const record::SweepRecord& sweep, const fs::path& folder,
       return outcome;
     }
     if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
-    const SweepCell& cell = cell_of(sweep, run->cell);
+    const SweepCell& cell = *std::ranges::find(sweep.cells, run->cell, &SweepCell::key);
     if (options.before_run) options.before_run(cell);
     if (const auto block = schedule.begun_block()) journal.block(*block);
     run->began = utc_now_text();

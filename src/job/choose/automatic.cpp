@@ -108,14 +108,6 @@ bool has_boxes(const data::OpenedData& data) {
   return data.dataset->target_kind() == data::TargetKind::kBoxes;
 }
 
-bool is_small(const data::ImageShape& image) {
-  return std::max(image.width, image.height) <= 48;
-}
-
-bool is_published(const std::string& word) {
-  return word == "imagenet" || word == "coco";
-}
-
 /// The network that weights of a name are taken for.
 std::string network_for(const std::string& word, bool for_boxes) {
   if (word == "coco") return "ssdlite320_mobilenet_v3_large";
@@ -380,7 +372,7 @@ void choose_by_weights(TrainFlags& flags) {
   const bool boxes = has_boxes(data);
   choose_split(flags, data);
   std::string weights = *flags.model.weights;
-  if (weights.empty() && !is_small(data.dataset->shape())) {
+  if (weights.empty() && std::max(data.dataset->shape().width, data.dataset->shape().height) > 48) {
     weights = weights_at_hand(boxes);
     if (!weights.empty()) {
       flags.model.weights.read({weights});
@@ -393,7 +385,7 @@ void choose_by_weights(TrainFlags& flags) {
   }
   if (weights.empty()) return;
   std::error_code none;
-  const bool is_name = is_published(weights) && !fs::exists(weights, none);
+  const bool is_name = (weights == "imagenet" || weights == "coco") && !fs::exists(weights, none);
   flags.model.model.read({is_name ? network_for(weights, boxes) : network_of_weights(weights, boxes)});
 }
 

@@ -25,14 +25,6 @@ struct Sketch {
   ImageSize size;
 };
 
-bool is_same(const ImageSize& a, const ImageSize& b) {
-  return a.width == b.width && a.height == b.height;
-}
-
-ImageSize square(std::int64_t side) {
-  return {side, side};
-}
-
 /// Networks and sizes for classes without weights.
 std::vector<Sketch> from_scratch(const ChoiceFacts& facts) {
   const data::ImageShape& image = facts.image;
@@ -49,7 +41,7 @@ std::vector<Sketch> from_scratch(const ChoiceFacts& facts) {
 
 std::vector<Sketch> detectors(const ChoiceFacts& facts) {
   const std::string model = facts.network.empty() ? "ssdlite_mobilenet_v2" : facts.network;
-  if (model == "ssdlite320_mobilenet_v3_large") return {{model, square(320)}};
+  if (model == "ssdlite320_mobilenet_v3_large") return {{model, {320, 320}}};
   return {{model, scaled_size(facts.image, 224, 8)},
           {model, scaled_size(facts.image, 320, 8)},
           {model, scaled_size(facts.image, 448, 8)}};
@@ -78,7 +70,8 @@ std::vector<Sketch> sketches_for(const ChoiceFacts& facts) {
   std::vector<Sketch> different;
   for (Sketch& sketch : sketches) {
     const bool is_known = std::ranges::any_of(different, [&](const Sketch& other) {
-      return other.model == sketch.model && is_same(other.size, sketch.size);
+      return other.model == sketch.model && other.size.width == sketch.size.width &&
+             other.size.height == sketch.size.height;
     });
     if (!is_known) different.push_back(std::move(sketch));
   }

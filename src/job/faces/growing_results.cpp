@@ -18,10 +18,6 @@ double percent(double cpu_s, const task::FacesChunk& chunk) {
   return chunk.seconds > 0 ? 100 * cpu_s / chunk.seconds : 0;
 }
 
-std::string chunks_heading() {
-  return "worker,chunk,photos,faces,begin_s,seconds,worker_cpu_percent,process_cpu_percent,rss_bytes";
-}
-
 }  // namespace
 
 std::string faces_heading() {
@@ -91,7 +87,8 @@ GrowingResults::GrowingResults(const std::filesystem::path& folder, const data::
       all_(all),
       line_(line),
       table_(folder / "faces.csv", faces_heading()),
-      chunk_rows_(folder / "chunks.csv", chunks_heading()),
+      chunk_rows_(folder / "chunks.csv",
+                  "worker,chunk,photos,faces,begin_s,seconds,worker_cpu_percent,process_cpu_percent,rss_bytes"),
       begin_s_(now_s()),
       pace_(begin_s_) {
   for (const task::PhotoFaces& photo : all_) {

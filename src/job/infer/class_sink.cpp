@@ -1,5 +1,3 @@
-#include "job/infer/class_sink.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +22,7 @@
 #include "data/resize.h"
 #include "engine/best_class.h"
 #include "engine/engine.h"
+#include "job/infer/infer_sinks.h"
 #include "record/detection.h"
 #include "report/format.h"
 #include "task/activation_map.h"

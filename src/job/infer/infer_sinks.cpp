@@ -53,10 +53,6 @@ std::string header(std::int64_t images, const std::vector<std::int64_t>& shape) 
   return std::string("\x93NUMPY\x01\x00", 8) + low + high + text + "\n";
 }
 
-fs::path whole_path(const fs::path& file) {
-  return fs::absolute(file).lexically_normal();
-}
-
 /// The target of a link in the sorted folder, or the file itself, to be compared with photos.
 fs::path target_of(const fs::path& file) {
   std::error_code error;
@@ -184,7 +180,7 @@ std::optional<fs::path> PhotoSorter::cut_copy_of(const fs::path& photo) const {
 }
 
 void PhotoSorter::add(const fs::path& photo, const std::string& folder) {
-  const fs::path whole = whole_path(photo);
+  const fs::path whole = fs::absolute(photo).lexically_normal();
   try {
     if (is_there(whole)) {
       ++there_;

@@ -238,16 +238,6 @@ class WordReader {
   SweepPlan plan_;
 };
 
-/// Reads words that begin with a measured command.
-SweepPlan plan_from_words(const std::vector<std::string>& words, SweepFlags& flags) {
-  return WordReader(words, flags).read();
-}
-
-/// Reads the words behind an experiment's file, which may only be options of the sweep.
-void own_options_from_words(const std::vector<std::string>& words, SweepFlags& flags) {
-  WordReader(words, flags).read_own();
-}
-
 }  // namespace
 
 void SweepFlags::fill(record::SweepRecord& sweep) const {
@@ -285,12 +275,12 @@ void complete(SweepFlags& flags) {
   std::vector<std::string> words = *flags.what;
   if (words.empty()) return;
   if (!words.front().ends_with(".toml") || !std::filesystem::exists(words.front())) {
-    flags.plan = plan_from_words(words, flags);
+    flags.plan = WordReader(words, flags).read();
     if (!flags.scale->empty()) throw UsageError("--scale names a part of an experiment's file, and none was given");
   } else {
     const std::string path = words.front();
     words.erase(words.begin());
-    own_options_from_words(words, flags);
+    WordReader(words, flags).read_own();
     flags.plan = plan_from_file(path, flags);
   }
   if (!flags.steady->empty()) run_length_of(flags.plan);

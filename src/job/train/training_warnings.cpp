@@ -1,5 +1,3 @@
-#include "job/train/training_warnings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "job/copies_table.h"
+#include "job/train/training.h"
 #include "record/statistics.h"
 #include "task/detect/blank_images.h"
 

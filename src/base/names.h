@@ -1,6 +1,7 @@
 // Offering the nearest known name for a misspelt one, texts from foreign files, and units for people.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,6 +42,11 @@ Value value_named(const Named<Value> (&table)[kCount], std::string_view what, st
     known.emplace_back(row.name);
   }
   throw UsageError(unknown_name_message(what, name, known));
+}
+/// The name of an enum's value, whose values count from 0; the last name for a number that is none of them.
+template <typename Enum, std::size_t N>
+constexpr const char* name_in(const char* const (&names)[N], Enum value) {
+  return names[std::min(static_cast<std::size_t>(value), N - 1)];
 }
 
 /// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.

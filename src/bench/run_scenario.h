@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/early_stopping.h"
 #include "bench/lanes.h"
 #include "bench/run_log.h"
 #include "bench/scenario.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "bench/early_stopping.h"
+#include "bench/run_log.h"
 
 namespace evener::bench {
 namespace {
@@ -27,17 +27,8 @@ bool is_positive(double value) {
 }  // namespace
 
 const char* scenario_name(Scenario scenario) {
-  switch (scenario) {
-    case Scenario::kSingleStream:
-      return "single-stream";
-    case Scenario::kMultiStream:
-      return "multi-stream";
-    case Scenario::kServer:
-      return "server";
-    case Scenario::kOffline:
-      break;
-  }
-  return "offline";
+  constexpr const char* kNames[] = {"single-stream", "multi-stream", "server", "offline"};
+  return name_in(kNames, scenario);
 }
 
 std::vector<std::string> scenario_names() {

@@ -28,10 +28,6 @@ std::string percentile_name(double percentile) {
   return fmt::format("p{:g}", 100 * percentile);
 }
 
-bool is_stream(const ScenarioOptions& options) {
-  return options.scenario == Scenario::kSingleStream || options.scenario == Scenario::kMultiStream;
-}
-
 /// "over 451 queries in 5.0 s".
 std::string amount_text(const ScenarioResult& result) {
   const RunLog& log = result.log;
@@ -186,7 +182,7 @@ void fill_record(const ScenarioResult& result, Record& record) {
   } else {
     add_latencies(result, record);
   }
-  if (is_stream(options)) {
+  if (options.scenario == Scenario::kSingleStream || options.scenario == Scenario::kMultiStream) {
     add_metric(record, estimate_metric(result));
     add_metric(record, throughput_metric(result, "queries_per_s", "queries/s", false));
   } else if (options.scenario == Scenario::kServer) {

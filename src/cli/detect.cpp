@@ -9,9 +9,9 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/live_progress.h"
+#include "job/detect/box_sink.h"
 #include "job/detect/detection.h"
 #include "job/detect/pictures.h"
-#include "job/detect/record.h"
 #include "job/layer_table.h"
 #include "record/record_json.h"
 

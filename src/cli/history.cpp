@@ -12,8 +12,6 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/report_output.h"
-#include "report/history_limits.h"
-#include "report/history_page.h"
 
 namespace evener::cli {
 namespace {

@@ -20,11 +20,9 @@
 #include "cli/progress.h"
 #include "data/skipped.h"
 #include "job/infer/inference.h"
-#include "job/infer/scenario.h"
-#include "job/infer/watch.h"
 #include "job/layer_table.h"
 #include "record/record_json.h"
-#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "report/format.h"
 #include "report/table.h"
 

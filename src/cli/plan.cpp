@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
-#include "job/plan/comparison_text.h"
 #include "job/plan/plan_job.h"
 
 namespace evener::cli {

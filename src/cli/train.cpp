@@ -20,7 +20,7 @@
 #include "record/metric.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"
-#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "task/training/limits.h"
 
 namespace evener::cli {

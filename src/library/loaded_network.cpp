@@ -12,7 +12,7 @@
 #include "base/tensor.h"
 #include "base/this_work.h"
 #include "job/cache_folder.h"
-#include "job/inference/model_sidecar.h"
+#include "job/inference/inference_flags.h"
 #include "library/event_post.h"
 #include "library/given_options.h"
 #include "library/memory_samples.h"

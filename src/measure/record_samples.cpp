@@ -15,7 +15,7 @@
 #include "base/numbers.h"
 #include "measure/energy_columns.h"
 #include "measure/sensors/nvml.h"
-#include "record/host_energy.h"
+#include "record/energy.h"
 
 namespace evener::measure {
 namespace {

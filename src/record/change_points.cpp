@@ -11,7 +11,6 @@
 namespace evener::record {
 namespace {
 
-constexpr double kNormal95 = 1.959964;
 /// A test ends once this many permutations were as extreme (Besag and Clifford, Sequential Monte Carlo p-values, 1991).
 constexpr std::size_t kEnoughExtremes = 20;
 /// Sums of the same distances in another order differ by less than this share.

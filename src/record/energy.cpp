@@ -2,24 +2,29 @@
 
 #include <fmt/format.h>
 
+#include "base/message.h"
 #include "base/names.h"
+#include "record/record_fields.h"
 
 namespace evener::record {
+namespace {
+
+void add_optional(std::optional<double>& sum, const std::optional<double>& more) {
+  sum = sum && more ? std::optional(*sum + *more) : std::nullopt;
+}
+
+void name_host(std::vector<MeterCheck>& checks, const std::string& host) {
+  for (MeterCheck& check : checks) {
+    check.first = host + " " + check.first;
+    check.second = host + " " + check.second;
+  }
+}
+
+}  // namespace
 
 const char* energy_class_name(EnergyClass kind) {
-  switch (kind) {
-    case EnergyClass::kMeasured:
-      return "measured";
-    case EnergyClass::kDerived:
-      return "derived";
-    case EnergyClass::kEstimated:
-      return "estimated";
-    case EnergyClass::kMixed:
-      return "mixed";
-    case EnergyClass::kAbsent:
-      break;
-  }
-  return "absent";
+  constexpr const char* kNames[] = {"absent", "measured", "derived", "estimated", "mixed"};
+  return name_in(kNames, kind);
 }
 
 EnergyClass together(EnergyClass a, EnergyClass b) {
@@ -34,47 +39,18 @@ std::string joules_text(double joules) {
 }
 
 const char* covers_name(Covers covers) {
-  switch (covers) {
-    case Covers::kPackage:
-      return "package";
-    case Covers::kDram:
-      return "dram";
-    case Covers::kGpu:
-      return "gpu";
-    case Covers::kMachine:
-      break;
-  }
-  return "machine";
+  constexpr const char* kNames[] = {"package", "dram", "gpu", "machine"};
+  return name_in(kNames, covers);
 }
 
 const char* agreement_name(Agreement agreement) {
-  switch (agreement) {
-    case Agreement::kAgree:
-      return "agree";
-    case Agreement::kDisagree:
-      return "disagree";
-    case Agreement::kUndecided:
-      break;
-  }
-  return "undecided";
+  constexpr const char* kNames[] = {"undecided", "agree", "disagree"};
+  return name_in(kNames, agreement);
 }
 
 const char* meter_fault_name(MeterFault fault) {
-  switch (fault) {
-    case MeterFault::kGain:
-      return "gain";
-    case MeterFault::kOffset:
-      return "offset";
-    case MeterFault::kLag:
-      return "lag";
-    case MeterFault::kStop:
-      return "stop";
-    case MeterFault::kJump:
-      return "jump";
-    case MeterFault::kNone:
-      break;
-  }
-  return "none";
+  constexpr const char* kNames[] = {"none", "gain", "offset", "lag", "stop", "jump"};
+  return name_in(kNames, fault);
 }
 
 void set_products(Energy& energy) {
@@ -84,6 +60,60 @@ void set_products(Energy& energy) {
   energy.edp_js = times(energy.joules, energy.seconds);
   energy.ed2p_js2 = times(energy.edp_js, energy.seconds);
   energy.used_edp_js = times(energy.used_joules, energy.seconds);
+}
+
+std::string energy_message(const Energy& energy) {
+  return pack_message(energy);
+}
+
+Energy energy_of_message(const std::string& message) {
+  return unpack_message<Energy>(message, "the energy of a host");
+}
+
+void add_hosts(Energy& energy, const std::vector<std::string>& names, const std::vector<Energy>& energies) {
+  for (DeviceEnergy& device : energy.devices) device.host = names.front();
+  for (Energy::Domain& domain : energy.domains) domain.name = names.front() + " " + domain.name;
+  name_host(energy.checks, names.front());
+  if (!energy.reason.empty()) energy.reason = fmt::format("on {}: {}", names.front(), energy.reason);
+  for (std::size_t host = 1; host < names.size(); ++host) {
+    Energy other = host < energies.size() ? energies[host] : Energy{.reason = "it did not tell its energy"};
+    for (DeviceEnergy device : other.devices) {
+      device.host = names[host];
+      energy.devices.push_back(std::move(device));
+    }
+    name_host(other.checks, names[host]);
+    energy.checks.insert(energy.checks.end(), other.checks.begin(), other.checks.end());
+    for (const std::string& lost : other.lost) energy.lost.push_back(fmt::format("on {}: {}", names[host], lost));
+    if (!other.joules && energy.reason.empty()) {
+      energy.reason = fmt::format("on {}: {}", names[host], other.reason);
+    }
+    for (const Energy::Domain& domain : other.domains) {
+      energy.domains.push_back({names[host] + " " + domain.name, domain.joules});
+    }
+    for (const auto& [kind, joules] : other.by_class) energy.by_class[kind] += joules;
+    energy.kind = together(energy.kind, other.kind);
+    add_optional(energy.joules, other.joules);
+    add_optional(energy.uncertainty_joules, other.uncertainty_joules);
+    add_optional(energy.process_joules, other.process_joules);
+    if (energy.process_reason.empty() && !energy.process_joules) {
+      energy.process_reason = "what this program used of another host's processors is not known";
+    }
+    // The other hosts' idle power was not measured.
+    energy.net_joules.reset();
+    energy.net_interval.reset();
+  }
+  energy.net_reason = "idle power is measured on one host only";
+  energy.phases.clear();
+  energy.phases_reason = "the replicas are processes of their own, whose phases the sampler does not see";
+  if (!energy.reason.empty()) {
+    const Energy known = std::move(energy);
+    energy = {.seconds = known.seconds,
+              .reason = known.reason,
+              .devices = known.devices,
+              .checks = known.checks,
+              .lost = known.lost};
+  }
+  set_products(energy);
 }
 
 }  // namespace evener::record

@@ -119,15 +119,8 @@ const char* better_name(Better better) {
 }
 
 const char* role_name(MetricRole role) {
-  switch (role) {
-    case MetricRole::kSpeed:
-      return "speed";
-    case MetricRole::kQuality:
-      return "quality";
-    case MetricRole::kCost:
-      break;
-  }
-  return "cost";
+  constexpr const char* kNames[] = {"speed", "quality", "cost"};
+  return name_in(kNames, role);
 }
 
 std::vector<Metric> metrics_of(const Record& record) {

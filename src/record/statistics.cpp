@@ -11,8 +11,6 @@
 namespace evener::record {
 namespace {
 
-constexpr double kNormal95 = 1.959964;
-
 /// The correlation of neighbouring samples: the autocorrelation of their ranks at lag one, corrected for the negative
 /// bias of short series. Within [0, 0.99].
 double likeness_of_neighbours(std::span<const double> samples) {
@@ -57,6 +55,16 @@ std::size_t place_of_end(std::size_t count, double likeness) {
   }
   if (exact == 0) exact = static_cast<std::size_t>(std::max(1.0, wide));  // for thousands of samples 0.5^n is 0
   return wide < 1 ? 1 : std::min(static_cast<std::size_t>(wide), exact);
+}
+
+/// The quantile of a beta distribution: the share with the probability `below` below it.
+double beta_quantile(double below, double a, double b) {
+  double low = 0, high = 1;
+  for (int halving = 0; halving < 50; ++halving) {
+    const double middle = (low + high) / 2;
+    (incomplete_beta(middle, a, b) < below ? low : high) = middle;
+  }
+  return (low + high) / 2;
 }
 
 }  // namespace
@@ -152,6 +160,31 @@ Throughput training_throughput(const BlockRates& first_epoch, const BlockRates& 
   const char* after = takes_later ? "the first epoch" : "the tenth step";
   return throughput_of(taken.rates, taken.steps == 1 ? fmt::format("steps after {}", after)
                                                      : fmt::format("blocks of {} steps after {}", taken.steps, after));
+}
+
+Interval share_interval(double share, std::int64_t count) {
+  if (count <= 0) return {0, 1};
+  constexpr double kTail = 0.025;
+  const double n = static_cast<double>(count), seen = share * n;
+  return {seen <= 0 ? 0 : beta_quantile(kTail, seen, n - seen + 1),
+          seen >= n ? 1 : beta_quantile(1 - kTail, seen + 1, n - seen)};
+}
+
+std::string share_interval_text(double share, std::int64_t count) {
+  const Interval interval = share_interval(share, count);
+  // With many images an end may be so close to 0 or 100 % that a whole number would hide the uncertainty.
+  const auto text = [](double end) {
+    const double percent = 100 * end;
+    const bool is_near_end = (percent >= 0.05 && percent < 1) || (percent > 99 && percent <= 99.95);
+    return fmt::format("{:.{}f}", percent, is_near_end ? 1 : 0);
+  };
+  return fmt::format("{} to {} %", text(interval.low), text(interval.high));
+}
+
+double chance_of_at_least(std::int64_t correct, std::int64_t count, double share) {
+  if (correct <= 0) return 1;
+  if (correct > count) return 0;
+  return incomplete_beta(share, static_cast<double>(correct), static_cast<double>(count - correct + 1));
 }
 
 }  // namespace evener::record

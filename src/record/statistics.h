@@ -10,6 +10,9 @@
 
 namespace evener::record {
 
+/// Standard deviations from the mean to either end of a 95 % interval of the normal distribution.
+inline constexpr double kNormal95 = 1.959964;
+
 /// An interval with both ends, in the unit of the samples.
 struct Interval {
   double low = 0;
@@ -31,8 +34,8 @@ constexpr std::size_t kFewestSamples = 10;
 
 /// The 95 % interval of the median of samples in the order in which they were taken. Its ends are two of the samples,
 /// as in a sign test, so no distribution is assumed. It is widened by the correlation of neighbouring samples, because
-/// drifting samples contain less information than independent ones. tests/record/coverage_test.cpp shows its coverage.
-/// Absent below kFewestSamples.
+/// drifting samples contain less information than independent ones. tests/record/statistics_test.cpp shows its
+/// coverage. Absent below kFewestSamples.
 std::optional<Interval> median_interval(std::span<const double> samples);
 
 /// From the smallest to the largest sample; absent for none.
@@ -76,5 +79,16 @@ struct BlockRates {
 /// The images_per_s of a training: over the blocks after the first epoch, which counts as warm-up or, if there are too
 /// few, over the first epoch's blocks. `first_epoch` must leave out the first ten steps.
 Throughput training_throughput(const BlockRates& first_epoch, const BlockRates& later_epochs);
+
+/// The exact 95 % interval of a share that was observed as `share` among `count`. It covers at least 95 % whatever the
+/// true share is (Clopper and Pearson, The use of confidence or fiducial limits, 1934). [0, 1] for a count of 0.
+Interval share_interval(double share, std::int64_t count);
+
+/// The same interval as text: "40 to 100 %".
+std::string share_interval_text(double share, std::int64_t count);
+
+/// The p-value of an exact binomial test: the probability that at least `correct` of `count` answers are right by
+/// chance, if each is with probability `share`.
+double chance_of_at_least(std::int64_t correct, std::int64_t count, double share);
 
 }  // namespace evener::record

@@ -13,7 +13,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/run.h"
-#include "report/sweep_load.h"
+#include "report/sweep_claims.h"
 
 namespace evener::report {
 namespace {

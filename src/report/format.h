@@ -1,12 +1,14 @@
 // Formats numbers and texts for people and for HTML. Inside report/ only.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/csv.h"
+#include "record/statistics.h"
 
 namespace evener::report {
 
@@ -34,5 +36,17 @@ using evener::csv_cell;
 
 /// The width of a UTF-8 text on a terminal: one per code point.
 std::size_t display_width(std::string_view text);
+
+/// null for an absent value; numbers that aren't finite are written as null too.
+template <typename T>
+nlohmann::ordered_json value_or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+/// [low, high] or null.
+inline nlohmann::ordered_json ends_or_null(const std::optional<record::Interval>& interval) {
+  if (!interval) return nullptr;
+  return nlohmann::ordered_json::array({interval->low, interval->high});
+}
 
 }  // namespace evener::report

@@ -1,21 +1,28 @@
 #include "report/history.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <system_error>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/statistics.h"
 #include "record/repeats.h"
-#include "report/history_runs.h"
+#include "record/sweep_file.h"
+#include "report/run.h"
+#include "report/sweep.h"
 
 namespace evener::report {
 namespace {
 
 using record::Metric;
 using record::MetricRole;
+namespace fs = std::filesystem;
 
 /// Costs whose history is told beside speeds and qualities.
 bool is_told(const Metric& metric) {
@@ -173,6 +180,264 @@ void note_left_out(History& history) {
   if (machines.size() > 1) {
     history.notes.push_back(std::to_string(machines.size()) + " machines: their runs are kept apart");
   }
+}
+
+/// What a sweep knows of one of its runs.
+struct OfSweep {
+  record::SweepRecord sweep;
+  record::SweepJournal journal;
+};
+
+struct RunFolder {
+  fs::path path;
+  const OfSweep* sweep = nullptr;  // that it belongs to; null: none
+  fs::path sweep_folder;
+};
+
+class FolderWalk {
+ public:
+  explicit FolderWalk(std::vector<std::string>& notes) : notes_(notes) {}
+
+  void walk(const fs::path& folder) { walk(folder, nullptr, {}); }
+
+  const std::vector<RunFolder>& runs() const { return runs_; }
+
+ private:
+  void walk(const fs::path& folder, const OfSweep* sweep, const fs::path& sweep_folder) {
+    std::error_code error;
+    const fs::path whole = fs::weakly_canonical(folder, error);
+    if (!seen_.insert(error ? folder : whole).second) {
+      notes_.push_back(folder.string() + " was named more than once, and is taken once");
+      return;
+    }
+    if (fs::exists(folder / "record.json", error)) {
+      runs_.push_back({folder, sweep, sweep_folder});
+      return;
+    }
+    if (is_sweep(folder)) return walk_in(folder, read_sweep(folder), folder);
+    walk_in(folder, sweep, sweep_folder);
+  }
+
+  void walk_in(const fs::path& folder, const OfSweep* sweep, const fs::path& sweep_folder) {
+    std::error_code error;
+    std::vector<fs::path> inside;
+    for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+         entry.increment(error)) {
+      std::error_code none;
+      if (entry->is_directory(none) && !entry->is_symlink(none)) inside.push_back(entry->path());
+    }
+    if (error) notes_.push_back(fmt::format("{} can't be read: {}", folder.string(), error.message()));
+    std::ranges::sort(inside);
+    for (const fs::path& one : inside) {
+      if (folder != sweep_folder || one.filename() != record::kPilotFolder) walk(one, sweep, sweep_folder);
+    }
+  }
+
+  const OfSweep* read_sweep(const fs::path& folder) {
+    try {
+      sweeps_.push_back(std::make_unique<OfSweep>(record::read_sweep(folder), record::read_journal(folder)));
+      return sweeps_.back().get();
+    } catch (const Error& failure) {
+      notes_.push_back(fmt::format("the sweep's own files are not read: {}", failure.what()));
+      return nullptr;
+    }
+  }
+
+  std::vector<std::string>& notes_;
+  std::set<fs::path> seen_;
+  std::vector<RunFolder> runs_;
+  std::vector<std::unique_ptr<OfSweep>> sweeps_;
+};
+
+/// Why change points don't count the run; "" = they do.
+std::string why_left_out(const record::Record& record, bool count_invalid) {
+  if (record.status != record::Status::kDone) return record::status_name(record.status);
+  if (record.started.empty()) return "it has no date";
+  if (count_invalid || record.validity.valid.value_or(true)) return "";
+  std::string rules;
+  for (const record::ValidityReason& reason : record.validity.reasons)
+    rules += (rules.empty() ? ": " : ", ") + reason.rule;
+  return "INVALID" + rules;
+}
+
+/// Takes over what the sweep of a run knows of it: the environment, and which figures count.
+void take_from_sweep(const RunFolder& folder, HistoryRun& run) {
+  const std::string name = folder.path.lexically_relative(folder.sweep_folder).string();
+  const auto found = std::ranges::find(folder.sweep->journal.runs, name, &record::SweepRun::folder);
+  if (found == folder.sweep->journal.runs.end()) return;
+  for (const record::SweepCell& cell : folder.sweep->sweep.cells) {
+    if (cell.key == found->cell) run.environment = cell.environment;
+  }
+  if (found->part == record::kWarmupPart && run.left_out.empty()) run.left_out = "warm-up";
+  std::erase_if(run.metrics,
+                [&](const record::Metric& metric) { return !counts_in(folder.sweep->sweep, metric, found->part); });
+}
+
+HistoryRun load_history_run(const RunFolder& folder, bool count_invalid) {
+  HistoryRun run{.folder = folder.path, .record = load_record(folder.path)};
+  run.metrics = record::metrics_of(run.record);
+  for (record::Metric& metric : run.metrics) metric.samples.clear();
+  run.record.training = {};
+  run.record.confusion = {};
+  run.record.layers.clear();
+  run.record.metrics.clear();
+  run.record.images_per_s.samples.clear();
+  run.left_out = why_left_out(run.record, count_invalid);
+  if (folder.sweep != nullptr) take_from_sweep(folder, run);
+  return run;
+}
+
+/// Whether two records are of the same run, as in a folder that was copied.
+bool are_copies(const HistoryRun& a, const HistoryRun& b) {
+  const auto same_value = [](const record::Metric& x, const record::Metric& y) { return x.value == y.value; };
+  return a.record.started == b.record.started && a.record.command == b.record.command &&
+         a.record.times.total == b.record.times.total && std::ranges::equal(a.metrics, b.metrics, same_value);
+}
+
+std::string machine_text(const record::Record& record) {
+  const record::MachineRecord& machine = record.machine;
+  std::string text =
+      fmt::format("{}, {}", machine.cpu.empty() ? "an unknown processor" : machine.cpu, counted(machine.cores, "core"));
+  if (machine.logical_cpus != machine.cores) text += fmt::format(" ({} logical)", machine.logical_cpus);
+  if (machine.quota_cpus) text += fmt::format(", a quota of {:g}", *machine.quota_cpus);
+  text += fmt::format(", {} GiB", (machine.memory_bytes + (1ULL << 29)) >> 30);
+  for (const record::GpuUse& gpu : record.gpus) text += ", " + gpu.name;
+  std::set<std::string> hosts;
+  for (const record::ReplicaRecord& replica : record.placement.replicas) hosts.insert(replica.host);
+  for (const std::string& host : hosts) text += host.empty() ? "" : ", " + host;
+  return text;
+}
+
+/// The work, and where: what any two runs of a cell have in common, whatever their version.
+std::string work_of(const HistoryRun& run) {
+  const record::Record& record = run.record;
+  const record::ScenarioRecord& scenario = record.scenario;
+  std::string text = fmt::format("{};{};{};", record.kind, record.model.name, record.data.location);
+  for (const std::int64_t extent : record.data.shape) text += fmt::format("{}x", extent);
+  text += fmt::format(";{};{};{};{};{};{};", scenario.name, scenario.percentile.value_or(0),
+                      scenario.latency_limit_s.value_or(0), scenario.samples_per_query.value_or(0), record.precision,
+                      record.batch.value_or(0));
+  for (const record::ReplicaRecord& replica : record.placement.replicas) {
+    text += "replica;";
+    for (const record::StageRecord& stage : replica.stages) {
+      text += fmt::format("{}/{}@{};", stage.device, stage.threads.value_or(0), stage.emulated_speed.value_or(1));
+    }
+  }
+  for (const auto& [name, value] : run.environment) text += fmt::format("{}={};", name, value);
+  return text + machine_text(record);
+}
+
+bool names_engine(const record::Record& record) {
+  return record.options.contains("engine") || std::ranges::any_of(record.command, [](const std::string& word) {
+           return word == "--engine" || word.starts_with("--engine=");
+         });
+}
+
+/// Whether an option decides what a run does. Seeds make runs differ by chance, and what is found out from the data, or
+/// by the program's choice of an engine, is no choice of the user's.
+bool tells_cells_apart(const std::string& option, const record::Record& record) {
+  static const std::set<std::string> kDoNot = {"seed", "mean", "standard-deviation", "resume", "on", "quiet"};
+  return !kDoNot.contains(option) && (option != "engine" || names_engine(record));
+}
+
+/// The options of a run that tell cells apart. An option that its version didn't know yet has the value that the first
+/// run of the same work with that option has.
+using Options = std::map<std::string, std::string>;
+Options options_of(const record::Record& record, const Options& first) {
+  Options options = first;
+  for (const auto& [name, value] : record.config) {
+    if (tells_cells_apart(name, record)) options[name] = value;
+  }
+  return options;
+}
+
+std::string name_of(const HistoryRun& run) {
+  const record::Record& record = run.record;
+  std::string name = fmt::format("{} {}", record.kind, record.model.name);
+  if (!record.data.location.empty()) name += " on " + record.data.location;
+  if (!record.scenario.empty()) name += ", " + record.scenario.name;
+  for (const std::string& part : {record.placement.text, record.precision}) name += part.empty() ? "" : ", " + part;
+  if (record.batch) name += fmt::format(", batch {}", *record.batch);
+  for (const auto& [variable, value] : run.environment) name += fmt::format(", {}={}", variable, value);
+  return name;
+}
+
+/// Adds the options by which series of the same name differ to their names.
+void tell_apart(std::vector<HistorySeries>& series, const std::vector<Options>& options) {
+  std::vector<std::string> more(series.size());
+  for (std::size_t n = 0; n < series.size(); ++n) {
+    for (const auto& [name, value] : options[n]) {
+      for (std::size_t other = 0; other < series.size(); ++other) {
+        if (series[other].cell != series[n].cell || series[other].machine != series[n].machine) continue;
+        const auto found = options[other].find(name);
+        if (found != options[other].end() && found->second == value) continue;
+        more[n] += fmt::format(", {}={}", name, value);
+        break;
+      }
+    }
+  }
+  for (std::size_t n = 0; n < series.size(); ++n) series[n].cell += more[n];
+}
+
+/// All runs in and below the folders, each once, in no order. What was left out, and why, is added to `notes`.
+std::vector<HistoryRun> find_history_runs(const std::vector<fs::path>& folders, const HistoryChoice& choice,
+                                          std::vector<std::string>& notes) {
+  FolderWalk walk(notes);
+  for (const fs::path& folder : folders) {
+    if (!fs::is_directory(folder)) throw UsageError(folder.string() + " is no folder; give folders with runs in them");
+    walk.walk(folder);
+  }
+  std::vector<HistoryRun> runs;
+  std::size_t before = 0, copies = 0;
+  for (const RunFolder& folder : walk.runs()) {
+    try {
+      HistoryRun run = load_history_run(folder, choice.count_invalid);
+      if (!choice.since.empty() && run.record.started < choice.since) {
+        ++before;
+      } else if (std::ranges::any_of(runs, [&](const HistoryRun& known) { return are_copies(known, run); })) {
+        ++copies;
+      } else {
+        runs.push_back(std::move(run));
+      }
+    } catch (const Error& failure) {
+      notes.push_back(fmt::format("left out: {}", failure.what()));
+    }
+  }
+  if (before > 0) notes.push_back(fmt::format("{} before {} left out", counted(before, "run"), choice.since));
+  if (copies > 0) {
+    notes.push_back(fmt::format("{} of another run left out", counted(copies, "copy", "copies")));
+  }
+  return runs;
+}
+
+/// Series by the names of their cells, with runs by date; without figures.
+std::vector<HistorySeries> series_of(std::vector<HistoryRun> runs) {
+  std::ranges::sort(runs, [](const HistoryRun& a, const HistoryRun& b) {
+    return std::tie(a.record.started, a.folder) < std::tie(b.record.started, b.folder);
+  });
+  std::map<std::string, Options> firsts;
+  for (const HistoryRun& run : runs) {
+    Options& first = firsts[work_of(run)];
+    for (const auto& [name, value] : run.record.config) {
+      if (tells_cells_apart(name, run.record)) first.try_emplace(name, value);
+    }
+  }
+  std::vector<HistorySeries> series;
+  std::vector<Options> options;
+  std::map<std::pair<std::string, Options>, std::size_t> known;
+  for (HistoryRun& run : runs) {
+    const std::string work = work_of(run);
+    Options own = options_of(run.record, firsts[work]);
+    const auto [place, is_new] = known.try_emplace({work, own}, series.size());
+    if (is_new) {
+      series.push_back({.cell = name_of(run), .machine = machine_text(run.record)});
+      options.push_back(std::move(own));
+    }
+    series[place->second].runs.push_back(std::move(run));
+  }
+  tell_apart(series, options);
+  std::ranges::stable_sort(series, {}, &HistorySeries::cell);
+  return series;
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "record/change_points.h"
 #include "record/metric.h"
 #include "record/record.h"
+#include "report/html.h"
 #include "report/table.h"
 
 namespace evener::report {
@@ -83,10 +85,6 @@ History history_of(std::vector<HistoryRun> runs);
 /// Whether a text is a day: "2026-11-01".
 bool is_day(const std::string& text);
 
-/// What became of a figure at a change: "slower", "more", "lower".
-const char* change_word(const record::Metric& metric, double change);
-/// "4.9 %", "1.2 points": the size of a change without its direction.
-std::string change_size(const record::Metric& metric, double change);
 /// What a run was made by: "evener 0.7.0, program 1a2b3c4d".
 std::string program_text(const record::Record& record);
 /// The day of a run: "2026-11-01".
@@ -102,4 +100,31 @@ Table history_table(const History& history);
 /// Schema "evener-history-1", with every run and the results of `--fail-on` in `failures`.
 std::string history_json(const History& history, const std::vector<std::string>& failures);
 
+// Limits that a history is held against, for continuous integration: "slower=5%".
+
+/// What may become worse, and by how much.
+struct HistoryLimit {
+  enum class What { kSlower, kMemory, kAccuracy, kEnergy };
+  What what = What::kSlower;
+  double share = 0;  // 0.05 of "5%"; of an accuracy the difference
+};
+
+/// Reads "slower=5%,memory=10%". Throws UsageError for what is no limit.
+std::vector<HistoryLimit> parse_history_limits(const std::string& text);
+
+/// Where the latest level of a figure is worse than the level before it, or a drift made it worse, surely by more than
+/// a limit: the whole 95 % interval lies beyond. "slower" is about the speed that runs are compared by, and "accuracy"
+/// about every figure of quality.
+std::vector<std::string> beyond_limits(const History& history, const std::vector<HistoryLimit>& limits);
+
+// The page of a history: what changed, when, and by how much, with a plot for each figure.
+
+/// The page as text; `failures`: what is beyond a limit. `plotly_js` and `hint` as in html_page().
+std::string history_page(const History& history, const std::vector<std::string>& failures, std::string_view plotly_js,
+                         std::string_view hint = "");
+
+/// Writes the page atomically. Without Plotly it is still written, with tables only.
+WrittenPage write_history_page(const std::filesystem::path& path, const History& history,
+                               const std::vector<std::string>& failures,
+                               const std::filesystem::path& plotly = plotly_path());
 }  // namespace evener::report

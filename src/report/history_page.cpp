@@ -1,5 +1,3 @@
-#include "report/history_page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +6,10 @@
 #include "base/files.h"
 #include "base/plural.h"
 #include "report/format.h"
+#include "report/history.h"
+#include "report/html.h"
 #include "report/html_parts.h"
 #include "report/html_table.h"
-#include "report/page.h"
 
 namespace evener::report {
 namespace {

@@ -1,10 +1,14 @@
-// A history in tables and sentences.
+// A history in tables and sentences, as JSON, and held against limits.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "base/csv.h"
+#include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 #include "base/statistics.h"
 #include "report/figures.h"
@@ -14,7 +18,9 @@
 namespace evener::report {
 namespace {
 
+using nlohmann::ordered_json;
 using record::Metric;
+using record::MetricRole;
 
 constexpr const char* kNothing = "-";
 constexpr std::size_t kPlaceKnownTo = 2;  // runs: how far off the place of a change may be
@@ -87,6 +93,22 @@ std::string between_text(const HistorySeries& series, const HistoryFigure& figur
   if (!is_same_program(sides.before, sides.after)) return text;
   const std::string nearby = program_change_nearby(series, figure, at);
   return text + "; " + (nearby.empty() ? "the program is the same there, so something around it changed" : nearby);
+}
+
+/// What became of a figure at a change: "slower", "more", "lower".
+const char* change_word(const Metric& metric, double change) {
+  if (metric.role == record::MetricRole::kSpeed) {
+    return (change > 0) == (metric.better == record::Better::kHigher) ? "faster" : "slower";
+  }
+  if (metric.role == record::MetricRole::kQuality) return change > 0 ? "higher" : "lower";
+  return change > 0 ? "more" : "less";
+}
+
+/// "4.9 %", "1.2 points": the size of a change without its direction.
+std::string change_size(const Metric& metric, double change) {
+  const double percent = 100 * std::abs(change);
+  const std::string number = fmt::format("{:.{}f}", percent, percent < 1 ? 2 : 1);
+  return number + (metric.unit == "share" ? " points" : " %");
 }
 
 std::string with_interval(const Metric& metric, double change, const std::optional<record::Interval>& interval,
@@ -184,15 +206,112 @@ std::string changes_text(const HistorySeries& series, const VersionRows& row) {
   return listed(texts);
 }
 
-std::string title_of(const Metric& metric) {
-  return metric.title.empty() ? label_of(metric) : metric.title;
-}
-
 std::size_t counted_runs(const HistorySeries& series, const VersionRows& row) {
   const auto first = series.runs.begin();
   return static_cast<std::size_t>(std::count_if(first + static_cast<std::ptrdiff_t>(row.first),
                                                 first + static_cast<std::ptrdiff_t>(row.end),
                                                 [](const HistoryRun& run) { return run.left_out.empty(); }));
+}
+
+using What = HistoryLimit::What;
+
+constexpr std::pair<const char*, What> kNames[] = {
+    {"slower", What::kSlower}, {"memory", What::kMemory}, {"accuracy", What::kAccuracy}, {"energy", What::kEnergy}};
+
+What what_of(const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [text, what] : kNames) {
+    if (name == text) return what;
+    known.emplace_back(text);
+  }
+  throw UsageError("--fail-on: " + unknown_name_message("figure", name, known));
+}
+
+HistoryLimit parse_limit(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw UsageError(fmt::format("--fail-on {}: it needs a limit in percent, as in slower=5%", quoted_text(text)));
+  }
+  HistoryLimit limit{.what = what_of(text.substr(0, equals))};
+  const std::string number = text.substr(equals + 1);
+  const auto percent = number.ends_with('%') ? to_number<double>(number.substr(0, number.size() - 1)) : std::nullopt;
+  if (!percent || !(*percent >= 0 && *percent < 1000)) {
+    throw UsageError(fmt::format("--fail-on {}: {} is no percentage from 0% on, as in {}=5%", quoted_text(text),
+                                 quoted_text(number), text.substr(0, equals)));
+  }
+  limit.share = *percent / 100;
+  return limit;
+}
+
+bool is_about(What what, const HistorySeries& series, const HistoryFigure& figure) {
+  switch (what) {
+    case What::kSlower:
+      return figure.metric.role == MetricRole::kSpeed && &figure == &series.figures.front();
+    case What::kMemory:
+      return figure.metric.name == "peak_rss_bytes";
+    case What::kAccuracy:
+      return figure.metric.role == MetricRole::kQuality;
+    case What::kEnergy:
+      break;
+  }
+  return figure.metric.name == "energy_joules";
+}
+
+/// Whether a figure became worse by more than `share` even at the interval's kindest end.
+bool is_beyond(const record::Metric& metric, const std::optional<record::Interval>& interval, double share) {
+  if (!interval) return false;
+  return metric.better == record::Better::kHigher ? interval->high < -share : interval->low > share;
+}
+
+ordered_json run_json(const HistorySeries& series, const HistoryRun& run) {
+  const record::Record& record = run.record;
+  ordered_json json = {{"folder", run.folder.string()},
+                       {"started", record.started},
+                       {"versions", record.versions},
+                       {"engine", record.engine},
+                       {"valid", value_or_null(record.validity.valid)},
+                       {"left_out", run.left_out.empty() ? ordered_json(nullptr) : ordered_json(run.left_out)}};
+  for (const HistoryFigure& figure : series.figures) {
+    const record::Metric* metric = record::find_metric(run.metrics, figure.metric.name);
+    json["figures"][figure.metric.name] = metric == nullptr ? ordered_json(nullptr) : value_or_null(metric->value);
+  }
+  return json;
+}
+
+ordered_json figure_json(const HistoryFigure& figure) {
+  const record::Metric& metric = figure.metric;
+  ordered_json json = {{"name", metric.name},
+                       {"label", metric.label},
+                       {"unit", metric.unit},
+                       {"better", record::better_name(metric.better)},
+                       {"role", record::role_name(metric.role)},
+                       {"runs", figure.runs},
+                       {"runs_missing", figure.runs_missing},
+                       {"levels", ordered_json::array()},
+                       {"changes", ordered_json::array()},
+                       {"drift", nullptr}};
+  for (const HistoryLevel& level : figure.levels) {
+    json["levels"].push_back({{"first_run", figure.runs[level.first]},
+                              {"last_run", figure.runs[level.last]},
+                              {"first", level.first_value},
+                              {"last", level.last_value}});
+  }
+  for (const HistoryChange& change : figure.changes) {
+    json["changes"].push_back(
+        {{"first_run", figure.runs[change.at]},
+         {"before", change.before},
+         {"after", change.after},
+         {"change", change.change},
+         {"interval_95", ends_or_null(change.interval)},
+         {"p", change.p},
+         {"text", change_size(metric, change.change) + " " + change_word(metric, change.change)}});
+  }
+  if (figure.drift) {
+    json["drift"] = {{"change", figure.drift->change},
+                     {"interval_95", ends_or_null(figure.drift->interval)},
+                     {"p", figure.drift->p}};
+  }
+  return json;
 }
 
 }  // namespace
@@ -208,20 +327,6 @@ std::string program_text(const record::Record& record) {
   return text;
 }
 
-const char* change_word(const Metric& metric, double change) {
-  if (metric.role == record::MetricRole::kSpeed) {
-    return (change > 0) == (metric.better == record::Better::kHigher) ? "faster" : "slower";
-  }
-  if (metric.role == record::MetricRole::kQuality) return change > 0 ? "higher" : "lower";
-  return change > 0 ? "more" : "less";
-}
-
-std::string change_size(const Metric& metric, double change) {
-  const double percent = 100 * std::abs(change);
-  const std::string number = fmt::format("{:.{}f}", percent, percent < 1 ? 2 : 1);
-  return number + (metric.unit == "share" ? " points" : " %");
-}
-
 std::vector<std::string> history_sentences(const HistorySeries& series) {
   std::vector<std::string> sentences;
   for (const HistoryFigure& figure : series.figures) {
@@ -235,7 +340,8 @@ std::vector<std::string> history_sentences(const HistorySeries& series) {
 Table versions_table(const HistorySeries& series) {
   Table table;
   table.columns = {{"from", true}, {"to", true}, {"evener", false}, {"program", false}, {"runs", true}};
-  for (const HistoryFigure& figure : series.figures) table.columns.push_back({title_of(figure.metric), true});
+  for (const HistoryFigure& figure : series.figures)
+    table.columns.push_back({figure.metric.title.empty() ? label_of(figure.metric) : figure.metric.title, true});
   table.columns.push_back({"change", false});
   for (const VersionRows& row : rows_of(series)) {
     const record::Record &first = series.runs[row.first].record, &last = series.runs[row.end - 1].record;
@@ -268,4 +374,56 @@ Table history_table(const History& history) {
   return table;
 }
 
+std::vector<HistoryLimit> parse_history_limits(const std::string& text) {
+  std::vector<HistoryLimit> limits;
+  if (text.empty()) return limits;
+  for (const std::string& part : csv_cells(text)) limits.push_back(parse_limit(part));
+  return limits;
+}
+
+std::vector<std::string> beyond_limits(const History& history, const std::vector<HistoryLimit>& limits) {
+  std::vector<std::string> failures;
+  const auto hold = [&](const HistorySeries& series, const HistoryFigure& figure, const HistoryLimit& limit,
+                        double change, const std::optional<record::Interval>& interval, const std::string& when) {
+    if (!is_beyond(figure.metric, interval, limit.share)) return;
+    failures.push_back(fmt::format("{}: {} is {} {}, surely by more than {:g} {}, {}", series.cell, figure.metric.label,
+                                   change_size(figure.metric, change), change_word(figure.metric, change),
+                                   100 * limit.share, figure.metric.unit == "share" ? "points" : "%", when));
+  };
+  for (const HistorySeries& series : history.series) {
+    for (const HistoryFigure& figure : series.figures) {
+      for (const HistoryLimit& limit : limits) {
+        if (!is_about(limit.what, series, figure)) continue;
+        if (!figure.changes.empty()) {
+          const HistoryChange& latest = figure.changes.back();
+          hold(series, figure, limit, latest.change, latest.interval,
+               "since " + day_of(series.runs[figure.runs[latest.at]].record));
+        }
+        if (figure.drift) {
+          hold(series, figure, limit, figure.drift->change, figure.drift->interval, "by a drift over all runs");
+        }
+      }
+    }
+  }
+  return failures;
+}
+
+std::string history_json(const History& history, const std::vector<std::string>& failures) {
+  ordered_json json = {{"schema", "evener-history-1"},
+                       {"tests", history.tests},
+                       {"series", ordered_json::array()},
+                       {"failures", failures},
+                       {"notes", history.notes}};
+  for (const HistorySeries& series : history.series) {
+    ordered_json one = {{"cell", series.cell},
+                        {"machine", series.machine},
+                        {"runs", ordered_json::array()},
+                        {"figures", ordered_json::array()},
+                        {"sentences", history_sentences(series)}};
+    for (const HistoryRun& run : series.runs) one["runs"].push_back(run_json(series, run));
+    for (const HistoryFigure& figure : series.figures) one["figures"].push_back(figure_json(figure));
+    json["series"].push_back(std::move(one));
+  }
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
 }  // namespace evener::report

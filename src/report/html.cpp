@@ -7,11 +7,23 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
+#include "report/format.h"
 #include "report/html_parts.h"
-#include "report/page.h"
 
 namespace evener::report {
 namespace {
+
+constexpr std::string_view kReportStyle =
+#include "report/page/style.css.inc"
+#include "report/page/timeline.css.inc"
+    ;
+
+constexpr std::uint64_t kPlotlyLimitBytes = 64u << 20;
+
+bool looks_like_plotly(std::string_view source) {
+  // "</script" inside a script would end its element.
+  return source.find("Plotly") != std::string_view::npos && source.find("</script") == std::string_view::npos;
+}
 
 constexpr std::string_view kPlots =
 #include "report/page/plots.js.inc"
@@ -24,6 +36,51 @@ constexpr std::string_view kLatencyPlots =
     ;
 
 }  // namespace
+
+std::string Page::html() const {
+  std::string html = fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n",
+      policy, escape_html(title));
+  for (const std::string_view style : styles) html.append("<style>").append(style).append("</style>\n");
+  html += "</head>\n<body>\n" + content;
+  if (!data.empty()) {
+    html += "<script type=\"application/json\" id=\"data\">" + escape_json_for_script(data) + "</script>\n";
+  }
+  for (const std::string_view script : scripts) html.append("<script>").append(script).append("</script>\n");
+  return html + "</body>\n</html>\n";
+}
+
+PlotlySource read_plotly(const std::filesystem::path& plotly) {
+  PlotlySource found;
+  if (plotly.empty()) {
+    found.hint = "No plots: this program was built without a place for Plotly; set EVENER_PLOTLY to plotly.min.js.";
+    return found;
+  }
+  try {
+    std::string source = read_file(plotly, kPlotlyLimitBytes);
+    if (!looks_like_plotly(source)) throw Error(plotly.string() + " is not Plotly's JavaScript");
+    found.javascript = std::move(source);
+  } catch (const Error& problem) {
+    found.hint =
+        fmt::format("No plots: {}. Run the set-up again, or set EVENER_PLOTLY to plotly.min.js.", problem.what());
+  }
+  return found;
+}
+
+Page report_page(const std::string& title) {
+  return {.title = title + " - evener report", .styles = {kReportStyle}};
+}
+
+std::string report_content(const std::string& header, std::string_view hint, const std::string& sections,
+                           bool has_plots) {
+  return fmt::format(
+      "{}\n<main>\n<p class=\"warning\" id=\"problem\" hidden></p>\n{}{}</main>\n"
+      "<footer>Written by evener; everything is inside this one file.{}</footer>\n",
+      header, hint.empty() ? "" : "<p class=\"warning\">" + escape_html(hint) + "</p>\n", sections,
+      has_plots ? " Plots by Plotly.js (MIT licence)." : "");
+}
 
 std::filesystem::path plotly_path() {
   if (const char* given = std::getenv("EVENER_PLOTLY"); given != nullptr && *given != '\0') return given;

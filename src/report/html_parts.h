@@ -1,6 +1,8 @@
 // The parts of the HTML page; each function returns a piece of HTML. Inside report/ only.
 #pragma once
 
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,5 +59,30 @@ std::string layers_part(std::span<const Run> runs);
 std::string profile_part(std::span<const Run> runs);
 /// Tables of all epochs and of every value of the records.
 std::string details_part(std::span<const Run> runs);
+
+enum class Curve { kAccuracy, kLoss };
+
+/// Groups the runs of a job; groups and their runs keep the given order. The curves of a group differ by less than a
+/// marker's size at every epoch, in training and in validation.
+std::vector<std::vector<std::size_t>> coinciding(std::span<const Run> runs, const std::vector<std::size_t>& job,
+                                                 Curve curve);
+
+/// Reads the column latency_s of a latencies.csv, shortest first; skips lines without a number (a killed run's last
+/// one). Throws Error naming the file if it can't be read or has no such column.
+std::vector<double> read_latencies(const std::filesystem::path& path);
+
+/// A histogram of latencies: the shares of queries in bins that are equally wide on a logarithmic scale.
+struct LatencyHistogram {
+  std::vector<double> edges_s;  // one more than shares
+  std::vector<double> shares;
+};
+/// The histogram of sorted latencies; empty for none.
+LatencyHistogram latency_histogram(const std::vector<double>& sorted_s);
+
+/// Whether the page has plots of the run's latency.
+bool has_latency(const Run& run);
+
+/// The data that page/latency.js.inc draws for a run.
+nlohmann::ordered_json latency_data(const Run& run);
 
 }  // namespace evener::report

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/format.h"
-#include "report/page.h"
+#include "report/html.h"
 
 namespace evener::report {
 namespace {

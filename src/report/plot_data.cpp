@@ -1,22 +1,193 @@
-// The JSON that page/plots.js.inc draws: one object per run, with lists of numbers in which null is a missing value.
+// A job's plots: placeholders, and the JSON that page/plots.js.inc and page/latency.js.inc draw; null = missing.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <system_error>
 
-#include "report/curves.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/statistics.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
-#include "report/json_value.h"
-#include "report/latencies.h"
-#include "report/ways.h"
 
 namespace evener::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using record::EpochRecord;
 using record::Record;
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kLatenciesLimitBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kBins = 60;
+/// The clock's resolution; shorter latencies go into the first bin.
+constexpr double kShortest_s = 1e-9;
+
+/// Percentiles of latency: 50 %, 90 %, 99 %, ..., as far as there are enough queries. `one_in`: one in this many
+/// queries is slower.
+Json percentile_curve(const std::vector<double>& sorted_s) {
+  Json one_in = Json::array(), latency_s = Json::array();
+  const auto count = static_cast<double>(sorted_s.size());
+  for (int step = 0; count > 0; ++step) {
+    const double slower = std::pow(10, step / 10.0);
+    if (slower > count) break;
+    const auto place = static_cast<std::size_t>(count * (1 - 1 / slower));
+    one_in.push_back(slower);
+    latency_s.push_back(sorted_s[std::min(place, sorted_s.size() - 1)]);
+  }
+  return {{"one_in", one_in}, {"latency_s", latency_s}};
+}
+
+/// The median, and the scenario's percentile.
+Json marks_data(const record::ScenarioRecord& scenario, const std::vector<double>& sorted_s) {
+  Json marks = Json::array();
+  for (const double share : {0.5, *scenario.percentile}) {
+    marks.push_back({{"share", share}, {"latency_s", sorted_quantile(sorted_s, share)}});
+  }
+  return marks;
+}
+
+Json rates_data(const record::ScenarioRecord& scenario) {
+  std::vector<record::RateTrial> trials = scenario.rates;
+  std::ranges::stable_sort(trials, {}, &record::RateTrial::rate);
+  Json rates = Json::array();
+  for (const auto& trial : trials) {
+    rates.push_back({{"rate", trial.rate},
+                     {"latency_s", value_or_null(trial.latency_s)},
+                     {"queries", trial.queries},
+                     {"held", trial.held}});
+  }
+  return rates;
+}
+
+/// A marker's size, as a share of the plot's height.
+constexpr double kMarker = 0.02;
+
+/// A value's height in the plot: losses have a logarithmic axis, so only positive ones have a height.
+std::optional<double> height(const std::optional<double>& value, Curve curve) {
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  if (curve == Curve::kAccuracy) return value;
+  return *value > 0 ? std::optional(std::log(*value)) : std::nullopt;
+}
+
+/// Training and validation of all epochs.
+std::vector<std::optional<double>> heights(const record::Record& record, Curve curve) {
+  std::vector<std::optional<double>> all;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    const bool accuracy = curve == Curve::kAccuracy;
+    all.push_back(height(accuracy ? epoch.train_accuracy : epoch.train_loss, curve));
+    all.push_back(height(accuracy ? epoch.val_accuracy : epoch.val_loss, curve));
+  }
+  return all;
+}
+
+using Job = std::vector<std::size_t>;
+
+/// A plot with fewer points would show less than the figures beside it.
+constexpr std::size_t kFewestEpochs = 3, kFewestSamples = 8;
+
+/// The title of the main speed of a job's runs: "Training speed"; "" if no run has it.
+std::string speed_label(std::span<const Run> runs, const Job& job) {
+  for (const std::size_t n : job) {
+    const std::vector<record::Metric> metrics = record::metrics_of(runs[n].record);
+    const record::Metric* speed = record::main_speed(metrics);
+    if (speed == nullptr || !speed->value || speed->label.empty()) continue;
+    std::string label = speed->label;
+    label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(label[0])));
+    return label;
+  }
+  return "";
+}
+
+/// "The curves of cpu/t1 and cpu/t2 lie on each other and are drawn as one."; "" if all differ.
+std::string coinciding_text(std::span<const Run> runs, const Job& job, Curve curve) {
+  const std::vector<std::string> labels = labels_of(runs);
+  std::string text;
+  for (const Job& group : coinciding(runs, job, curve)) {
+    if (group.size() < 2) continue;
+    std::vector<std::string> names;
+    for (const std::size_t n : group) names.push_back(labels[n]);
+    text += " The curves of " + escape_html(listed(names)) + " lie on each other and are drawn as one.";
+  }
+  return text;
+}
+
+std::size_t most_epochs(std::span<const Run> runs, const Job& job) {
+  std::size_t most = 0;
+  for (const std::size_t n : job) most = std::max(most, runs[n].record.training.epochs.size());
+  return most;
+}
+
+std::size_t most_samples(std::span<const Run> runs, const Job& job) {
+  std::size_t most = 0;
+  for (const std::size_t n : job) most = std::max(most, runs[n].samples.time_s.size());
+  return most;
+}
+
+bool has_power(const Samples& samples) {
+  return std::ranges::any_of(samples.watts, [](const Samples::Column& device) {
+    return std::ranges::any_of(device.second, [](const auto& watts) { return watts.has_value(); });
+  });
+}
+
+/// The explanation of the power curves, with their energy class.
+std::string power_text(std::span<const Run> runs, const Job& job) {
+  std::string text = "A line for each device, at each sample.";
+  if (job.size() == 1) text += " Below: the share of each phase in the run's own thread.";
+  std::vector<std::string> sources;
+  for (const std::size_t n : job) {
+    const std::string kind = record::energy_class_name(runs[n].record.energy.kind);
+    if (std::ranges::find(sources, kind) == sources.end()) sources.push_back(kind);
+  }
+  return text + " Energy: " + listed(sources) + ".";
+}
+
+/// Why some plots are missing; "" if none is.
+std::string left_out_text(std::size_t epochs, std::size_t samples) {
+  std::string text;
+  if (epochs > 0 && epochs < kFewestEpochs) {
+    text += fmt::format("Accuracy and loss are not drawn: {} epoch{}.", epochs, epochs == 1 ? "" : "s");
+  }
+  if (samples > 0 && samples < kFewestSamples) {
+    text += fmt::format("{}CPU use and memory are not drawn: too short, with {} sample{}.", text.empty() ? "" : " ",
+                        samples, samples == 1 ? "" : "s");
+  }
+  return text.empty() ? "" : "<p class=\"explain left-out\">" + text + "</p>";
+}
+
+std::string job_latency(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number) {
+  const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
+  const auto any = [&](auto has) {
+    return std::ranges::any_of(job,
+                               [&](std::size_t n) { return has_latency(runs[n]) && has(runs[n].record.scenario); });
+  };
+  std::string html = "<div class=\"grid\">";
+  html += plot_card(id("latency"), "How long queries took",
+                    "Share of the queries by latency. Vertical lines: median and percentile of a single run; dashed: "
+                    "the limit.");
+  html += plot_card(id("percentiles"), "Latency by percentile",
+                    "How long the quickest half, nine tenths, ... of the queries took at most. Dashed: the limit.");
+  if (any([](const record::ScenarioRecord& scenario) { return !scenario.rates.empty(); })) {
+    html += plot_card(id("rates"), "Latency by rate",
+                      "Each rate of arriving queries that was tried: filled where the percentile of latency kept the "
+                      "limit (dashed), a cross where it didn't.");
+  }
+  if (any([](const record::ScenarioRecord& scenario) { return !scenario.parts_s.empty(); })) {
+    html += plot_card(id("parts"), "What latency goes into",
+                      "Mean of all queries: waiting for a lane, then what the system told of its work.");
+  }
+  return html + "</div>";
+}
 
 /// The most rows of samples per run in a plot; more are averaged.
 constexpr std::size_t kMostSamples = 1500;
@@ -181,6 +352,158 @@ bool lengths_differ(std::span<const Run> runs, const std::vector<std::size_t>& j
 }
 
 }  // namespace
+
+std::vector<double> read_latencies(const std::filesystem::path& path) {
+  std::istringstream lines(read_file(path, kLatenciesLimitBytes));
+  CsvReader table(lines);
+  const auto column = table.find_column("latency_s");
+  if (!column) throw Error(fmt::format("{}: line 1 has no column 'latency_s'", path.string()));
+  std::vector<double> latencies_s;
+  while (table.next()) {
+    const double latency_s = to_number<double>(table.cell(*column)).value_or(-1);
+    if (std::isfinite(latency_s) && latency_s >= 0) latencies_s.push_back(latency_s);
+  }
+  std::ranges::sort(latencies_s);
+  return latencies_s;
+}
+
+LatencyHistogram latency_histogram(const std::vector<double>& sorted_s) {
+  if (sorted_s.empty()) return {};
+  // A margin of 2 % on both sides, so that a histogram of equal latencies has a width.
+  const double low = std::log(std::max(sorted_s.front(), kShortest_s)) - 0.02;
+  const double high = std::log(std::max(sorted_s.back(), kShortest_s)) + 0.02;
+  LatencyHistogram histogram{{}, std::vector<double>(kBins)};
+  for (std::size_t n = 0; n <= kBins; ++n) {
+    histogram.edges_s.push_back(std::exp(low + (high - low) * static_cast<double>(n) / kBins));
+  }
+  for (const double latency_s : sorted_s) {
+    const double place = (std::log(std::max(latency_s, kShortest_s)) - low) / (high - low) * kBins;
+    histogram.shares[std::min(static_cast<std::size_t>(place), kBins - 1)] += 1 / static_cast<double>(sorted_s.size());
+  }
+  return histogram;
+}
+
+bool has_latency(const Run& run) {
+  return !run.record.scenario.empty() && !run.latencies_s.empty() && run.record.scenario.percentile.has_value();
+}
+
+Json latency_data(const Run& run) {
+  if (!has_latency(run)) return nullptr;
+  const record::ScenarioRecord& scenario = run.record.scenario;
+  const LatencyHistogram histogram = latency_histogram(run.latencies_s);
+  Json parts = Json::object();
+  for (const auto& [name, seconds] : scenario.parts_s) parts[name] = seconds;
+  double sum_s = 0;
+  for (const double latency_s : run.latencies_s) sum_s += latency_s;
+  return {{"edges_s", histogram.edges_s},
+          {"shares", histogram.shares},
+          {"percentile", value_or_null(scenario.percentile)},
+          {"limit_s", value_or_null(scenario.latency_limit_s)},
+          {"marks", marks_data(scenario, run.latencies_s)},
+          {"curve", percentile_curve(run.latencies_s)},
+          {"parts_s", parts},
+          {"mean_s", sum_s / static_cast<double>(run.latencies_s.size())},
+          {"rates", rates_data(scenario)}};
+}
+
+std::vector<std::vector<std::size_t>> coinciding(std::span<const Run> runs, const std::vector<std::size_t>& job,
+                                                 Curve curve) {
+  std::optional<double> least, most;
+  for (const std::size_t n : job) {
+    for (const std::optional<double>& value : heights(runs[n].record, curve)) {
+      if (!value) continue;
+      least = std::min(least.value_or(*value), *value);
+      most = std::max(most.value_or(*value), *value);
+    }
+  }
+  const double apart = least ? kMarker * (*most - *least) : 0;
+  const auto coincide = [&](std::size_t a, std::size_t b) {
+    if (!std::ranges::equal(runs[a].record.training.epochs, runs[b].record.training.epochs, {}, &EpochRecord::epoch,
+                            &EpochRecord::epoch)) {
+      return false;
+    }
+    return std::ranges::equal(
+        heights(runs[a].record, curve), heights(runs[b].record, curve),
+        [&](const auto& x, const auto& y) { return x && y ? std::abs(*x - *y) <= apart : x == y; });
+  };
+  std::vector<std::vector<std::size_t>> groups;
+  for (const std::size_t n : job) {
+    const auto found = std::ranges::find_if(groups, [&](const auto& group) { return coincide(group.front(), n); });
+    if (found == groups.end()) {
+      groups.push_back({n});
+    } else {
+      found->push_back(n);
+    }
+  }
+  return groups;
+}
+
+std::string plot_card(const std::string& id, const std::string& title, const std::string& explanation,
+                      const std::string& control) {
+  return fmt::format(
+      "<div class=\"card\"><div class=\"plot-head\"><h3>{0}</h3><span class=\"controls\">{1}<span class=\"save\">"
+      "<button type=\"button\" data-plot=\"plot-{3}\" data-format=\"svg\" title=\"Save this plot as SVG\">SVG</button>"
+      "<button type=\"button\" data-plot=\"plot-{3}\" data-format=\"png\" title=\"Save this plot as PNG\">PNG</button>"
+      "</span></span></div><p class=\"explain\">{2}</p><div class=\"plot\" id=\"plot-{3}\"></div></div>",
+      escape_html(title), control, explanation, id);
+}
+
+/// Detectors have none.
+bool has_accuracies(std::span<const Run> runs, const Job& job) {
+  return std::ranges::any_of(job, [&](std::size_t n) {
+    return std::ranges::any_of(runs[n].record.training.epochs, [](const record::EpochRecord& epoch) {
+      return epoch.train_accuracy || epoch.val_accuracy;
+    });
+  });
+}
+
+std::string plots_of_job(std::span<const Run> runs, const Job& job, std::size_t number) {
+  const auto id = [&](const char* name) { return fmt::format("{}-{}", name, number); };
+  const std::size_t epochs = most_epochs(runs, job), samples = most_samples(runs, job);
+  std::string html = "<div class=\"needs-plots\"><div class=\"grid\">";
+  if (const std::string label = speed_label(runs, job); !label.empty()) {
+    html += plot_card(id("speed"), label,
+                      "Each dot is a sample; the line is the median, with its 95 % interval where there are enough.");
+  }
+  if (std::ranges::any_of(job, [&](std::size_t n) { return !runs[n].record.phases_s.empty(); })) {
+    html +=
+        plot_card(id("phases"), "Time per phase",
+                  "Thick: the run's own thread, adding up to the run. Thin, hatched: other threads, behind it.",
+                  fmt::format("<span class=\"switch\" data-job=\"{}\"><button type=\"button\" value=\"seconds\">seconds"
+                              "</button><button type=\"button\" value=\"share\">share</button></span>",
+                              number));
+  }
+  if (epochs >= kFewestEpochs) {
+    if (has_accuracies(runs, job)) {
+      html += plot_card(id("accuracy"), "Accuracy",
+                        "Solid: validation, its best epoch circled. Dotted: training, as the weights changed." +
+                            coinciding_text(runs, job, Curve::kAccuracy));
+    }
+    html += plot_card(id("loss"), "Loss",
+                      "Solid: validation, circled where overfitting begins. Dotted: training. Logarithmic." +
+                          coinciding_text(runs, job, Curve::kLoss));
+  }
+  if (samples >= kFewestSamples) {
+    html += plot_card(id("cpu"), "CPU use", "Solid: this program (100 % is one logical CPU). Dotted: everything else.");
+    if (std::ranges::any_of(job, [&](std::size_t n) { return has_power(runs[n].samples); })) {
+      html += plot_card(id("power"), "Power", power_text(runs, job));
+    }
+    html += plot_card(id("memory"), "Memory", "Solid: resident (RSS). Dotted: shared pages divided among users (PSS).");
+  }
+  return html + "</div>" + left_out_text(epochs, samples) + "</div>";
+}
+
+std::string latency_part(std::span<const Run> runs) {
+  const auto jobs = jobs_of(runs);
+  std::string html;
+  for (std::size_t number = 0; number < jobs.size(); ++number) {
+    const auto& job = jobs[number];
+    if (std::ranges::none_of(job, [&](std::size_t n) { return has_latency(runs[n]); })) continue;
+    const std::string title = jobs.size() == 1 ? "Latency" : "Latency of " + job_text(runs[job.front()].record);
+    html += "<h2>" + escape_html(title) + "</h2>" + job_latency(runs, job, number);
+  }
+  return html.empty() ? "" : "<section class=\"needs-plots\">" + html + "</section>";
+}
 
 const char* run_color(std::size_t n) {
   static constexpr std::array<const char*, 8> kColors{"#0072b2", "#e69f00", "#009e73", "#cc79a7",

@@ -13,10 +13,9 @@
 #include "base/numbers.h"
 #include "base/plural.h"
 #include "base/terminal_text.h"
-#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "report/figures.h"
 #include "report/format.h"
-#include "report/json_value.h"
 #include "report/sweep.h"
 
 namespace evener::report {

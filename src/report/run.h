@@ -8,11 +8,23 @@
 
 #include "record/calibration.h"
 #include "record/detection.h"
-#include "record/predicted_images.h"
 #include "record/record.h"
-#include "report/timeline.h"
 
 namespace evener::report {
+
+/// The file in a run's folder, in Chrome's trace event format.
+inline constexpr const char* kTimeline = "stages.trace.json";
+
+/// A pass of a micro-batch through a stage.
+struct StageTask {
+  int replica = 0, stage = 0, step = 0, micro_batch = 0;
+  std::string way;              // "forward", "backward" or "weights"
+  double from_s = 0, to_s = 0;  // the first of all tasks begins at 0
+};
+
+/// Reads the tasks, sorted by replica, stage and time. Keeps only the last steps without a break longer than a step
+/// (such as a validation) between them. Throws Error if the file has another format.
+std::vector<StageTask> read_timeline(const std::filesystem::path& path);
 
 /// Columns of samples.csv that the plots use; absent cells stay absent.
 struct Samples {

@@ -4,10 +4,10 @@
 
 #include "base/names.h"
 #include "record/metric.h"
-#include "record/share_interval.h"
+#include "record/statistics.h"
 #include "report/format.h"
+#include "report/html.h"
 #include "report/html_parts.h"
-#include "report/page.h"
 
 namespace evener::report {
 namespace {
@@ -22,12 +22,6 @@ std::string classes_text(const record::Record& record) {
     names.push_back(fmt::format("{} more", more));
   }
   return listed(names);
-}
-
-/// Whether these images were used to choose the best epoch's weights, so that new images may be recognised a little
-/// worse.
-bool chose_weights(const SharedNetwork& shared) {
-  return shared.judging.record.confusion.part == "validation";
 }
 
 std::string figure(const std::string& name, const std::string& value) {
@@ -76,11 +70,12 @@ std::string share_page(const SharedNetwork& shared) {
   const std::string header =
       "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) +
       "</h1><p class=\"lead\">" +
-      escape_html(fmt::format(
-          "A {} that was shown images of {} classes, and then these, which it had not learnt "
-          "from{}.",
-          training.model.name, training.data.classes.size(),
-          chose_weights(shared) ? " (they chose the best of its states: others may come out a little worse)" : "")) +
+      escape_html(fmt::format("A {} that was shown images of {} classes, and then these, which it had not learnt "
+                              "from{}.",
+                              training.model.name, training.data.classes.size(),
+                              shared.judging.record.confusion.part == "validation"
+                                  ? " (they chose the best of its states: others may come out a little worse)"
+                                  : "")) +
       "</p></header>";
   const std::span<const Run> trained(&shared.training, 1), judged(&shared.judging, 1);
   const std::string sections = "<section>" + quality_card(shared) + "</section>\n" + warnings_part(trained) + "\n" +

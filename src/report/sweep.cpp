@@ -13,7 +13,6 @@
 #include "record/validity.h"
 #include "report/figures.h"
 #include "report/sweep_claims.h"
-#include "report/sweep_scaling.h"
 
 namespace evener::report {
 namespace {

@@ -10,7 +10,6 @@
 #include "record/metric.h"
 #include "record/record.h"
 #include "record/repeats.h"
-#include "record/scaling_law.h"
 #include "record/sweep_file.h"
 #include "report/html.h"
 #include "report/reference.h"
@@ -41,7 +40,7 @@ struct CellClaim {
   std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
   std::string reason;                    // why undecided; else empty
   BesideOthers beside = BesideOthers::kNo;
-  bool at_equal_load = false;  // the speedup is that at equal load by other programs; see report/sweep_load.h
+  bool at_equal_load = false;  // the speedup is that at equal load by other programs; see compare_beside_load()
 };
 
 struct SweepCellRuns {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,5 +30,22 @@ WrittenPage write_sweep_page(const std::filesystem::path& path, const Sweep& swe
                              const std::filesystem::path& plotly = plotly_path());
 WrittenPage write_sweeps_page(const std::filesystem::path& path, std::span<const Sweep> sweeps,
                               const std::filesystem::path& plotly = plotly_path(), const OverviewText& top = {});
+
+// The parts of a sweep's page, most of them pieces of HTML. Inside report/ only.
+
+/// The figures of which at least one cell has a value, the main one first.
+std::vector<record::Metric> sweep_metrics(const Sweep& sweep);
+
+/// A plot of two figures of all cells with its Pareto front: time against energy, or speed against a figure of quality.
+struct FrontPlot {
+  std::string x, y;  // names of the figures
+};
+std::vector<FrontPlot> front_plots(const Sweep& sweep);
+
+/// Axes with two or more values that are numbers or sizes, over which figures can be plotted.
+std::vector<std::string> numeric_axes(const Sweep& sweep);
+
+/// The content of sweep_json(), which is also the data of the page's plots.
+nlohmann::ordered_json sweep_report(const Sweep& sweep);
 
 }  // namespace evener::report

@@ -9,7 +9,6 @@
 #include "record/metric.h"
 #include "report/figures.h"
 #include "report/format.h"
-#include "report/notes.h"
 
 namespace evener::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "bench/early_stopping.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/statistics.h"
+#include "bench/run_log.h"
 #include "bench/simulated_lanes_helpers.h"
 
 namespace evener::bench {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "bench/sweep/cool_down.h"
+#include "bench/sweep/child_executor.h"
 #include "bench/sweep/runner.h"
 
 namespace evener::bench {

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "job/choose/candidates.h"
+#include "job/choose/automatic.h"
 #include "job/choose/choice.h"
-#include "job/choose/try_out.h"
 #include "job/train/decide.h"
 
 namespace evener::job {

@@ -1,10 +1,12 @@
 // The choice of a network from facts and trials, without training any.
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "job/choose/candidates.h"
+#include "job/choose/automatic.h"
 #include "job/choose/choice.h"
 #include "job/train/decide.h"
+#include "task/detect/blank_images.h"
 
 namespace evener::job {
 namespace {
@@ -229,5 +231,145 @@ TEST(EpochsInTime, ATenthIsKeptBackAndOneIsTheLeast) {
   EXPECT_THAT(epochs_text(2, 5, 5, cost), HasSubstr("unless --epochs says more"));
 }
 
+// What the choice of a network goes by, and the time that its trials take.
+
+void give_choice(TrainFlags& flags, const std::vector<std::pair<std::string, std::string>>& words) {
+  const OptionSet options = flags.options();
+  for (const auto& [name, word] : words) options.give(name, {word});
+}
+
+TEST(ChoiceFactsOf, ImagesOfClassesAreCountedByPart) {
+  TrainFlags flags;
+  give_choice(flags, {{"MODEL", "auto"}, {"--data", "synth:digits:300"}, {"--split", "60/15/25"}, {"--minutes", "5"}});
+  const ChoiceFacts facts = facts_of(flags);
+  EXPECT_EQ(facts.images, 300U);
+  EXPECT_EQ(facts.train_images, 180U);
+  EXPECT_EQ(facts.val_images, 50U);
+  EXPECT_EQ(facts.classes, 10);
+  EXPECT_EQ(facts.image, (data::ImageShape{1, 28, 28}));
+  EXPECT_FALSE(facts.has_boxes);
+  EXPECT_FALSE(facts.box_side);
+  EXPECT_EQ(facts.network, "");
+  EXPECT_EQ(facts.batch, 0) << "to be chosen";
+  EXPECT_FALSE(facts.size);
+  EXPECT_LE(facts.seconds, 300);
+  EXPECT_GE(facts.seconds, 300 - (now_s() - flags.begin_s));
+  EXPECT_GT(facts.free_bytes, 1'000'000);
+}
+
+TEST(ChoiceFactsOf, BoxesAreMeasuredAndWhatIsGivenIsTaken) {
+  TrainFlags flags;
+  give_choice(
+      flags,
+      {{"MODEL", "ssdlite_mobilenet_v2"}, {"--data", "synth:shapes:40"}, {"--size", "96x64"}, {"--batch", "12"}});
+  const ChoiceFacts facts = facts_of(flags);
+  EXPECT_TRUE(facts.has_boxes);
+  EXPECT_EQ(facts.classes, 3);
+  ASSERT_TRUE(facts.box_side);
+  EXPECT_GT(*facts.box_side, 0.02);
+  EXPECT_LT(*facts.box_side, 0.9);
+  EXPECT_EQ(facts.network, "ssdlite_mobilenet_v2");
+  EXPECT_EQ(facts.batch, 12);
+  ASSERT_TRUE(facts.size);
+  EXPECT_EQ(facts.size->width, 96);
+  EXPECT_EQ(facts.size->height, 64);
+  EXPECT_EQ(facts.trained_size.width, 96);
+}
+
+TEST(ChoiceFactsOf, AClassifierThatIsNamedHasItsUsualBatchAndADetectorNone) {
+  TrainFlags classifier, detector;
+  give_choice(classifier, {{"MODEL", "mobilenet_v2"}, {"--data", "synth:masks:90"}});
+  give_choice(detector, {{"MODEL", "ssdlite_mobilenet_v2"}, {"--data", "synth:shapes:40"}});
+  EXPECT_EQ(facts_of(classifier).batch, 64);
+  EXPECT_EQ(facts_of(detector).batch, 0);
+}
+
+TEST(SecondsForTrials, AreAFifthOfTheTimeAndThreeMinutesAtMost) {
+  EXPECT_DOUBLE_EQ(seconds_for_trials(60), 12);
+  EXPECT_DOUBLE_EQ(seconds_for_trials(600), 120);
+  EXPECT_DOUBLE_EQ(seconds_for_trials(900), 180);
+  EXPECT_DOUBLE_EQ(seconds_for_trials(36'000), 180);
+}
+
+// What is taken from the short training that tries a network out, and how that training is set up.
+
+record::EpochRecord epoch(double seconds, double validate_s, double share, std::optional<double> accuracy) {
+  record::EpochRecord result;
+  result.seconds = seconds;
+  result.validate_seconds = validate_s;
+  result.share = share;
+  result.val_accuracy = accuracy;
+  return result;
+}
+
+task::TrainResult training(std::vector<record::EpochRecord> epochs) {
+  task::TrainResult result;
+  result.epochs = std::move(epochs);
+  return result;
+}
+
+TEST(Trial, AnEpochThatTheTimeCutShortStandsForItsShare) {
+  const CandidateTrial trial = trial_of(training({epoch(6, 1.5, 1, 0.4), epoch(2, 1, 0.25, 0.7)}));
+  EXPECT_EQ(trial.epoch_s, 9) << "2 s for a quarter are 8 s for all of it, and 1 s to validate";
+  EXPECT_EQ(trial.epochs, 1.25);
+  EXPECT_EQ(trial.seconds, 8);
+  EXPECT_EQ(trial.quality, 0.7);
+}
+
+TEST(Trial, TheFitOfALastLayerIsAnEpochButNoMeasureOfOne) {
+  record::EpochRecord head = epoch(30, 2, 1, 0.8);
+  head.head_only = true;
+  const CandidateTrial trial = trial_of(training({head, epoch(4, 0.5, 0.5, 0.6)}));
+  EXPECT_EQ(trial.epoch_s, 8.5);
+  EXPECT_EQ(trial.epochs, 1.5);
+  EXPECT_EQ(trial.seconds, 34);
+  EXPECT_EQ(trial.quality, 0.8) << "the best, not the last";
+  EXPECT_EQ(trial_of(training({head})).epoch_s, 0) << "not known";
+}
+
+TEST(Trial, ADetectorIsJudgedByItsPrecisionAndByTheEpochThatHadTheBest) {
+  record::EpochRecord blind = epoch(3, 1, 1, std::nullopt), seeing = blind;
+  blind.figures = {{"val_map_50", 0.6}, {task::kFoundInBlank, 1.0}};
+  seeing.figures = {{"val_map_50", 0.3}, {task::kFoundInBlank, 0.0}};
+  const CandidateTrial at_first = trial_of(training({blind, seeing}));
+  EXPECT_EQ(at_first.quality, 0.6);
+  EXPECT_TRUE(at_first.is_blind);
+  blind.figures["val_map_50"] = 0.2;
+  const CandidateTrial at_last = trial_of(training({blind, seeing}));
+  EXPECT_EQ(at_last.quality, 0.3);
+  EXPECT_FALSE(at_last.is_blind);
+}
+
+TEST(Trial, WhatDivergedOrWasInterruptedTellsNothing) {
+  task::TrainResult result = training({epoch(1, 1, 1, 0.9)});
+  result.status = record::Status::kDiverged;
+  result.status_reason = "the loss became infinite";
+  EXPECT_THROW(trial_of(result), Error);
+  result.status = record::Status::kInterrupted;
+  EXPECT_THROW(trial_of(result), Interrupted);
+}
+
+TEST(Trial, IsSetUpToEndByTimeAloneAtARateThatStays) {
+  TrainFlags flags;
+  const OptionSet options = flags.options();
+  options.give("MODEL", {"mlp:784-10"});
+  options.give("--data", {"synth:digits:100"});
+  options.give("--epochs", {"7"});
+  options.give("--patience", {"2"});
+  options.give("--schedule", {"cosine"});
+  options.give("--warmup", {"3"});
+  options.give("--lr", {"0.25"});
+  options.give("--seed", {"9"});
+  const task::TrainOptions trial = options_of_trial(flags, "somewhere");
+  EXPECT_GT(trial.epochs, 10'000);
+  EXPECT_EQ(trial.patience, 0);
+  EXPECT_EQ(trial.schedule.kind, task::Schedule::Kind::kConstant);
+  EXPECT_EQ(trial.schedule.warmup_epochs, 0);
+  EXPECT_EQ(trial.learning_rate, 0.25);
+  EXPECT_EQ(trial.trainer.seed, 9U);
+  EXPECT_EQ(trial.out, "somewhere");
+}
+
 }  // namespace
+
 }  // namespace evener::job

@@ -1,7 +1,7 @@
 // What is told of comparisons: placements for a training, and a network before and after it was quantised.
 #include <gmock/gmock.h>
 
-#include "job/plan/comparison_text.h"
+#include "job/plan/plan_job.h"
 #include "job/quantize/comparison.h"
 
 namespace evener::job {

@@ -9,11 +9,9 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "job/faces/apart.h"
-#include "job/faces/costs.h"
-#include "job/faces/pairs.h"
+#include "job/faces/growing_results.h"
+#include "job/faces/names.h"
 #include "job/faces/results.h"
-#include "job/faces/sort.h"
 
 namespace evener::job {
 namespace {
@@ -341,5 +339,100 @@ TEST_F(FacesRules, TablesTellDistancesAndNeighbours) {
   EXPECT_FALSE(fs::exists(folder_ / "neighbours.csv")) << "of the comparison before";
 }
 
+// What a record and a page say of faces: persons and costs.
+
+TEST(FacesRecord, PersonsAreNoneOfRandomWeights) {
+  record::Record record, random;
+  record.kind = random.kind = "faces";
+  add_comparison(record, 7, 3);
+  EXPECT_EQ(record.metrics.at("faces").value, 7);
+  EXPECT_EQ(record.metrics.at("persons").value, 3);
+  add_comparison(random, 7, std::nullopt);
+  EXPECT_FALSE(random.metrics.at("persons").value);
+  EXPECT_THAT(random.metrics.at("persons").reason, HasSubstr("weights are random"));
+}
+
+TEST(FacesCosts, ChunksAreToldByPhotoAndByTheirOwnTime) {
+  const task::FacesChunk first{.worker = 1,
+                               .number = 0,
+                               .photos = 4,
+                               .faces = 9,
+                               .begin_s = 0.5,
+                               .seconds = 2,
+                               .cpu_s = 1,
+                               .process_cpu_s = 3,
+                               .rss_bytes = 100};
+  task::FacesChunk second = first, none = first;
+  second.photos = 5;
+  second.seconds = 4;
+  second.cpu_s = 3;
+  second.rss_bytes = 300;
+  none.seconds = 0;
+  record::Record record, empty;
+  record.kind = empty.kind = "faces";
+  add_chunks(record, {first, second});
+  EXPECT_THAT(record.metrics.at("chunk_s_per_photo").samples, ElementsAre(0.5, 0.8));
+  EXPECT_THAT(record.metrics.at("chunk_cpu_percent").samples, ElementsAre(50, 75));
+  EXPECT_THAT(record.metrics.at("chunk_rss_bytes").samples, ElementsAre(100, 300));
+  EXPECT_EQ(record.metrics.at("chunk_rss_bytes").value, 200);
+  add_chunks(empty, {});
+  EXPECT_THAT(empty.metrics, IsEmpty());
+  const auto page = chunks_on_page({second, none});
+  ASSERT_EQ(page.size(), 2u);
+  EXPECT_EQ(page[0].cpu_percent, 75);
+  EXPECT_EQ(page[1].cpu_percent, 0) << "it took no time";
+  EXPECT_EQ(page[0].seconds, 4);
+}
+
+// Names of persons go where most of their faces have gone.
+
+class NamesOfPersons : public testing::Test {
+ protected:
+  /// Groups 1 and 2 are called Anna and Bert; in the program's own numbers they are 0 and 1.
+  PersonNames names() const {
+    test::write_text(names_file(folder_.path()), "group,name\n1,Anna\n2,Bert\n");
+    return PersonNames(folder_.path());
+  }
+
+  test::TestFolder folder_;
+};
+
+TEST_F(NamesOfPersons, GoWithMostOfTheFaces) {
+  PersonNames moved = names();
+  EXPECT_THAT(moved.follow({0, 0, 0, 1, 1, -1}, {7, 7, 3, 4, 4, 9}), IsEmpty());
+  EXPECT_THAT(moved.all(), ElementsAre(Pair(4, "Bert"), Pair(7, "Anna")));
+}
+
+TEST_F(NamesOfPersons, ThereIsNoGroup0) {
+  test::write_text(names_file(folder_.path()), "group,name\n0,Anna\n");
+  EXPECT_THROW(PersonNames(folder_.path()), Error);
+}
+
+TEST_F(NamesOfPersons, OfTwoWhoBecameOneTheNameWithMoreFacesStays) {
+  for (const bool is_anna_seen_more : {true, false}) {
+    PersonNames moved = names();
+    const int more = is_anna_seen_more ? 0 : 1, fewer = 1 - more;
+    const auto notes = moved.follow({more, fewer, more, more}, {5, 5, 5, 5});
+    EXPECT_EQ(moved.of(5), is_anna_seen_more ? "Anna" : "Bert");
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_THAT(notes[0], HasSubstr(is_anna_seen_more ? "calls group 2 Bert" : "calls group 1 Anna"));
+    EXPECT_EQ(moved.of(fewer), is_anna_seen_more ? "Bert" : "Anna") << "it waits where it was";
+  }
+}
+
+TEST_F(NamesOfPersons, ANameWithoutFacesMakesRoomForWhoHasItsNumberNow) {
+  PersonNames moved = names();
+  const auto notes = moved.follow({0, 0}, {1, 1});  // nobody has Bert's faces, and Anna is number 1 now
+  EXPECT_THAT(moved.all(), ElementsAre(Pair(1, "Anna")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("is taken out, as others have that number")));
+}
+
+TEST_F(NamesOfPersons, OfTwoWithAsManyFacesTheFirstStays) {
+  PersonNames moved = names();
+  moved.follow({0, 1, 1, 0}, {5, 5, 5, 5});
+  EXPECT_EQ(moved.of(5), "Anna");
+}
+
 }  // namespace
+
 }  // namespace evener::job

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/test_folder.h"
-#include "job/train/ignored_options.h"
 #include "job/train/train_flags.h"
+#include "job/train/training.h"
 #include "network/zoo.h"
 #include "placement/placement.h"
 #include "task/inference/model_metadata.h"

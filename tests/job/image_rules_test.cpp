@@ -12,12 +12,11 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "job/data/data_info.h"
+#include "job/detect/pictures.h"
 #include "job/export/export_job.h"
-#include "job/infer/raw_outputs.h"
-#include "job/infer/small_picture.h"
-#include "job/inference/model_sidecar.h"
-#include "job/inference/run_config.h"
-#include "job/quantize/images.h"
+#include "job/infer/infer_sinks.h"
+#include "job/inference/inference_flags.h"
+#include "job/quantize/quantization.h"
 #include "record/record.h"
 
 namespace evener::job {
@@ -251,5 +250,21 @@ TEST(DataInfo, CountsImagesOfEachClassAndPart) {
   EXPECT_THAT(info.text, AllOf(HasSubstr("        3 ants\n        5 bees\n"), HasSubstr("skipped   1\n")));
 }
 
+// Which boxes are drawn on the pictures of evener detect.
+
+TEST(DetectPictures, TheLikeliestBoxLiesOnTop) {
+  const task::FoundBoxes found{
+      "a.jpg", {40, 30}, {{1, 2, 9, 8, 1, 0.9F}, {2, 2, 9, 8, 0, 0.5F}, {3, 2, 9, 8, 1, 0.25F}, {4, 2, 9, 8, 0, 0.1F}}};
+  std::vector<std::string> texts;
+  std::vector<double> left;
+  for (const task::DrawnBox& box : boxes_to_draw(found, 0.25F, {"cat", "dog"})) {
+    texts.push_back(box.text);
+    left.push_back(box.x1);
+  }
+  EXPECT_THAT(texts, ElementsAre("dog 0.25", "cat 0.50", "dog 0.90"));
+  EXPECT_THAT(left, ElementsAre(3, 2, 1));
+}
+
 }  // namespace
+
 }  // namespace evener::job

@@ -1,9 +1,8 @@
-#include "job/infer/scenario_flags.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "job/infer/infer_flags.h"
 
 namespace evener::job {
 namespace {

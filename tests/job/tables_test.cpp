@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "base/test_folder.h"
-#include "job/data/reading_flow.h"
-#include "job/detect/record.h"
+#include "job/data/write_data.h"
+#include "job/detect/box_sink.h"
 #include "job/info/tensors_info.h"
 #include "job/matmul/record.h"
 

@@ -1,9 +1,8 @@
-#include "record/host_energy.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "measure/record_samples.h"
+#include "record/energy.h"
 
 namespace evener::measure {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/test_folder.h"
-#include "record/predicted_images.h"
+#include "record/detection.h"
 #include "report/browser_helpers.h"
 
 namespace evener::report {

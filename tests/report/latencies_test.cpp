@@ -1,5 +1,3 @@
-#include "report/latencies.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include "report/browser_helpers.h"
 #include "report/conclusion.h"
 #include "report/html.h"
+#include "report/html_parts.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {

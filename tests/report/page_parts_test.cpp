@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "record/predicted_images.h"
-#include "report/faces_costs_part.h"
+#include "record/detection.h"
+#include "report/faces_page.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/html_parts.h"
+#include "report/run.h"
 #include "report/sample_records_helpers.h"
 #include "report/table.h"
-#include "report/timeline.h"
 
 namespace evener::report {
 namespace {

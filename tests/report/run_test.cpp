@@ -10,12 +10,15 @@
 #include "base/folder_lock.h"
 #include "base/test_folder.h"
 #include "record/validity.h"
+#include "report/html.h"
 #include "report/sample_records_helpers.h"
+#include "report/table.h"
 
 namespace evener::report {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
+using testing::Not;
 
 TEST(LoadRun, ReadsRecordAndSamples) {
   const test::TestFolder folder;
@@ -118,5 +121,78 @@ TEST(LoadRun, ARunIsKilledWhereNobodyHoldsItsFolderAnyMore) {
   EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("ended without finishing"));
 }
 
+// Energy in tables, the CSV file and the page.
+
+void put_energy(Run& run, double joules, double seconds, double idle_device_j, record::EnergyClass kind) {
+  record::Energy& energy = run.record.energy;
+  energy = {.joules = joules, .seconds = seconds};
+  energy.kind = kind;
+  energy.used_joules = joules - idle_device_j;
+  record::set_products(energy);
+}
+
+std::string energy_cell(const Table& table, std::size_t row, const std::string& title) {
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (table.columns[column].title == title) return table.rows[row][column];
+  }
+  return "no column " + title;
+}
+
+std::vector<report::Run> one_card_and_two() {
+  std::vector<report::Run> runs{test::sample_run("one"), test::sample_run("two"), test::sample_run("unknown")};
+  put_energy(runs[0], 1000, 10, 100, record::EnergyClass::kMeasured);
+  put_energy(runs[1], 900, 5, 0, record::EnergyClass::kEstimated);
+  return runs;
+}
+
+TEST(EnergyFigures, ProductsAreToldAgainstTheFirstRunWithAndWithoutIdleDevices) {
+  const std::vector<report::Run> runs = one_card_and_two();
+  const Table table = summary_table(runs);
+  EXPECT_EQ(energy_cell(table, 0, "energy is"), "measured");
+  EXPECT_EQ(energy_cell(table, 1, "energy is"), "estimated");
+  EXPECT_EQ(energy_cell(table, 2, "energy is"), "absent");
+  EXPECT_EQ(energy_cell(table, 0, "EDP"), "1.00x");
+  EXPECT_EQ(energy_cell(table, 1, "EDP"), "0.450x (estimated/measured)");
+  EXPECT_EQ(energy_cell(table, 1, "EDP without idle devices"), "0.500x (estimated/measured)");
+  EXPECT_EQ(energy_cell(table, 2, "EDP"), "-");
+  EXPECT_THAT(csv_text(runs), HasSubstr("energy_joules,energy_class,edp_against_first"));
+}
+
+TEST(EnergyFigures, WithoutEnergyThereAreNoColumnsOfIt) {
+  const Table table = summary_table(std::vector<report::Run>{test::sample_run("a"), test::sample_run("b")});
+  EXPECT_EQ(energy_cell(table, 0, "energy is"), "no column energy is");
+  EXPECT_EQ(energy_cell(table, 0, "EDP"), "no column EDP");
+}
+
+TEST(EnergyFigures, PowerIsDrawnWhereItIsKnown) {
+  std::vector<report::Run> runs{test::sample_run("a")};
+  EXPECT_THAT(html_page(runs, "/* Plotly */"), Not(HasSubstr("id=\"plot-power-0\"")));
+  std::vector<std::optional<double>> watts(runs[0].samples.time_s.size(), 65.5);
+  runs[0].samples.watts = {{"package-0", watts}};
+  put_energy(runs[0], 1000, 10, 0, record::EnergyClass::kEstimated);
+  const std::string page = html_page(runs, "/* Plotly */");
+  EXPECT_THAT(page, HasSubstr("id=\"plot-power-0\""));
+  EXPECT_THAT(page, HasSubstr("Energy: estimated."));
+  EXPECT_THAT(page, HasSubstr("{\"name\":\"package-0\",\"values\":[65.5"));
+}
+
+TEST(EnergyFigures, PowersAndPhasesAreReadFromTheSamples) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "run");
+  std::ofstream(folder / "run/samples.csv")
+      << "time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,swap_bytes,cpu0_percent,"
+         "phase_forward_percent,energy_joules,package-0_watts,gpu_0_watts\n"
+         "0,,,,1,1,0,,,0,,\n0.5,100,1,0,1,1,0,100,62.5,30,60,\n";
+  const report::Run run = load_run(folder / "run");
+  ASSERT_EQ(run.samples.watts.size(), 2u);
+  EXPECT_EQ(run.samples.watts[0].first, "package-0");
+  EXPECT_EQ(run.samples.watts[0].second.at(1), 60);
+  EXPECT_EQ(run.samples.watts[1].second.at(1), std::nullopt);
+  ASSERT_EQ(run.samples.phases.size(), 1u);
+  EXPECT_EQ(run.samples.phases[0].first, "forward");
+  EXPECT_EQ(run.samples.phases[0].second.at(1), 62.5);
+}
+
 }  // namespace
+
 }  // namespace evener::report

@@ -9,10 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/sweep/schedule.h"
+#include "bench/sweep/runner.h"
 #include "record/repeats.h"
-#include "record/scaling_law.h"
-#include "report/disturbances_helpers.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {

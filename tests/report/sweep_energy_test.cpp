@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "report/sweep.h"
-#include "report/sweep_parts.h"
+#include "report/sweep_page.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {

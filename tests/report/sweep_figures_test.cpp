@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "report/made_runs_helpers.h"
-#include "report/sweep_parts.h"
+#include "report/made_sweep_helpers.h"
+#include "report/sweep_page.h"
 
 namespace evener::report {
 namespace {

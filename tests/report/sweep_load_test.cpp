@@ -1,12 +1,11 @@
 // What sweeps claim beside other programs, on sweeps whose truth is known.
-#include "report/sweep_load.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
-#include "report/sweep_parts.h"
+#include "report/sweep_claims.h"
+#include "report/sweep_page.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {

@@ -5,10 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "report/html_table.h"
-#include "report/made_runs_helpers.h"
+#include "report/made_sweep_helpers.h"
 #include "report/sweep_claims.h"
-#include "report/sweep_parts.h"
-#include "report/sweep_scaling.h"
+#include "report/sweep_page.h"
 
 namespace evener::report {
 namespace {

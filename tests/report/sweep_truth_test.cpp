@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "record/scaling_law.h"
+#include "record/repeats.h"
 #include "report/sweep_simulation_helpers.h"
 
 namespace evener::report {

@@ -15,9 +15,8 @@
 #include "data/open/pictures.h"
 #include "job/cache_folder.h"
 #include "job/inference/images.h"
+#include "job/inference/inference_flags.h"
 #include "job/inference/labelled_data.h"
-#include "job/inference/model_sidecar.h"
-#include "job/inference/run_config.h"
 #include "job/inference/session.h"
 #include "task/calibration/calibrate.h"
 

@@ -19,7 +19,7 @@ struct CalibratedNetwork {
   std::filesystem::path file;  // beside the weights
 };
 
-/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
 void complete(CalibrateFlags& flags);
 
 /// Calibrates the network, writes the file beside its weights and, where these are a run's, adds the figures to its

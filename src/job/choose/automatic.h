@@ -1,11 +1,27 @@
 // Chooses the network of `evener train` where none is named, or "auto", before the training begins.
 #pragma once
 
+#include <filesystem>
+
 #include "base/this_work.h"
-#include "job/choose/candidates.h"
+#include "job/choose/choice.h"
+#include "job/train/train_flags.h"
 #include "job/train/training.h"
+#include "task/training/train.h"
 
 namespace evener::job {
+
+/// Sets those options of the candidate in `flags` that the user didn't give.
+void take_candidate(const Candidate& candidate, TrainFlags& flags);
+
+/// The options of a trial: so many epochs that only the time limit ends it, a constant learning rate, and no early
+/// stopping.
+task::TrainOptions options_of_trial(const TrainFlags& flags, const std::filesystem::path& folder);
+
+/// Turns the result of a trial's training into a CandidateTrial. The seconds of an epoch with its validation are those
+/// of the last epoch, extrapolated if the time limit cut it short. Throws Error for a training that diverged,
+/// Interrupted for one that was interrupted.
+CandidateTrial trial_of(const task::TrainResult& result);
 
 /// The name that asks for a network to be chosen, as an empty name does.
 inline constexpr const char* kAutomatic = "auto";

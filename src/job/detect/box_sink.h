@@ -3,14 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "job/detect/detect_flags.h"
-#include "job/inference/prediction_sink.h"
+#include "job/inference/session.h"
 #include "job/observer.h"
+#include "record/detection.h"
+#include "record/record.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/boxes.h"
 #include "task/detect/detector.h"
@@ -71,5 +74,25 @@ class BoxSink : public PredictionSink {
   task::BoxConfusion confusion_;
   std::size_t boxes_ = 0, boxes_left_out_ = 0, without_boxes_ = 0;
 };
+
+// Writes the results of a detection into its record and its tables.
+
+/// Adds metrics to the record: how many boxes were found and, with `quality`, how well.
+void fill_detection(record::Record& record, const BoxSink& writer, const task::DetectionQuality* quality);
+
+/// "mAP@0.5 71.2 % (VOC 2007: 69.0 %), COCO 41.0 %" and so on, a line each, for people.
+std::string quality_text(const task::DetectionQuality& quality, const std::vector<std::string>& classes);
+
+/// Writes all figures as class,metric,value; absent figures have no value.
+void write_metrics(const std::filesystem::path& path, const task::DetectionQuality& quality,
+                   const std::vector<std::string>& classes);
+
+/// Writes the confusion matrix as rows of true class, found class and count, without zeros.
+void write_box_confusion(const std::filesystem::path& path, const task::BoxConfusion& confusion,
+                         const std::vector<std::string>& classes);
+
+/// The figures for the page, still without the photos of misses.
+record::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,
+                                           const std::vector<std::string>& classes);
 
 }  // namespace evener::job

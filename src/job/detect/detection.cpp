@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "base/cpu.h"
@@ -12,20 +17,84 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
+#include "base/stop.h"
 #include "base/tensor.h"
 #include "base/version.h"
+#include "data/open/open_data.h"
+#include "data/open/pictures.h"
+#include "data/resize.h"
+#include "data/video/video.h"
 #include "job/cache_folder.h"
 #include "job/detect/box_sink.h"
-#include "job/detect/images.h"
-#include "job/detect/marked_video.h"
 #include "job/detect/pictures.h"
-#include "job/detect/record.h"
+#include "job/inference/images.h"
+#include "job/inference/inference_flags.h"
+#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
-#include "job/inference/session_record.h"
+#include "job/progress.h"
+#include "job/sort_folder.h"
 #include "run/metered_run.h"
+#include "task/detect/decoders/detector_file.h"
 
 namespace evener::job {
 namespace {
+
+namespace fs = std::filesystem;
+
+DetectImages owned(std::unique_ptr<task::Photos> photos) {
+  DetectImages images;
+  images.photos = photos.get();
+  images.shown.samples = std::move(photos);
+  return images;
+}
+
+DetectImages from_pictures(const DetectFlags& flags, const task::InferenceModel& network) {
+  const std::vector<std::string> locations = with_lists(*flags.images.images);
+  data::Pictures pictures(locations, flags.videos.choice());
+  std::vector<data::Skipped> skipped = pictures.skipped();
+  std::vector<std::string> notes = pictures.notes();
+  std::ranges::move(data::deep_notes(pictures), std::back_inserter(notes));
+  DetectImages images = owned(task::photos_of(std::move(pictures), flags.model.preprocessing(network)));
+  images.shown.location = fmt::format("{}", fmt::join(locations, " "));
+  images.shown.skipped = std::move(skipped);
+  images.shown.notes = std::move(notes);
+  return images;
+}
+
+/// The first few, for a message.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 6;
+  const std::size_t shown = std::min(kMost, names.size());
+  const std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} others", text, names.size() - shown);
+}
+
+DetectImages from_data(const std::string& location, const DetectFlags& flags, const task::InferenceModel& network,
+                       const std::vector<std::string>& classes, const RunConfig& run, int threads) {
+  const LabelledDataRequest request = labelled_request(flags.images, location, network, threads);
+  const data::Preprocessing steps = flags.model.preprocessing(network);
+  data::OpenedData opened = open_labelled_data(request, steps, run);
+  if (opened.dataset->target_kind() != data::TargetKind::kBoxes) {
+    throw UsageError(
+        fmt::format("'{}' has a class for each image, and no boxes; name its images without --data to see "
+                    "what is found on them",
+                    location));
+  }
+  ShownPart shown = shown_part(opened, request, run);
+  std::vector<std::string> notes = std::move(opened.notes);
+  std::vector<std::int32_t> numbers = label_numbers(opened.dataset->classes(), network, classes, location, notes);
+  std::string told = part_note(shown, request);
+  DetectImages images =
+      owned(task::photos_of(std::move(opened.dataset), std::move(shown.indices), std::move(numbers), steps));
+  images.shown.location = location;
+  images.shown.part_note = std::move(told);
+  images.shown.part = std::move(shown.name);
+  images.shown.labelled = true;
+  images.shown.skipped = std::move(opened.skipped);
+  images.shown.notes = std::move(notes);
+  return images;
+}
 
 /// One run of the job.
 class Detection {
@@ -161,7 +230,79 @@ class Detection {
   std::vector<std::filesystem::path> videos_;
 };
 
+/// One video, whose writer begins with the first frame, as the size is known then.
+class MarkedVideo {
+ public:
+  explicit MarkedVideo(fs::path path) : path_(std::move(path)) {}
+
+  void add(data::Picture picture, double time_s) {
+    if (!writer_) {
+      width_ = picture.width;
+      height_ = picture.height;
+      begin_s_ = time_s;
+      writer_ = std::make_unique<data::VideoWriter>(path_, width_, height_);
+    }
+    if (picture.width != width_ || picture.height != height_) {
+      picture = data::resize(std::move(picture), height_, width_);
+    }
+    writer_->add(picture, time_s - begin_s_);
+  }
+
+  /// False where there was no frame.
+  bool finish() {
+    if (writer_) writer_->finish();
+    return writer_ != nullptr;
+  }
+
+ private:
+  const fs::path path_;
+  std::unique_ptr<data::VideoWriter> writer_;
+  std::int64_t width_ = 0, height_ = 0;
+  double begin_s_ = 0;
+};
+
 }  // namespace
+
+std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
+                                        const std::vector<std::string>& known, const std::string& location,
+                                        std::vector<std::string>& notes) {
+  std::vector<std::int32_t> numbers;
+  if (network.classes().empty() && of_data.size() == known.size()) {  // a file without names
+    numbers.resize(of_data.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& name : of_data) {
+    auto found = std::ranges::find(known, name);
+    // VOC's "aeroplane" is COCO's "airplane".
+    if (found == known.end()) found = std::ranges::find(known, task::synonym_of(name));
+    if (found == known.end()) unknown.push_back(name);
+    numbers.push_back(found == known.end() ? -1 : static_cast<std::int32_t>(found - known.begin()));
+  }
+  if (unknown.size() == of_data.size()) {
+    throw UsageError(fmt::format("{} knows none of the classes of '{}': they are {}, it knows {}", network.name(),
+                                 location, some_of(of_data), some_of(known)));
+  }
+  if (!unknown.empty()) {
+    notes.push_back(fmt::format("{} doesn't know {} of '{}' ({}): boxes of it are left out", network.name(),
+                                unknown.size() == 1 ? "1 class" : fmt::format("{} classes", unknown.size()), location,
+                                some_of(unknown)));
+  }
+  return numbers;
+}
+
+DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
+                         const std::vector<std::string>& classes, int threads) {
+  if (!flags.images.images->empty()) return from_pictures(flags, network);
+  const RunConfig run(network.run());
+  std::string location = *flags.images.data;
+  if (location.empty()) location = own_data(run);
+  if (location.empty()) {
+    throw UsageError("name the photos that are looked at, or data with boxes (evener detect --help)");
+  }
+  return from_data(location, flags, network, classes, run, threads);
+}
 
 task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan& plan, Precision precision,
                                  int threads) {
@@ -186,6 +327,44 @@ run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& pla
 DetectionRun detect(const DetectFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   return Detection(flags, observer).run();
+}
+
+std::vector<fs::path> write_marked_videos(const fs::path& folder, const BoxSink& writer, const task::Photos& photos,
+                                          const std::vector<std::string>& classes, const task::Lettering& lettering,
+                                          Observer& line, std::vector<data::Skipped>& lost) {
+  std::vector<fs::path> written;
+  std::set<std::string> taken;
+  LoadingProgress progress(line);
+  fs::create_directories(folder / "pictures");
+  for (const data::Pictures::Video& video : photos.pictures()->videos()) {
+    const std::string name = free_name(fs::path(video.file).stem().string() + ".mp4",
+                                       [&](const std::string& one) { return taken.contains(one); });
+    taken.insert(name);
+    MarkedVideo marked(folder / "pictures" / name);
+    const auto begin = std::ranges::lower_bound(writer.photos(), video.first, {}, &LookedAt::index);
+    const auto end =
+        std::ranges::lower_bound(writer.photos(), video.first + video.frames->size(), {}, &LookedAt::index);
+    const std::span<const LookedAt> frames(begin, end);
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      if (stop_requested()) throw Interrupted("stopped while writing '" + name + "', of which nothing is kept");
+      data::Picture picture;
+      try {
+        picture = photos.picture(frames[i].index);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        lost.push_back({frames[i].found.file, error.what()});
+        continue;
+      }
+      const std::vector<task::DrawnBox> boxes = boxes_to_draw(frames[i].found, writer.shown_confidence(), classes);
+      marked.add(task::with_boxes(std::move(picture), boxes, lettering),
+                 video.frames->time_s(frames[i].index - video.first));
+      progress.update("writing the video with boxes", i + 1, frames.size());
+    }
+    if (marked.finish()) written.push_back(folder / "pictures" / name);
+  }
+  line.finish();
+  return written;
 }
 
 }  // namespace evener::job

@@ -19,7 +19,7 @@
 #include "data/each_index.h"
 #include "data/resize.h"
 #include "job/sort_folder.h"
-#include "record/predicted_images.h"
+#include "record/detection.h"
 #include "report/pictures_page.h"
 
 namespace evener::job {

@@ -21,7 +21,7 @@ std::filesystem::path pictures_index(const std::filesystem::path& folder);
 std::vector<task::DrawnBox> boxes_to_draw(const task::FoundBoxes& found, float least,
                                           const std::vector<std::string>& classes);
 
-/// Writes what the options ask for: pictures/ with a page (--save; frames of videos see marked_video.h), labels/
+/// Writes what the options ask for: pictures/ with a page (--save; frames of videos see write_marked_videos()), labels/
 /// (--format yolo), annotations/ (--format voc) in `folder`, and crops, a folder for each class, in that of --crops;
 /// with the boxes of at least `writer.shown_confidence()`. Returns the photos that can't be read any more, or are too
 /// large for a JPEG file. Throws Error where a file can't be written, Interrupted after a stop request.

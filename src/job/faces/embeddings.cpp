@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "job/faces/comparison.h"
+#include "job/faces/faces_job.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"

@@ -8,7 +8,6 @@
 
 #include "job/faces/comparison.h"
 #include "job/faces/faces_flags.h"
-#include "job/faces/faces_run.h"
 #include "job/observer.h"
 #include "task/faces/compare.h"
 
@@ -30,6 +29,8 @@ void write_embeddings(const std::filesystem::path& path, const StoredFaces& face
 /// Whether `photos` names a single file of embeddings instead of photos. Throws UsageError where such a file stands
 /// among others.
 bool names_embeddings(const std::vector<std::string>& photos);
+
+struct FacesRun;
 
 /// Compares and groups the faces of the file that `flags` name, and writes the files of the run.
 FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line);

@@ -12,7 +12,6 @@
 #include "base/precision.h"
 #include "base/utf8.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/model_sidecar.h"
 #include "job/options/image_size.h"
 #include "placement/machine.h"
 #include "placement/placement.h"

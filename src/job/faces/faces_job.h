@@ -1,13 +1,24 @@
 // `evener faces`: from a folder of photos, or a file of embeddings, to groups of faces.
 #pragma once
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "base/this_work.h"
 #include "job/faces/faces_flags.h"
-#include "job/faces/faces_run.h"
 #include "job/observer.h"
+#include "record/record.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
+
+struct FacesRun {
+  record::Record record;
+  std::vector<std::string> summary;  // sentences
+  std::filesystem::path results;     // where to look first: a page, or a folder
+  bool was_stopped = false;          // a camera or a pipe, by the user
+};
 
 /// Finds, embeds, compares and groups faces, and writes the files of the run. `stop`: ends it in good order, as a
 /// signal does; null: signals alone. Throws UsageError, Error and Interrupted.

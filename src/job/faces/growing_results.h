@@ -4,17 +4,38 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/csv.h"
 #include "data/open/pictures.h"
-#include "job/faces/tables.h"
+#include "job/faces/names.h"
 #include "job/observer.h"
 #include "job/progress.h"
+#include "record/record.h"
+#include "report/faces_page.h"
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 
 namespace evener::job {
+
+// Rows of the tables that are written while faces are found, so that a killed run has left them.
+
+/// The heading of faces.csv, and the rows for a photo's faces. `groups`: the group of each face from 0, -1 = none;
+/// empty = not known yet. `names`: of the groups. `more`: further columns of each face, as ",1,2"; empty = there are
+/// none.
+std::string faces_heading();
+std::string faces_rows(const std::string& file, const std::vector<task::EmbeddedFace>& faces,
+                       const std::vector<int>& groups = {}, const PersonNames& names = {},
+                       const std::vector<std::string>& more = {});
+
+std::string chunk_row(const task::FacesChunk& chunk);
+
+// The cost of photos, chunk by chunk.
+
+/// Adds the medians over all chunks to the record, with each chunk as a sample.
+void add_chunks(record::Record& record, const std::vector<task::FacesChunk>& chunks);
+std::vector<report::ChunkOnPage> chunks_on_page(const std::vector<task::FacesChunk>& chunks);
 
 class GrowingResults {
  public:

@@ -13,10 +13,16 @@
 
 #include "data/open/pictures.h"
 #include "job/faces/comparison.h"
+#include "job/faces/faces_flags.h"
 #include "task/faces/faces.h"
 #include "task/faces/journal.h"
 
 namespace evener::job {
+
+/// The settings on which found faces depend: faces found with other settings can't be reused. Networks in files are
+/// told by a hash of their contents. Throws Error where such a file can't be read.
+nlohmann::json face_settings(const FaceNetworkFlags& flags, const FacesPlacementFlags& placement,
+                             const task::EmbedderRequest& embedder, const task::DetectorRequest& detector);
 
 /// The most thumbnails that are kept in memory. The page shows no more, and memory must not grow with the photos.
 inline constexpr std::size_t kMostThumbnails = 1000;

@@ -6,20 +6,44 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "data/open/pictures.h"
 #include "job/faces/comparison.h"
 #include "job/faces/known.h"
 #include "job/faces/names.h"
 #include "job/faces/tracks.h"
 #include "job/observer.h"
+#include "record/record.h"
 #include "report/faces_page.h"
 #include "task/faces/compare.h"
 #include "task/faces/faces.h"
 #include "task/faces/group.h"
+#include "task/faces/verify.h"
 
 namespace evener::job {
+
+// Photos sorted into a folder for each person, by links.
+
+/// A photo and the folders of the persons on it; without any it goes into "unknown".
+struct SortedPhoto {
+  std::filesystem::path file;
+  std::set<std::string> persons;
+};
+
+/// The name of a person's folder: the person's name, or where that is empty "person-3" for number 2.
+std::string person_folder(int person, const std::string& name);
+
+/// Throws UsageError where `out` can't be sorted into: it holds anything that sort_photos() hasn't made, or lies within
+/// one of the `photos`' folders, where its links would be taken for photos the next time.
+void check_sort_folder(const std::filesystem::path& out, const std::vector<std::string>& photos);
+
+/// Makes `out` a folder that has a folder of symbolic links to the photos for each person, and nothing else: links of
+/// an earlier time that are no longer right are taken away. Returns the number of links. Throws UsageError where `out`
+/// holds anything else, and Error where a link can't be made.
+std::size_t sort_photos(const std::filesystem::path& out, const std::vector<SortedPhoto>& photos);
 
 /// A photo that was looked at, in this run or an earlier one.
 struct SeenPhoto {
@@ -73,5 +97,31 @@ struct FacesStory {
 /// Writes the other files into `folder`. `sure`: see FounderRule. Throws Error where one can't be written.
 void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
                  const VideoTracks& tracks, const FacesStory& story, float sure);
+
+struct PhotoPair {
+  std::size_t first = 0, second = 0;  // numbers of photos
+  bool same = false;
+};
+
+/// Reads lines of two files and 1 (one person) or 0, separated by commas, tabs or blanks; empty lines, lines that begin
+/// with # and a heading are passed over. Files are named as among `photos`, or from the list's folder. Throws
+/// UsageError naming the line that is no such pair, or whose file is not among the photos, and for too few pairs to
+/// judge.
+std::vector<PhotoPair> read_photo_pairs(const std::filesystem::path& list, const data::Pictures& photos);
+
+struct JudgedPhotos {
+  std::optional<task::Verification> result;  // absent where too few pairs have faces
+  std::string refusal;                       // why there is no result
+  std::size_t without_face = 0;              // pairs with a photo without a face, which could not be judged
+};
+
+/// Compares the largest faces of the photos of each pair, and writes the distances to `table`.
+JudgedPhotos judge_pairs(const std::vector<PhotoPair>& pairs, const FoundFaces& found, const data::Pictures& photos,
+                         const std::filesystem::path& table);
+
+/// A sentence on a result, which must be there: "60 pairs of one person and 60 of two: 98.33 % told rightly, ...".
+std::string judgement_text(const JudgedPhotos& judged);
+/// Adds the figures of the judgement to the record.
+void add_judgement(record::Record& record, const task::Verification& result);
 
 }  // namespace evener::job

@@ -1,8 +1,31 @@
 #include "job/infer/infer_flags.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+
 #include "base/error.h"
 
 namespace evener::job {
+namespace {
+
+bench::ScenarioSeeds parse_seeds(const std::string& text) {
+  bench::ScenarioSeeds seeds;
+  std::uint64_t* const places[] = {&seeds.sample_set, &seeds.sample_index, &seeds.schedule, &seeds.accuracy_log};
+  const char* next = text.data();
+  const char* const end = text.data() + text.size();
+  for (std::size_t n = 0; n < std::size(places); ++n) {
+    const auto [after, error] = std::from_chars(next, end, *places[n]);
+    const bool last = n + 1 == std::size(places);
+    if (error != std::errc() || (last ? after != end : after == end || *after != ',')) {
+      throw UsageError(fmt::format("--scenario-seeds '{}' is not four whole numbers with commas between", text));
+    }
+    next = last ? after : after + 1;
+  }
+  return seeds;
+}
+
+}  // namespace
 
 task::OutputType PredictionFlags::type() const {
   if (*output_type == "prob") return task::OutputType::kProbabilities;
@@ -29,6 +52,43 @@ void PredictionFlags::check_together() const {
   if (type() == task::OutputType::kLogits && threshold.given()) {
     throw UsageError("--threshold is a probability, which --output-type logit doesn't give: leave one out");
   }
+}
+
+void ScenarioFlags::check_together() const {
+  for (const OptionBase* option : options()) {
+    if (!wanted() && option->given()) {
+      throw UsageError(fmt::format("{} has no effect without --scenario NAME", option->name()));
+    }
+  }
+  if (!wanted()) return;
+  if (*quick && *full) throw UsageError("--quick and --full exclude each other: give one of them");
+  const bench::Scenario name = bench::parse_scenario(*scenario);
+  const auto needs = [&](const OptionBase& option, bool has_use, const char* of) {
+    if (!option.given() || has_use) return;
+    throw UsageError(fmt::format("{} has no effect with --scenario {}: it is for {}", option.name(), *scenario, of));
+  };
+  needs(latency_limit_ms, name == bench::Scenario::kServer, "server");
+  needs(target_rate, name == bench::Scenario::kServer, "server");
+  needs(samples_per_query, name == bench::Scenario::kMultiStream, "multi-stream");
+  needs(percentile, name != bench::Scenario::kOffline, "single-stream, multi-stream and server");
+  parse_seeds(*seeds);
+}
+
+bench::ScenarioOptions ScenarioFlags::scenario_options(std::int64_t samples) const {
+  const bench::Scenario name = bench::parse_scenario(*scenario);
+  bench::ScenarioOptions options = *full ? bench::full_options(name, samples) : bench::quick_options(name);
+  options.samples = samples;
+  options.samples_per_query = *samples_per_query;
+  if (*percentile) options.percentile = **percentile;
+  options.latency_limit_s = *latency_limit_ms / 1000;
+  options.target_rate = *target_rate;
+  if (*min_duration_s) {
+    options.min_duration_s = **min_duration_s;
+    // Who asks for long runs shall have them.
+    if (options.max_duration_s && options.min_duration_s > *options.max_duration_s) options.max_duration_s.reset();
+  }
+  options.seeds = parse_seeds(*seeds);
+  return options;
 }
 
 }  // namespace evener::job

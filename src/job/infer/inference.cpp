@@ -3,29 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
+#include "base/stop.h"
 #include "base/tensor.h"
 #include "base/version.h"
 #include "bench/scenario_record.h"
+#include "data/open/pictures.h"
 #include "job/cache_folder.h"
 #include "job/infer/infer_sinks.h"
-#include "job/infer/record.h"
-#include "job/infer/scenario.h"
 #include "job/inference/images.h"
-#include "job/inference/model_sidecar.h"
-#include "job/inference/session_record.h"
+#include "job/inference/inference_flags.h"
+#include "job/inference/session.h"
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
+#include "job/progress.h"
 #include "job/sort_folder.h"
+#include "record/metric.h"
+#include "record/statistics.h"
 #include "report/format.h"
 #include "run/metered_run.h"
 
@@ -33,6 +42,103 @@ namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kClassesOfAnAnswer = 5;
+
+class InferSystem : public bench::System {
+ public:
+  InferSystem(task::InferJob& job, const data::Samples& samples, std::string main_output)
+      : job_(job), samples_(samples), main_output_(std::move(main_output)) {}
+
+  void load(std::span<const std::int64_t> wanted) override {
+    values_.clear();
+    for (const std::int64_t sample : wanted) {
+      const auto index = static_cast<std::size_t>(sample);
+      try {
+        values_.emplace(sample, task::read_values(samples_, index));
+      } catch (const Error& error) {
+        throw Error(fmt::format("'{}' can't be read ({}): a scenario needs images that can be", samples_.name(index),
+                                error.what()));
+      }
+    }
+    job_.watch_stages();
+  }
+
+  bench::LatencyParts answer(int lane, const bench::Query& query) override {
+    std::vector<const task::SampleValues*> values;
+    for (const std::int64_t sample : query.samples) values.push_back(&values_.at(sample));
+    task::CallTimes times;
+    const TensorMap outputs = job_.call(static_cast<std::size_t>(lane), values, &times);
+    bench::LatencyParts parts;
+    parts.preprocess_s = times.gather_s;
+    parts.compute_s = times.compute_s;
+    const Stopwatch sorting;
+    const HostTensor& scores = outputs.at(main_output_);
+    const auto each = static_cast<std::size_t>(element_count(scores.shape) / scores.shape.front());
+    for (std::size_t i = 0; i < query.samples.size(); ++i) {
+      task::top_classes({scores.floats() + i * each, each}, kClassesOfAnAnswer, task::OutputType::kAuto);
+    }
+    parts.postprocess_s = sorting.seconds();
+    return parts;
+  }
+
+ private:
+  task::InferJob& job_;
+  const data::Samples& samples_;
+  const std::string main_output_;
+  std::map<std::int64_t, task::SampleValues> values_;
+};
+
+class ScenarioOnLine : public bench::ScenarioObserver {
+ public:
+  explicit ScenarioOnLine(Observer& line) : line_(line) {}
+
+  void on_part(const std::string& what) override {
+    part_ = what;
+    if (line_.redraws()) line_.show(part_);
+  }
+  void on_progress(double seconds, std::int64_t queries) override {
+    if (!pace_.is_due(line_)) return;
+    line_.show(fmt::format("{}: {} queries in {}", part_, queries, duration_text(seconds)));
+  }
+
+ private:
+  Observer& line_;
+  std::string part_;
+  RedrawPace pace_;
+};
+
+std::vector<std::string> photos_in(const std::vector<std::string>& locations) {
+  std::vector<std::string> files;
+  for (const std::string& location : locations) {  // one of them may not be there yet
+    try {
+      const data::Pictures pictures({location});
+      for (std::size_t i = 0; i < pictures.size(); ++i) files.push_back(pictures.source(i));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // there are none at this moment
+    }
+  }
+  return files;
+}
+
+/// False: a stop was asked for meanwhile.
+bool wait_a_second() {
+  for (int i = 0; i < 10; ++i) {
+    if (stop_requested()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return !stop_requested();
+}
+
+/// Absent: the file has vanished.
+std::optional<std::pair<std::uintmax_t, fs::file_time_type>> state_of(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  if (error) return std::nullopt;
+  const fs::file_time_type time = fs::last_write_time(file, error);
+  return error ? std::nullopt : std::optional(std::pair(bytes, time));
+}
 
 /// Whoever sees a class for each picture takes it for a prediction; of random images nobody expects one.
 void require_meaning(const InferCommandFlags& flags, const task::InferenceModel& network, bool are_random) {
@@ -119,7 +225,98 @@ void write_confusion(const fs::path& path, const Scores& scores, const std::vect
   write_file_atomically(path, text);
 }
 
+record::Metric accuracy(const char* name, const char* title, const char* label, std::int64_t correct,
+                        std::int64_t images) {
+  return {.name = name,
+          .unit = "share",
+          .title = title,
+          .label = label,
+          .role = record::MetricRole::kQuality,
+          .value = static_cast<double>(correct) / static_cast<double>(images),
+          .interval = record::share_interval(static_cast<double>(correct) / static_cast<double>(images), images),
+          .of_images = images};
+}
+
+/// Adapts `options` to the scenario in `flags`: batches as large as a query, and all threads on one call where latency
+/// counts. Options that the user gave stay.
+void suit_scenario(const ScenarioFlags& flags, task::InferOptions& options) {
+  options.repeated = true;
+  switch (bench::parse_scenario(*flags.scenario)) {
+    case bench::Scenario::kSingleStream:
+      options.batch = options.batch.value_or(1);
+      options.streams = options.streams.value_or(1);
+      break;
+    case bench::Scenario::kMultiStream:
+      options.batch = options.batch.value_or(*flags.samples_per_query);
+      options.streams = options.streams.value_or(1);
+      break;
+    case bench::Scenario::kServer:
+      options.batch = options.batch.value_or(1);
+      options.suits_few = true;
+      break;
+    case bench::Scenario::kOffline:
+      break;
+  }
+}
+
+/// Measures the network. Images are read and preprocessed before the clock starts. Throws Error for an image that can't
+/// be read, and what run_scenario throws.
+bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJob& job, const data::Samples& samples,
+                                       const std::string& main_output, Observer& line) {
+  bench::ScenarioOptions options = flags.scenario_options(static_cast<std::int64_t>(samples.size()));
+  options.lanes = static_cast<int>(job.lanes());
+  options.largest_batch = job.setup().batch;
+  InferSystem system(job, samples, main_output);
+  ScenarioOnLine shown(line);
+  bench::ScenarioResult result = bench::run_scenario(options, system, &shown);
+  line.finish();
+  return result;
+}
+
 }  // namespace
+
+std::string scenario_text(const record::Record& record) {
+  std::size_t width = 0;
+  for (const auto& [name, metric] : record.metrics) width = std::max(width, metric.label.size() + 2);
+  std::string text;
+  for (const auto& [name, metric] : record.metrics) {
+    if (!metric.value) continue;
+    const std::string value = metric.unit == "s"
+                                  ? duration_text(*metric.value)
+                                  : si_text(*metric.value) + (metric.unit.empty() ? "" : " " + metric.unit);
+    text += fmt::format("{:<{}}{}\n", metric.label, width, value);
+  }
+  if (record.validity.valid) text += *record.validity.valid ? "VALID\n" : "INVALID\n";
+  for (const auto& reason : record.validity.reasons) text += fmt::format("  {}; {}\n", reason.what, reason.advice);
+  return text;
+}
+
+PhotoWatch::PhotoWatch(std::vector<std::string> locations) : locations_(std::move(locations)) {
+  for (const std::string& file : photos_in(locations_)) {
+    if (const auto state = state_of(file)) known_.emplace(file, *state);
+  }
+  at_first_ = known_.size();
+}
+
+std::vector<std::string> PhotoWatch::wait() {
+  std::vector<std::string> complete;
+  while (complete.empty() && wait_a_second()) {
+    for (const std::string& file : photos_in(locations_)) {
+      const std::optional<State> state = state_of(file);
+      const auto known = known_.find(file);
+      if (!state || (known != known_.end() && known->second == *state)) continue;
+      const auto before = growing_.find(file);
+      if (before == growing_.end() || before->second != *state) {
+        growing_[file] = *state;
+        continue;
+      }
+      growing_.erase(before);
+      known_[file] = *state;
+      complete.push_back(file);
+    }
+  }
+  return complete;
+}
 
 Inference::Inference(const InferCommandFlags& flags)
     : flags_(with_writable_places(flags)), session_(flags.placement, inference_request(flags)) {
@@ -266,6 +463,38 @@ void complete(InferCommandFlags& flags) {
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   return Inference(flags).run(observer, stop);
+}
+
+void add_accuracies(record::Record& record, const Scores& scores) {
+  record::add_metric(record, accuracy("accuracy", "accuracy", "accuracy", scores.correct, scores.images));
+  record::Metric of_five =
+      accuracy("top5_accuracy", "top 5", "accuracy among five", scores.correct_in_five, scores.images);
+  if (scores.classes <= 5) {  // all of them are among the five
+    of_five.value.reset();
+    of_five.interval.reset();
+    of_five.reason = fmt::format("there are {} classes, so that the true one is always among five", scores.classes);
+  }
+  record::add_metric(record, std::move(of_five));
+}
+
+void fill_inference_results(record::Record& record, const std::string& part, const task::InferResult& result,
+                            const InferSinks& sinks, const std::vector<double>& network_rates) {
+  fill_inference_speeds(record, result, sinks.times_s(), network_rates);
+  if (const UnknownCount unknown = sinks.unknown(); unknown.images > 0) {
+    const double share = static_cast<double>(unknown.unknown) / static_cast<double>(unknown.images);
+    record::add_metric(record, {.name = "called_unknown",
+                                .unit = "share",
+                                .title = "",
+                                .label = "images called unknown",
+                                .better = record::Better::kLower,
+                                .value = share,
+                                .interval = record::share_interval(share, unknown.images),
+                                .of_images = unknown.images});
+  }
+  const Scores& scores = sinks.scores();
+  if (scores.images == 0) return;
+  record.confusion = {part, scores.confusion};
+  add_accuracies(record, scores);
 }
 
 }  // namespace evener::job

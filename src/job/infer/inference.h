@@ -3,24 +3,54 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/this_work.h"
+#include "bench/run_scenario.h"
 #include "data/skipped.h"
 #include "job/infer/infer_flags.h"
 #include "job/infer/infer_sinks.h"
-#include "job/infer/scenario_flags.h"
+#include "job/inference/images.h"
 #include "job/inference/session.h"
 #include "job/observer.h"
 #include "job/options/energy_flags.h"
 #include "job/options/measuring_flags.h"
 #include "record/record.h"
 #include "run/metered_run.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
+
+// Waits for new photos in folders (--watch).
+
+class PhotoWatch {
+ public:
+  /// Remembers the photos that are in `locations` (as data::Pictures takes them) now: they don't count as new. The
+  /// locations may be empty or not exist yet.
+  explicit PhotoWatch(std::vector<std::string> locations);
+
+  /// How many photos there were at the beginning.
+  std::size_t at_first() const { return at_first_; }
+
+  /// Waits for files that are new or have changed, and then have stayed the same for a second, so that they are no
+  /// longer being copied. Returns an empty list after a stop request.
+  std::vector<std::string> wait();
+
+ private:
+  /// Size and modification time, which change while a file is written.
+  using State = std::pair<std::uintmax_t, std::filesystem::file_time_type>;
+
+  std::vector<std::string> locations_;
+  std::size_t at_first_ = 0;
+  std::map<std::string, State> known_;
+  std::map<std::string, State> growing_;  // files that may still be incomplete
+};
 
 struct InferCommandFlags : InferFlags {
   struct Measuring : ProfileFlags {
@@ -57,7 +87,7 @@ struct InferenceRun {
   bool was_stopped = false;                // a scenario was stopped before its end
 };
 
-/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
 void complete(InferCommandFlags& flags);
 
 /// A trained network that is opened once and run on images, with --watch several times.
@@ -96,5 +126,17 @@ task::InferOptions infer_options(const InferCommandFlags& flags, const placement
                                  int threads);
 run::RunOptions run_options(const InferCommandFlags& flags, const placement::Plan& plan,
                             const std::filesystem::path& weights);
+
+/// Adds the accuracy and the top-5 accuracy on labelled images, of which there must be at least one. Networks with five
+/// classes or fewer get no top-5 accuracy.
+void add_accuracies(record::Record& record, const Scores& scores);
+
+/// Fills in what came out of `part` of the data. `network_rates`: images per second of the network alone, in blocks of
+/// calls.
+void fill_inference_results(record::Record& record, const std::string& part, const task::InferResult& result,
+                            const InferSinks& sinks, const std::vector<double>& network_rates);
+
+/// The result of a scenario in sentences.
+std::string scenario_text(const record::Record& record);
 
 }  // namespace evener::job

@@ -21,8 +21,8 @@
 #include "data/open/pack.h"
 #include "data/open/pictures.h"
 #include "data/picture_listing.h"
+#include "job/inference/inference_flags.h"
 #include "job/inference/labelled_data.h"
-#include "job/inference/run_config.h"
 #include "weights/safetensors.h"
 
 namespace evener::job {

@@ -1,10 +1,14 @@
 #include "job/inference/inference_flags.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/precision.h"
+#include "data/locations.h"
+#include "job/options/config_file.h"
 #include "job/options/image_size.h"
 #include "job/options/model_flags.h"
 #include "network/zoo.h"
@@ -14,9 +18,46 @@
 namespace evener::job {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr const char* kDataPath = "data-path";
+
 constexpr double kUsualFraction = 0.875;  // of torchvision's and timm's classifiers
 
+/// "model.toml" for "model.onnx"; empty where there is none.
+fs::path sidecar_of(const InferModelFlags& flags) {
+  const fs::path file = flags.weights->empty() ? *flags.model : *flags.weights;
+  std::error_code ignored;
+  if (file.extension().empty() || !fs::is_regular_file(file, ignored)) return {};
+  fs::path sidecar = fs::path(file).replace_extension(".toml");
+  return fs::is_regular_file(sidecar, ignored) ? sidecar : fs::path();
+}
+
+/// The values in "--size=224x224".
+std::vector<std::string> values_in(const ConfigValues::Words& given) {
+  std::vector<std::string> values;
+  for (const std::string& word : given.words) values.push_back(word.substr(given.option->name().size() + 1));
+  return values;
+}
+
 }  // namespace
+
+RunConfig::RunConfig(const std::filesystem::path& run) : folder_(run) {
+  if (run.empty() || !std::filesystem::exists(run / "record.json")) return;
+  record::Record record = record::read_record(run);
+  config_ = std::move(record.config);
+  data_ = std::move(record.data);
+}
+
+std::string RunConfig::data_location() const {
+  const std::string named = get<std::string>("data").value_or(""), path = get<std::string>(kDataPath).value_or("");
+  if (path.empty() || !data::are_on_disk(path) || data::are_same_locations(named, path)) return named;
+  return path;
+}
+
+void add_data_path(const std::string& data, nlohmann::json& config) {
+  if (!data.empty() && data::are_on_disk(data)) config[kDataPath] = data::absolute_locations(data);
+}
 
 task::InferenceRequest TrainedModelFlags::request_of_all() const {
   task::InferenceRequest request;
@@ -133,6 +174,23 @@ Precision InferPlacementFlags::precision_on(const placement::Plan& plan) const {
     });
   });
   return all_fast ? Precision::kBf16 : Precision::kFp32;
+}
+
+void take_sidecar(InferModelFlags& flags) {
+  const fs::path sidecar = sidecar_of(flags);
+  if (sidecar.empty()) return;
+  OptionSet options{&flags};
+  // The file says how its network is used, not which one it is.
+  options.leave_out([&](const OptionBase& option) { return &option == &flags.model || &option == &flags.weights; });
+  GivenWords words;
+  for (const auto& given : read_config(sidecar, options, "infer").options) {
+    words[given.option->key()] = values_in(given);
+  }
+  if (const auto labels = words.find(flags.labels.key()); labels != words.end()) {
+    for (std::string& path : labels->second) path = (sidecar.parent_path() / path).string();
+  }
+  flags.inherit(words);
+  flags.sidecar = sidecar;
 }
 
 }  // namespace evener::job

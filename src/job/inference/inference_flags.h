@@ -1,6 +1,9 @@
 // Options of commands that run a trained network on images: which network, which images, and the placement.
 #pragma once
 
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,9 +14,49 @@
 #include "job/options/placement_flags.h"
 #include "job/options/video_flags.h"
 #include "placement/plan.h"
+#include "record/record.h"
 #include "task/inference/infer.h"
 
 namespace evener::job {
+
+// The options of the training that made a network, from its record, and the location of its data.
+
+class RunConfig {
+ public:
+  /// Reads the record in `run`, the folder of the training. Nothing is known where `run` is empty or has no record.
+  explicit RunConfig(const std::filesystem::path& run);
+
+  /// The value of an option by its key in records. Absent where the record lacks it or has another type.
+  template <class T>
+  std::optional<T> get(const std::string& key) const {
+    const auto found = config_.find(key);
+    if (found == config_.end()) return std::nullopt;
+    const auto value = nlohmann::json::parse(found->second, nullptr, false);
+    try {
+      return value.is_discarded() || value.is_null() ? std::nullopt : std::optional(value.get<T>());
+    } catch (const nlohmann::json::exception&) {
+      return std::nullopt;
+    }
+  }
+
+  /// The location of the run's data: as the user named it, or its absolute path where the name means nothing, or
+  /// something else, in this working folder. Empty = not known.
+  std::string data_location() const;
+
+  /// The folder of the run; empty = none.
+  const std::filesystem::path& folder() const { return folder_; }
+  /// How many images each part of the training's data had.
+  const record::DataRecord& data() const { return data_; }
+
+ private:
+  std::filesystem::path folder_;
+  record::DataRecord data_;
+  std::map<std::string, std::string> config_;
+};
+
+/// Adds the absolute path of `data`, where it is on disk, to a record's config, by which RunConfig::data_location()
+/// finds it again.
+void add_data_path(const std::string& data, nlohmann::json& config);
 
 /// A trained network, and the size and normalisation of its images.
 struct TrainedModelFlags : OptionGroup {
@@ -175,5 +218,12 @@ struct InferenceFlags {
   VideoFlags videos;
   InferPlacementFlags placement;
 };
+
+// A .toml file beside the file of a network that says how it takes its images, as options of `evener infer`.
+//   model.onnx      model.toml:   size = "224x224"    crop = "centre"    normalize = "0.5/0.5"    labels = "names.txt"
+
+/// Sets options of `flags` that were not given from the .toml file with the name of the network's file (MODEL, or else
+/// --weights), if there is one. Paths in it are relative to its folder. Throws UsageError naming file, line and key.
+void take_sidecar(InferModelFlags& flags);
 
 }  // namespace evener::job

@@ -10,7 +10,6 @@
 #include "data/open/open_data.h"
 #include "data/preprocess.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/run_config.h"
 
 namespace evener::job {
 

@@ -1,22 +1,70 @@
-// Runs a trained network on samples, for all commands that do so. Sinks take the predictions (prediction_sink.h).
+// Runs a trained network on samples, for all commands that do so.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/prediction_sink.h"
 #include "job/observer.h"
+#include "record/record.h"
 #include "run/metered_run.h"
 #include "task/inference/infer.h"
 
 namespace evener::job {
+
+// Sinks take the predictions of a network, to tell, judge or write them: one sink for each purpose.
+
+class PredictionSink {
+ public:
+  virtual ~PredictionSink() = default;
+  /// Takes a prediction. Called in the order of the samples. Throws Error where it can't be written.
+  virtual void take(const task::Prediction& prediction) = 0;
+  /// Called after the last prediction: writes what is left. Throws Error where something could not be written.
+  virtual void finish() {}
+  /// Whether the sink prints each prediction; then no progress is shown, which would disturb that.
+  virtual bool tells_each() const { return false; }
+  /// What was found so far, for the progress: "3 boxes found"; "" = nothing worth telling.
+  virtual std::string found_text() const { return ""; }
+};
+
+/// Gives each prediction to all of its sinks, in the order in which they were added.
+class PredictionSinks : public task::InferObserver {
+ public:
+  /// Makes and owns a sink of type Sink.
+  template <class Sink, class... Arguments>
+  Sink& add(Arguments&&... arguments) {
+    auto sink = std::make_unique<Sink>(std::forward<Arguments>(arguments)...);
+    Sink& added = *sink;
+    sinks_.push_back(std::move(sink));
+    return added;
+  }
+
+  void on_prediction(const task::Prediction& prediction) override {
+    times_s_.push_back(now_s() - begin_s_);
+    for (const auto& sink : sinks_) sink->take(prediction);
+  }
+  void finish() {
+    for (const auto& sink : sinks_) sink->finish();
+  }
+
+  const std::vector<std::unique_ptr<PredictionSink>>& sinks() const { return sinks_; }
+  /// The time of each prediction, in seconds since this was made.
+  const std::vector<double>& times_s() const { return times_s_; }
+
+ private:
+  std::vector<std::unique_ptr<PredictionSink>> sinks_;
+  const double begin_s_ = now_s();
+  std::vector<double> times_s_;
+};
 
 /// The samples of one show(), with the options of the inference and of the run.
 struct Showing {
@@ -90,5 +138,20 @@ OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples);
 /// "3 images could not be read: a.jpg: ..."; tells nothing where `skipped` is empty. `what`: "image", `why_not`:
 /// "read".
 void tell_skipped(const std::vector<data::Skipped>& skipped, const char* what, const char* why_not, Observer& line);
+
+// Writes the setup and the speed of an inference into its record.
+
+/// "torch (by rule 1.6 times as fast as ...)": the engine of the first replica, and why.
+std::string engine_text(const task::InferSetup& setup);
+
+/// Sentences on the part of a divided network that each stage computes.
+std::vector<std::string> stage_notes(const task::InferSetup& setup);
+
+/// Fills in how busy each stage was; nothing where the network is not divided.
+void fill_stage_uses(record::Record& record, const task::StageUses& uses);
+
+/// Fills in the speed. `times_s`: when each prediction came, in seconds since the start.
+void fill_inference_speeds(record::Record& record, const task::InferResult& result, const std::vector<double>& times_s,
+                           const std::vector<double>& network_rates);
 
 }  // namespace evener::job

@@ -19,8 +19,6 @@
 #include "job/cache_folder.h"
 #include "job/inference/inference_flags.h"
 #include "job/inference/labelled_data.h"
-#include "job/inference/model_sidecar.h"
-#include "job/inference/run_config.h"
 #include "job/inference/session.h"
 #include "job/options/data_flags.h"
 #include "job/progress.h"

@@ -43,10 +43,7 @@ placement::Plan matmul_plan(const std::string& text) {
 class Products {
  public:
   Products(const MatmulFlags& flags, Observer& observer)
-      : flags_(flags),
-        observer_(observer),
-        plan_(matmul_plan(*flags.product.on)),
-        run_(run_options(flags), observer) {}
+      : flags_(flags), observer_(observer), plan_(matmul_plan(*flags.product.on)), run_(run_options(flags), observer) {}
 
   MatmulRun run() {
     MatmulRun result;

@@ -10,7 +10,6 @@
 #include "base/plural.h"
 #include "base/statistics.h"
 #include "record/metric.h"
-#include "record/share_interval.h"
 #include "record/statistics.h"
 #include "report/format.h"
 #include "task/training/limits.h"

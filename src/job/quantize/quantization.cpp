@@ -15,12 +15,15 @@
 #include "base/plural.h"
 #include "base/simd_level.h"
 #include "base/version.h"
+#include "data/locations.h"
+#include "data/open/open_data.h"
 #include "data/open/split_manifest.h"
-#include "job/inference/model_sidecar.h"
-#include "job/inference/run_config.h"
+#include "data/picture_listing.h"
+#include "job/inference/inference_flags.h"
+#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
+#include "job/options/data_flags.h"
 #include "job/quantize/comparison.h"
-#include "job/quantize/images.h"
 #include "job/quantize/quantize_flags.h"
 #include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
@@ -29,6 +32,7 @@
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "run/placement_record.h"
+#include "task/detect/detector.h"
 #include "task/inference/trained_model.h"
 #include "task/quantize/file_quantizer.h"
 
@@ -36,6 +40,48 @@ namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Values that are no pictures.
+bool is_array_or_random(const std::string& location) {
+  return location.starts_with("random:") || location.ends_with(".npy");
+}
+
+/// Whether photos that a user names may come with boxes, and in parts.
+bool has_parts(const std::string& location) {
+  if (location.empty()) return true;  // the run's own
+  if (is_array_or_random(location) || location.ends_with(".txt")) return false;
+  return location.starts_with("synth:") || (data::are_on_disk(location) && !data::has_pictures_only(location));
+}
+
+DetectImages open_for_detector(const QuantizeFlags& flags, const task::InferenceModel& network,
+                               const std::string& location, const std::string& part, int threads) {
+  DetectFlags detect;
+  if (!flags.infer.model.crop->empty()) detect.model.crop.read({*flags.infer.model.crop});
+  if (flags.infer.model.interpolation.given()) detect.model.interpolation.read({*flags.infer.model.interpolation});
+  if (has_parts(location)) {
+    detect.images.data.read({location});
+    detect.images.part.read({part});
+    if (!flags.data.split->empty()) detect.images.split.read({*flags.data.split});
+    if (*flags.data.seed) detect.images.seed.read({std::to_string(**flags.data.seed)});
+  } else {
+    detect.images.images.read({location});
+  }
+  return open_photos(detect, network, task::detector_classes(network), threads);
+}
+
+DetectImages open(QuantizeFlags& flags, const task::InferenceModel& network, const std::string& location,
+                  const std::string& part, int threads) {
+  if (task::is_detector(network) && !is_array_or_random(location)) {
+    return open_for_detector(flags, network, location, part, threads);
+  }
+  ImagesFlags& images = flags.infer.images;
+  if (!location.empty()) images.images.read({location});
+  images.part.read({part});
+  images.takes_undivided_whole = true;
+  if (!flags.data.split->empty()) images.split.read({*flags.data.split});
+  if (*flags.data.seed) images.seed.read({std::to_string(**flags.data.seed)});
+  return {open_images(flags.infer, network, threads), nullptr};
+}
 
 std::shared_ptr<measure::EnergyMeter> machine_meter() {
   return std::make_shared<measure::EnergyMeter>(measure::open_sensors({}, "/", boot_now_s));
@@ -320,6 +366,46 @@ class Quantization {
 };
 
 }  // namespace
+
+CalibrationDataFlags::CalibrationDataFlags() : OptionGroup("Data") {
+  // As trainings have it: 'evener infer RUN' divides the data so.
+  split.record_as([this](nlohmann::json& value) {
+    if (!split->empty()) value = parse_split(*split);
+  });
+}
+
+OptionSet QuantizeFlags::options() {
+  OptionSet all{&infer.model, &data, &quantization, &infer.placement, &output, &energy};
+  // The network is shown as it is; what comes of it is calibrated anew.
+  all.leave_out([&](const OptionBase& option) { return &option == &infer.model.uncalibrated; });
+  return all;
+}
+
+QuantizeFlags::QuantizeFlags() {
+  infer.model.model.explain(
+      "What becomes int8: the folder of a training, its .safetensors, another program's .onnx, .tflite or .xml, or a "
+      "network of the zoo with --weights");
+}
+
+task::QuantizeOptions QuantizationFlags::options(std::int64_t images) const {
+  task::QuantizeOptions options;
+  options.ranges = {task::parse_calibration(*calibration), *percentile};
+  options.weight_bits = *weight_bits == "auto" ? (has_int8_products() ? 8 : 7) : std::stoi(*weight_bits);
+  options.bias_correction = !*no_bias_correction;
+  options.images = static_cast<std::size_t>(images);
+  return options;
+}
+
+QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceModel& network, bool calibrates,
+                                    int threads) {
+  const std::string &data = *flags.data.data, &other = *flags.data.calibration_data;
+  QuantizeImages images;
+  // Nothing is trained here, so images need not be held out.
+  images.evaluation = open(flags, network, data, calibrates && other.empty() ? kHeldOut : "", threads);
+  if (calibrates && other.empty()) images.calibration = open(flags, network, data, "train", threads);
+  if (calibrates && !other.empty()) images.calibration = open(flags, network, other, "all", threads);
+  return images;
+}
 
 void complete(QuantizeFlags& flags) {
   take_sidecar(flags.infer.model);

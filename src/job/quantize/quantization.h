@@ -2,14 +2,29 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "base/this_work.h"
+#include "job/detect/detection.h"
 #include "job/observer.h"
 #include "job/quantize/comparison.h"
 #include "job/quantize/quantize_flags.h"
 #include "run/metered_run.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::job {
+
+// The images of `evener quantize`: those for calibration, and those for evaluation.
+
+/// The images for evaluation before and after quantisation, and those from which ranges are taken.
+struct QuantizeImages {
+  DetectImages evaluation, calibration;  // DetectImages::photos is set where the network is a detector
+};
+
+/// Opens the images that `flags` name. `calibrates`: whether images for calibration are needed. Sets the image options
+/// of `flags.infer`. Throws UsageError and Error.
+QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceModel& network, bool calibrates,
+                                    int threads);
 
 struct QuantizedRun {
   record::Record record;
@@ -17,7 +32,7 @@ struct QuantizedRun {
   std::filesystem::path folder;   // of the quantised network
 };
 
-/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
 void complete(QuantizeFlags& flags);
 
 /// Calibrates, quantises, and measures both networks. `flags` must be completed; options that depend on the network are

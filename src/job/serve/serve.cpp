@@ -14,9 +14,8 @@
 #include "base/plural.h"
 #include "base/stop.h"
 #include "job/cache_folder.h"
-#include "job/inference/model_sidecar.h"
+#include "job/inference/inference_flags.h"
 #include "job/inference/session.h"
-#include "job/inference/session_record.h"
 #include "job/serve/inference_api.h"
 #include "job/serve/serve_energy.h"
 

@@ -17,7 +17,7 @@ struct ServedTotals {
   std::string energy = {};  // see ServeEnergy::text()
 };
 
-/// Sets options that were not given from the .toml file beside the network's file (model_sidecar.h). Throws UsageError.
+/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
 void complete(ServeFlags& flags);
 
 /// Serves until `stop` or a signal, and then answers the requests that were accepted. Tells `observer` the address on a

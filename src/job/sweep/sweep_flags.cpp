@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
@@ -9,6 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "bench/sweep/identity.h"
 #include "job/sweep/run_length.h"
 
 namespace evener::job {
@@ -35,6 +38,205 @@ double steady_deviation(const std::string& text) {
   if (const auto share = share_of(text)) return *share;
   throw UsageError(fmt::format("--steady is {}; it has to be P%, such as 2%", quoted_text(text)));
 }
+
+using SweepWords = std::vector<std::string>;
+
+bool is_option_word(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && (word[1] == '-' || std::isalpha(static_cast<unsigned char>(word[1])));
+}
+
+/// "NAME=VALUES" of an environment variable.
+bool is_variable_word(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || equals == 0 || std::isdigit(static_cast<unsigned char>(word[0]))) return false;
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', begin);
+    parts.push_back(text.substr(begin, comma - begin));
+    if (comma == std::string::npos) return parts;
+    begin = comma + 1;
+  }
+}
+
+bool names_what_is_there(const std::string& text) {
+  std::error_code none;
+  return std::filesystem::exists(text, none);
+}
+
+class WordReader {
+ public:
+  WordReader(const SweepWords& words, SweepFlags& flags) : words_(words), flags_(flags) {}
+
+  /// No command is among the words.
+  void read_own() {
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_++];
+      if (!is_option_word(word)) {
+        throw UsageError(fmt::format("'{}' is one argument too many: what is run stands in the file", printable(word)));
+      }
+      take_option(word);
+    }
+  }
+
+  SweepPlan read() {
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_++];
+      if (is_option_word(word)) {
+        take_option(word);
+      } else {
+        take_plain(word);
+      }
+    }
+    if (!command_)
+      throw UsageError("'evener sweep' needs an experiment's file or a measuring command; see 'evener sweep --help'");
+    give_positionals();
+    plan_.default_out = default_out();
+    return std::move(plan_);
+  }
+
+ private:
+  void take_plain(const std::string& word) {
+    if (command_) {
+      positionals_.push_back(word);
+    } else if (is_variable_word(word)) {
+      const std::size_t equals = word.find('=');
+      add("$" + word.substr(0, equals), divided("$" + word.substr(0, equals), word.substr(equals + 1), false));
+    } else {
+      command_ = measured_command(word);
+      plan_.command = word;
+    }
+  }
+
+  void take_option(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const bool is_sweeps_own = name.size() > 2 && reserved_keys().contains(name.substr(2)) && find_own(name) != nullptr;
+    if (OptionBase* option = command_ && !is_sweeps_own ? command_->options.find(name) : nullptr) {
+      if (!is_sweeps_own) option_of_key(*command_, option->key());  // refuses what a sweep sets itself
+      add_option(*option, value_of(*option, word, equals));
+      return;
+    }
+    OptionBase* own = find_own(name);
+    if (own == nullptr) fail_unknown(name);
+    const auto value = value_of(*own, word, equals);
+    own->read({value.value_or("true")});
+  }
+
+  OptionBase* find_own(const std::string& name) const {
+    for (OptionBase* option : flags_.options()) {
+      if (option->name() == name) return option;
+    }
+    return nullptr;
+  }
+
+  /// The value of an option on the command line; absent for a switch without a value.
+  std::optional<std::string> value_of(const OptionBase& option, const std::string& word, std::size_t equals) {
+    if (equals != std::string::npos) return word.substr(equals + 1);
+    if (option.kind() == ValueKind::kSwitch) return std::nullopt;
+    if (at_ < words_.size() && !is_option_word(words_[at_])) return words_[at_++];
+    if (option.kind() == ValueKind::kSwitchOrOne) return std::nullopt;
+    throw UsageError(fmt::format("'{}' needs a value: {}", option.name(), option.value_words()));
+  }
+
+  [[noreturn]] void fail_unknown(const std::string& name) const {
+    std::vector<std::string> known;
+    for (const OptionBase* option : flags_.options()) known.push_back(option->name());
+    if (command_) {
+      for (const OptionBase* option : command_->options.options()) known.push_back(option->name());
+    }
+    const std::string nearest = nearest_name(name, known);
+    throw UsageError(fmt::format("unknown option '{}'{}; see 'evener sweep --help'{}", name,
+                                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
+                                 command_ ? fmt::format(" and 'evener {} --help'", command_->name) : ""));
+  }
+
+  /// The values that a text stands for.
+  std::vector<SweepValue> divided(const std::string& key, const std::string& text, bool has_commas) const {
+    if (has_commas && text.find(',') != std::string::npos) {
+      throw UsageError(fmt::format(
+          "'{0}' has values with commas of their own, so '{1}' could be one value or several. Write it into a file for "
+          "'evener sweep FILE.toml': under [options] {0} = \"{1}\" for the one, under [axes] {0} = [\"...\", \"...\"] "
+          "for "
+          "several (docs/sweeps.md)",
+          key, printable(text)));
+    }
+    if (names_what_is_there(text)) return {{text}};
+    std::vector<SweepValue> values;
+    for (const std::string& part : split_at_commas(text)) {
+      if (part.empty()) throw UsageError(fmt::format("'{}' has an empty value in '{}'", key, printable(text)));
+      for (std::string& value : bench::expanded(part)) values.push_back({std::move(value)});
+    }
+    return values;
+  }
+
+  void add_option(const OptionBase& option, const std::optional<std::string>& value) {
+    const bool has_commas = option.rules().has_commas || option.words().value.find(',') != std::string::npos;
+    if (!value) return add(option.key(), {{"true"}});
+    if (option.kind() == ValueKind::kMany) {  // it may stand here several times
+      plan_.fixed[option.key()].push_back(*value);
+      return;
+    }
+    if (!option.rules().joint.empty() && plan_.fixed.contains(option.key())) {  // it may, too
+      plan_.fixed[option.key()].push_back(*value);
+      return;
+    }
+    add(option.key(), divided(option.key(), *value, has_commas));
+  }
+
+  /// Of an option given twice the last one counts.
+  void add(const std::string& key, std::vector<SweepValue> values) {
+    std::erase_if(plan_.axes, [&](const record::SweepAxis& axis) { return axis.names.front() == key; });
+    plan_.fixed.erase(key);
+    if (values.size() == 1) {
+      plan_.fixed[key] = values.front();
+      return;
+    }
+    record::SweepAxis& axis = plan_.axes.emplace_back();
+    axis.names = {key};
+    for (SweepValue& value : values) {
+      const std::string text = fmt::format("{}", fmt::join(value, " "));
+      axis.steps.push_back({text});
+      plan_.values[key][text] = std::move(value);
+    }
+  }
+
+  void give_positionals() {
+    std::size_t next = 0;
+    for (const OptionBase* option : command_->options.options()) {
+      if (!option->is_positional() || next == positionals_.size()) continue;
+      if (option->kind() == ValueKind::kMany) {
+        plan_.fixed[option->key()] = {positionals_.begin() + static_cast<std::ptrdiff_t>(next), positionals_.end()};
+        next = positionals_.size();
+      } else {
+        add(option->key(), divided(option->key(), positionals_[next++], option->rules().has_commas));
+      }
+    }
+    if (next < positionals_.size()) {
+      throw UsageError(
+          fmt::format("'{}' is one argument too many for '{}'", printable(positionals_[next]), plan_.command));
+    }
+  }
+
+  /// The same for the same command and fixed options: a new value of an axis goes to the folder that is there.
+  std::string default_out() const {
+    std::string fixed;
+    for (const auto& [key, value] : plan_.fixed) fixed += fmt::format("{}={}\n", key, fmt::join(value, " "));
+    return fmt::format("runs/sweep-{}-{}", plan_.command, bench::short_hash(fixed).substr(0, 6));
+  }
+
+  const SweepWords& words_;
+  SweepFlags& flags_;
+  std::size_t at_ = 0;
+  std::optional<MeasuredCommand> command_;
+  SweepWords positionals_;
+  SweepPlan plan_;
+};
 
 }  // namespace
 
@@ -73,12 +275,12 @@ void complete(SweepFlags& flags) {
   std::vector<std::string> words = *flags.what;
   if (words.empty()) return;
   if (!words.front().ends_with(".toml") || !std::filesystem::exists(words.front())) {
-    flags.plan = plan_from_words(words, flags);
+    flags.plan = WordReader(words, flags).read();
     if (!flags.scale->empty()) throw UsageError("--scale names a part of an experiment's file, and none was given");
   } else {
     const std::string path = words.front();
     words.erase(words.begin());
-    own_options_from_words(words, flags);
+    WordReader(words, flags).read_own();
     flags.plan = plan_from_file(path, flags);
   }
   if (!flags.steady->empty()) run_length_of(flags.plan);

@@ -86,11 +86,7 @@ struct SweepFlags : OptionGroup {
 /// keys go to those options of the sweep that weren't given. Throws UsageError, with the line of a file.
 void complete(SweepFlags& flags);
 
-/// The parts of complete(): reads words that begin with a measured command, ...
-SweepPlan plan_from_words(const std::vector<std::string>& words, SweepFlags& flags);
-/// ... words behind an experiment's file, which may only be options of the sweep, ...
-void own_options_from_words(const std::vector<std::string>& words, SweepFlags& flags);
-/// ... and the file itself.
+/// The part of complete() that reads an experiment's file.
 SweepPlan plan_from_file(const std::string& path, SweepFlags& flags);
 
 }  // namespace evener::job

@@ -1,15 +1,31 @@
 // The plan of a sweep: a measured command, the options that all its runs share, and its axes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "bench/sweep/axes.h"
-#include "job/sweep/measured_command.h"
+#include "job/options/option_set.h"
 #include "record/sweep_file.h"
 
 namespace evener::job {
+
+// The commands that a sweep can run: those that write a record of their measurements.
+
+/// One of these commands, with options that have no values yet.
+struct MeasuredCommand {
+  std::string name;
+  OptionSet options;
+  /// Sets options that weren't given, by those that were; owns the options.
+  std::function<void()> complete;
+  /// Checks whether this machine can do what the options ask for, before any work.
+  std::function<void()> check;
+};
+
+/// Throws UsageError with the nearest name for an unknown command.
+MeasuredCommand measured_command(const std::string& name);
 
 /// A value of an option as words: one word, or several for options that are lists.
 using SweepValue = std::vector<std::string>;

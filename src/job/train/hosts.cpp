@@ -11,7 +11,7 @@
 #include "parallel/hosts.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
-#include "record/host_energy.h"
+#include "record/energy.h"
 #include "record/sessions.h"
 #include "run/out_folder.h"
 #include "task/training/checkpoint.h"

@@ -1,5 +1,3 @@
-#include "job/train/record.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +11,8 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
-#include "job/inference/run_config.h"
+#include "job/inference/inference_flags.h"
+#include "job/train/training.h"
 #include "network/cost.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"

@@ -59,9 +59,6 @@ nlohmann::json config_of(const TrainFlags& flags);
 
 /// The words of all options that were given, which the record keeps for --resume RUN_DIR.
 GivenWords words_of(const TrainFlags& flags);
-/// With --resume RUN_DIR: options that were not given take the values that they had in the run in that folder, and
-/// --out becomes that folder. Throws UsageError if there is no run.
-void take_over_options(TrainFlags& flags);
 
 /// Sets options that were not given: to those of the run that is resumed, or to defaults that suit the network. To be
 /// called once, before any other use of the flags. Throws UsageError.
@@ -74,16 +71,6 @@ void check_placement(const TrainFlags& flags);
 /// Gives options that were not given the defaults that detectors learn with: adamw at 0.002, a cosine, batches of 16,
 /// gradients clipped; with sgd, a momentum. Other networks keep those of --help.
 void choose_detector_defaults(TrainFlags& flags);
-
-/// Gives options that were not given the defaults that go on well from --weights of a classifier: images of the size
-/// that the weights were trained for, the middle of those of another proportion, and, where nothing was said of how it
-/// learns, a small rate with warm-up and a cosine, an average of the weights, and an end where validation no longer
-/// gets better. Detectors get images of 320 pixels of the longer side, 40 epochs, and images that are flipped and
-/// cropped. Both get suitable_split().
-void choose_tuning_defaults(TrainFlags& flags);
-
-/// Whether this is quantisation-aware training: because --quantize asks for it, or the weights have scales already.
-bool learns_quantized(const TrainFlags& flags);
 
 /// Lists and divides the data by these options without decoding it. Throws as data::open_data does.
 data::OpenedData look_at_data(const TrainFlags& flags);

@@ -17,10 +17,7 @@
 #include "job/layer_table.h"
 #include "job/train/decide.h"
 #include "job/train/hosts.h"
-#include "job/train/ignored_options.h"
-#include "job/train/record.h"
-#include "job/train/training_warnings.h"
-#include "record/host_energy.h"
+#include "record/energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
 #include "task/training/checkpoint.h"
@@ -202,10 +199,6 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::Tr
   return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
 }
 
-bool tells_classes(const data::OpenedData& data) {
-  return data.dataset->target_kind() == data::TargetKind::kClasses;
-}
-
 /// Writes down what a job says of itself.
 class Listener : public task::TrainObserver {
  public:
@@ -290,7 +283,8 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
   }
   outcome.out = run.folder();
   const bool is_done = job.has_value() && *flags.optimisation.epochs > 0 && outcome.status == record::Status::kDone;
-  if (is_done && !*flags.calibration.no_calibration && tells_classes(job->data())) {
+  if (is_done && !*flags.calibration.no_calibration &&
+      job->data().dataset->target_kind() == data::TargetKind::kClasses) {
     calibrate_training(run.folder(), job->data(), *flags.calibration.unknown, outcome.record, watcher);
   }
   job.reset();

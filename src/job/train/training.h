@@ -2,11 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/this_work.h"
 #include "job/observer.h"
 #include "job/train/train_flags.h"
+#include "parallel/pipeline.h"
 #include "record/record.h"
 #include "run/metered_run.h"
 #include "task/training/train.h"
@@ -53,5 +56,29 @@ run::RunOptions run_options(const TrainFlags& flags, const std::string& model, c
 
 /// "resnet34, 9 classes, 1x148x197: 1530 images to train on, 36 to validate, 234 to test".
 std::string setup_text(const task::TrainSetup& setup);
+
+/// Fills in what is known before the first step: options, engine, placement, model, data.
+void fill_setup(record::Record& record, const TrainFlags& flags, const task::TrainOptions& options,
+                const task::TrainSetup& setup);
+
+/// Fills in the results. A run that only evaluated notes why it isn't judged.
+void fill_results(record::Record& record, const task::TrainResult& result);
+
+/// Writes what each rank did in the last whole steps as Chrome's trace event format (chrome://tracing,
+/// ui.perfetto.dev): a process for each replica, in it a row for each stage, on which gaps are the bubble. `work`: of
+/// all ranks. The timeline of each of the `hosts` begins at 0, as their clocks aren't synchronised. Throws Error where
+/// the file can't be written.
+void write_stage_trace(const std::filesystem::path& path, std::span<const parallel::StageWork> work, int stages,
+                       int hosts);
+
+/// A sentence for each warning about a training, with the figures that it rests on and what to do: a loss that rises,
+/// validation no better than always the largest class, a detector that finds the same box in blank images, training far
+/// above validation, test far from validation, classes of few images or out of balance, images that are both in
+/// training and in validation or test. Empty where there is none.
+std::vector<std::string> training_warnings(const task::TrainSetup& setup, const task::TrainResult& result);
+
+/// A sentence for each option that was given and has no effect with this plan, engine, network and data.
+std::vector<std::string> ignored_options(const TrainFlags& flags, const task::TrainOptions& options,
+                                         const task::TrainSetup& setup);
 
 }  // namespace evener::job

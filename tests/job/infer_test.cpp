@@ -1,18 +1,20 @@
-// What evener infer tells, counts and sorts of answers, which are made up here, and what its record says of them.
+// What evener infer makes of lists, of parts of data, and of photos that lie in the sorted folder already.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 
 #include "base/names.h"
 #include "base/test_folder.h"
 #include "job/infer/infer_sinks.h"
-#include "job/infer/record.h"
+#include "job/infer/inference.h"
+#include "job/inference/images.h"
 #include "job/inference/labelled_data.h"
-#include "job/inference/session_record.h"
-#include "record/predicted_images.h"
+#include "job/inference/session.h"
+#include "record/detection.h"
 #include "record/record_kind.h"
 #include "weights/weights_file.h"
 
@@ -26,6 +28,80 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
 namespace fs = std::filesystem;
+
+TEST(ImageLists, HaveANameOnEachLineWhateverEndsIt) {
+  const test::TestFolder folder;
+  test::write_text(folder / "list.txt", "a.jpg\r\n\r\nb c.jpg\n\nd.jpg");
+  EXPECT_THAT(with_lists({"x.png", (folder / "list.txt").string(), "y.png"}),
+              ElementsAre("x.png", "a.jpg", "b c.jpg", "d.jpg", "y.png"));
+}
+
+TEST(PartsOfData, AreTheirOwnSamplesAndAllTogetherInTheirOrder) {
+  const data::Split split{{2, 5}, {0}, {1, 4}};
+  EXPECT_THAT(indices_of(split, "train"), ElementsAre(2, 5));
+  EXPECT_THAT(indices_of(split, "validation"), ElementsAre(0));
+  EXPECT_THAT(indices_of(split, "test"), ElementsAre(1, 4));
+  EXPECT_THAT(indices_of(split, "all"), ElementsAre(0, 1, 2, 4, 5));
+}
+
+TEST(SortedPhotos, OnlyAnEqualFileIsThereAlready) {
+  const test::TestFolder folder;
+  std::filesystem::create_directories(folder / "photos");
+  std::filesystem::create_directories(folder / "more");
+  test::write_text(folder / "photos" / "a.jpg", "one");
+  test::write_text(folder / "more" / "a.jpg", "two");
+  for (const SortBy by : {SortBy::kLink, SortBy::kCopy}) {
+    const std::filesystem::path out = folder / (by == SortBy::kLink ? "links" : "copies");
+    PhotoSorter first(out, by, {});
+    first.add(folder / "photos" / "a.jpg", "cat");
+    PhotoSorter second(out, by, {});
+    second.add(folder / "photos" / "a.jpg", "dog");
+    second.add(folder / "more" / "a.jpg", "dog");
+    EXPECT_EQ(second.there(), 1U) << "it stays where it is";
+    EXPECT_THAT(second.added(), ElementsAre(Pair("dog", 1)));
+  }
+}
+
+TEST(Accuracies, AmongFiveClassesAreNoFigureWhereThereAreNoMore) {
+  for (const std::int64_t classes : {4, 5, 6}) {
+    record::Record record;
+    Scores scores;
+    scores.images = 8;
+    scores.correct = 3;
+    scores.correct_in_five = 7;
+    scores.classes = classes;
+    add_accuracies(record, scores);
+    EXPECT_EQ(record.metrics.at("accuracy").value, 0.375);
+    const record::Metric* five = &record.metrics.at("top5_accuracy");
+    if (classes > 5) {
+      EXPECT_EQ(five->value, 0.875);
+      EXPECT_TRUE(five->interval);
+      EXPECT_EQ(five->reason, "");
+    } else {
+      EXPECT_FALSE(five->value);
+      EXPECT_FALSE(five->interval);
+      EXPECT_EQ(five->reason,
+                "there are " + std::to_string(classes) + " classes, so that the true one is always among five");
+    }
+  }
+}
+
+// Speeds of inference as records tell them.
+
+TEST(InferSpeeds, EachBlockOfAnswersHasItsOwnTime) {
+  record::Record record;
+  record.kind = "infer";
+  task::InferResult result;
+  result.answered = 80;
+  result.seconds = 8;
+  std::vector<double> times_s;  // ten images a second
+  for (int i = 1; i <= 80; ++i) times_s.push_back(i * 0.1);
+  fill_inference_speeds(record, result, times_s, {});
+  ASSERT_EQ(record.images_per_s.samples.size(), 20U);
+  for (const double rate : record.images_per_s.samples) EXPECT_NEAR(rate, 10, 1e-6);
+}
+
+// What evener infer tells, counts and sorts of answers, which are made up here, and what its record says of them.
 
 std::string content_of(const fs::path& path) {
   std::ifstream file(path);
@@ -383,4 +459,5 @@ TEST(ShownPartTest, IsWhatWasAskedForOrHeldOut) {
 }
 
 }  // namespace
+
 }  // namespace evener::job

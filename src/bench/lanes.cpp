@@ -1,3 +1,5 @@
+#include "bench/lanes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/this_work.h"
-#include "bench/lanes.h"
 
 namespace evener::bench {
 namespace {

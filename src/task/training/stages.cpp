@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/tensor.h"
+#include "network/batch_norm.h"
 #include "network/cost.h"
-#include "network/network.h"
 #include "task/training/stage_memory.h"
 
 namespace evener::task {

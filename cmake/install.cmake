@@ -43,7 +43,7 @@ if(HELP2MAN)
     set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")
     file(MAKE_DIRECTORY \"\${folder}\")
     execute_process(COMMAND ${HELP2MAN} --no-info --name \"train and measure image networks\"
-      --output \"\${folder}/evener.1\" $<TARGET_FILE:evener_cli> COMMAND_ERROR_IS_FATAL ANY)" COMPONENT manual)
+      --output \"\${folder}/evener.1\" \"$<TARGET_FILE:evener_cli>\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT manual)
 endif()
 
 install(DIRECTORY include/evener DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")

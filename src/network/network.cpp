@@ -301,11 +301,6 @@ constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
-bool takes_statistics(const Layer& layer) {
-  const auto* norm = std::get_if<BatchNorm>(&layer.op);
-  return norm != nullptr && !norm->frozen;
-}
-
 constexpr Named<ActivationKind> kActivations[] = {{ActivationKind::kRelu, "relu"},
                                                   {ActivationKind::kRelu6, "relu6"},
                                                   {ActivationKind::kSigmoid, "sigmoid"},
@@ -476,18 +471,6 @@ std::string outputs_text(const Network& network) {
     text += (text.empty() ? "" : ", ") + output.name + " " + shape_text(network.output_shape(output));
   }
   return (outputs.size() == 1 ? "output " : "outputs ") + text;
-}
-
-bool has_batch_norm(const Network& network) {
-  return std::ranges::any_of(network.layers(), takes_statistics);
-}
-
-const Layer* norm_of_one_value(const Network& network) {
-  const auto found = std::ranges::find_if(network.layers(), [](const Layer& layer) {
-    const bool one_value = layer.shape.size() <= 1 || layer.shape[1] * layer.shape[2] == 1;
-    return one_value && takes_statistics(layer);
-  });
-  return found != network.layers().end() ? &*found : nullptr;
 }
 
 }  // namespace evener::network

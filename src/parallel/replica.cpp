@@ -13,7 +13,7 @@
 #include "base/message.h"
 #include "base/phase.h"
 #include "comm/communicator.h"
-#include "network/network.h"
+#include "network/batch_norm.h"
 #include "parallel/shares.h"
 
 namespace evener::engine {

@@ -81,10 +81,9 @@ class Shares {
 /// a whole batch has such micro-batches too.
 std::vector<std::int64_t> micro_batches(std::int64_t samples, std::int64_t batch, std::int64_t accumulate);
 
-/// Decides which of several workers of unequal speed takes the next call.
-/// A free worker takes the next call, except near the end: if the others can finish all remaining calls before a slow
-/// worker would finish one, the slow worker stops. Otherwise everybody would wait for its last call, and several
-/// workers could take longer than the fastest alone. Thread-safe.
+/// Decides which of several workers of unequal speed takes the next call. A free worker takes it, except near the end:
+/// if the others can finish all remaining calls before a slow worker would finish one, the slow worker stops. Otherwise
+/// everybody would wait for its last call, and several workers could take longer than the fastest alone. Thread-safe.
 class Dealing {
  public:
   /// `call_s`: a first guess of the seconds that each worker takes for a call, above 0. `calls`: the number of calls.

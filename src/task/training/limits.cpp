@@ -12,8 +12,8 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
+#include "network/batch_norm.h"
 #include "network/cost.h"
-#include "network/network.h"
 #include "parallel/shares.h"
 
 namespace evener::task {

@@ -11,8 +11,8 @@
 #include "base/names.h"
 #include "base/precision.h"
 #include "base/tensor.h"
+#include "network/batch_norm.h"
 #include "network/cost.h"
-#include "network/network.h"
 
 namespace evener::task {
 namespace {

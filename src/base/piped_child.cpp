@@ -166,6 +166,14 @@ void PipedChild::wait_for(int descriptor, short events) {
   }
 }
 
+void PipedChild::wait_after_error(const Stream& from) {
+  if (errno == EAGAIN) {
+    wait_for(from.descriptor.get(), POLLIN);
+  } else if (errno != EINTR) {
+    throw_errno(name_ + " can't be read");
+  }
+}
+
 std::size_t PipedChild::read_some(Stream& from, std::span<char> target) {
   for (;;) {
     if (const std::size_t left = from.rest.size() - from.at; left > 0) {
@@ -178,8 +186,7 @@ std::size_t PipedChild::read_some(Stream& from, std::span<char> target) {
     const ssize_t count = ::read(from.descriptor.get(), target.data(), target.size());
     if (count > 0) return static_cast<std::size_t>(count);
     if (count == 0) from.descriptor.close();
-    if (count < 0 && errno != EINTR && errno != EAGAIN) throw_errno(name_ + " can't be read");
-    if (count < 0 && errno == EAGAIN) wait_for(from.descriptor.get(), POLLIN);
+    if (count < 0) wait_after_error(from);
   }
 }
 
@@ -195,21 +202,21 @@ std::size_t PipedChild::read(Output output, std::span<char> target) {
 
 bool PipedChild::read_line(Output output, std::string& line) {
   Stream& from = stream(output);
-  char buffer[4096];
   for (;;) {
     if (const auto end = from.rest.find('\n', from.at); end != std::string::npos) {
       line = from.rest.substr(from.at, end - from.at);
       from.at = end + 1;
       return true;
     }
-    std::string begun = from.rest.substr(from.at);
-    if (begun.size() > kLongestLine) throw Error(name_ + " gives what isn't understood");
-    from.rest.clear();
+    from.rest.erase(0, from.at);
     from.at = 0;
-    const std::size_t count = read_some(from, buffer);
-    if (count == 0) return false;
-    from.rest = std::move(begun);
-    from.rest.append(buffer, count);
+    if (from.rest.size() > kLongestLine) throw Error(name_ + " gives what isn't understood");
+    if (!from.descriptor.valid()) return false;
+    char buffer[4096];
+    const ssize_t count = ::read(from.descriptor.get(), buffer, sizeof buffer);
+    if (count > 0) from.rest.append(buffer, static_cast<std::size_t>(count));
+    if (count == 0) from.descriptor.close();
+    if (count < 0) wait_after_error(from);
   }
 }
 

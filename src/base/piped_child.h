@@ -59,6 +59,8 @@ class PipedChild {
   Stream& stream(Output output) { return output == Output::kStdout ? stdout_ : stderr_; }
   std::size_t read_some(Stream& from, std::span<char> target);
   void wait_for(int descriptor, short events);
+  /// After a read() that failed: waits for more, or throws.
+  void wait_after_error(const Stream& from);
   void read_messages();
 
   const std::string name_;

@@ -92,7 +92,8 @@ class ProgramReader : public VideoReader {
     for (std::string line; !shown;) {
       if (!program_.read_line(PipedChild::Output::kStderr, line)) return end();
       shown = parse_shown(line);
-      if (std::string error = error_of(line); !error.empty()) error_ = std::move(error);
+      std::string error = error_of(line, /*of_program=*/true);
+      if (!error.empty() && !error.starts_with("file:")) error_ = std::move(error);
     }
     check_picture_size(shown->width, shown->height);
     Picture picture = Picture::unset(3, shown->height, shown->width);
@@ -189,8 +190,8 @@ std::unique_ptr<VideoReader> open_pipe(const std::filesystem::path& path) {
 
 std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path, int threads, const ReadFrom& from) {
   require_ffmpeg();
-  std::vector<std::string> words = {"ffmpeg",  "-nostdin",      "-v",       "error",
-                                    "-copyts", "-noautorotate", "-threads", std::to_string(std::max(1, threads))};
+  std::vector<std::string> words =
+      joined_words(first_words(), {"-copyts", "-noautorotate", "-threads", std::to_string(std::max(1, threads))});
   if (from.time_s > 0) {
     const double after_s = std::ceil(from.time_s / kMicrosecond_s) * kMicrosecond_s;
     words = joined_words(std::move(words), {"-noaccurate_seek", "-ss", fmt::format("{:.6f}", after_s)});

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 
 namespace evener::parallel {
 

@@ -5,7 +5,7 @@
 
 #include "comm/communicator.h"
 #include "comm/device_communicator.h"
-#include "engine/device_sums.h"
+#include "engine/gradient_exchange.h"
 
 namespace evener::parallel {
 

@@ -11,7 +11,7 @@
 
 #include "base/described.h"
 #include "data/batch.h"
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 #include "engine/trainer_options.h"
 #include "parallel/channels.h"
 #include "parallel/pipeline_schedule.h"

@@ -8,7 +8,7 @@
 
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 
 namespace evener::parallel {
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 
 namespace evener::task {
 namespace {

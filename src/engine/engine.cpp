@@ -3,6 +3,8 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "base/module.h"
@@ -96,6 +98,39 @@ std::unique_ptr<Engine> open_engine(const std::string& name) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   return std::unique_ptr<Engine>(static_cast<Engine*>(require_module(name).create()));
+}
+
+StepReport Trainer::step(const data::Batch& batch, double weight, double learning_rate) {
+  if (StepsAhead* ahead = capabilities().ahead) return ahead->step_ahead(batch, weight, learning_rate);
+  return step_by_parts(batch, weight, learning_rate);
+}
+
+StepReport Trainer::settle() {
+  StepsAhead* ahead = capabilities().ahead;
+  return ahead != nullptr ? ahead->settle_steps() : StepReport{};
+}
+
+std::optional<std::uint32_t> culprit_of(const Capabilities& capabilities) {
+  return capabilities.detector != nullptr ? capabilities.detector->culprit() : std::nullopt;
+}
+
+StepReport Trainer::step_by_parts(const data::Batch& batch, double weight, double learning_rate) {
+  StepReport report{forward_backward(batch, weight), 1, true};
+  if (!std::isfinite(report.sums.total("loss"))) return {{}, 0, false, culprit_of(capabilities())};
+  apply(learning_rate);
+  return report;
+}
+
+PixelScale make_pixel_scale(const std::vector<float>& mean, const std::vector<float>& standard_deviation,
+                            std::int64_t channels) {
+  PixelScale map;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    const float middle = c < mean.size() ? mean[c] : 0.0f;
+    const float deviation = c < standard_deviation.size() ? standard_deviation[c] : 1.0f;
+    map.scale.push_back(1.0f / (255.0f * deviation));
+    map.shift.push_back(-middle / deviation);
+  }
+  return map;
 }
 
 }  // namespace evener::engine

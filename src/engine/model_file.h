@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,8 +10,8 @@
 #include <vector>
 
 #include "base/tensor.h"
-#include "engine/pixel_scale.h"
 #include "engine/runner.h"
+#include "engine/trainer_options.h"
 #include "network/network.h"
 
 namespace evener::engine {
@@ -76,6 +77,32 @@ class ModelFile {
   /// are dequantised, and a softmax at the end is left out. Throws Error naming the first operation that has no
   /// counterpart among our layers.
   virtual DescribedNetwork describe(const ModelInput& input) const = 0;
+};
+
+/// The least and the greatest of some values.
+struct ValueExtent {
+  float least = 0, most = 0;
+};
+
+struct FileQuantization {
+  std::map<std::string, ValueExtent> extents;     // of values, by the names that a range runner gives them
+  int weight_bits = 8;                            // 4 to 8
+  std::vector<std::string> kept = {};             // layers that stay in float
+  std::map<std::string, std::string> facts = {};  // metadata that is added to the file's own
+};
+
+/// What a ModelFile may be, too: it quantises a network as it stands. Whatever its operations are, it stays what it is,
+/// and the inputs of its convolutions and matrix products get 8 bits.
+class QuantizableFile {
+ public:
+  virtual ~QuantizableFile() = default;
+
+  /// The layers that can be quantised, by name, in the order of computation.
+  virtual std::vector<std::string> quantizable_layers() const = 0;
+  /// A runner of single images whose outputs are the values that such layers read: each (1, 2), the least and the most.
+  virtual std::unique_ptr<Runner> make_range_runner(const ModelInput& input, const RunnerOptions& options) const = 0;
+  /// Writes the quantised network as `xml`, with its weights beside it (.bin). Throws Error.
+  virtual void write_quantized(const FileQuantization& how, const std::filesystem::path& xml) const = 0;
 };
 
 }  // namespace evener::engine

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -14,10 +15,19 @@
 #include "base/device.h"
 #include "base/precision.h"
 #include "base/tensor.h"
-#include "engine/layer_times.h"
 #include "engine/trainer_options.h"
 
 namespace evener::engine {
+
+/// The time of a network's layer, or of several, as an engine computes them.
+struct LayerTime {
+  /// Names of the layers that are computed as one, in their order; for a network in a foreign file, the names used
+  /// there. Empty: work that belongs to no layer, such as normalising images.
+  std::vector<std::string> layers;
+  std::string what;  // "Conv2d", "normalise images, loss"
+  double forward_s = 0;
+  std::optional<double> backward_s = {};  // in training
+};
 
 /// The type of the values that images consist of.
 enum class ImageValues : std::uint8_t { kBytes, kFloats };

@@ -11,10 +11,20 @@
 #include "base/device.h"
 #include "base/precision.h"
 #include "data/dataset.h"
-#include "engine/device_sums.h"
+#include "engine/gradient_exchange.h"
 #include "network/criterion.h"
 
 namespace evener::engine {
+
+/// Normalisation of pixels for a network's input: for each channel, value * scale + shift.
+struct PixelScale {
+  std::vector<float> scale, shift;  // of each channel
+};
+
+/// The scale and shift that map bytes to (value / 255 - mean) / standard deviation. Channels beyond those given have
+/// the mean 0 and the deviation 1.
+PixelScale make_pixel_scale(const std::vector<float>& mean, const std::vector<float>& standard_deviation,
+                            std::int64_t channels);
 
 enum class OptimizerKind { kSgd, kAdamW };
 

@@ -15,7 +15,7 @@
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
 #include "data/batch.h"
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 #include "engine/trainer_options.h"
 #include "parallel/channels.h"
 #include "parallel/pipeline_schedule.h"

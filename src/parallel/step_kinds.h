@@ -9,8 +9,8 @@
 
 #include "comm/communication_thread.h"
 #include "comm/communicator.h"
-#include "engine/capabilities.h"
-#include "engine/gradient_buckets.h"
+#include "engine/gradient_exchange.h"
+#include "engine/trainer.h"
 #include "parallel/pipeline.h"
 #include "parallel/step_protocol.h"
 

@@ -10,7 +10,6 @@
 
 #include "comm/communicator.h"
 #include "data/batch.h"
-#include "engine/capabilities.h"
 #include "engine/sums.h"
 #include "engine/trainer.h"
 #include "parallel/channels.h"

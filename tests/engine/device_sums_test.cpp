@@ -1,7 +1,5 @@
 // Replicas whose devices exchange gradients, losses and statistics themselves, against one trainer that has the whole
 // batch. The devices are the CPU driven as a GPU is, each on a thread; their sums are taken by the threads.
-#include "engine/device_sums.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/module.h"
 #include "engine/device_helpers.h"
+#include "engine/gradient_exchange.h"
 #include "engine/replicas_helpers.h"
 
 namespace evener::engine {

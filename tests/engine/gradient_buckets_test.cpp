@@ -1,6 +1,6 @@
-#include "engine/gradient_buckets.h"
-
 #include <gmock/gmock.h>
+
+#include "engine/gradient_exchange.h"
 
 namespace evener::engine {
 namespace {

@@ -1,6 +1,4 @@
 // Times of layers: every layer is in one of them, once.
-#include "engine/layer_times.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "base/module.h"
 #include "engine/batches_helpers.h"
+#include "engine/runner.h"
 #include "network/init.h"
 #include "network/passes/fold_batch_norm.h"
 

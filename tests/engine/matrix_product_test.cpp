@@ -1,5 +1,4 @@
 // Products of matrices on every engine and device of this machine against sums in double.
-#include "engine/matrix_product.h"
 
 #include <gtest/gtest.h>
 

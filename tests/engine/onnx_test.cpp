@@ -5,7 +5,7 @@
 #include "base/test_folder.h"
 #include "engine/batches_helpers.h"
 #include "engine/engine.h"
-#include "engine/pixel_scale.h"
+#include "engine/trainer_options.h"
 #include "network/onnx_file.h"
 #include "network/onnx_networks.h"
 #include "network/passes/quantize.h"

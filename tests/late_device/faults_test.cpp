@@ -15,7 +15,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/precision.h"
-#include "engine/layer_times.h"
+#include "engine/runner.h"
 #include "late_device/late_helpers.h"
 
 namespace evener {

@@ -1,7 +1,7 @@
 #include "late_device/late_helpers.h"
 
 #include "base/built_modules.h"
-#include "engine/matrix_product.h"
+#include "engine/engine.h"
 
 namespace evener::test {
 

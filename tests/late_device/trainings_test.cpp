@@ -8,7 +8,6 @@
 
 #include "base/precision.h"
 #include "engine/engine.h"
-#include "engine/matrix_product.h"
 #include "late_device/late_helpers.h"
 #include "network/init.h"
 #include "network/passes/cut.h"

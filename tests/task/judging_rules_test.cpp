@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "data/batch.h"
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 #include "network/zoo.h"
 #include "task/activation_map.h"
 #include "task/detect/average_precision.h"

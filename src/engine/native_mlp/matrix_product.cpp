@@ -1,5 +1,3 @@
-#include "engine/matrix_product.h"
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -8,6 +6,7 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/simd_level.h"
+#include "engine/engine.h"
 #include "engine/kernels/block_products.h"
 #include "engine/native_mlp/cpu/parameters.h"
 #include "engine/native_mlp/cpu/team.h"

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/matrix_product.h"
 
 namespace evener::engine::native_mlp {
 

@@ -20,7 +20,7 @@
 #include "base/phase.h"
 #include "base/terminal_text.h"
 #include "engine/openvino/lower.h"
-#include "engine/pixel_scale.h"
+#include "engine/trainer_options.h"
 
 namespace evener::engine::openvino_engine {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/model_file.h"
 #include "engine/openvino/values.h"
-#include "engine/quantizable_file.h"
 
 namespace evener::engine::openvino_engine {
 

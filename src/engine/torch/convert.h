@@ -5,7 +5,7 @@
 
 #include "base/tensor.h"
 #include "data/batch.h"
-#include "engine/pixel_scale.h"
+#include "engine/trainer_options.h"
 
 namespace evener::engine::torch_engine {
 

@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/device_sums.h"
-#include "engine/gradient_buckets.h"
+#include "engine/gradient_exchange.h"
 #include "engine/torch/streams.h"
 
 namespace evener::engine::torch_engine {

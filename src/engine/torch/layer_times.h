@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/layer_times.h"
+#include "engine/runner.h"
 #include "engine/torch/streams.h"
 #include "network/network.h"
 #include "network/steps.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/matrix_product.h"
+#include "engine/engine.h"
 #include "engine/runner.h"
 
 namespace evener::engine::torch_engine {

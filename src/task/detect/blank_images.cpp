@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "engine/capabilities.h"
+#include "engine/trainer.h"
 #include "task/detect/boxes.h"
 #include "task/inference/nms.h"
 

@@ -14,7 +14,7 @@
 #include "base/module.h"
 #include "base/random.h"
 #include "engine/engine.h"
-#include "engine/pixel_scale.h"
+#include "engine/trainer_options.h"
 #include "network/onnx_file.h"
 #include "network/passes/quantize.h"
 #include "task/inference/model_metadata.h"

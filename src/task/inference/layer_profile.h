@@ -10,7 +10,7 @@
 
 #include "data/open/samples.h"
 #include "engine/engine.h"
-#include "engine/layer_times.h"
+#include "engine/runner.h"
 #include "network/network.h"
 #include "parallel/pipeline_schedule.h"
 #include "task/inference/infer.h"

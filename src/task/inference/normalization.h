@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/channel_statistics.h"
-#include "engine/pixel_scale.h"
+#include "engine/trainer_options.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {

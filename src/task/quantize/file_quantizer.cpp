@@ -14,7 +14,7 @@
 #include "base/forked.h"
 #include "base/stop.h"
 #include "engine/engine.h"
-#include "engine/quantizable_file.h"
+#include "engine/model_file.h"
 #include "task/inference/infer.h"
 
 namespace evener::task {

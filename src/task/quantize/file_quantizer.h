@@ -1,4 +1,4 @@
-// Post-training quantisation of a network in another program's file that stays as it is (engine/quantizable_file.h).
+// Post-training quantisation of a network in another program's file that stays as it is (engine/model_file.h).
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,6 @@
 #include "engine/native_mlp/cpu/kernels.h"
 #include "engine/native_mlp/cpu/memory.h"
 #include "engine/native_mlp/cpu/parameters.h"
-#include "engine/pixel_scale.h"
 #include "engine/trainer_options.h"
 #include "network/criterion.h"
 

@@ -14,7 +14,7 @@
 #include "engine/native_mlp/cpu/memory.h"
 #include "engine/native_mlp/cpu/mlp.h"
 #include "engine/native_mlp/cpu/parameters.h"
-#include "engine/pixel_scale.h"
+#include "engine/trainer_options.h"
 
 namespace evener::engine::native_mlp {
 

@@ -1,4 +1,4 @@
-#include "engine/gradient_buckets.h"
+#include "engine/gradient_exchange.h"
 
 namespace evener::engine {
 namespace {

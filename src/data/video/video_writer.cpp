@@ -100,6 +100,7 @@ VideoWriter::VideoWriter(std::filesystem::path path, std::int64_t width, std::in
                                     "-nostdin",
                                     "-v",
                                     "level+error",
+                                    "-xerror",
                                     "-y",
                                     "-f",
                                     "ivf",

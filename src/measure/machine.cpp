@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/live_children.h"
 #include "base/program_identity.h"
-#include "measure/sampler_readings.h"
 #include "measure/sensors/proc_files.h"
 
 namespace evener::measure {

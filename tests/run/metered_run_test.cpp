@@ -13,7 +13,6 @@
 #include "base/files.h"
 #include "base/phase.h"
 #include "base/test_folder.h"
-#include "run/placement_record.h"
 
 namespace evener::run {
 namespace {

@@ -1,5 +1,5 @@
 // What a record tells of where its replicas computed.
-#include "run/placement_record.h"
+#include "run/metered_run.h"
 
 #include <gmock/gmock.h>
 

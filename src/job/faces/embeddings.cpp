@@ -19,7 +19,6 @@
 #include "job/faces/comparison.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/placement_record.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 

@@ -28,7 +28,6 @@
 #include "network/passes/quantize.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/placement_record.h"
 #include "task/inference/quantized_graph.h"
 #include "task/quantize/file_quantizer.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/progress.h"
-#include "data/fetch/fetch_set.h"
+#include "data/fetch/catalogue.h"
 #include "job/named_weights.h"
 #include "job/progress.h"
 

@@ -13,7 +13,6 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/own_program.h"
-#include "measure/sampler_readings.h"
 #include "measure/sensors/proc_files.h"
 
 namespace evener::measure {

@@ -13,7 +13,7 @@
 
 #include "base/csv.h"
 #include "base/numbers.h"
-#include "measure/energy_columns.h"
+#include "measure/process_sampler.h"
 #include "measure/sensors/nvml.h"
 #include "record/energy.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/precision.h"
 #include "measure/machine.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
@@ -166,5 +167,15 @@ std::vector<std::string> run_on_all_ranks(MeteredRun& run, Job& job, const RankO
                          [&job] { job.rewind(); }};
   return run_on_all_ranks(run, ranked, options, body);
 }
+
+/// The devices, threads and CPUs of a plan's replicas, with their given shares.
+record::PlacementRecord placement_record(const placement::Plan& plan);
+
+/// Corrects the threads of CPU stages for an engine that uses at most `most` threads per stage.
+void limit_threads(record::PlacementRecord& placement, int most);
+
+/// Adds fallbacks to the record for devices of the plan that don't compute everything in `precision`. Adds no sentence
+/// twice.
+void add_precision_fallbacks(record::Record& record, const placement::Plan& plan, Precision precision);
 
 }  // namespace evener::run

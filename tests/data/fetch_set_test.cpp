@@ -1,6 +1,6 @@
 // Whole data sets of a catalogue, from a server on this machine; the real catalogue is checked for sense. Archives as
 // the module reads them, right and wrong ones.
-#include "data/fetch/fetch_set.h"
+#include "data/fetch/catalogue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // HEIC, AVIF, JPEG XL, GIF, moving WebP and RAW files against Pillow and its plugins (tests/golden/photos), and files
 // that are not what they should be.
-#include "data/codecs/photo_formats.h"
+#include "data/codecs/codecs.h"
 
 #include <gmock/gmock.h>
 

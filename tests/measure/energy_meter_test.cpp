@@ -7,7 +7,6 @@
 
 #include <cmath>
 
-#include "measure/sensors/assumed_power.h"
 #include "measure/sensors/open_sensors.h"
 #include "measure/sensors/rapl.h"
 #include "measure/sensors_helpers.h"

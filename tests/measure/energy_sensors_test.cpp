@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "measure/energy_meter.h"
-#include "measure/sensors/assumed_power.h"
 #include "measure/sensors/hwmon.h"
 #include "measure/sensors/open_sensors.h"
 #include "measure/sensors/rapl.h"

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/test_folder.h"
 #include "measure/machine.h"
-#include "measure/sampler_readings.h"
+#include "measure/sensors/proc_files.h"
 
 namespace evener::measure {
 namespace {

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/files.h"
-#include "measure/energy_columns.h"
 #include "measure/process_sampler.h"
 #include "measure/sensors/nvml.h"
 #include "measure/sensors/rapl.h"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "measure/sensors/assumed_power.h"
 #include "measure/sensors/hwmon.h"
 #include "measure/sensors/open_sensors.h"
 #include "measure/sensors/rapl.h"

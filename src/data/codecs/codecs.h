@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "data/codecs/picture.h"
@@ -63,5 +64,15 @@ class PhotoDecoder {
   /// The first picture of a file. Throws Error with the reason.
   virtual StoredPicture decode(std::string_view file) const = 0;
 };
+
+enum class PhotoFormat { kHeif, kAvif, kJpegXl, kRaw, kTiff };
+
+/// The format of a telephone's or camera's file by its content; nothing where it is none of them. Looks at the first
+/// bytes, and for RAW files that begin as TIFF files do at the first directory.
+std::optional<PhotoFormat> photo_format(std::string_view file);
+
+/// Opens the module of a format when it is first needed. Throws Error where that can't be had: it says what kind of
+/// file this is, why not, and what to install.
+const PhotoDecoder& photo_decoder(PhotoFormat format);
 
 }  // namespace evener::data

@@ -1,8 +1,9 @@
 // What `evener data fetch` can download: names, addresses, sizes and checksums. A new data set is one entry of
-// catalogue.toml.inc.
+// catalogue.toml.inc. Downloads all files of an entry into a folder, and unpacks archives.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,5 +42,15 @@ std::string checksums_text(const CatalogueEntry& entry);
 
 /// Bytes on the disk once the entry is downloaded, without files of unknown size.
 std::uint64_t final_bytes(const CatalogueEntry& entry);
+
+/// Downloads the entry. `mirror`: "" = from the catalogue's addresses; otherwise only from MIRROR/NAME/FILE. Returns
+/// false where everything was there already, with right checksums. Throws Error, Interrupted.
+bool fetch_set(const CatalogueEntry& entry, const std::filesystem::path& folder, const std::string& mirror = "",
+               const FetchListener& listener = {});
+
+/// Extracts `members` from a .tar.gz into `folder` and writes their checksums to "SHA256SUMS" beside them. Throws Error
+/// where a member is missing or has another size; other files in the archive are ignored.
+void unpack_members(const std::filesystem::path& archive, const std::vector<ArchiveMember>& members,
+                    const std::filesystem::path& folder, const FetchListener& listener = {});
 
 }  // namespace evener::data

@@ -20,7 +20,6 @@
 #include "job/faces/faces_job.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/placement_record.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
 

@@ -30,7 +30,6 @@
 #include "record/record_json.h"
 #include "record/record_kind.h"
 #include "run/metered_run.h"
-#include "run/placement_record.h"
 #include "task/faces/journal.h"
 
 namespace evener::job {

@@ -15,7 +15,6 @@
 #include "placement/placement.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/placement_record.h"
 
 namespace evener::job {
 namespace {

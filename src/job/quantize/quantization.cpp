@@ -31,7 +31,6 @@
 #include "network/passes/quantize.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
-#include "run/placement_record.h"
 #include "task/detect/detector.h"
 #include "task/inference/trained_model.h"
 #include "task/quantize/file_quantizer.h"

@@ -128,7 +128,7 @@ void follow(const TrainFlags& flags, const task::TrainOptions& options, const co
   parallel::LaunchOptions launch;
   launch.hosts = hosts_options(position, job);
   measure::EnergyOptions energy = flags.energy.options(own.plan);
-  energy.meters.clear();  // the first host reads what stands at its address
+  energy.meters.clear();  // the first host runs their commands
   parallel::run_ranks(
       own.plan,
       [&](const parallel::RankContext& context) {

@@ -16,7 +16,7 @@
 #include "network/cost.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"
-#include "run/placement_record.h"
+#include "run/metered_run.h"
 #include "task/training/stages.h"
 
 namespace evener::job {

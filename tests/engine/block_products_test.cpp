@@ -14,7 +14,7 @@
 namespace evener::engine::kernels {
 namespace {
 
-std::vector<const ProductKernels*> levels() {
+std::vector<const ProductKernels*> product_levels() {
   std::vector<const ProductKernels*> levels = {&baseline::product_table};
   if (simd_level() != SimdLevel::kBaseline) levels.push_back(&avx2::product_table);
   if (simd_level() == SimdLevel::kAvx512) levels.push_back(&avx512::product_table);
@@ -74,7 +74,7 @@ void expect_products(const PanelKernels<T>& kernels, double tolerance) {
 }
 
 TEST(ProductKernels, AreThoseOfAPlainLoopOnAllInstructionSets) {
-  for (const ProductKernels* level : levels()) expect_products(level->fp32, 1e-6);
+  for (const ProductKernels* level : product_levels()) expect_products(level->fp32, 1e-6);
 }
 
 TEST(ProductKernels, TilesOfBfloat16StayWithinTheErrorThatIsPromised) {
@@ -96,7 +96,7 @@ TEST(ProductKernels, TheErrorOfBfloat16ThatIsPromisedIsThatOfTheWorstRows) {
 TEST(ProductKernels, OfTwoRowsIsThatOfAPlainLoop) {
   for (const std::int64_t values : {1, 5, 53, 200}) {
     const std::vector<float> a = unit_rows(1, values, 1), b = unit_rows(1, values, 2);
-    for (const ProductKernels* level : levels()) {
+    for (const ProductKernels* level : product_levels()) {
       EXPECT_NEAR(level->product(a.data(), b.data(), values), product(a, 0, b, 0, values), 1e-6) << values;
     }
   }
@@ -106,7 +106,7 @@ TEST(ProductKernels, SquaredDistancesOfNearRowsKeepTheirDigits) {
   for (const std::int64_t values : {1, 5, 53, 200}) {
     const std::vector<float> a = unit_rows(1, values, 1);
     std::vector<float> b = a;
-    for (const ProductKernels* level : levels()) {
+    for (const ProductKernels* level : product_levels()) {
       EXPECT_EQ(level->squared_distance(a.data(), b.data(), values), 0);
     }
     double expected = 0;
@@ -114,7 +114,7 @@ TEST(ProductKernels, SquaredDistancesOfNearRowsKeepTheirDigits) {
       b[i] += i % 2 == 0 ? 1e-4F : -2e-4F;
       expected += std::pow(static_cast<double>(a[i]) - b[i], 2);
     }
-    for (const ProductKernels* level : levels()) {
+    for (const ProductKernels* level : product_levels()) {
       EXPECT_NEAR(level->squared_distance(a.data(), b.data(), values) / expected, 1, 1e-5) << values;
     }
   }
@@ -127,7 +127,7 @@ TEST(ProductKernels, PlacesAreTheOnesNotBelowEitherBound) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] >= least || values[i] >= least_of[i]) expected.push_back(static_cast<std::int32_t>(i));
     }
-    for (const ProductKernels* level : levels()) {
+    for (const ProductKernels* level : product_levels()) {
       std::vector<std::int32_t> places(values.size());
       places.resize(
           static_cast<std::size_t>(level->places_not_below(values.data(), least_of.data(), least, 61, places.data())));

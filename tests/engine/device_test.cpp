@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/module.h"
@@ -371,8 +373,6 @@ TEST_P(DeviceTest, ABatchNormLayerWithoutVarianceIsNamed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, DeviceTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
-
 TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
   if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
   const ModuleStatus status = module_status("torch_cuda");
@@ -390,5 +390,78 @@ TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
   EXPECT_THAT(torch->trainer_refusal(network, options), HasSubstr("not on npu"));
 }
 
+TEST_P(DeviceTest, EvaluatesAsTheCpuDoes) {
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const auto here = make_trainer(test::small_mobilenet(kColour, 5)),
+             there = make_trainer(test::small_mobilenet(kColour, 5), on_device());
+  std::vector<std::int32_t> expected, found;
+  const engine::Sums a = here->evaluate(batch.view(), &expected);
+  EXPECT_TRUE(here->end_evaluation(&expected).entries().empty()) << "the CPU has told all";
+  for (int pass = 0; pass < 2; ++pass) {
+    // No batch is waited for: all is told at the end, and forgotten then.
+    found.clear();
+    for (const auto& [begin, end] : {std::pair{0, 3}, {3, 4}, {4, 8}}) {
+      EXPECT_TRUE(there->evaluate(batch.view(begin, end), &found).entries().empty());
+    }
+    EXPECT_TRUE(found.empty());
+    const engine::Sums b = there->end_evaluation(&found);
+    EXPECT_EQ(found, expected);
+    EXPECT_NEAR(b.total("loss"), a.total("loss"), 1e-4);
+    EXPECT_EQ(b.total("correct"), a.total("correct"));
+    EXPECT_EQ(b.count("loss"), 8);
+    EXPECT_TRUE(there->end_evaluation(&found).entries().empty());
+    EXPECT_EQ(found.size(), 8U);
+  }
+  // Classes are of the batches for which they were wanted.
+  there->evaluate(batch.view(0, 2));
+  there->evaluate(batch.view(2, 5), &found);
+  found.clear();
+  EXPECT_EQ(there->end_evaluation(&found).count("correct"), 5);
+  EXPECT_EQ(found, std::vector<std::int32_t>(expected.begin() + 2, expected.begin() + 5));
+}
+
+// Sums of these losses in float32 would be multiples of 128.
+TEST_P(DeviceTest, AddsUpEvaluationsInDoublePrecision) {
+  if (GetParam().kind != DeviceKind::kCpu) GTEST_SKIP() << "the same sums as on the CPU";
+  const OwnedBatch batch = random_batch(1, kColour, 5);
+  const auto there = make_trainer(test::small_mlp(kColour, 5), on_device());
+  TensorMap state = there->state();
+  state.at("2.bias").floats()[(batch.labels[0] + 1) % 5] = 30000006;
+  there->load_state(state);
+  constexpr int kTimes = 40;
+  for (int i = 0; i < kTimes; ++i) there->evaluate(batch.view());
+  const double loss = there->end_evaluation().total("loss");
+  there->evaluate(batch.view());
+  EXPECT_DOUBLE_EQ(loss, kTimes * there->end_evaluation().total("loss"));
+}
+
+TEST_P(DeviceTest, DeterministicStepsRepeatTheirBits) {
+  const test::OwnedBatch batch = test::random_batch(8, test::kColour, 5);
+  options_.optimizer.momentum = 0.9;
+  engine::TrainerOptions options = on_device();
+  options.deterministic = true;
+  const auto trained = [&] {
+    const auto trainer = test::make_trainer(test::small_resnet(test::kColour, 5), options);
+    train(*trainer, batch, {8, 8, 8, 5}, 3 * test::kManySteps);
+    return trainer->state();
+  };
+  EXPECT_EQ(trained(), trained());
+}
+
+TEST_P(DeviceTest, PeakMemoryIsOfOneTrainer) {
+  const auto peak_of = [&](std::int64_t images) {
+    const test::OwnedBatch batch = test::random_batch(images, test::kColour, 5);
+    const auto trainer = test::make_trainer(test::small_resnet(test::kColour, 5), on_device());
+    train(*trainer, batch, {images}, 3);
+    return trainer->capabilities().device->report().peak_memory_bytes;
+  };
+  const auto large = peak_of(4096), small = peak_of(8);
+  EXPECT_EQ(large.has_value(), GetParam().kind != DeviceKind::kCpu);
+  EXPECT_LT(small.value_or(0), large.value_or(2) / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(, DeviceTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
+
 }  // namespace
+
 }  // namespace evener

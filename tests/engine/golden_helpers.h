@@ -40,7 +40,7 @@ struct GoldenCase {
 /// Reads tests/golden/<name>.safetensors; the deviations are those of `precision`.
 GoldenCase read_golden(const std::string& name, Precision precision);
 
-/// The network of a golden file: of the zoo, or of operations_helpers.h.
+/// The network of a golden file: of the zoo, or one of the two below.
 network::Network golden_network(const GoldenCase& golden);
 
 /// The batch that the golden file was made with.
@@ -51,5 +51,11 @@ OwnedBatch golden_batch(const GoldenCase& golden);
 /// norm is about as large, one of its n elements is sqrt(n) times smaller.
 double probe_distance(const HostTensor& tensor, const GoldenTensors& golden, std::size_t row, double scale,
                       std::uint64_t seed);
+
+/// Small networks of the operations that no classifier of the first golden files has.
+/// Windows that are no squares, strides and paddings that differ along both sides, pooling that rounds up, PReLU.
+network::Network windows_network(const network::Shape& input, std::int64_t classes);
+/// Concatenation, squeeze and excitation, products, a branch that is dropped for some samples.
+network::Network branches_network(const network::Shape& input, std::int64_t classes);
 
 }  // namespace evener::test

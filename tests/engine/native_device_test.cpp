@@ -4,13 +4,16 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/precision.h"
 #include "engine/native_device_helpers.h"
 #include "network/init.h"
 
 namespace evener {
 namespace {
 
+using engine::KernelChoice;
 using engine::StepReport;
+using engine::Trainer;
 using engine::TrainerOptions;
 using test::BatchData;
 using test::kCpuRounding;
@@ -270,6 +273,175 @@ TEST_P(NativeOnEachDevice, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
   }
 }
 
+TEST_P(NativeDeviceTest, ReportsItsMemoryAndItsPhases) {
+  const data::ImageShape shape{1, 28, 28};
+  const network::Network network = mlp("mlp:784-64-10", shape);
+  const auto trainer = native(network, on_device());
+  train(*trainer, random_batch(16, shape, 10), 12, {16});
+  const engine::DeviceReport report = trainer->capabilities().device->report();
+  EXPECT_GT(report.peak_memory_bytes.value_or(0), 2 * 784 * 64 * sizeof(float));
+  std::vector<std::string> phases;
+  for (const auto& [name, seconds] : report.step_phases_s) {
+    phases.push_back(name);
+    EXPECT_GT(seconds, 0) << name;
+  }
+  EXPECT_THAT(phases, ElementsAre("backward", "d2h", "forward", "h2d"));
+  EXPECT_THAT(report.notes,
+              ElementsAre(HasSubstr(GetParam().kind == DeviceKind::kCuda ? "graph" : "kernel by kernel")));
+}
+
+TEST_P(NativeDeviceTest, SaysWhatItCannotDo) {
+  const data::ImageShape shape{1, 4, 4};
+  const network::Network network = mlp("mlp:16-20-3", shape);
+  const auto engine = engine::open_engine("native");
+  TrainerOptions options = on_device();
+  options.precision = Precision::kBf16;
+  EXPECT_THAT(engine->trainer_refusal(network, options), AllOf(HasSubstr("bf16"), HasSubstr("--precision fp32")));
+  options = on_device();
+  options.native.kernels = KernelChoice::kNaive;
+  EXPECT_THAT(engine->trainer_refusal(network, options), AllOf(HasSubstr("naive"), HasSubstr("--on cpu")));
+  EXPECT_EQ(engine->shared_bytes(network, on_device(), 2), 0u);
+  options = on_device();
+  options.device.index = 99;
+  try {
+    native(network, options);
+    FAIL() << "a device that isn't there";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("there is no " + device_text(options.device)));
+  }
+}
+
+TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
+  const data::ImageShape shape{1, 4, 4};
+  OwnedBatch batch = random_batch(1, shape, 3);
+  TrainerOptions options = on_device();
+  options.resident = std::make_shared<BatchData>(batch, std::size_t{1} << 40);
+  try {
+    native(mlp("mlp:16-3", shape), options);
+    FAIL() << "16 TB of images";
+  } catch (const engine::OutOfMemory& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("17.6 TB"), HasSubstr("--data-on host")));
+  }
+  options.resident = std::make_shared<BatchData>(batch);
+  constexpr std::int64_t kMany = 1 << 20;
+  const std::vector<std::int32_t> labels(kMany, 0);
+  const std::vector<std::uint32_t> samples(kMany, 0);
+  const data::Batch large{kMany, shape, {}, data::ClassTargets{labels}, samples, 1};
+  const auto trainer = native(mlp("mlp:16-300000-3", shape), options);
+  try {
+    trainer->step(large, 1, 0.1);
+    FAIL() << "2.5 TB of activations";
+  } catch (const engine::OutOfMemory& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("1048576 images"), HasSubstr("largest that fits"), HasSubstr("--batch")));
+  }
+  const data::Batch small = data::part_of(large, 0, 2);
+  engine::StepReport smaller = trainer->step(small, 1, 0.1);
+  add(smaller, trainer->settle());
+  EXPECT_TRUE(smaller.finite);
+  EXPECT_EQ(smaller.steps, 1);
+}
+
+const data::ImageShape kReplayShape{1, 12, 10};
+
+/// Both ways of doing steps, with the same work.
+struct BothWays {
+  std::unique_ptr<Trainer> replayed, started;
+
+  template <class Work>
+  void each(const Work& work) const {
+    work(*replayed);
+    work(*started);
+  }
+  void expect_equal() const {
+    EXPECT_TRUE(replayed->state() == started->state());
+    EXPECT_TRUE(replayed->optimizer_state() == started->optimizer_state());
+  }
+};
+
+BothWays both_ways(TrainerOptions options) {
+  const network::Network network = mlp("mlp:120-70-33-5:tanh", kReplayShape);
+  BothWays both;
+  both.replayed = native(network, options);
+  options.step_graph = false;
+  both.started = native(network, options);
+  return both;
+}
+
+TrainerOptions with_momentum(TrainerOptions options) {
+  options.optimizer.momentum = 0.9;
+  options.optimizer.nesterov = true;
+  options.optimizer.weight_decay = 0.01;
+  options.optimizer.average_decay = 0.9;
+  return options;
+}
+
+TEST_P(NativeDeviceTest, ReplayedStepsAreThoseStartedKernelByKernelBitForBit) {
+  const OwnedBatch batch = random_batch(11, kReplayShape, 5);
+  for (const TrainerOptions& options : {on_device(), with_momentum(on_device())}) {
+    for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{11}, {11, 11, 11, 11, 11, 11, 4}}) {
+      const BothWays both = both_ways(options);
+      const StepReport first = train(*both.replayed, batch, 34, sizes), second = train(*both.started, batch, 34, sizes);
+      EXPECT_EQ(first.steps, 34);
+      EXPECT_EQ(first.sums.total("loss"), second.sums.total("loss"));
+      EXPECT_EQ(first.sums.total("correct"), second.sums.total("correct"));
+      both.expect_equal();
+      const bool replays = GetParam().kind == DeviceKind::kCuda;
+      EXPECT_THAT(both.replayed->capabilities().device->report().notes,
+                  ElementsAre(HasSubstr(replays ? "as a graph" : "kernel by kernel")));
+      EXPECT_THAT(both.started->capabilities().device->report().notes, ElementsAre(HasSubstr("kernel by kernel")));
+    }
+  }
+}
+
+TEST_P(NativeDeviceTest, AGraphIsMadeAnewWhenMemoryMoved) {
+  const OwnedBatch batch = random_batch(30, kReplayShape, 5);
+  const BothWays both = both_ways(with_momentum(on_device()));
+  both.each([&](Trainer& trainer) {
+    train(trainer, batch, 12, {8});
+    trainer.evaluate(batch.view(0, 17));  // takes more room
+    train(trainer, batch, 4, {8});
+    train(trainer, batch, 3, {30});  // and so does a step
+    train(trainer, batch, 4, {8});
+    const TensorMap state = trainer.state(), optimizer = trainer.optimizer_state();
+    trainer.load_optimizer_state(optimizer);  // takes the memory that there is
+    trainer.load_state(state);
+    train(trainer, batch, 4, {8});
+  });
+  both.expect_equal();
+}
+
+TEST_P(NativeDeviceTest, AGraphTrainsTheWeightsThatTookTheAveragesPlace) {
+  const OwnedBatch batch = random_batch(8, kReplayShape, 5);
+  const BothWays both = both_ways(with_momentum(on_device()));
+  both.each([&](Trainer& trainer) {
+    train(trainer, batch, 12, {8});
+    trainer.capabilities().average->swap_average();
+    train(trainer, batch, 4, {8});
+    trainer.capabilities().average->swap_average();
+    train(trainer, batch, 4, {8});
+  });
+  both.expect_equal();
+}
+
+TEST_P(NativeDeviceTest, AReplayTakesEachStepsImagesLabelsAndRate) {
+  OwnedBatch batch = random_batch(21, kReplayShape, 5);
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) batch.samples[i] = static_cast<std::uint32_t>(i);
+  for (const bool resident : {false, true}) {
+    TrainerOptions options = on_device();
+    if (resident) options.resident = std::make_shared<BatchData>(batch);
+    const BothWays both = both_ways(options);
+    both.each([&](Trainer& trainer) {
+      for (int step = 0; step < 24; ++step) {
+        data::Batch part = batch.view(step % 14, step % 14 + 7);
+        if (resident) part.images = {};
+        trainer.step(part, 1.0 / 7, 0.2 / (1 + step));
+      }
+      EXPECT_TRUE(trainer.settle().finite);
+    });
+    both.expect_equal();
+  }
+}
+
 std::string name_of_kind(const testing::TestParamInfo<Device>& info) {
   return std::string(device_kind_name(info.param.kind));
 }
@@ -279,4 +451,5 @@ INSTANTIATE_TEST_SUITE_P(Devices, NativeDeviceTest, testing::Values(kOpencl, kCu
 INSTANTIATE_TEST_SUITE_P(Devices, NativeOnEachDevice, testing::Values(Device{}, kOpencl, kCuda), name_of_kind);
 
 }  // namespace
+
 }  // namespace evener

@@ -30,13 +30,14 @@ using test::shared_step;
 using test::SharedStep;
 using test::ThreadSums;
 
-const data::ImageShape kShape{3, 40, 40};
-constexpr int kClasses = 5;
-constexpr std::int64_t kBatch = 8;
+const data::ImageShape kReplicasShape{3, 40, 40};
+constexpr int kReplicasClasses = 5;
+constexpr std::int64_t kReplicasBatch = 8;
 const std::vector<std::vector<std::int64_t>> kDivisions = {{5, 3}, {7, 1}, {8, 0}, {3, 0, 5}};
 
 network::Network built(const char* model) {
-  return network::build(model, {network::Shape{kShape.channels, kShape.height, kShape.width}, kClasses});
+  return network::build(
+      model, {network::Shape{kReplicasShape.channels, kReplicasShape.height, kReplicasShape.width}, kReplicasClasses});
 }
 
 /// The model with SiLU for each ReLU and ReLU6. Those have corners: of the 10^6 values before them one or two lie so
@@ -58,13 +59,13 @@ network::Network smooth(const char* model) {
 
 /// Batch-norm on an image and on a vector, without a convolution.
 network::Network normalised_mlp() {
-  network::Network network("normalised_mlp", {kShape.channels, kShape.height, kShape.width});
+  network::Network network("normalised_mlp", {kReplicasShape.channels, kReplicasShape.height, kReplicasShape.width});
   network.add("bn0", network::BatchNorm{});
   network.add("flatten", network::Flatten{});
   network.add("fc1", network::Linear{16, true});
   network.add("bn1", network::BatchNorm{});
   network.add("relu", network::Activation{});
-  network.add("fc2", network::Linear{kClasses, true});
+  network.add("fc2", network::Linear{kReplicasClasses, true});
   return network;
 }
 
@@ -108,7 +109,7 @@ test::Start started(network::Network network, Precision precision = Precision::k
 void expect_parts_give_the_whole(const network::Network& network, const Tolerance& tolerance,
                                  const std::vector<std::vector<std::int64_t>>& divisions = kDivisions) {
   const auto start = started(network);
-  const auto batch = random_batch(kBatch, kShape, kClasses);
+  const auto batch = random_batch(kReplicasBatch, kReplicasShape, kReplicasClasses);
   const auto whole = lone_step(start, batch);
   for (const auto& parts : divisions) {
     SCOPED_TRACE(testing::PrintToString(parts));
@@ -139,8 +140,9 @@ TEST_F(ReplicasTest, PartsOfANetworkWithBatchNormButNoConvolution) {
 }
 
 TEST_F(ReplicasTest, PartsInBf16) {
-  const auto batch = random_batch(kBatch, kShape, kClasses);
-  for (const auto& network : {test::small_resnet(kShape, kClasses), test::small_mobilenet(kShape, kClasses)}) {
+  const auto batch = random_batch(kReplicasBatch, kReplicasShape, kReplicasClasses);
+  for (const auto& network : {test::small_resnet(kReplicasShape, kReplicasClasses),
+                              test::small_mobilenet(kReplicasShape, kReplicasClasses)}) {
     const auto start = started(network, Precision::kBf16);
     const auto whole = lone_step(start, batch);
     for (const auto& parts : kDivisions) {
@@ -152,8 +154,8 @@ TEST_F(ReplicasTest, PartsInBf16) {
 
 // As in a run whose last batch is short, or that adds up small batches: nothing is added, and nothing is lost.
 TEST_F(ReplicasTest, AnAbsentReplicaKeepsTheGradientsItHas) {
-  const auto network = test::small_mobilenet(kShape, kClasses);
-  const auto batch = random_batch(7, kShape, kClasses);
+  const auto network = test::small_mobilenet(kReplicasShape, kReplicasClasses);
+  const auto batch = random_batch(7, kReplicasShape, kReplicasClasses);
   ThreadSums sums(2);
   const auto errors = on_threads(sums, 2, [&](std::size_t i, const auto& sum) {
     engine::TrainerOptions options;
@@ -179,7 +181,7 @@ TEST_F(ReplicasTest, AnAbsentReplicaKeepsTheGradientsItHas) {
 // One value over all replicas has no variance; one value in each of two has.
 TEST_F(ReplicasTest, OneValuePerChannelInAllIsAnError) {
   const auto network = normalised_mlp();
-  const auto batch = random_batch(2, kShape, kClasses);
+  const auto batch = random_batch(2, kReplicasShape, kReplicasClasses);
   for (const std::int64_t second : {0, 1}) {
     ThreadSums sums(2);
     const auto errors = on_threads(sums, 2, [&](std::size_t i, const auto& sum) {
@@ -200,14 +202,14 @@ TEST_F(ReplicasTest, OneValuePerChannelInAllIsAnError) {
 }
 
 TEST_F(ReplicasTest, AnErrorOfTheExchangeComesThrough) {
-  const auto batch = random_batch(4, kShape, kClasses);
+  const auto batch = random_batch(4, kReplicasShape, kReplicasClasses);
   for (const int last : {3, 7}) {  // five layers: in the forward pass, in the backward pass
     engine::TrainerOptions options;
     int calls = 0;
     options.sum_over_replicas = [&](std::span<double>) {
       if (++calls == last) throw Error("replica 3 is gone");
     };
-    const auto trainer = make_trainer(test::small_mobilenet(kShape, kClasses), options);
+    const auto trainer = make_trainer(test::small_mobilenet(kReplicasShape, kReplicasClasses), options);
     try {
       trainer->forward_backward(batch.view(), 0.25);
       ADD_FAILURE() << "no error";
@@ -224,7 +226,7 @@ TEST_F(ReplicasTest, SharedBatchNormRefusesChannelsFirst) {
   EXPECT_EQ(engine->trainer_refusal(built("resnet20"), options), "");
   options.sum_over_replicas = [](std::span<double>) {};
   EXPECT_THAT(engine->trainer_refusal(built("resnet20"), options), testing::HasSubstr("nhwc"));
-  EXPECT_EQ(engine->trainer_refusal(test::small_mlp(kShape, kClasses), options), "");
+  EXPECT_EQ(engine->trainer_refusal(test::small_mlp(kReplicasShape, kReplicasClasses), options), "");
   options.torch.layout = engine::MemoryLayout::kAuto;
   EXPECT_EQ(engine->trainer_refusal(built("resnet20"), options), "");
 }
@@ -250,8 +252,8 @@ int only_cpu(int task) {
 // Each replica keeps the threads and CPUs it was given, though another one is made before it does anything.
 TEST_F(ReplicasTest, ReplicasOnThreadsHaveTheirOwnThreadsAndCpus) {
   const std::vector<int> cpus = cpu_topology().allowed;
-  const auto network = test::small_resnet(kShape, kClasses);
-  const auto batch = random_batch(kBatch, kShape, kClasses);
+  const auto network = test::small_resnet(kReplicasShape, kReplicasClasses);
+  const auto batch = random_batch(kReplicasBatch, kReplicasShape, kReplicasClasses);
   const auto state = network::initial_state(network, 1);
   const auto engine = engine::open_engine("torch");
   ThreadSums sums(2);
@@ -272,7 +274,7 @@ TEST_F(ReplicasTest, ReplicasOnThreadsHaveTheirOwnThreadsAndCpus) {
       if (turn == i) {
         const std::set<int> before = tasks();
         trainer->load_state(state);
-        trainer->forward_backward(batch.view(), 1.0 / kBatch);
+        trainer->forward_backward(batch.view(), 1.0 / kReplicasBatch);
         std::size_t started = 0;
         for (const int task : tasks()) {
           if (before.contains(task)) continue;

@@ -18,14 +18,14 @@
 namespace evener::engine::kernels {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 
-struct Level {
+struct WinogradLevel {
   const char* name;
   const WinogradTable* table;
 };
-std::vector<Level> levels() {
-  std::vector<Level> list = {{"baseline", &baseline::winograd_table}};
+std::vector<WinogradLevel> winograd_levels() {
+  std::vector<WinogradLevel> list = {{"baseline", &baseline::winograd_table}};
   if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::winograd_table});
   if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::winograd_table});
   return list;
@@ -116,7 +116,8 @@ const Values& to_floats(const Values& values) {
 
 template <class T>
 std::vector<T> convolved(const WinogradKernels<T>& kernels, const WinogradShape& of, const std::vector<T>& x,
-                         const WinogradWeights& weights, WinogradForward<T> rest = {.clamp = {-kInfinity, kInfinity}}) {
+                         const WinogradWeights& weights,
+                         WinogradForward<T> rest = {.clamp = {-kUnbounded, kUnbounded}}) {
   WinogradShape shape = of;
   shape.products = kernels.products;
   Values transformed = room(shape.weight_units()), scratch = room(winograd_scratch_units(shape));
@@ -178,7 +179,7 @@ const std::vector<WinogradShape>& shapes() {
 TEST(Winograd, EqualsPlainLoopsOnEveryLevel) {
   for (const WinogradShape& shape : shapes()) {
     const Case c(shape);
-    for (const Level& level : levels()) {
+    for (const WinogradLevel& level : winograd_levels()) {
       SCOPED_TRACE(std::string(level.name) + " " + std::to_string(shape.in_channels) + " to " +
                    std::to_string(shape.out_channels) + " channels, padding " + std::to_string(shape.padding));
       expect_plain(c, level.table->fp32, kMostError);
@@ -237,7 +238,7 @@ TEST(Winograd, ProductsOfBfloat16EqualPlainLoops) {
 
 TEST(Winograd, AddsBiasAndResidualAndClamps) {
   const Case c({1, 6, 5, 16, 80, 1});
-  for (const Level& level : levels()) {
+  for (const WinogradLevel& level : winograd_levels()) {
     EXPECT_LT(error_with_rest(c, level.table->fp32), kMostError) << level.name;
     EXPECT_LT(error_with_rest(c, level.table->bf16), kMostErrorOfBfloat16) << level.name;
   }
@@ -245,7 +246,7 @@ TEST(Winograd, AddsBiasAndResidualAndClamps) {
 
 TEST(Winograd, NoTilesGiveNoGradient) {
   const WinogradShape shape{0, 6, 6, 16, 16, 1};
-  for (const Level& level : levels()) {
+  for (const WinogradLevel& level : winograd_levels()) {
     const Case c(shape);
     const Values gradient = weight_gradient(level.table->fp32, c, c.x, c.dy);
     EXPECT_EQ(gradient, Values(gradient.size(), 0)) << level.name;

@@ -117,7 +117,7 @@ class Case:
 
 
 CIFAR_DEPTHS = {f"resnet{depth}": depth for depth in (20, 32, 44, 56)}
-# Indices of the layers that drop in our networks (src/network/zoo, tests/engine/operations_helpers.cpp).
+# Indices of the layers that drop in our networks (src/network/zoo, tests/engine/golden_helpers.cpp).
 MOBILENET_DROPOUT_LAYER = 152
 MOBILENET_V3_DROPOUT_LAYER = 186
 EFFICIENTNET_DROP_LAYERS = (43, 73, 103, 119, 149, 165, 195, 211, 227)  # of the blocks whose branch may be dropped

@@ -1,5 +1,5 @@
 """Small networks of the operations that no classifier of the first golden files has, for make_golden.py. The same networks
-in C++ are in tests/engine/operations_helpers.cpp: names and order of parameters are those here."""
+in C++ are in tests/engine/golden_helpers.cpp: names and order of parameters are those here."""
 
 import torch
 from torch import nn

@@ -16,7 +16,7 @@
 #include "job/inference/images.h"
 #include "job/inference/labelled_data.h"
 #include "job/inference/run_config.h"
-#include "task/detect/decoders/detector_file.h"
+#include "task/detect/decoders/understand.h"
 
 namespace evener::job {
 namespace {

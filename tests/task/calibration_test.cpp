@@ -112,10 +112,10 @@ TEST(FeatureFit, IsTheMahalanobisDistanceOfFeaturesOfLengthOne) {
   // Two classes in the plane; features of length one are given, so that nothing changes.
   const auto at = [](double angle) { return std::pair{std::cos(angle), std::sin(angle)}; };
   const std::vector<double> angles = {0.1, 0.3, 0.2, 0.15, 1.1, 1.4, 1.2, 1.3};
-  LabelledFeatures table{.features = 2, .values = {}, .labels = {0, 0, 0, 0, 1, 1, 1, 1}};
+  FeatureTable table{.values = 2, .features = {}, .labels = {0, 0, 0, 0, 1, 1, 1, 1}};
   for (const double angle : angles) {
     const auto [x, y] = at(angle);
-    table.values.insert(table.values.end(), {static_cast<float>(3 * x), static_cast<float>(3 * y)});  // any length
+    table.features.insert(table.features.end(), {static_cast<float>(3 * x), static_cast<float>(3 * y)});  // any length
   }
   FeatureFit fit = fit_features(table);
   // By hand: means, the mean product of deviations, Ledoit and Wolf's share, the inverse of the 2 x 2 matrix.
@@ -152,10 +152,10 @@ TEST(FeatureFit, IsTheMahalanobisDistanceOfFeaturesOfLengthOne) {
 }
 
 TEST(FeatureFit, TakesFewImagesOfManyFeaturesAndRefusesOneImageAlone) {
-  LabelledFeatures table{.features = 50, .values = {}, .labels = {}};
+  FeatureTable table{.values = 50, .features = {}, .labels = {}};
   Random random(3, Purpose::kSynthetic);
   for (int i = 0; i < 20; ++i) {
-    for (int j = 0; j < 50; ++j) table.values.push_back(static_cast<float>(random.normal() + (j == i % 2 ? 9 : 0)));
+    for (int j = 0; j < 50; ++j) table.features.push_back(static_cast<float>(random.normal() + (j == i % 2 ? 9 : 0)));
     table.labels.push_back(i % 2 == 0 ? 0 : 2);  // class 1 has no image
   }
   const FeatureFit fit = fit_features(table);
@@ -164,8 +164,8 @@ TEST(FeatureFit, TakesFewImagesOfManyFeaturesAndRefusesOneImageAlone) {
   std::vector<float> other(50, 0);
   other[7] = 9;
   const ClassDistance distance(fit.statistics);
-  EXPECT_GT(distance.of(other.data(), 1).front(), 2 * distance.of(table.values.data(), 1).front());
-  LabelledFeatures same{.features = 2, .values = {1, 2, 1, 2}, .labels = {0, 0}};
+  EXPECT_GT(distance.of(other.data(), 1).front(), 2 * distance.of(table.features.data(), 1).front());
+  FeatureTable same{.values = 2, .features = {1, 2, 1, 2}, .labels = {0, 0}};
   EXPECT_THROW(fit_features(same), Error);
 }
 

@@ -26,7 +26,7 @@ TrainingState state_of(float value) {
           {{"0.weight.momentum", HostTensor::of_floats({2}, {value, 0})}}};
 }
 
-const WeightsInfo kInfo{"mlp:2-2", {"a", "b"}, {1, 1, 2}, {0.5f}, {0.25f}};
+const ModelFacts kInfo{"mlp:2-2", {"a", "b"}, network::Shape{1, 1, 2}, data::ChannelStatistics{{0.5f}, {0.25f}}};
 
 Progress progress_at(int epoch, std::int64_t step) {
   Progress progress;
@@ -72,7 +72,7 @@ fs::path resume_file(const fs::path& dir) {
 
 TEST(Checkpoint, NamesThatAreNotUtf8ComeBack) {
   const test::TestFolder dir;
-  WeightsInfo info = kInfo;
+  ModelFacts info = kInfo;
   info.classes = {"Brasse", "Br\xE4tling"};
   const nlohmann::json config = {{"data", "fotos/\xFF"}};
   save_last(dir.path(), state_of(1), info, progress_at(2, 0), config);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "task/detect/decoders/detector_file.h"
 #include "task/detect/decoders/understand.h"
 
 namespace evener::task {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "task/training/train.h"
 
 namespace evener::task {
 namespace {

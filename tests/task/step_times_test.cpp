@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "network/zoo.h"
+#include "task/training/checkpoint.h"
 #include "task/training/schedule.h"
 
 namespace evener::task {

@@ -34,7 +34,7 @@
 #include "job/progress.h"
 #include "job/sort_folder.h"
 #include "run/metered_run.h"
-#include "task/detect/decoders/detector_file.h"
+#include "task/detect/decoders/understand.h"
 
 namespace evener::job {
 namespace {

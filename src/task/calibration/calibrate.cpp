@@ -198,7 +198,7 @@ class Calibrating {
     FeatureFit fit;
     try {
       fit = fit_features(
-          {.features = features, .values = std::move(train.features), .labels = std::move(train.logits.labels)});
+          {.values = features, .features = std::move(train.features), .labels = std::move(train.logits.labels)});
     } catch (const Error& error) {
       record().no_unknown = error.what();
       return;

@@ -10,35 +10,35 @@ namespace {
 
 using Matrix = std::vector<double>;  // (D, D), row-major
 
-void bring_to_length_one(LabelledFeatures& table) {
-  for (std::size_t i = 0; i < table.images(); ++i) {
-    float* const x = table.values.data() + i * table.features;
+void bring_to_length_one(FeatureTable& table) {
+  for (std::size_t i = 0; i < table.samples(); ++i) {
+    float* const x = table.features.data() + i * table.values;
     double squares = 0;
-    for (std::size_t j = 0; j < table.features; ++j) squares += static_cast<double>(x[j]) * x[j];
+    for (std::size_t j = 0; j < table.values; ++j) squares += static_cast<double>(x[j]) * x[j];
     const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
-    for (std::size_t j = 0; j < table.features; ++j) x[j] = static_cast<float>(x[j] * scale);
+    for (std::size_t j = 0; j < table.values; ++j) x[j] = static_cast<float>(x[j] * scale);
   }
 }
 
 /// The means of the classes that have images, (classes, D), which are subtracted from the table.
-Matrix centre_classes(LabelledFeatures& table) {
-  const std::size_t features = table.features;
+Matrix centre_classes(FeatureTable& table) {
+  const std::size_t features = table.values;
   std::int32_t largest = 0;
   for (const std::int32_t label : table.labels) largest = std::max(largest, label);
   const std::size_t classes = static_cast<std::size_t>(largest) + 1;
   Matrix sums(classes * features);
   std::vector<double> counts(classes);
-  for (std::size_t i = 0; i < table.images(); ++i) {
+  for (std::size_t i = 0; i < table.samples(); ++i) {
     const auto label = static_cast<std::size_t>(table.labels[i]);
     ++counts[label];
-    for (std::size_t j = 0; j < features; ++j) sums[label * features + j] += table.values[i * features + j];
+    for (std::size_t j = 0; j < features; ++j) sums[label * features + j] += table.features[i * features + j];
   }
   for (std::size_t c = 0; c < classes; ++c) {
     for (std::size_t j = 0; j < features; ++j) sums[c * features + j] /= std::max(1.0, counts[c]);
   }
-  for (std::size_t i = 0; i < table.images(); ++i) {
+  for (std::size_t i = 0; i < table.samples(); ++i) {
     const double* const mean = sums.data() + static_cast<std::size_t>(table.labels[i]) * features;
-    float* const x = table.values.data() + i * features;
+    float* const x = table.features.data() + i * features;
     for (std::size_t j = 0; j < features; ++j) x[j] = static_cast<float>(x[j] - mean[j]);
   }
   Matrix found;
@@ -51,8 +51,8 @@ Matrix centre_classes(LabelledFeatures& table) {
 }
 
 /// The mean of x x^T over the rows; its lower triangle.
-Matrix second_moments(const LabelledFeatures& table) {
-  const std::size_t features = table.features, images = table.images();
+Matrix second_moments(const FeatureTable& table) {
+  const std::size_t features = table.values, images = table.samples();
   Matrix moments(features * features);
   // Blocks of rows in float32, which is fast, added up in float64, which is exact.
   constexpr std::size_t kBlock = 64;
@@ -62,7 +62,7 @@ Matrix second_moments(const LabelledFeatures& table) {
     for (std::size_t i = 0; i < features; ++i) {
       std::fill_n(row.begin(), i + 1, 0.0F);
       for (std::size_t n = begin; n < end; ++n) {
-        const float* const x = table.values.data() + n * features;
+        const float* const x = table.features.data() + n * features;
         const float factor = x[i];
         if (factor == 0) continue;
         for (std::size_t j = 0; j <= i; ++j) row[j] += factor * x[j];
@@ -76,9 +76,9 @@ Matrix second_moments(const LabelledFeatures& table) {
 }
 
 /// Shrinks the lower triangle in place; returns the share.
-double shrink(Matrix& covariance, const LabelledFeatures& table) {
-  const std::size_t features = table.features;
-  const auto d = static_cast<double>(features), n = static_cast<double>(table.images());
+double shrink(Matrix& covariance, const FeatureTable& table) {
+  const std::size_t features = table.values;
+  const auto d = static_cast<double>(features), n = static_cast<double>(table.samples());
   double trace = 0, squares = 0;
   for (std::size_t i = 0; i < features; ++i) {
     trace += covariance[i * features + i];
@@ -88,10 +88,10 @@ double shrink(Matrix& covariance, const LabelledFeatures& table) {
   const double sphere = trace / d;
   if (!(sphere > 0)) throw Error("all images of a class have the same features");
   double fourth = 0;
-  for (std::size_t i = 0; i < table.images(); ++i) {
+  for (std::size_t i = 0; i < table.samples(); ++i) {
     double length = 0;
     for (std::size_t j = 0; j < features; ++j) {
-      const double value = table.values[i * features + j];
+      const double value = table.features[i * features + j];
       length += value * value;
     }
     fourth += length * length;
@@ -146,8 +146,8 @@ Matrix inverted(const Matrix& factor, std::size_t size) {
 
 }  // namespace
 
-FeatureFit fit_features(LabelledFeatures table) {
-  const std::size_t features = table.features;
+FeatureFit fit_features(FeatureTable table) {
+  const std::size_t features = table.values;
   bring_to_length_one(table);
   const Matrix means = centre_classes(table);
   Matrix covariance = second_moments(table);

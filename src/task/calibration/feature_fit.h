@@ -5,18 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "task/fine_tuning/softmax_regression.h"
 #include "task/inference/calibration.h"
 
 namespace evener::task {
-
-/// Features of images whose classes are known: (images, features), row-major.
-struct LabelledFeatures {
-  std::size_t features = 0;
-  std::vector<float> values;
-  std::vector<std::int32_t> labels;
-
-  std::size_t images() const { return labels.size(); }
-};
 
 struct FeatureFit {
   FeatureStatistics statistics;  // without a threshold
@@ -27,7 +19,7 @@ struct FeatureFit {
 /// covariance is shrunk towards a sphere, S -> (1 - s) S + s trace(S) / D I, by the share s of Ledoit and Wolf (A
 /// well-conditioned estimator for large-dimensional covariance matrices, 2004), so that it can be inverted for any
 /// number of images. Throws Error where all features of a class are equal, so that there is no distance.
-FeatureFit fit_features(LabelledFeatures table);
+FeatureFit fit_features(FeatureTable table);
 
 /// The threshold that an image of the training's classes exceeds with a chance of at most `share`, by the distances of
 /// such images that weren't trained on: the k-th smallest, k = ceil((n + 1) (1 - share)) (split conformal prediction);

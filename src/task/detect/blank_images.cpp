@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "engine/trainer.h"
 #include "task/detect/boxes.h"
-#include "task/inference/nms.h"
+#include "task/detect/decoders/detection.h"
 
 namespace evener::task {
 namespace {

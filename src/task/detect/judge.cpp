@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "task/inference/nms.h"
+#include "task/detect/decoders/detection.h"
 
 namespace evener::task {
 namespace {

@@ -16,7 +16,7 @@
 #include "network/init.h"
 #include "network/passes/fold_batch_norm.h"
 #include "network/zoo.h"
-#include "task/inference/nms.h"
+#include "task/detect/decoders/detection.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {

@@ -62,10 +62,6 @@ double accuracy_in_folds(const std::vector<JudgedPair>& pairs, std::size_t folds
   return sum / static_cast<double>(folds);
 }
 
-}  // namespace
-
-namespace {
-
 /// Points that lie apart: thousands of limits draw the same line.
 void add_point(std::vector<AcceptedShares>& curve, const AcceptedShares& point) {
   constexpr double kApart = 0.005;

@@ -35,6 +35,14 @@ bool has_weights(const Layer& layer) {
   return conv_of(layer) != nullptr || std::holds_alternative<network::Linear>(layer.op);
 }
 
+std::vector<std::string> layers_with_weights(const network::Network& network) {
+  std::vector<std::string> names;
+  for (const Layer& layer : network.layers()) {
+    if (has_weights(layer)) names.push_back(layer.name);
+  }
+  return names;
+}
+
 const Layer& input_of(const network::Network& network, const Layer& layer) {
   return network.layers()[static_cast<std::size_t>(layer.inputs.front())];
 }
@@ -228,10 +236,7 @@ void Quantizer::correct_bias(const Layer& layer, int bits, TensorMap& state) con
 }
 
 std::vector<LayerError> Quantizer::layer_errors(const QuantizedModel& model, std::size_t images) const {
-  std::vector<std::string> names;
-  for (const Layer& layer : folded_.layers()) {
-    if (has_weights(layer)) names.push_back(layer.name);
-  }
+  const std::vector<std::string> names = layers_with_weights(folded_);
   std::vector<TensorMap> wanted;
   observe_results(probe_, folded_, state_, names, samples_, images,
                   [&](const TensorMap& results, auto) { wanted.push_back(results); });
@@ -253,10 +258,8 @@ std::vector<LayerError> Quantizer::layer_errors(const QuantizedModel& model, std
 }
 
 std::vector<std::string> Quantizer::by_sensitivity(std::size_t images) const {
-  std::set<std::string> all;
-  for (const Layer& layer : folded_.layers()) {
-    if (has_weights(layer)) all.insert(layer.name);
-  }
+  const std::vector<std::string> names = layers_with_weights(folded_);
+  const std::set<std::string> all(names.begin(), names.end());
   std::vector<TensorMap> wanted;
   observe_results(probe_, folded_, state_, {}, samples_, images,
                   [&](const TensorMap& results, auto) { wanted.push_back(results); });
@@ -283,10 +286,7 @@ std::vector<std::string> Quantizer::by_sensitivity(std::size_t images) const {
 }
 
 std::set<std::string> Quantizer::matching(const std::string& pattern) const {
-  std::vector<std::string> names;
-  for (const Layer& layer : folded_.layers()) {
-    if (has_weights(layer)) names.push_back(layer.name);
-  }
+  const std::vector<std::string> names = layers_with_weights(folded_);
   if (pattern == "first") return {names.front()};
   if (pattern == "last") return {names.back()};
   std::set<std::string> found;

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "network/init.h"
 #include "record/record_fields.h"
-#include "task/inference/model_metadata.h"
 #include "task/inference/normalization.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
@@ -51,13 +50,8 @@ bool is_whole(const record::EpochRecord& epoch) {
   return epoch.epoch > 0 && epoch.seconds && epoch.train_loss && (epoch.lr || epoch.head_only);
 }
 
-weights::Metadata weights_metadata(const WeightsInfo& info, const std::string& generation) {
-  const network::Shape input = {info.image.channels, info.image.height, info.image.width};
-  const data::ChannelStatistics normalization{info.mean, info.standard_deviation};
-  ModelFacts facts{info.model, info.classes, input, normalization};
-  facts.crop = info.crop;
-  facts.quantization = info.quantization;
-  weights::Metadata metadata = model_metadata(facts);
+weights::Metadata weights_metadata(const ModelFacts& info, const std::string& generation) {
+  weights::Metadata metadata = model_metadata(info);
   metadata["format"] = "evener-weights-1";
   metadata["generation"] = generation;
   return metadata;
@@ -160,7 +154,7 @@ std::optional<fs::file_time_type> checkpoint_time(const fs::path& dir) {
   return error ? std::nullopt : std::optional(time);
 }
 
-void save_last(const fs::path& dir, const TrainingState& training, const WeightsInfo& info, const Progress& progress,
+void save_last(const fs::path& dir, const TrainingState& training, const ModelFacts& info, const Progress& progress,
                const json& config) {
   const std::string generation = generation_of(progress);
   const fs::path resume = resume_path(dir, generation);
@@ -173,7 +167,7 @@ void save_last(const fs::path& dir, const TrainingState& training, const Weights
   remove_other_resume_files(dir, resume);
 }
 
-void stage_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
+void stage_best(const fs::path& dir, const TensorMap& state, const ModelFacts& info, int epoch) {
   for (const fs::path& older : new_best_files(dir)) fs::remove(older);
   weights::write_safetensors(new_best_path(dir, epoch), state, weights_metadata(info, best_generation(epoch)));
 }
@@ -182,7 +176,7 @@ void publish_best(const fs::path& dir) {
   for (const fs::path& file : new_best_files(dir)) fs::rename(file, dir / kBest);
 }
 
-void save_best(const fs::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch) {
+void save_best(const fs::path& dir, const TensorMap& state, const ModelFacts& info, int epoch) {
   stage_best(dir, state, info, epoch);
   publish_best(dir);
 }

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "data/preprocess.h"
 #include "engine/engine.h"
-#include "network/passes/quantize.h"
+#include "task/inference/model_metadata.h"
 #include "task/training/train.h"
 
 namespace evener::task {
@@ -28,16 +27,6 @@ struct Progress {
   int best_epoch = 0;
   double best_accuracy = -1, best_loss = 0;
   std::vector<record::EpochRecord> epochs;
-};
-
-/// The metadata of a weights file, by which it can be used without the command that made it.
-struct WeightsInfo {
-  std::string model;
-  std::vector<std::string> classes;
-  data::ImageShape image;
-  std::vector<float> mean, standard_deviation;
-  std::optional<data::CropMode> crop = {};
-  network::QuantizationScheme quantization = {};
 };
 
 struct Checkpoint {
@@ -61,14 +50,14 @@ struct TrainingState {
 };
 
 /// Writes the pair and removes the older resume file. `config`: what must be equal for a resume.
-void save_last(const std::filesystem::path& dir, const TrainingState& training, const WeightsInfo& info,
+void save_last(const std::filesystem::path& dir, const TrainingState& training, const ModelFacts& info,
                const Progress& progress, const nlohmann::json& config);
 /// Writes the best weights, those of epoch `epoch`, as best.new-EPOCH.safetensors: they wait for the checkpoint.
-void stage_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
+void stage_best(const std::filesystem::path& dir, const TensorMap& state, const ModelFacts& info, int epoch);
 /// Renames the best weights that wait to best.safetensors.
 void publish_best(const std::filesystem::path& dir);
 /// Does both at once, for a run that ends without another checkpoint.
-void save_best(const std::filesystem::path& dir, const TensorMap& state, const WeightsInfo& info, int epoch);
+void save_best(const std::filesystem::path& dir, const TensorMap& state, const ModelFacts& info, int epoch);
 /// After a run was killed: makes best.safetensors the weights of the best epoch of `progress`, which comes from the
 /// run's checkpoint. Returns false where these weights are missing, and then resets the best epoch of `progress`.
 bool settle_best(const std::filesystem::path& dir, Progress& progress);

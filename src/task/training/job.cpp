@@ -312,9 +312,8 @@ void PreparedTraining::State::settle(const Trials& trials) {
   if (options.epochs > 0) require_stage_memory(options, setup.network, setup.division);
   info = {.model = options.model,
           .classes = setup.classes,
-          .image = setup.image,
-          .mean = setup.normalization.mean,
-          .standard_deviation = setup.normalization.standard_deviation,
+          .input = network::Shape{setup.image.channels, setup.image.height, setup.image.width},
+          .normalization = setup.normalization,
           .crop = options.data.crop,
           .quantization = options.quantization};
   for (int rank = 0; rank < std::max(1, placement::rank_count(options.plan)); ++rank) {

@@ -82,7 +82,7 @@ struct PreparedTraining::State {
   TrainSetup setup;
   std::unique_ptr<engine::Engine> engine;
   TensorMap state, optimizer_state;  // what the trainers begin with; an empty optimiser state = a fresh one
-  WeightsInfo info;
+  ModelFacts info;                   // for the files of weights
   nlohmann::json config;
   Progress progress;
   double end_by_s = 0;  // see TrainJob::end_by; 0 = no time limit

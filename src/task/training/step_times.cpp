@@ -85,8 +85,8 @@ void TimeLimit::stepped_in(double seconds, std::int64_t steps) {
   steps_ += steps;
 }
 
-/// What validating once more, and testing, take: as the last time; before there was one, by the steps, of which the
-/// forward pass is about a third.
+/// The seconds of one more validation and the test, by those of the last validation; before there was one, by those of
+/// the steps, of which the forward pass takes about a third.
 double TimeLimit::judging_s() const {
   if (validate_s_ > 0 && val_images_ > 0) return validate_s_ * (1 + test_images_ / val_images_);
   if (steps_ == 0) return 0;

@@ -24,9 +24,9 @@ constexpr std::int64_t kNativeProgram_bytes = 17'000'000;
 constexpr std::int64_t kTorchLibraries_bytes = 82'000'000;    // pages of files, which processes share
 constexpr std::int64_t kConvolutionPages_bytes = 14'000'000;  // more of them, where there are convolutions
 constexpr std::int64_t kTorchProgram_bytes = 66'000'000;      // what the libraries make for themselves
-/// Freed blocks of one size don't hold those of another. What trainings took beyond what was in use at a time: a share
-/// of a step, whose blocks are those of the next; and a multiple of the weights, copies of which come and go, with more
-/// of them where a checkpoint is written.
+/// Measured gaps in the heap, where freed blocks of one size don't hold those of another: the first is a factor of a
+/// step's memory, the others are shares of the weights, of which copies come and go, always and where a checkpoint is
+/// written.
 constexpr double kStepGaps = 1.08, kWeightGaps = 1.15, kCheckpointGaps = 0.6;
 /// A loader has so many batches: two that are ready, and the one that is looked at.
 constexpr std::int64_t kBatchesOfLoader = 3;
@@ -46,7 +46,7 @@ std::int64_t program_bytes(const network::Network& network, const TrainingWork& 
   return kTorchLibraries_bytes + (has_convolutions ? kConvolutionPages_bytes : 0) + work.replicas * kTorchProgram_bytes;
 }
 
-/// The images of each micro-batch of a whole batch.
+/// The images of the largest micro-batch of a whole batch.
 std::int64_t most_at_once(const TrainingWork& work) {
   const std::int64_t images = std::min(work.batch, static_cast<std::int64_t>(work.train_images));
   return std::ranges::max(parallel::micro_batches(images, work.batch, work.accumulate));
@@ -78,6 +78,22 @@ std::int64_t step_bytes_of(const network::Network& network, const TrainingWork& 
       network,
       {.bits = activation_bits(work.trainer.precision), .threads = work.threads, .adds_up = work.accumulate > 1});
   return step.peak_bytes(images) - (is_native(work) ? network::training_memory(network).gradient_bytes : 0);
+}
+
+std::string text_of(std::int64_t bytes) {
+  return bytes_text(static_cast<std::uint64_t>(bytes));
+}
+
+/// The common part of all texts.
+std::string parts_text(const MemoryEstimate& estimate) {
+  const std::string images = counted(estimate.images_at_once, "image");
+  return fmt::format(
+      "{} for {}, {} for weights, the optimizer's values and the best weights so far, {} for batches, {} for the "
+      "program",
+      text_of(estimate.step_bytes),
+      estimate.is_checkpoint ? "writing a checkpoint, which takes more than the activations of " + images + " at once"
+                             : "gradients and the activations of " + images + " at once",
+      text_of(estimate.weight_bytes), text_of(estimate.batch_bytes), text_of(estimate.program_bytes));
 }
 
 }  // namespace
@@ -145,26 +161,6 @@ bool MemoryEstimate::is_much() const {
   constexpr std::int64_t kMuch_bytes = 1'000'000'000;
   return total_bytes() >= kMuch_bytes || to_come_bytes >= free_bytes / 4;
 }
-
-namespace {
-
-std::string text_of(std::int64_t bytes) {
-  return bytes_text(static_cast<std::uint64_t>(bytes));
-}
-
-/// The common part of all texts.
-std::string parts_text(const MemoryEstimate& estimate) {
-  const std::string images = counted(estimate.images_at_once, "image");
-  return fmt::format(
-      "{} for {}, {} for weights, the optimizer's values and the best weights so far, {} for batches, {} for the "
-      "program",
-      text_of(estimate.step_bytes),
-      estimate.is_checkpoint ? "writing a checkpoint, which takes more than the activations of " + images + " at once"
-                             : "gradients and the activations of " + images + " at once",
-      text_of(estimate.weight_bytes), text_of(estimate.batch_bytes), text_of(estimate.program_bytes));
-}
-
-}  // namespace
 
 std::string memory_text(const MemoryEstimate& estimate) {
   const std::string text = fmt::format("memory: about {} at the peak: {}, {} for decoded images; {} are free",

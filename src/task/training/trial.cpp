@@ -31,9 +31,9 @@ namespace evener::task {
 namespace {
 
 constexpr std::int64_t kFirstTry = 16;
-/// The largest batch is found up to this part of itself, because each further halving costs as much as those before.
+/// The search for the largest batch ends within this part of it, as each further halving costs as much as those before.
 constexpr std::int64_t kSearchedPart = 32;
-/// After so many steps as a warm-up an engine takes as much memory as in all later ones.
+/// An engine takes as much memory after so many steps as in all later ones.
 constexpr int kSteps = 12;
 
 void leave_if_stopped() {

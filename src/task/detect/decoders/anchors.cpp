@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "task/inference/nms.h"
+#include "task/detect/decoders/detection.h"
 
 namespace evener::task {
 namespace {

@@ -1,11 +1,11 @@
 #include "task/detect/decoders/detection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/error.h"
-#include "task/inference/nms.h"
 
 namespace evener::task {
 
@@ -44,6 +44,18 @@ std::vector<Detection> likeliest(std::vector<Detection> boxes, const DecodeOptio
   std::ranges::stable_sort(boxes, [](const Detection& a, const Detection& b) { return a.score > b.score; });
   if (boxes.size() > options.most) boxes.resize(options.most);
   return boxes;
+}
+
+float probability_of(float logit) {
+  return 1 / (1 + std::exp(-logit));
+}
+
+float logit_of(float probability) {
+  return std::log(probability / (1 - probability));
+}
+
+bool has_logits(std::span<const float> values) {
+  return std::ranges::any_of(values, [](float value) { return value < 0 || value > 1; });
 }
 
 std::span<const float> output_of(const ImageOutputs& outputs, const std::string& name) {

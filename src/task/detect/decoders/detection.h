@@ -1,6 +1,8 @@
-// An object that was found, and what is common to all ways of reading boxes from the outputs of networks.
+// An object that was found, arithmetic of boxes with non-maximum suppression, and what is common to all ways of reading
+// boxes from the outputs of networks.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -9,6 +11,41 @@
 #include <vector>
 
 namespace evener::task {
+
+// Arithmetic of boxes, for faces and all other objects. A box is any type with the corners x1, y1, x2 and y2.
+
+/// The area that two boxes share. `extra`: added to the difference of coordinates to get a side; 1 where both corners
+/// are pixels of the box.
+template <class A, class B>
+auto intersection(const A& a, const B& b, decltype(a.x1) extra = 0) {
+  using Number = decltype(a.x1 + b.x1);
+  const Number width = std::min<Number>(a.x2, b.x2) - std::max<Number>(a.x1, b.x1) + extra;
+  const Number height = std::min<Number>(a.y2, b.y2) - std::max<Number>(a.y1, b.y1) + extra;
+  return std::max<Number>(0, width) * std::max<Number>(0, height);
+}
+
+template <class Box>
+auto area_of(const Box& box, decltype(box.x1) extra = 0) {
+  return (box.x2 - box.x1 + extra) * (box.y2 - box.y1 + extra);
+}
+
+/// The shared area as a share of the united one; not a number for two boxes without area.
+template <class A, class B>
+auto intersection_over_union(const A& a, const B& b) {
+  const auto both = intersection(a, b);
+  return both / (area_of(a) + area_of(b) - both);
+}
+
+/// Greedy non-maximum suppression (NMS): goes through `order`, indices of boxes, the best first, and keeps a box unless
+/// hides(kept, next) is true for a box that was kept before. Returns the indices that were kept, in that order.
+template <class Hides>
+std::vector<std::size_t> nms(std::span<const std::size_t> order, const Hides& hides) {
+  std::vector<std::size_t> kept;
+  for (const std::size_t next : order) {
+    if (std::ranges::none_of(kept, [&](std::size_t other) { return hides(other, next); })) kept.push_back(next);
+  }
+  return kept;
+}
 
 /// An object that was found: corners in pixels, from the upper left corner of the image, which reaches to x = width.
 struct Detection {
@@ -40,6 +77,13 @@ bool is_wanted(std::int32_t label, const DecodeOptions& options);
 std::vector<Detection> suppressed(std::vector<Detection> boxes, const DecodeOptions& options);
 /// The likeliest boxes, the likeliest first, without NMS.
 std::vector<Detection> likeliest(std::vector<Detection> boxes, const DecodeOptions& options);
+
+/// Sigmoid.
+float probability_of(float logit);
+/// The logit of a probability; infinite for 0 and 1.
+float logit_of(float probability);
+/// Whether values are no probabilities: some lie outside 0 to 1.
+bool has_logits(std::span<const float> values);
 
 /// What the outputs hold of one image, by their names (Prediction::outputs).
 using ImageOutputs = std::map<std::string, std::span<const float>>;

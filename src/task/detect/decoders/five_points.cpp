@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-#include "task/inference/nms.h"
+#include "task/detect/decoders/detection.h"
 
 namespace evener::task {
 namespace {
@@ -161,7 +161,7 @@ void FivePointDecoder::each_place(const Take& take) const {
 }
 
 std::vector<FivePointFace> FivePointDecoder::scrfd(std::span<const float* const> outputs, float least) const {
-  // Of some thousand places most show no face: their logits are below 0.
+  // Logits show by values below 0, as most of some thousand places show no face.
   std::vector<bool> logits(outputs.size());
   for (const Level& level : levels_) {
     logits[level.score] =

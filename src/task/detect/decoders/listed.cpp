@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "task/detect/decoders/detection.h"
-#include "task/detect/decoders/detector_file.h"
+#include "task/detect/decoders/understand.h"
 
 namespace evener::task {
 namespace {

@@ -15,6 +15,7 @@ namespace evener::job {
 namespace {
 
 using test::AskedSweep;
+using test::Notes;
 using test::PlanWords;
 using testing::AllOf;
 using testing::Each;
@@ -64,12 +65,6 @@ class MadeUpRuns : public bench::Executor {
 
  private:
   double deviation_;
-};
-
-class Notes : public Observer {
- public:
-  void note(const std::string& text) override { texts.push_back(text); }
-  std::vector<std::string> texts;
 };
 
 const PlanWords kTraining = {"train", "mlp:4-2", "--data", "synth:digits:200", "--epochs", "2", "--lr", "0.1,0.2"};

@@ -14,7 +14,7 @@
 namespace evener::report {
 namespace {
 
-constexpr std::string_view kPlotTools =
+constexpr std::string_view kHistoryTools =
 #include "report/page/plot_tools.js.inc"
     ;
 constexpr std::string_view kHistoryScript =
@@ -132,7 +132,7 @@ std::string history_page(const History& history, const std::vector<std::string>&
   page.content = report_content(header_of(history, failures), hint, sections, !plotly_js.empty());
   if (!plotly_js.empty()) {
     page.data = history_json(history, failures);
-    page.scripts = {plotly_js, kPlotTools, kHistoryScript};
+    page.scripts = {plotly_js, kHistoryTools, kHistoryScript};
   }
   return page.html();
 }

@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 using record::Metric;
 using record::MetricRole;
 
-constexpr const char* kNothing = "-";
+constexpr const char* kNoFigure = "-";
 constexpr std::size_t kPlaceKnownTo = 2;  // runs: how far off the place of a change may be
 constexpr std::size_t kProgramDigits = 8;
 
@@ -122,10 +122,10 @@ std::string with_interval(const Metric& metric, double change, const std::option
   return text + fmt::format(" (95 %: {} to {}; p {:.2g})", told(least), told(most), p);
 }
 
-std::string value_text(const Metric& metric, double value) {
+std::string figure_at(const Metric& metric, double value) {
   Metric told = metric;
   told.value = value;
-  return figure_text(told, kNothing);
+  return figure_text(told, kNoFigure);
 }
 
 std::string label_of(const Metric& metric) {
@@ -136,7 +136,7 @@ std::string change_sentence(const HistorySeries& series, const HistoryFigure& fi
   const record::Record& first = series.runs[figure.runs[change.at]].record;
   return fmt::format("{}: {} from {} on, {} after {}: {}", label_of(figure.metric),
                      with_interval(figure.metric, change.change, change.interval, change.p), day_of(first),
-                     value_text(figure.metric, change.after), value_text(figure.metric, change.before),
+                     figure_at(figure.metric, change.after), figure_at(figure.metric, change.before),
                      between_text(series, figure, change.at));
 }
 
@@ -188,7 +188,7 @@ std::string level_text(const HistoryFigure& figure, const VersionRows& row) {
   }
   Metric told = figure.metric;
   told.value = median(values);
-  return cell_text(told, kNothing);
+  return cell_text(told, kNoFigure);
 }
 
 std::string short_change(const Metric& metric, double change) {
@@ -350,7 +350,7 @@ Table versions_table(const HistorySeries& series) {
     std::string runs = std::to_string(counts);
     if (counts < row.end - row.first) runs += fmt::format(" of {}", row.end - row.first);
     table.rows.push_back(
-        {day_of(first), day_of(last), version_of(first, "evener"), program.empty() ? kNothing : program, runs});
+        {day_of(first), day_of(last), version_of(first, "evener"), program.empty() ? kNoFigure : program, runs});
     for (const HistoryFigure& figure : series.figures) table.rows.back().push_back(level_text(figure, row));
     table.rows.back().push_back(changes_text(series, row));
   }

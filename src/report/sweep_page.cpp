@@ -220,35 +220,6 @@ std::string sweep_reference_part(const Sweep& sweep) {
   return reference_part(reference_table(sweep.reference), reference_sentence(sweep.reference));
 }
 
-std::string sweep_header_part(const Sweep& sweep) {
-  std::string lead;
-  for (const std::string& sentence : sweep_conclusion(sweep)) {
-    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Failed");
-    lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
-  }
-  constexpr std::size_t kMostLaws = 4;  // more are in the table only
-  for (const SweepScaling& scaling : sweep.scalings) {
-    if (sweep.scalings.size() > kMostLaws) break;
-    const bool holds = std::ranges::all_of(scaling.cells, [&](std::size_t n) {
-      return sweep.cells[n].not_comparable + sweep.cells[n].beside_others == 0;  // of others' threads it isn't the law
-    });
-    if (!holds) continue;
-    if (const std::string text = scaling_sentence(scaling); !text.empty())
-      lead += "<p class=\"lead\">" + escape_html(text) + "</p>";
-  }
-  std::size_t runs = 0;
-  for (const SweepCellRuns& cell : sweep.cells) runs += cell.runs.size();
-  std::string chips = fmt::format("<li>{}</li><li>{}</li>", counted(sweep.cells.size(), "cell"), counted(runs, "run"));
-  if (const record::Record* record = any_record(sweep)) {
-    chips += fmt::format("<li>{}</li><li>{} cores</li><li>{} memory</li>", escape_html(record->machine.cpu),
-                         record->machine.cores, bytes_text(record->machine.memory_bytes));
-  }
-  if (!sweep.record.started.empty()) chips += "<li>started " + escape_html(sweep.record.started) + "</li>";
-  return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> sweep</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
-      escape_html(sweep.record.title.empty() ? sweep.name : sweep.record.title), lead, chips);
-}
-
 std::string sweep_cells_part(const Sweep& sweep) {
   return "<section><h2>All cells</h2><p class=\"explain\">In square brackets: the range of the runs; in round ones 95 "
          "% "
@@ -300,6 +271,8 @@ std::string sweep_scaling_part(const Sweep& sweep) {
          table_html(scaling_table(sweep), false) + "</section>";
 }
 
+}  // namespace
+
 std::string sweep_runs_part(const Sweep& sweep) {
   std::string html = "<section><h2>Runs</h2><div class=\"card\">";
   for (const SweepCellRuns& cell : sweep.cells) {
@@ -311,6 +284,35 @@ std::string sweep_runs_part(const Sweep& sweep) {
                         counted(cell.runs.size(), "run"), command_html(command), runs_table(cell).scrolled());
   }
   return html + "</div></section>";
+}
+
+std::string sweep_header_part(const Sweep& sweep) {
+  std::string lead;
+  for (const std::string& sentence : sweep_conclusion(sweep)) {
+    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Failed");
+    lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
+  }
+  constexpr std::size_t kMostLaws = 4;  // more are in the table only
+  for (const SweepScaling& scaling : sweep.scalings) {
+    if (sweep.scalings.size() > kMostLaws) break;
+    const bool holds = std::ranges::all_of(scaling.cells, [&](std::size_t n) {
+      return sweep.cells[n].not_comparable + sweep.cells[n].beside_others == 0;  // of others' threads it isn't the law
+    });
+    if (!holds) continue;
+    if (const std::string text = scaling_sentence(scaling); !text.empty())
+      lead += "<p class=\"lead\">" + escape_html(text) + "</p>";
+  }
+  std::size_t runs = 0;
+  for (const SweepCellRuns& cell : sweep.cells) runs += cell.runs.size();
+  std::string chips = fmt::format("<li>{}</li><li>{}</li>", counted(sweep.cells.size(), "cell"), counted(runs, "run"));
+  if (const record::Record* record = any_record(sweep)) {
+    chips += fmt::format("<li>{}</li><li>{} cores</li><li>{} memory</li>", escape_html(record->machine.cpu),
+                         record->machine.cores, bytes_text(record->machine.memory_bytes));
+  }
+  if (!sweep.record.started.empty()) chips += "<li>started " + escape_html(sweep.record.started) + "</li>";
+  return fmt::format(
+      "<header><p class=\"brand\"><b>evener</b> sweep</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
+      escape_html(sweep.record.title.empty() ? sweep.name : sweep.record.title), lead, chips);
 }
 
 std::string sweep_method_part(const Sweep& sweep) {
@@ -338,8 +340,6 @@ std::string sweep_method_part(const Sweep& sweep) {
   return fmt::format("<section><h2>How it was measured</h2><div class=\"card\">{}<pre>{}</pre></div></section>",
                      facts_html(facts), command_html(record.words));
 }
-
-}  // namespace
 
 std::vector<record::Metric> sweep_metrics(const Sweep& sweep) {
   std::vector<record::Metric> metrics;

@@ -48,4 +48,8 @@ std::vector<std::string> numeric_axes(const Sweep& sweep);
 /// The content of sweep_json(), which is also the data of the page's plots.
 nlohmann::ordered_json sweep_report(const Sweep& sweep);
 
+std::string sweep_header_part(const Sweep& sweep);
+std::string sweep_runs_part(const Sweep& sweep);
+std::string sweep_method_part(const Sweep& sweep);
+
 }  // namespace evener::report

@@ -25,7 +25,6 @@ using test::SimulatedSystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Stopped = StopAfterwards;
 
 ScenarioOptions quick(Scenario scenario) {
   ScenarioOptions options = quick_options(scenario);
@@ -59,6 +58,7 @@ class StopAfterwards : public ::testing::Test {
  protected:
   void TearDown() override { clear_stop_request(); }
 };
+using Stopped = StopAfterwards;
 
 TEST(SingleStream, AKnownPercentileIsFound) {
   ScenarioOptions options = full_options(Scenario::kSingleStream, 50);

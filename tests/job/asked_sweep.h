@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "job/observer.h"
 #include "job/sweep/sweep_flags.h"
 
 namespace evener::test {
@@ -33,5 +34,12 @@ inline std::string plan_refusal(const std::function<void()>& work) {
   }
   return "it was taken";
 }
+
+/// Keeps the notes that it is told.
+class Notes : public job::Observer {
+ public:
+  void note(const std::string& text) override { texts.push_back(text); }
+  std::vector<std::string> texts;
+};
 
 }  // namespace evener::test

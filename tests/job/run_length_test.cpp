@@ -15,11 +15,20 @@ namespace evener::job {
 namespace {
 
 using test::AskedSweep;
+using test::Notes;
 using test::PlanWords;
 using testing::AllOf;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
+using test::plan_refusal;
+using test::TestFolder;
+using AskedFile = test::AskedSweep;
 
 /// Leaves records of runs whose samples lie so far apart that a run of E epochs deviates by about `deviation` /
 /// sqrt(E).
@@ -56,12 +65,6 @@ class MadeUpRuns : public bench::Executor {
 
  private:
   double deviation_;
-};
-
-class Notes : public Observer {
- public:
-  void note(const std::string& text) override { texts.push_back(text); }
-  std::vector<std::string> texts;
 };
 
 const PlanWords kTraining = {"train", "mlp:4-2", "--data", "synth:digits:200", "--epochs", "2", "--lr", "0.1,0.2"};
@@ -140,5 +143,173 @@ TEST(RunLength, ALimitOfARunIsOneOfItsLengthToo) {
   EXPECT_THAT(steady.sentence, HasSubstr("it still deviates by more"));
 }
 
+// What an experiment's file stands for: its fixed options and its axes, and what is wrong with it.
+
+/// An experiment with this text.
+class ExperimentTest : public testing::Test {
+ protected:
+  std::string write(const std::string& text) const {
+    const std::filesystem::path path = folder_ / "grid.toml";
+    test::write_text(path, text);
+    return path.string();
+  }
+  AskedFile read(const std::string& text, const PlanWords& more = {}) const {
+    PlanWords words = {write(text)};
+    words.insert(words.end(), more.begin(), more.end());
+    return AskedFile(words);
+  }
+  std::string refused(const std::string& text) const {
+    return plan_refusal([&] { read(text).cells(); });
+  }
+
+  TestFolder folder_;
+};
+
+constexpr const char* kHead = "command = \"train\"\n";
+
+TEST_F(ExperimentTest, ValuesAreOfEveryType) {
+  const AskedFile asked = read(R"(
+command = "train"
+title = "Digits"
+repeats = 7
+warmup = 1
+no-html = true
+order-seed = 4
+[options]
+model = "resnet20"
+data = "synth:digits:200"
+lr = 0.25
+momentum = 0.5
+nesterov = true
+"$EMPTY" = ""
+[axes]
+seed = 3
+precision = ["fp32", "bf16"]
+batch = ["8..24/8", 64]
+)");
+  EXPECT_EQ(asked.plan().title, "Digits");
+  EXPECT_EQ(asked.plan().default_out, "runs/grid");
+  EXPECT_EQ(asked.plan().file, (folder_ / "grid.toml").string());
+  EXPECT_EQ(*asked.flags.repeats, 7);
+  EXPECT_EQ(*asked.flags.warmup, 1);
+  EXPECT_EQ(*asked.flags.order_seed, 4u);
+  EXPECT_TRUE(*asked.flags.no_html);
+  EXPECT_THAT(asked.plan().fixed, AllOf(testing::Contains(Pair("lr", PlanWords{"0.25"})),
+                                        testing::Contains(Pair("nesterov", PlanWords{"true"})),
+                                        testing::Contains(Pair("$EMPTY", PlanWords{""}))));
+  ASSERT_EQ(asked.plan().axes.size(), 3u);
+  EXPECT_THAT(asked.plan().axes[0].names, ElementsAre("seed")) << "as they stand in the file";
+  EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("precision"));
+  EXPECT_THAT(asked.plan().axes[2].steps,
+              ElementsAre(PlanWords{"8"}, PlanWords{"16"}, PlanWords{"24"}, PlanWords{"64"}));
+}
+
+TEST_F(ExperimentTest, AnOptionThatIsAListHasOneOrSeveralWords) {
+  const AskedFile asked = read(R"(
+command = "train"
+[options]
+model = "resnet20"
+data = "synth:digits:200"
+class = ["a=A/**", "b=B/**"]
+[axes]
+freeze = [["conv1*", "layer1*"], "layer2*"]
+)");
+  ASSERT_EQ(asked.plan().axes.size(), 1u);
+  EXPECT_THAT(asked.plan().axes[0].steps, ElementsAre(PlanWords{"conv1* layer1*"}, PlanWords{"layer2*"}));
+  EXPECT_THAT(asked.cells()[0].words, ElementsAre("train", "resnet20", "--freeze=conv1*", "--freeze=layer1*",
+                                                  "--data=synth:digits:200", "--class=a=A/**", "--class=b=B/**"));
+  EXPECT_THAT(refused("command = \"train\"\n[options]\nfreeze = []\n"), HasSubstr("line 3: 'freeze' is an empty list"));
+}
+
+TEST_F(ExperimentTest, OptionsThatWereTypedComeBeforeThoseOfTheFile) {
+  const std::string text = std::string(kHead) + "repeats = 7\nwarmup = 2\n[options]\nmodel = \"resnet20\"\n";
+  const AskedFile asked = read(text, {"--warmup", "5"});
+  EXPECT_EQ(*asked.flags.repeats, 7);
+  EXPECT_EQ(*asked.flags.warmup, 5);
+  EXPECT_THAT(plan_refusal([&] { read(text, {"train"}); }), HasSubstr("'train' is one argument too many"));
+}
+
+TEST_F(ExperimentTest, KeysThatGoTogetherAreOneAxisBehindTheOthers) {
+  const AskedFile asked = read(R"(
+command = "train"
+[options]
+model = "resnet20"
+data = "synth:digits:200"
+[[together]]
+batch = [16, 32]
+lr = [0.1, 0.2]
+[axes]
+seed = [1, 2, 3]
+[[exclude]]
+seed = ["2..3"]
+batch = 32
+)");
+  ASSERT_EQ(asked.plan().axes.size(), 2u);
+  EXPECT_THAT(asked.plan().axes[1].names, ElementsAre("batch", "lr"));
+  EXPECT_THAT(asked.plan().axes[1].steps, ElementsAre(PlanWords({"16", "0.1"}), PlanWords({"32", "0.2"})));
+  ASSERT_EQ(asked.plan().exclusions.size(), 1u);
+  EXPECT_THAT(asked.plan().exclusions[0].at("seed"), ElementsAre("2", "3"));
+  std::vector<std::string> cells;
+  for (const auto& cell : asked.cells()) cells.push_back(cell.values.at("seed") + "/" + cell.values.at("batch"));
+  EXPECT_THAT(cells, ElementsAre("1/16", "1/32", "2/16", "3/16"));
+}
+
+TEST_F(ExperimentTest, AScaleReplacesKeysAndMovesOptionsToAxesAndBack) {
+  const std::string text = R"(
+command = "train"
+title = "whole"
+[options]
+model = "resnet20"
+data = "synth:digits:60000"
+batch = 16
+[axes]
+lr = [0.1, 0.2]
+seed = [1, 2, 3]
+[scale.small]
+title = "part"
+[scale.small.options]
+lr = 0.3
+[scale.small.axes]
+batch = [32, 64]
+seed = [4]
+)";
+  const AskedFile small = read(text, {"--scale", "small"});
+  EXPECT_EQ(small.plan().title, "part");
+  EXPECT_EQ(small.plan().default_out, "runs/grid-small");
+  EXPECT_THAT(small.plan().fixed.at("lr"), ElementsAre("0.3"));
+  EXPECT_THAT(small.plan().fixed.at("data"), ElementsAre("synth:digits:60000"));
+  EXPECT_FALSE(small.plan().fixed.contains("batch"));
+  std::vector<std::string> axes;
+  for (const auto& axis : small.plan().axes) axes.push_back(axis.names.front() + "/" + axis.steps.front().front());
+  EXPECT_THAT(axes, UnorderedElementsAre("batch/32", "seed/4"));
+  const AskedFile whole = read(text);
+  EXPECT_EQ(whole.plan().axes.size(), 2u);
+  EXPECT_THAT(whole.plan().fixed.at("batch"), ElementsAre("16"));
+}
+
+TEST_F(ExperimentTest, WhatIsWrongIsToldWithItsLine) {
+  const std::vector<std::pair<std::string, const char*>> wrong = {
+      {"title = 3\n", "line 2: 'title' is no text"},
+      {"scale = 1\n[axes]\nbatch = [16]\n[options]\nbatch = 16\n", "line 4: 'batch' stands under [options] as well"},
+      {"again = \"failed\"\n", "line 2: "},
+      {"dry-run = true\n", "line 2: "},
+      {"options = 3\n", "line 2: [options] is a table"},
+      {"axes = 3\n", "line 2: [axes] is a table"},
+      {"[options]\nlr = \"\"\n", "line 3: 'lr' is empty; leave the line out"},
+      {"[options]\nlr = 2020-01-01\n", "line 3: 'lr' has a value that no option takes"},
+      {"[options]\nnesterov = 1\n", "line 3: 'nesterov' is a switch"},
+      {"[options]\n\"$A\" = [1, 2]\n", "line 3: '$A' takes one value; several are an axis"},
+      {"[axes]\nlr = [0.1, [0.2, 0.3]]\n", "'lr' takes one value"},
+      {"[axes]\nbatch = \"4..1\"\n", "line 3: the range '4..1' ends before it begins"},
+      {"[[together]]\n", "[[together]] has no keys"},
+      {"together = [{lr = [0.1]}, 1]\n", "'together' is written as [[together]]"},
+      {"together = [1]\n", "'together' is written as [[together]]"},
+      {"[axes]\nlr = [0.1]\n[[exclude]]\nlr = 0.2\n", "line 5: [[exclude]]: the axis 'lr' has no value '0.2'"},
+      {"[axes]\nlr = [0.1]\n[[exclude]]\n", "line 4: [[exclude]] names no value"}};
+  for (const auto& [text, message] : wrong) EXPECT_THAT(refused(kHead + text), HasSubstr(message)) << text;
+  EXPECT_THAT(refused("title = \"a\"\ncommand = \"trian\"\n"), HasSubstr("line 2: 'trian' is no command"));
+}
+
 }  // namespace
+
 }  // namespace evener::job

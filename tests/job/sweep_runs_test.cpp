@@ -10,12 +10,14 @@
 #include "base/own_program.h"
 #include "base/test_folder.h"
 #include "bench/sweep/identity.h"
+#include "job/asked_sweep.h"
 #include "job/sweep/sweep_job.h"
 #include "job/sweep/sweep_plan.h"
 
 namespace evener::job {
 namespace {
 
+using test::Notes;
 using test::TestFolder;
 using testing::AllOf;
 using testing::Contains;
@@ -23,12 +25,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-class Notes : public Observer {
- public:
-  void note(const std::string& text) override { texts.push_back(text); }
-  std::vector<std::string> texts;
-};
 
 record::SweepCell cell_with(const std::vector<std::string>& words) {
   record::SweepCell cell;

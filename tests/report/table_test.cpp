@@ -3,14 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/folder_lock.h"
+#include "base/test_folder.h"
+#include "record/validity.h"
+#include "report/html.h"
+#include "report/run.h"
 #include "report/sample_records_helpers.h"
 
 namespace evener::report {
 namespace {
 
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
 std::vector<report::Run> three_runs() {
   std::vector<report::Run> runs{test::sample_run("a", {.placement = "cpu/t1", .images_per_s = 10}),
@@ -176,5 +185,179 @@ TEST(Table, CsvHasOneRowPerRunInFullPrecision) {
   EXPECT_EQ(commas(0) + 1, commas(text.find("\n\"with") + 1));  // the comma of the name
 }
 
+TEST(LoadRun, ReadsRecordAndSamples) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "night");
+  const report::Run run = load_run(folder / "night");
+  EXPECT_EQ(run.name, "night");
+  EXPECT_EQ(run.record.model.name, "resnet34");
+  EXPECT_GT(run.samples.time_s.size(), 100u);
+  EXPECT_EQ(run.samples.time_s[1], 0.5);
+  EXPECT_TRUE(run.samples.pss_bytes[0].has_value());
+  EXPECT_FALSE(run.samples.pss_bytes[1].has_value());
+  EXPECT_TRUE(run.warnings.empty());
+  EXPECT_EQ(load_run(folder / "night/").name, "night");
+}
+
+TEST(LoadRun, ARowCutShortIsSkipped) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "run");
+  const std::size_t rows = load_run(folder / "run").samples.time_s.size();
+  std::ofstream(folder / "run/samples.csv", std::ios::app) << "999.5,10";
+  EXPECT_EQ(load_run(folder / "run").samples.time_s.size(), rows);
+}
+
+TEST(LoadRun, BadSamplesAreAWarningBecauseTheRecordIsThere) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "run");
+  std::ofstream(folder / "run/samples.csv") << "a,b\n1,2\n";
+  const report::Run run = load_run(folder / "run");
+  ASSERT_EQ(run.warnings.size(), 1u);
+  EXPECT_THAT(run.warnings[0], HasSubstr("no column 'time_s'"));
+  std::filesystem::remove(folder / "run/samples.csv");
+  EXPECT_THAT(load_run(folder / "run").warnings[0], HasSubstr("no samples.csv"));
+}
+
+TEST(LoadRun, AFolderWithoutARecordIsNamed) {
+  const test::TestFolder folder;
+  try {
+    load_run(folder.path());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(folder.path().string()));
+    EXPECT_THAT(error.what(), HasSubstr("record.json"));
+  }
+}
+
+TEST(LoadRuns, NamesAreUnique) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "a/run");
+  test::write_sample_run(folder / "b/run");
+  const auto runs = load_runs({folder / "a/run", folder / "b/run"});
+  EXPECT_EQ(runs[0].name, "run");
+  EXPECT_EQ(runs[1].name, "run (2)");
+}
+
+TEST(LoadRuns, ARunIsTakenOnceHoweverItIsNamed) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "a/run");
+  test::write_sample_run(folder / "b/run");
+  std::filesystem::create_directory_symlink(folder / "a/run", folder / "link");
+  const auto runs = load_runs({folder / "a/run", folder / "b/run", folder / "a/../a/run/", folder / "link"});
+  ASSERT_EQ(runs.size(), 2);
+  ASSERT_EQ(runs[0].warnings.size(), 1);
+  EXPECT_THAT(runs[0].warnings[0], testing::HasSubstr("taken once"));
+  EXPECT_TRUE(runs[1].warnings.empty());
+}
+
+TEST(LoadRuns, AFolderOfRunsStandsForThemInTheOrderOfTheirStart) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "sweep/b", {.started = "2026-11-21T10:15:00Z"});
+  test::write_sample_run(folder / "sweep/c", {.started = "2026-11-21T10:16:00Z"});
+  test::write_sample_run(folder / "sweep/a", {.started = "2026-11-21T10:17:00Z"});
+  std::filesystem::create_directories(folder / "sweep/not-a-run");
+  const auto runs = load_runs({folder / "sweep", folder / "sweep/b"});
+  ASSERT_EQ(runs.size(), 3);
+  EXPECT_EQ(runs[0].name, "b");
+  EXPECT_EQ(runs[1].name, "c");
+  EXPECT_EQ(runs[2].name, "a");
+}
+
+/// A run that wrote its record while it went on.
+void write_running(const std::filesystem::path& dir) {
+  test::write_sample_run(dir);
+  record::Record record = record::read_record(dir);
+  record.status = record::Status::kRunning;
+  record.validity = record::judge(record);
+  record::write_record(dir, record);
+}
+
+TEST(LoadRun, ARunIsKilledWhereNobodyHoldsItsFolderAnyMore) {
+  const test::TestFolder folder;
+  write_running(folder / "run");
+  {
+    const FolderLock lock(folder / "run");
+    const report::Run run = load_run(folder / "run");
+    EXPECT_EQ(run.record.status, record::Status::kRunning);
+    EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("has not ended"));
+  }
+  const report::Run run = load_run(folder / "run");
+  EXPECT_EQ(run.record.status, record::Status::kKilled);
+  EXPECT_THAT(run.record.validity.reasons[0].what, HasSubstr("ended without finishing"));
+}
+
+// Energy in tables, the CSV file and the page.
+
+void put_energy(Run& run, double joules, double seconds, double idle_device_j, record::EnergyClass kind) {
+  record::Energy& energy = run.record.energy;
+  energy = {.joules = joules, .seconds = seconds};
+  energy.kind = kind;
+  energy.used_joules = joules - idle_device_j;
+  record::set_products(energy);
+}
+
+std::string energy_cell(const Table& table, std::size_t row, const std::string& title) {
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    if (table.columns[column].title == title) return table.rows[row][column];
+  }
+  return "no column " + title;
+}
+
+std::vector<report::Run> one_card_and_two() {
+  std::vector<report::Run> runs{test::sample_run("one"), test::sample_run("two"), test::sample_run("unknown")};
+  put_energy(runs[0], 1000, 10, 100, record::EnergyClass::kMeasured);
+  put_energy(runs[1], 900, 5, 0, record::EnergyClass::kEstimated);
+  return runs;
+}
+
+TEST(EnergyFigures, ProductsAreToldAgainstTheFirstRunWithAndWithoutIdleDevices) {
+  const std::vector<report::Run> runs = one_card_and_two();
+  const Table table = summary_table(runs);
+  EXPECT_EQ(energy_cell(table, 0, "energy is"), "measured");
+  EXPECT_EQ(energy_cell(table, 1, "energy is"), "estimated");
+  EXPECT_EQ(energy_cell(table, 2, "energy is"), "absent");
+  EXPECT_EQ(energy_cell(table, 0, "EDP"), "1.00x");
+  EXPECT_EQ(energy_cell(table, 1, "EDP"), "0.450x (estimated/measured)");
+  EXPECT_EQ(energy_cell(table, 1, "EDP without idle devices"), "0.500x (estimated/measured)");
+  EXPECT_EQ(energy_cell(table, 2, "EDP"), "-");
+  EXPECT_THAT(csv_text(runs), HasSubstr("energy_joules,energy_class,edp_against_first"));
+}
+
+TEST(EnergyFigures, WithoutEnergyThereAreNoColumnsOfIt) {
+  const Table table = summary_table(std::vector<report::Run>{test::sample_run("a"), test::sample_run("b")});
+  EXPECT_EQ(energy_cell(table, 0, "energy is"), "no column energy is");
+  EXPECT_EQ(energy_cell(table, 0, "EDP"), "no column EDP");
+}
+
+TEST(EnergyFigures, PowerIsDrawnWhereItIsKnown) {
+  std::vector<report::Run> runs{test::sample_run("a")};
+  EXPECT_THAT(html_page(runs, "/* Plotly */"), Not(HasSubstr("id=\"plot-power-0\"")));
+  std::vector<std::optional<double>> watts(runs[0].samples.time_s.size(), 65.5);
+  runs[0].samples.watts = {{"package-0", watts}};
+  put_energy(runs[0], 1000, 10, 0, record::EnergyClass::kEstimated);
+  const std::string page = html_page(runs, "/* Plotly */");
+  EXPECT_THAT(page, HasSubstr("id=\"plot-power-0\""));
+  EXPECT_THAT(page, HasSubstr("Energy: estimated."));
+  EXPECT_THAT(page, HasSubstr("{\"name\":\"package-0\",\"values\":[65.5"));
+}
+
+TEST(EnergyFigures, PowersAndPhasesAreReadFromTheSamples) {
+  const test::TestFolder folder;
+  test::write_sample_run(folder / "run");
+  std::ofstream(folder / "run/samples.csv")
+      << "time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,swap_bytes,cpu0_percent,"
+         "phase_forward_percent,energy_joules,package-0_watts,gpu_0_watts\n"
+         "0,,,,1,1,0,,,0,,\n0.5,100,1,0,1,1,0,100,62.5,30,60,\n";
+  const report::Run run = load_run(folder / "run");
+  ASSERT_EQ(run.samples.watts.size(), 2u);
+  EXPECT_EQ(run.samples.watts[0].first, "package-0");
+  EXPECT_EQ(run.samples.watts[0].second.at(1), 60);
+  EXPECT_EQ(run.samples.watts[1].second.at(1), std::nullopt);
+  ASSERT_EQ(run.samples.phases.size(), 1u);
+  EXPECT_EQ(run.samples.phases[0].first, "forward");
+  EXPECT_EQ(run.samples.phases[0].second.at(1), 62.5);
+}
+
 }  // namespace
+
 }  // namespace evener::report

@@ -6,8 +6,7 @@
 //   YOLOv8, YOLO11, YOLO12: the same without objectness and anchors, transposed.
 //   YOLOv6: as YOLOv5 with one box at each place, and an objectness that is always 1.
 //   YOLOX (Ge et al. 2021): the same with a real objectness; boxes as offsets from the place, and logarithms of
-//   extents,
-//     in strides, unless the file decodes them itself.
+//     extents, in strides, unless the file decodes them itself.
 //
 // Networks are told apart by the number of places, and by how the boxes of a trial image follow the grid.
 #include <algorithm>

@@ -41,7 +41,7 @@ std::vector<Sketch> from_scratch(const ChoiceFacts& facts) {
 
 std::vector<Sketch> detectors(const ChoiceFacts& facts) {
   const std::string model = facts.network.empty() ? "ssdlite_mobilenet_v2" : facts.network;
-  if (model == "ssdlite320_mobilenet_v3_large") return {{model, {320, 320}}};
+  if (model == "ssdlite320_mobilenet_v3_large") return {{model, ImageSize{320, 320}}};
   return {{model, scaled_size(facts.image, 224, 8)},
           {model, scaled_size(facts.image, 320, 8)},
           {model, scaled_size(facts.image, 448, 8)}};

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +23,25 @@ namespace {
 using kernels::Clamp;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+/// Mean and biased variance of each channel over `count` rows.
+struct Moments {
+  std::vector<double> mean, variance;
+  double count = 0;
+};
+
+/// The sums over all replicas.
+ChannelSums over_replicas(const ChannelSums& sums, const Replicas& replicas) {
+  const std::size_t channels = sums.first.size();
+  std::vector<double> totals(2 * channels, 0);
+  if (!replicas.absent) {
+    std::copy(sums.first.begin(), sums.first.end(), totals.begin());
+    std::copy(sums.second.begin(), sums.second.end(), totals.begin() + static_cast<std::ptrdiff_t>(channels));
+  }
+  replicas.sum(totals);
+  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(channels);
+  return {{totals.begin(), middle}, {middle, totals.end()}};
+}
 
 Moments moments_here(const ChannelSums& sums, const std::vector<float>& pivot, double count) {
   Moments moments;
@@ -54,6 +77,17 @@ Moments moments_everywhere(const ChannelSums& sums, const std::vector<float>& pi
     moments.mean.push_back(mean);
     moments.variance.push_back(std::max(0.0, totals[channels + c] / moments.count - mean * mean));
   }
+  return moments;
+}
+
+/// Computes the moments from the sums over `rows` rows of x - pivot and its square. `replicas`: those whose rows belong
+/// to the same batch; null = only this one. Throws Error where a channel of `layer` has too few values for a variance.
+Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
+                   const Replicas* replicas, const std::string& layer) {
+  const auto count = static_cast<double>(rows);
+  Moments moments =
+      replicas != nullptr ? moments_everywhere(sums, pivot, count, *replicas) : moments_here(sums, pivot, count);
+  require_variance(moments.count, replicas, layer);
   return moments;
 }
 
@@ -238,27 +272,6 @@ void require_variance(double count, const Replicas* replicas, const std::string&
   throw Error("batch-norm layer '" + layer + "' has " + std::to_string(static_cast<std::int64_t>(count)) +
               " value(s) per channel in this batch" + (replicas != nullptr ? ", all replicas taken together" : "") +
               ", too few for a variance. Use another --batch or a larger --size");
-}
-
-Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
-                   const Replicas* replicas, const std::string& layer) {
-  const auto count = static_cast<double>(rows);
-  Moments moments =
-      replicas != nullptr ? moments_everywhere(sums, pivot, count, *replicas) : moments_here(sums, pivot, count);
-  require_variance(moments.count, replicas, layer);
-  return moments;
-}
-
-ChannelSums over_replicas(const ChannelSums& sums, const Replicas& replicas) {
-  const std::size_t channels = sums.first.size();
-  std::vector<double> totals(2 * channels, 0);
-  if (!replicas.absent) {
-    std::copy(sums.first.begin(), sums.first.end(), totals.begin());
-    std::copy(sums.second.begin(), sums.second.end(), totals.begin() + static_cast<std::ptrdiff_t>(channels));
-  }
-  replicas.sum(totals);
-  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(channels);
-  return {{totals.begin(), middle}, {middle, totals.end()}};
 }
 
 at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,

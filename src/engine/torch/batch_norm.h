@@ -55,23 +55,9 @@ ChannelSums sum_over_rows(std::int64_t rows, std::int64_t channels, const Body& 
   return std::move(partial.front());
 }
 
-/// Mean and biased variance of each channel over `count` rows.
-struct Moments {
-  std::vector<double> mean, variance;
-  double count = 0;
-};
-
 /// Throws Error if `count` values per channel are too few for a variance, naming `layer`. `replicas`: those that the
 /// values belong to, for the message.
 void require_variance(double count, const Replicas* replicas, const std::string& layer);
-
-/// Computes the moments from the sums over `rows` rows of x - pivot and its square. `replicas`: those whose rows belong
-/// to the same batch; null = only this one. Throws Error where a channel of `layer` has too few values for a variance.
-Moments moments_of(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
-                   const Replicas* replicas, const std::string& layer);
-
-/// The sums over all replicas.
-ChannelSums over_replicas(const ChannelSums& sums, const Replicas& replicas);
 
 struct BatchNormTensors {
   at::Tensor weight, bias;                    // (C), float32

@@ -1,12 +1,17 @@
 #include "engine/torch/convolution.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/simd_level.h"
@@ -22,17 +27,48 @@ using network::ActivationKind;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+/// What a convolution is made of, besides its tensors. Windows have no gaps (dilation).
+struct OneDnnShape {
+  std::array<std::int64_t, 2> stride, padding;  // of rows and columns
+  std::int64_t groups = 1;
+};
+
+/// Arguments of an activation.
+using OneDnnScalars = c10::List<std::optional<at::Scalar>>;
+
 using Reorder = at::Tensor(const at::Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
                            at::OptionalIntArrayRef);
 using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, at::IntArrayRef,
                              at::IntArrayRef, at::IntArrayRef, std::int64_t, std::string_view, OneDnnScalars,
                              std::optional<std::string_view>);
-
-constexpr std::array<std::int64_t, 2> kNoGaps = {1, 1};
 using PointwiseBinary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
                                    const std::optional<at::Tensor>&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef,
                                    std::int64_t, std::string_view, std::optional<at::Scalar>,
                                    std::optional<std::string_view>, OneDnnScalars, std::optional<std::string_view>);
+
+constexpr std::array<std::int64_t, 2> kNoGaps = {1, 1};
+
+/// Looks up one of oneDNN's operators. They have no C++ functions; TorchInductor calls them by these names.
+template <class Signature>
+c10::TypedOperatorHandle<Signature> onednn_operator(const char* name, const char* overload = "") {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+/// `weight` (O, C / groups, KH, KW) in the order that suits images of these sizes (N, C, H, W) best; other sizes may be
+/// given to onednn_convolution, too. In bfloat16 this needs AVX-512.
+at::Tensor onednn_weight(const at::Tensor& weight, at::IntArrayRef images, const OneDnnShape& shape) {
+  static const auto reorder = onednn_operator<Reorder>("mkldnn::_reorder_convolution_weight");
+  return reorder.call(weight, shape.padding, shape.stride, kNoGaps, shape.groups, images);
+}
+
+/// `activation`(convolution of `x` + `bias`); `x` is channels-last, as is the result, `weight` by onednn_weight, and
+/// `activation` has the name that these operators give it.
+at::Tensor onednn_convolution(const at::Tensor& x, const at::Tensor& weight, const OneDnnShape& shape,
+                              const std::optional<at::Tensor>& bias = std::nullopt,
+                              std::string_view activation = "none", const OneDnnScalars& limits = OneDnnScalars()) {
+  static const auto convolve = onednn_operator<Pointwise>("mkldnn::_convolution_pointwise");
+  return convolve.call(x, weight, bias, shape.padding, shape.stride, kNoGaps, shape.groups, activation, limits, "");
+}
 
 /// The name of an activation for these operators.
 const char* onednn_name(std::optional<ActivationKind> kind) {
@@ -65,6 +101,7 @@ network::Conv2d without_bias(network::Conv2d op) {
   op.bias = false;
   return op;
 }
+
 using Order = StepWeights::Order;
 
 /// Whether the gradient of the weight is better computed as one product of matrices. oneDNN writes it in an order of
@@ -245,18 +282,6 @@ class DirectConvolution : public torch::autograd::Function<DirectConvolution> {
 };
 
 }  // namespace
-
-at::Tensor onednn_weight(const at::Tensor& weight, at::IntArrayRef images, const OneDnnShape& shape) {
-  static const auto reorder = onednn_operator<Reorder>("mkldnn::_reorder_convolution_weight");
-  return reorder.call(weight, shape.padding, shape.stride, kNoGaps, shape.groups, images);
-}
-
-at::Tensor onednn_convolution(const at::Tensor& x, const at::Tensor& weight, const OneDnnShape& shape,
-                              const std::optional<at::Tensor>& bias, std::string_view activation,
-                              const OneDnnScalars& limits) {
-  static const auto convolve = onednn_operator<Pointwise>("mkldnn::_convolution_pointwise");
-  return convolve.call(x, weight, bias, shape.padding, shape.stride, kNoGaps, shape.groups, activation, limits, "");
-}
 
 PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const ConvolutionInput& input,
                                          const at::Tensor& weight, const at::Tensor& bias,

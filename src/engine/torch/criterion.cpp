@@ -1,9 +1,12 @@
 #include "engine/torch/criterion.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/box_matching.h"
@@ -91,8 +94,12 @@ at::Tensor term_sum(const network::MultiBox& /*op*/, const at::Tensor& /*scores*
   throw Error("a criterion for boxes stands beside others");  // which network::why_unfit() refuses
 }
 
-}  // namespace
+/// Sums over each image, float32 (N); with gradients.
+struct MultiBoxSums {
+  at::Tensor boxes, classes;
+};
 
+/// `boxes` (N, P, 4) and `scores` (N, P, classes with the background), float32. Reads no value on the host.
 MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes, const at::Tensor& scores,
                             const AnchorTargets& targets) {
   const at::Tensor matched = targets.classes.gt(0);
@@ -108,6 +115,8 @@ MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes
   return {at::where(matched, box_losses(op.box_loss, found, targets.offsets), none).sum(1),
           at::where(matched.logical_or(negative), losses, none).sum(1)};
 }
+
+}  // namespace
 
 TargetTensors class_targets(const data::Batch& batch) {
   TargetTensors targets;

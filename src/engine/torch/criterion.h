@@ -20,15 +20,6 @@ struct AnchorTargets {
   at::Tensor offsets;  // float32 (N, P, 4)
 };
 
-/// Sums over each image, float32 (N); with gradients.
-struct MultiBoxSums {
-  at::Tensor boxes, classes;
-};
-
-/// `boxes` (N, P, 4) and `scores` (N, P, classes with the background), float32. Reads no value on the host.
-MultiBoxSums multi_box_sums(const network::MultiBox& op, const at::Tensor& boxes, const at::Tensor& scores,
-                            const AnchorTargets& targets);
-
 /// The targets of a batch.
 struct TargetTensors {
   at::Tensor labels;                        // int64 (N)

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "engine/engine.h"
-#include "engine/torch/step_graph.h"
+#include "engine/torch/streams.h"
 
 namespace evener::engine::torch_engine {
 

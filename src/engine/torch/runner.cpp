@@ -28,7 +28,6 @@
 #include "engine/torch/feed.h"
 #include "engine/torch/graph.h"
 #include "engine/torch/parts.h"
-#include "engine/torch/step_graph.h"
 #include "engine/torch/streams.h"
 #include "network/passes/fold_batch_norm.h"
 

@@ -14,6 +14,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kSpin{50};
 constexpr std::chrono::microseconds kNap{20};
 
+class RepeatedStep : public StepGraph {
+ public:
+  void capture(const std::function<void()>& step) override { step_ = step; }
+  void replay() override { step_(); }
+
+ private:
+  std::function<void()> step_;
+};
+
 }  // namespace
 
 Streams::Streams(c10::Device device) : device_(device) {
@@ -51,6 +60,18 @@ void Moment::wait() const {
 
 double Moment::seconds_since(const Moment& earlier) const {
   return earlier.event_->elapsedTime(*event_) / 1e3;
+}
+
+std::unique_ptr<StepGraph> make_repeated_step() {
+  return std::make_unique<RepeatedStep>();
+}
+
+std::string step_graph_refusal(const StepGraphFacts& facts) {
+  if (!facts.wanted) return "--step-graph off";
+  if (!facts.device_has_graphs) return "there are graphs on CUDA only";
+  if (facts.batch_norm_is_synchronised) return "batch-norm is synchronised with other replicas through host memory";
+  if (facts.gradients_are_exchanged) return "gradients are exchanged through host memory";
+  return "";
 }
 
 }  // namespace evener::engine::torch_engine

@@ -18,7 +18,6 @@
 #include "engine/torch/criterion.h"
 #include "engine/torch/device_exchange.h"
 #include "engine/torch/feed.h"
-#include "engine/torch/step_graph.h"
 #include "engine/torch/streams.h"
 
 namespace evener::engine::torch_engine {
@@ -56,7 +55,6 @@ class WholeSteps {
   /// To be called when weights were loaded: steps go on, even if an earlier loss was not finite.
   void restart();
 
-  bool is_captured() const { return graph_ != nullptr; }
   /// The median times of a step's phases over the timed steps, in seconds; empty where no device timed any.
   std::map<std::string, double> phases_s() const;
   /// A sentence about how steps were run; "" before the first.

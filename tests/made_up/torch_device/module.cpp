@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "base/module_entry.h"
-#include "engine/torch/step_graph.h"
+#include "engine/torch/streams.h"
 #include "made_up/torch_device/late_device.h"
 
 namespace made_up::late {

@@ -6,7 +6,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "base/module_entry.h"
-#include "engine/torch/step_graph.h"
+#include "engine/torch/streams.h"
 
 namespace evener::engine::torch_engine {
 namespace {

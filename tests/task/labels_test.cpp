@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "task/labels/confident_joint.h"
-#include "task/labels/cross_validation.h"
+#include "task/labels/wrong_labels.h"
 
 namespace evener::task {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "data/open/open_data.h"
-#include "data/sources/packed_parts.h"
+#include "data/sources/source.h"
 
 namespace evener::data {
 

@@ -9,7 +9,6 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "data/boxes.h"
-#include "data/sources/packed_parts.h"
 #include "data/sources/source.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"

@@ -1,7 +1,5 @@
 #include "data/sources/source.h"
 
-#include "data/targets.h"
-
 namespace evener::data {
 
 void note_classes(const std::vector<std::string>& names, const std::string& one, const std::string& many,

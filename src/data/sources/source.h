@@ -12,6 +12,7 @@
 #include "data/data_options.h"
 #include "data/dataset.h"
 #include "data/skipped.h"
+#include "data/targets.h"
 
 namespace evener::data {
 
@@ -57,6 +58,21 @@ Source open_coco(const std::filesystem::path& location, const DataOptions& optio
 /// Images with a text file each, as YOLO has them: a YAML file that names classes and parts, or its folder, or a folder
 /// with images/ and labels/.
 Source open_yolo(const std::filesystem::path& location, const DataOptions& options);
+
+/// The name of the format, and the values of "parts" and "box_flags", in a packed file (data/open/pack.h).
+constexpr const char* kPackFormat = "evener-pack-1";
+
+constexpr std::uint8_t kPackedTrain = 0, kPackedVal = 1, kPackedTest = 2, kPackedUnused = 3;
+
+/// The flags of a box as one number, and back.
+constexpr std::uint8_t packed_flags(const LabelledBox& box) {
+  return static_cast<std::uint8_t>((box.is_difficult ? 1 : 0) + (box.is_truncated ? 2 : 0) + (box.is_crowd ? 4 : 0));
+}
+constexpr void set_packed_flags(std::uint8_t flags, LabelledBox& box) {
+  box.is_difficult = (flags & 1) != 0;
+  box.is_truncated = (flags & 2) != 0;
+  box.is_crowd = (flags & 4) != 0;
+}
 
 /// True if a folder holds any of the IDX files' names.
 bool is_idx_folder(const std::filesystem::path& folder);

@@ -21,7 +21,7 @@
 #include "job/options/data_flags.h"
 #include "job/progress.h"
 #include "task/detect/photos.h"
-#include "task/labels/cross_validation.h"
+#include "task/labels/wrong_labels.h"
 
 namespace evener::job {
 namespace {

@@ -11,7 +11,7 @@
 #include "data/skipped.h"
 #include "job/labels/labels_flags.h"
 #include "job/observer.h"
-#include "task/labels/confident_joint.h"
+#include "task/labels/wrong_labels.h"
 
 namespace evener::job {
 

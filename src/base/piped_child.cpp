@@ -25,7 +25,7 @@ extern char** environ;
 namespace evener {
 namespace {
 
-constexpr int kLook_ms = 100;            // how often a stop is looked for
+constexpr int kStopLook_ms = 100;            // how often a stop is looked for
 constexpr int kPipeBytes = 1 << 20;      // of room, so that the two processes wait for each other less often
 constexpr std::size_t kMostKept = 4096;  // bytes of messages
 constexpr std::size_t kLongestLine = 1 << 16;
@@ -157,7 +157,7 @@ void PipedChild::wait_for(int descriptor, short events) {
   for (;;) {
     if (stopped_ || stop_requested()) throw Interrupted("stopped while waiting for " + name_);
     pollfd wanted[] = {{descriptor, events, 0}, {stderr_.descriptor.get(), POLLIN, 0}};
-    const int ready = ::poll(wanted, 2, kLook_ms);
+    const int ready = ::poll(wanted, 2, kStopLook_ms);
     read_messages();
     if (ready > 0 && wanted[0].revents != 0) return;
     if (options_.silence_s > 0 && clock.seconds() > options_.silence_s) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "evener/options.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 
 namespace evener::library {
 

@@ -11,8 +11,8 @@
 #include "base/test_folder.h"
 #include "job/data/reading_flow.h"
 #include "job/detect/record.h"
-#include "job/info/tensors_info.h"
-#include "job/matmul/record.h"
+#include "job/info/info_job.h"
+#include "job/matmul/matmul_job.h"
 
 namespace evener::job {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "data/image_shape.h"
 #include "job/observer.h"
-#include "job/options/option_set.h"
-#include "job/options/whole_source_flags.h"
+#include "job/options/data_flags.h"
+#include "job/options/option.h"
 
 namespace evener::job {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/inference/inference_flags.h"
-#include "job/options/output_flags.h"
+#include "job/options/run_flags.h"
 
 namespace evener::job {
 

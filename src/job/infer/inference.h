@@ -15,9 +15,7 @@
 #include "job/infer/scenario_flags.h"
 #include "job/inference/session.h"
 #include "job/observer.h"
-#include "job/options/energy_flags.h"
-#include "job/options/limit_flags.h"
-#include "job/options/measuring_flags.h"
+#include "job/options/run_flags.h"
 #include "record/record.h"
 #include "run/metered_run.h"
 

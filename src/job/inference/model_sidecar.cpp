@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "job/options/config_file.h"
+#include "job/options/option.h"
 
 namespace evener::job {
 namespace {

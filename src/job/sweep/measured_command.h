@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 
 namespace evener::job {
 

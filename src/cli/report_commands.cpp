@@ -1,6 +1,9 @@
-// evener report RUN_DIR...: a table of runs on stdout, and one HTML page with plots.
+// evener report, compare and history: what runs and sweeps have recorded.
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,11 +15,15 @@
 #include "base/files.h"
 #include "base/terminal_text.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
-#include "cli/report_output.h"
 #include "job/follow/follow.h"
 #include "record/record_json.h"
+#include "report/compare.h"
 #include "report/conclusion.h"
+#include "report/history.h"
+#include "report/history_limits.h"
+#include "report/history_page.h"
 #include "report/html.h"
 #include "report/reference.h"
 #include "report/run.h"
@@ -28,6 +35,26 @@ namespace evener::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The width that tables may have: that of the terminal, or 200 where the output goes elsewhere.
+std::size_t table_width() {
+  constexpr std::size_t kFileWidth = 200;
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return kFileWidth;
+}
+
+/// Writes to stdout, before what stderr says next.
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+/// Tells where the page is, and why it has no plots.
+void put_written(const report::WrittenPage& page) {
+  fmt::print(stderr, "report: {}\n", fs::absolute(page.path).lexically_normal().string());
+  if (!page.hint.empty()) fmt::print(stderr, "warning: {}\n", page.hint);
+}
 
 struct ReportOptions : job::OptionGroup {
   ReportOptions() : job::OptionGroup("Output") {}
@@ -163,6 +190,104 @@ int run_report(const ReportOptions& options) {
   return 0;
 }
 
+struct CompareFlags : job::OptionGroup {
+  CompareFlags() : job::OptionGroup("Output") {}
+
+  job::Option<std::string> a{
+      *this,
+      {"A", "WHAT", "What is compared with: the folder of a run or a sweep, or DIR:AXIS=VALUE,... for cells"},
+      "",
+      {.required = true}};
+  job::Option<std::string> b{*this, {"B", "WHAT", "What is compared, said in the same way"}, "", {.required = true}};
+  job::Option<std::string> json{*this, {"--json", "FILE", "Write it as JSON; - is stdout, instead of sentences"}};
+};
+
+int compare(const CompareFlags& flags) {
+  const report::ComparisonOfTwo comparison = report::compare_two(*flags.a, *flags.b);
+  const std::string json = report::comparison_json(comparison);
+  if (*flags.json == "-") {
+    std::fwrite(json.data(), 1, json.size(), stdout);
+    return 0;
+  }
+  if (!flags.json->empty()) write_file_atomically(*flags.json, json);
+  if (comparison.pairs.size() > 1) {
+    std::fputs(report::terminal_text(report::comparison_table(comparison)).c_str(), stdout);
+  }
+  for (const std::string& sentence : report::comparison_sentences(comparison)) fmt::print("{}\n", one_line(sentence));
+  if (comparison.pairs.size() <= 1) {
+    for (const std::string& note : comparison.notes) fmt::print("note: {}\n", one_line(note));
+  }
+  return 0;
+}
+
+struct HistoryFlags : job::OptionGroup {
+  HistoryFlags() : job::OptionGroup("Output") {}
+
+  job::Option<std::vector<std::string>> folders{
+      *this,
+      {"FOLDER", "DIR", "Folders of runs and of sweeps, or folders with any of them below"},
+      {},
+      {.required = true}};
+  job::Option<std::string> fail_on{
+      *this,
+      {"--fail-on", "LIMITS",
+       "End with 1 where the latest level is surely worse than the one before by more than this: "
+       "slower=5%, memory=10%, accuracy=1% (points), energy=10%; several with commas"},
+      "",
+      {.has_commas = true}};
+  job::Option<std::string> since{*this, {"--since", "DAY", "Without the runs before this day, as in 2026-11-01"}};
+  job::Option<bool> count_invalid{*this, {"--count-invalid", "", "Count runs that are INVALID, too"}};
+  job::Option<std::string> html{
+      *this, {"--html", "FILE", "Where the page goes (default: FOLDER/history.html; ./history.html for several)"}};
+  job::Option<bool> no_html{*this, {"--no-html", "", "Write no page"}};
+  job::Option<std::string> json{*this, {"--json", "FILE", "Write it as JSON; - is stdout, instead of the tables"}};
+
+ private:
+  void check_together() const override {
+    if (*no_html && !html->empty())
+      throw UsageError("--no-html writes no page, and --html says where it goes: give one");
+    if (!since->empty() && !report::is_day(*since)) {
+      throw UsageError(fmt::format("--since {}: a day is written as in 2026-11-01", *since));
+    }
+    report::parse_history_limits(*fail_on);
+  }
+};
+
+bool has_changes(const report::HistorySeries& series) {
+  return std::ranges::any_of(series.figures,
+                             [](const auto& figure) { return !figure.changes.empty() || figure.drift; });
+}
+
+void put_history(const report::History& history) {
+  if (history.series.size() > 1) put(report::terminal_text(report::history_table(history), table_width()));
+  for (const report::HistorySeries& series : history.series) {
+    if (history.series.size() > 1 && !has_changes(series)) continue;
+    put(fmt::format("{}{}\n{}\n", history.series.size() > 1 ? "\n" : "", one_line(series.cell),
+                    one_line(series.machine)));
+    put(report::terminal_text(report::versions_table(series), table_width()));
+    for (const std::string& sentence : report::history_sentences(series)) put(one_line(sentence) + "\n");
+  }
+  for (const std::string& note : history.notes) put("note: " + one_line(note) + "\n");
+}
+
+fs::path page_of(const HistoryFlags& flags) {
+  if (!flags.html->empty()) return *flags.html;
+  return flags.folders->size() == 1 ? fs::path(flags.folders->front()) / "history.html" : fs::path("history.html");
+}
+
+int history(const HistoryFlags& flags) {
+  const report::History history = report::load_history({flags.folders->begin(), flags.folders->end()},
+                                                       {.count_invalid = *flags.count_invalid, .since = *flags.since});
+  const std::vector<std::string> failures =
+      report::beyond_limits(history, report::parse_history_limits(*flags.fail_on));
+  if (!write_json_text(*flags.json, flags.json->empty() ? "" : report::history_json(history, failures))) {
+    put_history(history);
+  }
+  if (!*flags.no_html) put_written(report::write_history_page(page_of(flags), history, failures));
+  for (const std::string& failure : failures) fmt::print(stderr, "evener: {}\n", one_line(failure));
+  return failures.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 Command report_command() {
@@ -179,6 +304,34 @@ Command report_command() {
               "  evener report --serve sweeps/a\n"
               "  evener report runs/a --json - | jq .accuracy\n",
           .run = [options] { return run_report(*options); }};
+}
+
+Command compare_command() {
+  const auto flags = std::make_shared<CompareFlags>();
+  return {.name = "compare",
+          .summary = "Compare two runs, sweeps or cells: faster, slower or undecided, by how much",
+          .options = {flags.get()},
+          .footer =
+              "Examples:\n"
+              "  evener compare runs/a runs/b\n"
+              "  evener compare runs/threads:on=cpu/t1 runs/threads:on=cpu/t2\n"
+              "  evener compare runs/before runs/after\n"
+              "  evener compare runs/before:batch=32 runs/after:batch=32 --json -",
+          .run = [flags] { return compare(*flags); }};
+}
+
+Command history_command() {
+  const auto flags = std::make_shared<HistoryFlags>();
+  return {.name = "history",
+          .summary = "Find when runs of the same cell became slower, larger or less accurate, and with which version",
+          .options = {flags.get()},
+          .footer =
+              "Exit codes: 0 done, 1 a limit of --fail-on is exceeded.\n\n"
+              "Examples:\n"
+              "  evener history nightly/\n"
+              "  evener history nightly/ --fail-on slower=5%,memory=10%\n"
+              "  evener history sweeps/a sweeps/b --since 2026-11-01 --json - | jq .series[].sentences\n",
+          .run = [flags] { return history(*flags); }};
 }
 
 }  // namespace evener::cli

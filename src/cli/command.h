@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 
 namespace evener::cli {
 

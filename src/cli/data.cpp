@@ -1,15 +1,86 @@
-// evener data pack|synth: packs data into one file, writes it for other software, and generates it.
+// evener data info|pack|synth|fetch: looks at data, packs it into one file or writes it for other software, generates
+// it and downloads it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "base/names.h"
 #include "cli/command.h"
+#include "cli/fetching.h"
+#include "cli/json_output.h"
 #include "cli/progress.h"
+#include "data/fetch/catalogue.h"
+#include "job/data/data_info.h"
 #include "job/data/write_data.h"
 
 namespace evener::cli {
 namespace {
+
+namespace fs = std::filesystem;
+
+int tell_data(const job::DataInfoFlags& flags) {
+  ProgressLine line(false);
+  const job::Description info = job::look_at_data(flags, line);
+  if (!write_json(*flags.json, info.json)) std::fputs(info.text.c_str(), stdout);
+  return 0;
+}
+
+struct FetchFlags : job::OptionGroup {
+  FetchFlags() : job::OptionGroup("Download") {}
+
+  job::Option<std::vector<std::string>> names{*this, {"NAME", "NAME", "What to download (--list shows all)"}};
+  job::Option<std::string> out{*this, {"--out", "DIR", "Folder in which each NAME gets a folder of its own"}, "data"};
+  job::Option<bool> list{*this, {"--list", "", "Show what there is, with sizes and licences"}};
+};
+
+std::string size_text(const data::CatalogueEntry& entry) {
+  for (const data::CatalogueFile& file : entry.files) {
+    if (!file.bytes) return "?";
+  }
+  return bytes_text(data::final_bytes(entry));
+}
+
+void print_list() {
+  std::size_t width = 4;
+  for (const auto& entry : data::fetch_catalogue()) width = std::max(width, entry.name.size());
+  fmt::print("{:<{}}  {:>8}  {:<20} {}\n", "NAME", width, "SIZE", "LICENCE", "WHAT IT IS");
+  for (const auto& entry : data::fetch_catalogue()) {
+    fmt::print("{:<{}}  {:>8}  {:<20} {}\n", entry.name, width, size_text(entry), entry.licence, entry.what);
+  }
+}
+
+std::string use_text(const data::CatalogueEntry& entry, const std::string& folder) {
+  std::string text = entry.use;
+  const auto hole = text.find("{}");
+  return hole == std::string::npos ? text : text.replace(hole, 2, folder);
+}
+
+void fetch_one(const data::CatalogueEntry& entry, const std::string& out, const std::string& from) {
+  const std::string folder = (fs::path(out) / entry.name).string();
+  const bool fetched = fetch_entry(entry, folder, from);
+  fmt::print("{} is in {}{}; {}\n  {}\n", entry.name, folder, fetched ? "" : " already", data::checksums_text(entry),
+             use_text(entry, folder));
+  std::fflush(stdout);  // several take long
+}
+
+int run_fetch(const FetchFlags& flags) {
+  if (*flags.list) {
+    print_list();
+    return 0;
+  }
+  if (flags.names->empty()) throw UsageError("which data set? Give a NAME; 'evener data fetch --list' shows them");
+  std::vector<const data::CatalogueEntry*> entries;
+  for (const std::string& name : *flags.names) entries.push_back(&data::catalogue_entry(name));
+  const std::string from = fetch_mirror();
+  for (const data::CatalogueEntry* entry : entries) fetch_one(*entry, *flags.out, from);
+  return 0;
+}
 
 int tell_pack(const job::PackFlags& flags) {
   ProgressLine line(false);
@@ -60,6 +131,37 @@ Command data_synth_command() {
 }
 
 }  // namespace
+
+Command data_info_command() {
+  const auto flags = std::make_shared<job::DataInfoFlags>();
+  return {.name = "info",
+          .summary = "Check every image; show classes, counts, split, and what is unusable",
+          .options = flags->options(),
+          .footer =
+              "Examples:\n"
+              "  evener data info photos/\n"
+              "  evener data info VOCdevkit/VOC2007 --size 320x320\n"
+              "  evener data info 'holiday/**/*.jpg'\n"
+              "  evener data info fish/ --class bream='Bream GT/**' --class shrimp='Shrimp GT/**'\n"
+              "  evener data info photos/ --size 224x224 --split 80/10/10 --json -\n",
+          .run = [flags] { return tell_data(*flags); }};
+}
+
+Command data_fetch_command() {
+  const auto flags = std::make_shared<FetchFlags>();
+  return {
+      .name = "fetch",
+      .summary = "Download data sets and weights; goes on after a break",
+      .options = {flags.get()},
+      .footer =
+          "EVENER_FETCH_FROM=https://mirror.example/ takes the files from https://mirror.example/NAME/FILE instead.\n"
+          "Proxies are taken from https_proxy and no_proxy.\n\n"
+          "Examples:\n"
+          "  evener data fetch --list\n"
+          "  evener data fetch mnist cifar10\n"
+          "  evener data fetch resnet18-imagenet --out weights\n",
+      .run = [flags] { return run_fetch(*flags); }};
+}
 
 Command data_command() {
   return {

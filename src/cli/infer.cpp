@@ -16,7 +16,6 @@
 #include "cli/command.h"
 #include "cli/fetching.h"
 #include "cli/json_output.h"
-#include "cli/live_progress.h"
 #include "cli/progress.h"
 #include "data/skipped.h"
 #include "job/infer/inference.h"

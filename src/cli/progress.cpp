@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/terminal_text.h"
+#include "data/video/video_files.h"
 #include "record/record_kind.h"
 #include "task/training/limits.h"
 
@@ -144,6 +145,11 @@ void TrainProgress::epoch(const record::EpochRecord& epoch) {
                         epoch.best && names_best_ ? "  (best)" : "");
   }
   note(text);
+}
+
+std::unique_ptr<ProgressLine> progress_for(const std::vector<std::string>& words, bool quiet) {
+  if (std::ranges::any_of(words, data::is_live_source)) return std::make_unique<PromptLine>(quiet);
+  return std::make_unique<ProgressLine>(quiet);
 }
 
 }  // namespace evener::cli

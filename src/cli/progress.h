@@ -1,8 +1,10 @@
 // Shows progress on stderr: one line redrawn in place on a terminal, and elsewhere a new line now and then.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "job/observer.h"
@@ -67,5 +69,9 @@ class TrainProgress : public job::TrainWatcher {
   double epoch_end_s_ = 0;
   bool names_best_ = true;  // false with few validation images, which can't tell which epoch is the best
 };
+
+/// For a command that was given `words` to look at: where one is a camera or a pipe each answer is flushed at once, as
+/// whoever reads them waits for it. `quiet`: see ProgressLine.
+std::unique_ptr<ProgressLine> progress_for(const std::vector<std::string>& words, bool quiet);
 
 }  // namespace evener::cli

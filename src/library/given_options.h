@@ -5,7 +5,7 @@
 
 #include "evener/options.h"
 #include "job/infer/infer_flags.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 
 namespace evener::library {
 

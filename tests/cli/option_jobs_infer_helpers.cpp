@@ -2,7 +2,7 @@
 #include "base/precision.h"
 #include "base/test_folder.h"
 #include "cli/option_rows_helpers.h"
-#include "job/calibrate/calibrate_flags.h"
+#include "job/calibrate/calibration_job.h"
 #include "job/data/data_info.h"
 #include "job/data/write_data.h"
 #include "job/detect/detection.h"
@@ -12,7 +12,7 @@
 #include "job/infer/inference.h"
 #include "job/labels/labels_flags.h"
 #include "job/quantize/quantization.h"
-#include "job/serve/serve_flags.h"
+#include "job/serve/serve.h"
 #include "task/detect/detector.h"
 
 namespace evener::test {

@@ -8,7 +8,7 @@
 
 #include "cli/run_helpers.h"
 #include "data/open/open_data.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 #include "placement/plan.h"
 #include "run/metered_run.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "job/serve/served_model.h"
+#include "job/serve/protocol.h"
 
 namespace {
 

@@ -7,9 +7,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
-#include "job/options/config_file.h"
 #include "job/options/optimisation_flags.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 
 namespace evener::job {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "base/base64.h"
 #include "job/serve/protocol.h"
-#include "job/serve/served_model.h"
 #include "job/serve_helpers.h"
 
 namespace evener::job {

@@ -11,8 +11,8 @@
 #include "base/test_folder.h"
 #include "job/data/write_data.h"
 #include "job/detect/box_sink.h"
-#include "job/info/tensors_info.h"
-#include "job/matmul/record.h"
+#include "job/info/info_job.h"
+#include "job/matmul/matmul_job.h"
 #include "job/plan/plan_job.h"
 #include "job/quantize/comparison.h"
 

@@ -91,8 +91,8 @@ std::string train_briefly(const TrainFlags& flags, const fs::path& folder, doubl
 void take_words(const TrainFlags& flags, TrainFlags& own) {
   own.begin_s = flags.begin_s;
   own.chooses = flags.chooses;
-  for (std::size_t g = 0; g < flags.groups().size(); ++g) {
-    const auto &given = flags.groups()[g]->options(), &taking = own.groups()[g]->options();
+  for (std::size_t g = 0; g < flags.groups.size(); ++g) {
+    const auto &given = flags.groups[g]->options(), &taking = own.groups[g]->options();
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (given[i]->given()) taking[i]->read(given[i]->given_words());
     }

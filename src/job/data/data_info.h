@@ -5,8 +5,8 @@
 
 #include "job/description.h"
 #include "job/observer.h"
-#include "job/options/option_set.h"
-#include "job/options/whole_source_flags.h"
+#include "job/options/data_flags.h"
+#include "job/options/option.h"
 
 namespace evener::job {
 

@@ -12,8 +12,8 @@
 #include "data/image_shape.h"
 #include "data/open/open_data.h"
 #include "job/observer.h"
-#include "job/options/option_set.h"
-#include "job/options/whole_source_flags.h"
+#include "job/options/data_flags.h"
+#include "job/options/option.h"
 #include "parallel/flow.h"
 
 namespace evener::job {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "job/observer.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 #include "report/html.h"
 #include "report/sweep.h"
 

@@ -4,10 +4,8 @@
 #include "data/locations.h"
 #include "data/preprocess.h"
 #include "job/inference/inference_flags.h"
-#include "job/options/energy_flags.h"
-#include "job/options/measuring_flags.h"
-#include "job/options/option_set.h"
-#include "job/options/output_flags.h"
+#include "job/options/option.h"
+#include "job/options/run_flags.h"
 #include "task/detect/decoders/detection.h"
 #include "task/inference/inference_model.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/this_work.h"
 #include "job/observer.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 #include "task/inference/export.h"
 #include "task/inference/trained_model.h"
 

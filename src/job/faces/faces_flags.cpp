@@ -13,8 +13,6 @@
 #include "base/utf8.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/image_size.h"
-#include "placement/machine.h"
-#include "placement/placement.h"
 
 namespace evener::job {
 namespace {
@@ -110,11 +108,7 @@ task::EmbedderRequest FaceNetworkFlags::embedder_request() const {
 }
 
 placement::Plan FacesPlacementFlags::plan() const {
-  const placement::Placement asked = placement::parse(*on);
-  const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
-  placement::PlanOptions options;
-  options.replicas = placement::ReplicasAs::kThreads;
-  placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
+  placement::Plan plan = plan_on(*on, {.replicas = placement::ReplicasAs::kThreads});
   if (placement::stage_count(plan) > 1) {
     throw UsageError("'" + *on +
                      "' divides layers over devices, which finding faces doesn't do; use +, as in cpu/t1+cpu/t1");

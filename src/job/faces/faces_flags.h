@@ -1,10 +1,9 @@
 // The options of `evener faces`.
 #pragma once
 
-#include "job/options/energy_flags.h"
-#include "job/options/option_set.h"
-#include "job/options/output_flags.h"
-#include "job/options/video_flags.h"
+#include "job/options/data_flags.h"
+#include "job/options/option.h"
+#include "job/options/run_flags.h"
 #include "placement/plan.h"
 #include "task/faces/faces.h"
 

@@ -4,7 +4,7 @@
 #include "bench/scenario.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/option.h"
-#include "job/options/output_flags.h"
+#include "job/options/run_flags.h"
 
 namespace evener::job {
 

@@ -8,12 +8,10 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "data/locations.h"
-#include "job/options/config_file.h"
 #include "job/options/image_size.h"
 #include "job/options/model_flags.h"
+#include "job/options/option.h"
 #include "network/zoo.h"
-#include "placement/machine.h"
-#include "placement/placement.h"
 
 namespace evener::job {
 namespace {
@@ -143,13 +141,8 @@ void InferModelFlags::check_together() const {
 }
 
 placement::Plan InferPlacementFlags::plan() const {
-  const placement::Placement asked = placement::parse(*on);
   // Every device is a replica of its own here, since each image goes to any device that is free.
-  const placement::Placement placed = asked.automatic ? placement::parse("cpu") : asked;
-  placement::PlanOptions options;
-  options.replicas = placement::ReplicasAs::kThreads;
-  options.oversubscribe = *oversubscribe;
-  placement::Plan plan = placement::make_plan(placed, placement::machine_for(placed), options);
+  placement::Plan plan = plan_on(*on, {.replicas = placement::ReplicasAs::kThreads, .oversubscribe = *oversubscribe});
   if (placement::stage_count(plan) == 1 && cut.given()) {
     throw UsageError("--cut says where stages begin, and '" + *on + "' has none; give --on A..B, or leave it out");
   }

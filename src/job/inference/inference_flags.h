@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "data/preprocess.h"
-#include "job/options/option_set.h"
+#include "job/options/data_flags.h"
+#include "job/options/option.h"
 #include "job/options/placement_flags.h"
-#include "job/options/video_flags.h"
 #include "placement/plan.h"
 #include "record/record.h"
 #include "task/inference/infer.h"

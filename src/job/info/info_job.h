@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "job/description.h"
 #include "job/options/model_flags.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
+#include "weights/safetensors.h"
 
 namespace evener::job {
 
@@ -37,5 +39,11 @@ struct InfoFlags : OptionGroup {
 
 /// Throws UsageError for options that don't go together, Error for what can't be read.
 Description describe(const InfoFlags& flags);
+
+/// A line of text about a file: what it is, in a column of its own, and its value.
+std::string info_row(const char* what, const std::string& value);
+
+/// The file's tensors, and the networks of the zoo that they fit.
+Description tensors_info(const std::filesystem::path& path, const weights::SafetensorsFile& file);
 
 }  // namespace evener::job

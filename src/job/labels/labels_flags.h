@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/locations.h"
-#include "job/options/option_set.h"
-#include "job/options/output_flags.h"
+#include "job/options/option.h"
+#include "job/options/run_flags.h"
 
 namespace evener::job {
 

@@ -2,16 +2,71 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/this_work.h"
-#include "job/matmul/matmul_flags.h"
-#include "job/matmul/record.h"
 #include "job/observer.h"
+#include "job/options/option.h"
+#include "job/options/run_flags.h"
+#include "job/peak_rate.h"
+#include "placement/plan.h"
 #include "record/record.h"
 #include "run/metered_run.h"
+#include "task/matmul.h"
 
 namespace evener::job {
+
+struct ProductFlags : OptionGroup {
+  ProductFlags() : OptionGroup("Product") {}
+
+  Option<std::int64_t> size{
+      *this, {"N", "N", "Rows and columns of each matrix (default: 10000)"}, 10000, {.range = from_to(1, 1'000'000)}};
+  Option<std::string> on{*this,
+                         {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, opencl, cpu+cuda:0, ..."},
+                         "cpu",
+                         {.suggestions = {"cpu", "cpu/t1", "cuda:0", "opencl", "cpu+cuda:0"}}};
+  Option<std::string> precision{
+      *this, {"--precision", "NAME", "fp32, or bf16 with sums in fp32"}, "fp32", {.one_of = {"fp32", "bf16"}}};
+  Option<std::string> engine{*this,
+                             {"--engine", "NAME",
+                              "auto (torch, or native on OpenCL and where torch can't be used), torch, or native: our "
+                              "own kernels"},
+                             "auto",
+                             {.one_of = {"auto", "torch", "native"}}};
+  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the matrices' values"}, 1};
+};
+
+struct RepeatFlags : OptionGroup {
+  RepeatFlags() : OptionGroup("Measuring") {}
+
+  Option<int> repeats{*this,
+                      {"--repeats", "N", "Samples of the time, after a first product that doesn't count"},
+                      10,
+                      {.range = from_to(1, 1'000'000)}};
+  Option<double> seconds{
+      *this, {"--seconds", "SECONDS", "Take more samples until so long"}, 1, {.range = zero_or_more()}};
+  Option<int> sample_interval_ms{
+      *this, {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"}, 500, {.recorded = false}};
+};
+
+struct MatmulFlags {
+  ProductFlags product;
+  RepeatFlags repeats;
+  OutputFlags output{"Folder for the record (default: none)"};
+
+  OptionSet options() { return {&product, &repeats, &output}; }
+};
+
+/// One device's products.
+struct DeviceProducts {
+  placement::PlanStage stage;
+  std::string name;  // of the device: "cuda:0"; a second one of the same name gets a number behind it
+  std::string engine = {}, method = {};
+  double flops = 0;  // of a product
+  PeakRate peak = {};
+  task::MatmulResult result = {};
+};
 
 struct MatmulRun {
   record::Record record;
@@ -26,5 +81,11 @@ MatmulRun matmul(const MatmulFlags& flags, Observer& observer, const StopFlag* s
 /// The options of the products on one device, and those of the run.
 task::MatmulOptions matmul_options(const MatmulFlags& flags, const placement::PlanStage& stage);
 run::RunOptions run_options(const MatmulFlags& flags);
+
+/// Adds the figures of one device. With `several` devices the names of figures end with the device's name.
+void fill_products(record::Record& record, const DeviceProducts& products, bool several);
+
+/// The figures of one device as lines for people.
+std::string products_text(const DeviceProducts& products);
 
 }  // namespace evener::job

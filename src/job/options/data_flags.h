@@ -1,9 +1,13 @@
-// Options about data: where images come from, and what is done to them before a network sees them.
+// Options about data, photos and videos: where images come from, and what is done to them before a network sees them.
 #pragma once
 
+#include <optional>
+
+#include "base/cpu.h"
 #include "data/augment.h"
 #include "data/open/drop_list.h"
 #include "data/open/open_data.h"
+#include "data/video/frame_choice.h"
 #include "job/options/option.h"
 
 namespace evener::job {
@@ -91,6 +95,43 @@ struct DataFlags : SourceFlags {
 
  private:
   void check_together() const override;
+};
+
+struct VideoFlags : OptionGroup {
+  VideoFlags() : OptionGroup("Videos") {}
+
+  Option<std::string> every{
+      *this,
+      {"--every", "1s|10",
+       "Of videos and cameras: a frame of each second (1s, 0.5s, 200ms), or each tenth frame (10) (default: all)"}};
+  Option<std::optional<std::int64_t>> frames{
+      *this,
+      {"--frames", "N", "Of videos and cameras: look at no more frames (default: all; of a camera until Ctrl-C)"},
+      {},
+      {.range = from_to(1, 1e12)}};
+
+  /// Throws UsageError.
+  data::FrameChoice choice() const {
+    data::FrameChoice choice = data::parse_every(*every);
+    if (const auto most = *frames) choice.most = static_cast<std::size_t>(*most);
+    return choice;
+  }
+
+ private:
+  void check_together() const override { choice(); }
+};
+
+struct WholeSourceFlags : SourceFlags {
+  using SourceFlags::SourceFlags;
+
+  Option<std::optional<int>> threads{
+      *this, {"--threads", "N", "Threads that decode (default: all cores)"}, {}, {.range = from_to(1, 4096)}};
+
+  data::DataOptions whole_data_options() const {
+    data::DataOptions options = data_options();
+    options.threads = threads->value_or(usable_cores());
+    return options;
+  }
 };
 
 }  // namespace evener::job

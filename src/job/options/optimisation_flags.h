@@ -1,4 +1,4 @@
-// Options about what is learnt in each step, and for how long.
+// Options about what is learnt in each step, for how long, and what becomes of the probabilities in the end.
 #pragma once
 
 #include "job/options/option.h"
@@ -130,6 +130,28 @@ struct OptimisationFlags : OptionGroup {
   double decay() const { return weight_decay->value_or(is_adam() ? 0.01 : 0); }
   engine::OptimizerOptions optimizer_options() const;
   void check_together() const override;
+};
+
+/// The option of all commands that calibrate.
+struct UnknownFlags : OptionGroup {
+  UnknownFlags() : OptionGroup("Calibration") {}
+
+  Option<double> unknown{
+      *this,
+      {"--unknown", "SHARE",
+       "Of images like those of the training, how many may be called unknown, from 0 to 0.5; 0: nothing is unknown"},
+      0.05,
+      {.range = from_to(0, 0.5), .in_plans = false}};
+};
+
+/// The options of a training.
+struct TrainCalibrationFlags : UnknownFlags {
+  Option<bool> no_calibration{*this,
+                              {"--no-calibration", "",
+                               "Leave a classifier's probabilities as they are learnt, and call nothing unknown; "
+                               "'evener calibrate' does both later"},
+                              false,
+                              {.in_plans = false}};
 };
 
 }  // namespace evener::job

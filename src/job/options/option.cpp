@@ -1,6 +1,7 @@
 #include "job/options/option.h"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,9 +9,11 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
 
@@ -80,6 +83,87 @@ void check_range(const OptionBase& option, const T& value) {
     throw UsageError(fmt::format("{} is {}; it has to be {}", option.name(), value, range->words));
   }
 }
+
+constexpr std::uint64_t kLargestFile = 1'000'000;
+
+class ConfigReader {
+ public:
+  ConfigReader(const std::filesystem::path& file, const OptionSet& options, const std::string& path)
+      : file_(file), options_(options.options()), path_(path) {}
+
+  ConfigValues read() {
+    const std::string text = text_without_byte_order_mark(read_file(file_, kLargestFile));
+    toml::table table;
+    try {
+      table = toml::parse(text, file_.string());
+    } catch (const toml::parse_error& error) {
+      fail(error.source().begin.line, std::string(error.description()));
+    }
+    ConfigValues values;
+    for (const OptionBase* option : options_) {
+      // Positionals in the command's order; one that is missing ends the list, as on the command line.
+      const toml::node* node = option->is_positional() ? table.get(option->key()) : nullptr;
+      if (node) values.positionals.push_back(value_text(option->key(), *node));
+    }
+    for (const auto& [name, node] : table) {
+      const std::string key(name.str());
+      const OptionBase* option = find(key, node);
+      if (!option->is_positional()) values.options.push_back({option, words(key, *option, node)});
+    }
+    return values;
+  }
+
+ private:
+  [[noreturn]] void fail(std::uint32_t line, const std::string& what) const {
+    throw UsageError(fmt::format("{}, line {}: {}", file_.string(), line, what));
+  }
+
+  const OptionBase* find(const std::string& key, const toml::node& node) const {
+    std::vector<std::string> known;
+    for (const OptionBase* option : options_) {
+      if (option->key() == key) return option;
+      known.push_back(option->key());
+    }
+    fail(node.source().begin.line, unknown_name_message("key", key, known));
+  }
+
+  std::vector<std::string> words(const std::string& key, const OptionBase& option, const toml::node& node) const {
+    if (option.kind() == ValueKind::kSwitch) {
+      const auto on = node.value_exact<bool>();
+      if (!on) fail(node.source().begin.line, fmt::format("'{}' is a switch: it is true or false", key));
+      return *on ? std::vector<std::string>{option.name()} : std::vector<std::string>{};
+    }
+    if (option.kind() == ValueKind::kSwitchOrOne && node.is_boolean()) {
+      return *node.value_exact<bool>() ? std::vector<std::string>{option.name()} : std::vector<std::string>{};
+    }
+    const toml::array* list = node.as_array();
+    if (!list) return {option.name() + "=" + value_text(key, node)};
+    if (option.kind() != ValueKind::kMany && option.rules().joint.empty())
+      fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
+    std::vector<std::string> result;
+    for (const toml::node& item : *list) result.push_back(option.name() + "=" + value_text(key, item));
+    return result;
+  }
+
+  std::string value_text(const std::string& key, const toml::node& node) const {
+    if (const auto text = node.value_exact<std::string>()) {
+      if (text->empty()) fail(node.source().begin.line, fmt::format("'{}' is empty; leave the line out instead", key));
+      return *text;
+    }
+    if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
+    if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+    if (const auto truth = node.value_exact<bool>()) return *truth ? "true" : "false";
+    if (node.is_table()) {
+      fail(node.source().begin.line,
+           fmt::format("[{}] is a table; the options of 'evener {}' stand flat, one per line", key, path_));
+    }
+    fail(node.source().begin.line, fmt::format("'{}' has a value that no option takes (a date or a nested list)", key));
+  }
+
+  const std::filesystem::path& file_;
+  const std::vector<OptionBase*> options_;
+  const std::string& path_;
+};
 
 }  // namespace
 
@@ -278,6 +362,56 @@ void OptionGroup::inherit(const GivenWords& words) {
     for (const std::string& word : found->second) bytes.push_back(from_utf8_text(word));
     option->read(bytes);
   }
+}
+
+OptionSet::OptionSet(const std::vector<OptionGroup*>& groups) {
+  for (OptionGroup* group : groups) add(*group);
+}
+
+void OptionSet::add(OptionGroup& group) {
+  sections_.push_back({&group, group.options()});
+}
+
+void OptionSet::leave_out(const std::function<bool(const OptionBase&)>& useless) {
+  for (Section& section : sections_) {
+    std::erase_if(section.options, [&](const OptionBase* option) { return useless(*option); });
+  }
+}
+
+std::vector<OptionBase*> OptionSet::options() const {
+  std::vector<OptionBase*> all;
+  for (const Section& section : sections_) all.insert(all.end(), section.options.begin(), section.options.end());
+  return all;
+}
+
+OptionBase* OptionSet::find(const std::string& name) const {
+  for (OptionBase* option : options()) {
+    if (option->name() == name) return option;
+  }
+  return nullptr;
+}
+
+void OptionSet::give(const std::string& name, const std::vector<std::string>& words) const {
+  if (OptionBase* option = find(name)) return option->read(words);
+  std::vector<std::string> known;
+  for (const OptionBase* option : options()) known.push_back(option->name());
+  throw UsageError(unknown_name_message("option", name, known));
+}
+
+std::vector<std::string> OptionSet::missing() const {
+  std::vector<std::string> names;
+  for (const OptionBase* option : options()) {
+    if (option->rules().required && !option->given()) names.push_back(option->name());
+  }
+  return names;
+}
+
+void OptionSet::check() const {
+  for (const Section& section : sections_) section.group->check();
+}
+
+ConfigValues read_config(const std::filesystem::path& file, const OptionSet& options, const std::string& path) {
+  return ConfigReader(file, options, path).read();
 }
 
 }  // namespace evener::job

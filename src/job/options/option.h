@@ -1,9 +1,12 @@
-// An option of a command, described once: how it is written, what it takes, and what its value means for the record of
-// a run, for a resumed run and for a plan. The command line, TOML files and --help are made from this description.
+// The options of a command, in groups, on its command line or in a TOML file. Each is described once: how it is
+// written, what it takes, and what its value means for the record of a run, for a resumed run and for a plan. The
+// command line, TOML files and --help are made from this description.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -201,5 +204,53 @@ class OptionGroup {
   std::string title_;
   std::vector<OptionBase*> options_;
 };
+
+/// Points to groups, which must outlive it.
+class OptionSet {
+ public:
+  OptionSet() = default;
+  OptionSet(std::initializer_list<OptionGroup*> groups) : OptionSet(std::vector<OptionGroup*>(groups)) {}
+  explicit OptionSet(const std::vector<OptionGroup*>& groups);
+
+  struct Section {
+    OptionGroup* group;
+    std::vector<OptionBase*> options;  // of the group, without those that were left out
+  };
+
+  void add(OptionGroup& group);
+  /// Removes the options for which `useless` returns true: they can't be given, and keep their defaults.
+  void leave_out(const std::function<bool(const OptionBase&)>& useless);
+
+  const std::vector<Section>& sections() const { return sections_; }
+  bool empty() const { return sections_.empty(); }
+  /// In the order of --help.
+  std::vector<OptionBase*> options() const;
+  /// The option of this name ("--lr", "MODEL"); null if there is none.
+  OptionBase* find(const std::string& name) const;
+  /// Sets the option `name` to `words`, as a command line does. Throws UsageError for an unknown name, with the nearest
+  /// one, and for words that are no value of the option.
+  void give(const std::string& name, const std::vector<std::string>& words) const;
+  /// Names of the required options that weren't given.
+  std::vector<std::string> missing() const;
+  /// Throws UsageError for wrong values, and for values that don't go together.
+  void check() const;
+
+ private:
+  std::vector<Section> sections_;
+};
+
+/// The options in a file, as they would be typed on the command line.
+struct ConfigValues {
+  struct Words {
+    const OptionBase* option;
+    std::vector<std::string> words;  // "--lr=0.05", or one "--name=value" for each value of a list
+  };
+  std::vector<Words> options;
+  std::vector<std::string> positionals;  // of the command, in its order
+};
+
+/// Reads the file for the command `path` ("train") with these options. Throws UsageError naming file, line and key: an
+/// unknown key (with the nearest one), a value of the wrong kind, a table.
+ConfigValues read_config(const std::filesystem::path& file, const OptionSet& options, const std::string& path);
 
 }  // namespace evener::job

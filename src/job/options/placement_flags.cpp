@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/precision.h"
+#include "placement/machine.h"
 #include "placement/placement.h"
 
 namespace evener::job {
@@ -37,6 +38,15 @@ std::vector<std::string> cut_layers(const std::string& text) {
   std::istringstream parts(text);
   for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
   return names;
+}
+
+placement::Plan plan_on(const std::string& on, placement::PlanOptions options) {
+  placement::Placement placement = placement::parse(on);
+  if (placement.automatic) {
+    placement = placement::parse("cpu");
+    options.shares = {};  // they are those of what is chosen, not of what stands in for it
+  }
+  return placement::make_plan(placement, placement::machine_for(placement), options);
 }
 
 std::int64_t memory_bytes(double megabytes) {
@@ -89,6 +99,30 @@ void PlacementFlags::check_together() const {
   if (*engine == "torch" && *kernels == "naive") {
     throw UsageError("--kernels naive are plain loops of the native engine; leave it out, or use --engine native");
   }
+}
+
+plan::Goal GoalFlags::goal(int epochs) const {
+  constexpr double kSecondsPerMinute = 60, kJoulesPerWattHour = 3600;
+  plan::Goal goal;
+  goal.epochs = epochs;
+  if (!objective->empty()) {
+    goal.objective = plan::parse_objective(*objective);
+  } else if (deadline->has_value()) {
+    goal.objective = plan::Objective::kEnergy;
+  }
+  if (!price->empty()) goal.price = plan::parse_price(*price);
+  if (*deadline) goal.deadline_s = **deadline * kSecondsPerMinute;
+  if (*budget) goal.budget_j = **budget * kJoulesPerWattHour;
+  return goal;
+}
+
+void GoalFlags::check_together() const {
+  if (!price->empty()) plan::parse_price(*price);
+  const bool by_cost = *objective == "cost";
+  if (by_cost && price->empty()) {
+    throw UsageError("--for cost needs to know what something costs: give --price kwh=0.30,hour=1.2");
+  }
+  if (!by_cost && !price->empty()) throw UsageError("--price is for --for cost");
 }
 
 }  // namespace evener::job

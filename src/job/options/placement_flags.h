@@ -1,4 +1,5 @@
-// Options about where a training computes, with which engine, and how its replicas work together.
+// Options about where a training computes, what a placement is chosen by, with which engine, and how its replicas work
+// together.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "job/options/option.h"
+#include "plan/goal.h"
 #include "task/training/train.h"
 
 namespace evener::job {
@@ -14,6 +16,9 @@ namespace evener::job {
 Option<std::string> cut_option(OptionGroup& group);
 /// The layers that --cut names: two for "layer2,layer4", none for "auto".
 std::vector<std::string> cut_layers(const std::string& text);
+/// The plan of placement `on` on this host. For "auto", which is decided by measuring, that of "cpu". Throws
+/// UsageError.
+placement::Plan plan_on(const std::string& on, placement::PlanOptions options);
 /// The value of --memory, which is in megabytes, in bytes.
 std::int64_t memory_bytes(double megabytes);
 
@@ -148,6 +153,46 @@ struct PlacementFlags : OptionGroup {
   placement::PlanOptions plan_options(bool anywhere) const;
   /// Writes `plan` and these options into `options`. Throws UsageError.
   void fill(const placement::Plan& plan, task::TrainOptions& options) const;
+
+ private:
+  void check_together() const override;
+};
+
+struct GoalFlags : OptionGroup {
+  GoalFlags() : OptionGroup("Goal") {}
+
+  Option<std::string> objective{
+      *this,
+      {"--for", "GOAL",
+       "What --on auto chooses by: time, energy, edp (energy x time), or cost (default: time, "
+       "with --deadline energy)"},
+      "",
+      {.one_of = {"", "time", "energy", "edp", "cost"},
+       .suggestions = {"time", "energy", "edp", "cost"},
+       .inherited = false}};
+  Option<std::optional<double>> deadline{*this,
+                                         {"--deadline", "MINUTES",
+                                          "With --on auto: only what trains all epochs in this time, and of that the "
+                                          "most frugal"},
+                                         {},
+                                         {.range = more_than_zero(), .inherited = false}};
+  Option<std::optional<double>> budget{*this,
+                                       {"--budget", "WH",
+                                        "With --on auto: only what trains all epochs with so many watt-hours, and of "
+                                        "that the fastest"},
+                                       {},
+                                       {.range = more_than_zero(), .inherited = false}};
+  Option<std::string> price{*this,
+                            {"--price", "PRICES",
+                             "For --for cost, what a kilowatt-hour and an hour of the machine cost, such as "
+                             "kwh=0.30,hour=1.2, in any currency"},
+                            "",
+                            {.has_commas = true, .inherited = false}};
+
+  /// Whether anything was asked of the choice.
+  bool given() const { return objective.given() || deadline.given() || budget.given() || price.given(); }
+  /// `epochs`: of the training that the limits are for.
+  plan::Goal goal(int epochs) const;
 
  private:
   void check_together() const override;

@@ -3,8 +3,7 @@
 
 #include "data/locations.h"
 #include "job/inference/inference_flags.h"
-#include "job/options/energy_flags.h"
-#include "job/options/output_flags.h"
+#include "job/options/run_flags.h"
 #include "task/quantize/quantizer.h"
 
 namespace evener::job {

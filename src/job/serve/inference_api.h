@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "job/http/http_server.h"
+#include "job/serve/protocol.h"
 #include "job/serve/serve_metrics.h"
-#include "job/serve/served_model.h"
 #include "task/inference/batch_queue.h"
 
 namespace evener::job {

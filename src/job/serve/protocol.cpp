@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/base64.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "job/serve/request_json.h"
+#include "data/codecs/decode.h"
 #include "task/inference/infer.h"
 
 namespace evener::job {
@@ -21,6 +23,98 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostExtents = 8;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+
+// The JSON of a request is parsed so that hostile texts cost little: the values of tensors go straight into plain
+// arrays, and everything else has to be small.
+
+/// The values under "data" of one input, in order, however they were nested.
+struct JsonData {
+  std::vector<float> numbers;
+  std::vector<std::string> texts;
+};
+
+struct RequestJson {
+  nlohmann::json rest;         // the request with empty arrays in place of data
+  std::vector<JsonData> data;  // of each input
+};
+
+constexpr int kDeepest = 24;
+constexpr std::size_t kMostParts = 1000;  // beside the values of tensors; the parser looks at all of them after each
+
+/// Looks at what the parser meets. Depths are those of {"inputs": [{"data": [...]}]}.
+class RequestFilter {
+ public:
+  explicit RequestFilter(std::vector<JsonData>& data) : data_(data) {}
+
+  /// The parser's callback: returns whether the parsed element is kept.
+  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kDeepest) throw BadRequest(fmt::format("the JSON is nested more than {} deep", kDeepest));
+    using Event = Json::parse_event_t;
+    const bool in_data = in_inputs_ && in_data_ && depth > kDepthOfData;
+    switch (event) {
+      case Event::key:
+        if (depth == kDepthOfSections) in_inputs_ = parsed == "inputs";
+        if (depth == kDepthOfData) in_data_ = parsed == "data";
+        break;
+      case Event::object_start:
+        if (in_data) throw BadRequest("the data of an input has an object in it; it has to be numbers or texts");
+        if (in_inputs_ && depth == kDepthOfInputs) data_.emplace_back();
+        break;
+      case Event::value:
+        if (in_data) {
+          take(parsed);
+          return false;
+        }
+        break;
+      case Event::array_end:
+        if (in_data) return false;
+        break;
+      default:
+        break;
+    }
+    // Arrays inside data are forgotten as they end, all other things stay.
+    if (!in_data && ++parts_ > kMostParts) throw BadRequest("the JSON has too many parts beside the values of tensors");
+    return true;
+  }
+
+ private:
+  static constexpr int kDepthOfSections = 1, kDepthOfInputs = 2, kDepthOfData = 3;
+
+  void take(Json& value) {
+    if (data_.empty()) throw BadRequest("\"data\" stands outside of an input");
+    if (value.is_string()) {
+      data_.back().texts.push_back(std::move(value.get_ref<std::string&>()));
+    } else if (value.is_number()) {
+      const auto number = value.get<double>();
+      if (std::abs(number) > std::numeric_limits<float>::max()) {
+        throw BadRequest("a number of the data is too large for a float");
+      }
+      data_.back().numbers.push_back(static_cast<float>(number));
+    } else {
+      throw BadRequest("the data of an input has '" + printable(value.dump()) +
+                       "' in it; it has to be numbers or texts");
+    }
+  }
+
+  std::vector<JsonData>& data_;
+  bool in_inputs_ = false, in_data_ = false;
+  std::size_t parts_ = 0;
+};
+
+/// Throws BadRequest.
+RequestJson parse_request_json(std::string_view text) {
+  RequestJson request;
+  RequestFilter filter(request.data);
+  try {
+    request.rest = Json::parse(text.begin(), text.end(), [&](int depth, Json::parse_event_t event, Json& parsed) {
+      return filter(depth, event, parsed);
+    });
+  } catch (const Json::exception& error) {
+    throw BadRequest(std::string("the request is no JSON: ") + printable(error.what()));
+  }
+  if (!request.rest.is_object()) throw BadRequest("the request is no JSON object");
+  return request;
+}
 
 /// Bytes of an element; 0 = they differ from element to element.
 std::size_t element_bytes(const std::string& datatype) {
@@ -213,6 +307,64 @@ void append_output(const ToldOutput& output, const std::vector<std::string>& cla
   json += "]}";
 }
 
+std::string taken_text(const ServedModel& model) {
+  const std::string tensors = fmt::format("'{}' takes '{}' as {} of shape [N,{}]", model.name, model.input,
+                                          model.datatype(), fmt::join(model.shape, ","));
+  return model.pictures ? tensors + ", or as BYTES of shape [N]: JPEG, PNG or other image files" : tensors;
+}
+
+/// How many samples a tensor of values has. Throws BadRequest where its shape or type is another.
+std::size_t samples_in(const SentTensor& tensor, const ServedModel& model) {
+  const bool fits = tensor.datatype == model.datatype() && tensor.shape.size() == model.shape.size() + 1 &&
+                    std::equal(model.shape.begin(), model.shape.end(), tensor.shape.begin() + 1);
+  if (!fits) {
+    throw BadRequest(
+        fmt::format("{}; this is {} of shape [{}]", taken_text(model), tensor.datatype, fmt::join(tensor.shape, ",")));
+  }
+  return static_cast<std::size_t>(tensor.shape.front());
+}
+
+/// `each` bytes from JSON's numbers.
+std::vector<std::uint8_t> bytes_of(const float* numbers, std::size_t each) {
+  std::vector<std::uint8_t> bytes(each);
+  for (std::size_t i = 0; i < each; ++i) {
+    const float number = numbers[i];
+    if (!(number >= 0 && number <= 255) || number != std::floor(number)) {
+      throw BadRequest(fmt::format("{} is no UINT8: it has to be a whole number from 0 to 255", number));
+    }
+    bytes[i] = static_cast<std::uint8_t>(number);
+  }
+  return bytes;
+}
+
+task::SampleValues sample_of_values(const SentTensor& tensor, std::size_t index, const ServedModel& model) {
+  const auto each = static_cast<std::size_t>(element_count(model.shape));
+  task::SampleValues sample;
+  if (model.is_bytes && tensor.binary) {
+    const auto* const from = reinterpret_cast<const std::uint8_t*>(tensor.binary->data()) + index * each;
+    sample.bytes.assign(from, from + each);
+  } else if (model.is_bytes) {
+    sample.bytes = bytes_of(tensor.numbers.data() + index * each, each);
+  } else if (tensor.binary) {
+    sample.floats.resize(each);
+    std::memcpy(sample.floats.data(), tensor.binary->data() + index * each * sizeof(float), each * sizeof(float));
+  } else {
+    const float* const from = tensor.numbers.data() + index * each;
+    sample.floats.assign(from, from + each);
+  }
+  return sample;
+}
+
+std::vector<task::SampleValues> samples_of_pictures(const SentTensor& tensor, const ServedModel& model) {
+  const bool is_list = tensor.shape.size() == 1 || (tensor.shape.size() == 2 && tensor.shape.back() == 1);
+  if (!model.pictures || !is_list) {
+    throw BadRequest(fmt::format("{}; this is BYTES of shape [{}]", taken_text(model), fmt::join(tensor.shape, ",")));
+  }
+  std::vector<task::SampleValues> samples;
+  for (const std::string& file : elements_of_bytes(tensor)) samples.push_back(sample_of_picture(file, model));
+  return samples;
+}
+
 }  // namespace
 
 std::size_t SentTensor::elements() const {
@@ -293,6 +445,54 @@ InferAnswer write_infer_answer(const std::string& model, const std::string& id, 
   if (has_binary) answer.json_bytes = answer.body.size();
   answer.body += binary;
   return answer;
+}
+
+std::vector<task::SampleValues> samples_of(const InferRequest& request, const ServedModel& model) {
+  if (request.inputs.size() != 1 || request.inputs.front().name != model.input) {
+    throw BadRequest(taken_text(model) + ", and nothing else");
+  }
+  const SentTensor& tensor = request.inputs.front();
+  std::vector<task::SampleValues> samples;
+  if (tensor.datatype == "BYTES") {
+    samples = samples_of_pictures(tensor, model);
+  } else {
+    const std::size_t count = samples_in(tensor, model);
+    for (std::size_t i = 0; i < count; ++i) samples.push_back(sample_of_values(tensor, i, model));
+  }
+  if (samples.empty()) throw BadRequest("the request has no samples");
+  return samples;
+}
+
+task::SampleValues sample_of_picture(const std::string& file, const ServedModel& model) {
+  if (!model.pictures) throw BadRequest(taken_text(model) + "; it takes no pictures");
+  task::SampleValues sample;
+  sample.bytes.resize(static_cast<std::size_t>(element_count(model.shape)));
+  try {
+    data::preprocess(data::decode_picture(file), *model.pictures, sample.bytes);
+  } catch (const Error& error) {
+    throw BadRequest(fmt::format("a picture can't be read: {}", error.what()));
+  }
+  if (model.is_bytes) return sample;
+  sample.floats.assign(sample.bytes.begin(), sample.bytes.end());
+  sample.bytes.clear();
+  return sample;
+}
+
+std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const ServedModel& model) {
+  std::vector<WantedOutput> wanted = request.outputs;
+  if (wanted.empty()) {
+    for (const ServedOutput& output : model.outputs) {
+      wanted.push_back({.name = output.name, .binary = request.binary_outputs});
+    }
+  }
+  std::vector<std::string> known;
+  for (const ServedOutput& output : model.outputs) known.push_back(output.name);
+  for (const WantedOutput& one : wanted) {
+    if (std::ranges::find(known, one.name) == known.end()) {
+      throw BadRequest(unknown_name_message("output", printable(one.name), known));
+    }
+  }
+  return wanted;
 }
 
 }  // namespace evener::job

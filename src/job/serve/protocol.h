@@ -1,9 +1,11 @@
-// The Open Inference Protocol (KServe v2) over REST, with its binary tensor extension: parses requests and writes
-// responses. Pure functions without network or model. Requests are not trusted.
+// The Open Inference Protocol (KServe v2) over REST, with its binary tensor extension: parses requests,
+// converts them to samples of the network that is served, and writes responses. Pure functions without the network
+// itself. Requests are not trusted.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +13,8 @@
 
 #include "base/error.h"
 #include "base/tensor.h"
+#include "data/preprocess.h"
+#include "task/inference/infer.h"
 
 namespace evener::job {
 
@@ -73,5 +77,35 @@ struct InferAnswer {
 /// `classes`: their names, where known. NaN and infinite numbers, which JSON can't hold, become null.
 InferAnswer write_infer_answer(const std::string& model, const std::string& id, const std::vector<ToldOutput>& outputs,
                                const std::vector<std::string>& classes);
+
+struct ServedOutput {
+  std::string name;
+  std::vector<std::int64_t> shape;  // of one sample
+};
+
+/// A server's description of its network.
+struct ServedModel {
+  std::string name;      // in addresses
+  std::string platform;  // "evener_openvino"
+  std::string input = "input";
+  std::vector<std::int64_t> shape;                   // of one sample
+  bool is_bytes = true;                              // it takes UINT8, otherwise FP32
+  std::optional<data::Preprocessing> pictures = {};  // how picture files become samples; absent = it takes no pictures
+  std::vector<ServedOutput> outputs;                 // the one that tells classes first
+  std::vector<std::string> classes = {};             // names; empty = not known
+  bool tells_unknown = false;                        // it has the output task::kUnknownOutput
+  std::string no_classes = {};                       // why its outputs are no classes; "" = they are
+
+  const char* datatype() const { return is_bytes ? "UINT8" : "FP32"; }
+};
+
+/// The samples of a request, from tensors or picture files. Throws BadRequest where the model doesn't take them.
+std::vector<task::SampleValues> samples_of(const InferRequest& request, const ServedModel& model);
+
+/// The sample of a picture's file, given by its bytes. Throws BadRequest where it can't be decoded.
+task::SampleValues sample_of_picture(const std::string& file, const ServedModel& model);
+
+/// The outputs that the request names, or all where it names none. Throws BadRequest for unknown names.
+std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const ServedModel& model);
 
 }  // namespace evener::job

@@ -5,16 +5,75 @@
 #include <string>
 
 #include "base/this_work.h"
+#include "job/http/http_server.h"
+#include "job/inference/inference_flags.h"
 #include "job/observer.h"
-#include "job/serve/serve_flags.h"
+#include "job/options/run_flags.h"
+#include "task/inference/batch_queue.h"
 
 namespace evener::job {
+
+struct ServeFlags {
+  struct Server : OptionGroup {
+    Server() : OptionGroup("Server") {}
+
+    Option<std::string> host{
+        *this,
+        {"--host", "ADDRESS", "Where it listens: 127.0.0.1 is this machine alone, 0.0.0.0 everybody who can reach it"},
+        "127.0.0.1"};
+    Option<int> port{*this, {"--port", "N", "0: any that is free"}, 8000, {.range = from_to(0, 65535)}};
+    Option<std::string> name{
+        *this, {"--name", "NAME", "Of the model in addresses: /v2/models/NAME/infer (default: the network's)"}};
+    Option<double> max_wait_ms{*this,
+                               {"--max-wait", "MILLISECONDS",
+                                "How long an idle device leaves samples waiting for others to fill a batch; batches "
+                                "form without it where samples come faster than they are computed"},
+                               0,
+                               {.range = from_to(0, 10'000)}};
+    Option<std::int64_t> queue{*this,
+                               {"--queue", "SAMPLES", "Most samples that wait; requests beyond are told 503"},
+                               1024,
+                               {.range = from_to(1, 1'000'000)}};
+    Option<std::string> input_type{
+        *this,
+        {"--input-type", "NAME", "Of tensors: uint8 or fp32, pixels from 0 to 255 (auto: uint8 for images)"},
+        "auto",
+        {.one_of = {"auto", "uint8", "fp32"}}};
+    Option<std::int64_t> max_request_mb{
+        *this, {"--max-request", "MB", "Largest request; 413 beyond"}, 64, {.range = from_to(1, 2000)}};
+    Option<double> request_timeout_s{
+        *this,
+        {"--request-timeout", "SECONDS", "For a request to arrive, for its answer to be computed, and for it to leave"},
+        30,
+        {.range = from_to(0.1, 3600)}};
+    Option<std::int64_t> connections{
+        *this, {"--connections", "N", "At once; 503 beyond"}, 1024, {.range = from_to(1, 20'000)}};
+    Option<bool> random_weights{
+        *this, {"--random", "", "Serve a network without weights: what it says means nothing"}, false};
+    Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+
+    HttpOptions http() const;
+    /// The options for dynamic batching, with `lanes` concurrent calls of at most `batch` samples.
+    task::BatchQueueOptions queue_options(std::size_t lanes, std::size_t batch) const;
+    /// Whether input tensors are bytes (UINT8). `images`: the network takes images.
+    bool takes_bytes(bool images) const;
+  };
+
+  InferModelFlags model;
+  InferPlacementFlags placement;
+  Server server;
+  EnergyFlags energy;
+
+  OptionSet options() { return {&model, &placement, &server, &energy}; }
+  /// The options of the inference on `plan`, which placement.plan() returned.
+  task::InferOptions infer_options(const placement::Plan& plan) const;
+};
 
 /// The counts of a server at its end.
 struct ServedTotals {
   std::uint64_t requests = 0, samples = 0, batches = 0;
   double seconds = 0;
-  std::string energy = {};  // see ServeEnergy::text()
+  std::string energy = {};  // in words: joules, and those of a sample; "" = not known
 };
 
 /// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.

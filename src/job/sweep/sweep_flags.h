@@ -1,7 +1,7 @@
 // The options of `evener sweep`. They are the top-level keys of an experiment's file, too.
 #pragma once
 
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 #include "job/sweep/sweep_plan.h"
 #include "record/sweep_file.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/this_work.h"
 #include "job/observer.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 #include "job/sweep/sweep_flags.h"
 #include "record/sweep_file.h"
 #include "report/sweep.h"

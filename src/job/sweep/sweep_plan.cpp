@@ -14,7 +14,7 @@
 #include "job/detect/detection.h"
 #include "job/faces/faces_flags.h"
 #include "job/infer/inference.h"
-#include "job/matmul/matmul_flags.h"
+#include "job/matmul/matmul_job.h"
 #include "job/options/placement_flags.h"
 #include "job/quantize/quantization.h"
 #include "job/train/train_flags.h"

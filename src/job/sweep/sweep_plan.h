@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/sweep/axes.h"
-#include "job/options/option_set.h"
+#include "job/options/option.h"
 #include "record/sweep_file.h"
 
 namespace evener::job {

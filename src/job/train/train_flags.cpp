@@ -59,7 +59,7 @@ int reading_threads(const placement::Plan& plan) {
 
 std::shared_ptr<const nlohmann::json> settings_of(const TrainFlags& flags) {
   auto settings = std::make_shared<nlohmann::json>(nlohmann::json::object());
-  for (const OptionGroup* group : flags.groups()) group->keep(*settings);
+  for (const OptionGroup* group : flags.groups) group->keep(*settings);
   return settings;
 }
 
@@ -162,7 +162,7 @@ void take_over_options(TrainFlags& flags) {
   }
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
   const bool names_dropped = flags.data.drop.given();
-  for (OptionGroup* group : flags.groups()) group->inherit(words);
+  for (OptionGroup* group : flags.groups) group->inherit(words);
   // The run keeps its own list, whatever has become of the file.
   const std::filesystem::path dropped = std::filesystem::path(run) / data::kDroppedFile;
   if (!names_dropped && !flags.data.drop->empty() && std::filesystem::exists(dropped)) {
@@ -214,13 +214,13 @@ std::optional<double> TrainFlags::end_by_s() const {
 
 nlohmann::json config_of(const TrainFlags& flags) {
   nlohmann::json config = nlohmann::json::object();
-  for (const OptionGroup* group : flags.groups()) group->record(config);
+  for (const OptionGroup* group : flags.groups) group->record(config);
   return config;
 }
 
 GivenWords words_of(const TrainFlags& flags) {
   GivenWords words;
-  for (const OptionGroup* group : flags.groups()) group->tell_words(words);
+  for (const OptionGroup* group : flags.groups) group->tell_words(words);
   return words;
 }
 
@@ -261,11 +261,7 @@ placement::PlanOptions plan_options(const TrainFlags& flags) {
 }
 
 placement::Plan plan_of(const TrainFlags& flags, const std::string& on) {
-  const placement::Placement asked = placement::parse(on);
-  const placement::Placement placement = asked.automatic ? placement::parse("cpu") : asked;
-  placement::PlanOptions options = plan_options(flags);
-  if (asked.automatic) options.shares = {};  // they are those of what is chosen, not of what stands in for it
-  return placement::make_plan(placement, placement::machine_for(placement), options);
+  return plan_on(on, plan_options(flags));
 }
 
 placement::Plan plan_of(const TrainFlags& flags) {

@@ -1,23 +1,18 @@
 // The options of a training: for `evener train`, and for commands that prepare one.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "job/options/calibration_flags.h"
 #include "job/options/data_flags.h"
-#include "job/options/energy_flags.h"
-#include "job/options/goal_flags.h"
-#include "job/options/measuring_flags.h"
 #include "job/options/model_flags.h"
 #include "job/options/optimisation_flags.h"
-#include "job/options/option_set.h"
-#include "job/options/output_flags.h"
+#include "job/options/option.h"
 #include "job/options/placement_flags.h"
+#include "job/options/run_flags.h"
 #include "placement/plan.h"
 #include "task/training/train.h"
 
@@ -33,6 +28,9 @@ struct TrainFlags {
   TrainOutputFlags output;
   MeasuringFlags measuring;
   EnergyFlags energy;
+  /// All of them, in the order of --help.
+  const std::vector<OptionGroup*> groups = {&model, &data,   &optimisation, &calibration, &placement,
+                                            &goal,  &output, &measuring,    &energy};
 
   double begin_s = now_s();            // when the command began: --minutes counts from here
   bool chooses = false;                // whether the network, or its image size, is chosen automatically (job/choose/)
@@ -42,16 +40,7 @@ struct TrainFlags {
   /// When --minutes are over; absent: it wasn't given.
   std::optional<double> end_by_s() const;
 
-  /// All of them, in the order of --help.
-  OptionSet options() {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
-  }
-  std::array<const OptionGroup*, 10> groups() const {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
-  }
-  std::array<OptionGroup*, 10> groups() {
-    return {&model, &data, &optimisation, &calibration, &placement, &goal, &output, &measuring, &energy};
-  }
+  OptionSet options() const { return OptionSet(groups); }
 };
 
 /// The config of the record of a run with these options, as they were given.

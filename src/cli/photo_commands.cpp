@@ -1,4 +1,4 @@
-// evener detect: finds objects on photos, and tells how well where they are known.
+// evener detect and faces: what is on photos, and how well that is known.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,11 +7,13 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/fetching.h"
 #include "cli/json_output.h"
-#include "cli/live_progress.h"
+#include "cli/progress.h"
 #include "job/detect/box_sink.h"
 #include "job/detect/detection.h"
 #include "job/detect/pictures.h"
+#include "job/faces/faces_job.h"
 #include "job/layer_table.h"
 #include "record/record_json.h"
 
@@ -48,6 +50,27 @@ int tell_detect(const job::DetectFlags& flags) {
   return 0;
 }
 
+constexpr const char* kFacesExamples = R"(Examples:
+  evener faces photos/ --weights facenet
+  evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt
+  evener faces photos/ --detector-weights weights/mtcnn --embedder mobilefacenet --weights 068.ckpt --out runs/family
+  evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume
+  evener faces photos/ --detector-weights weights/mtcnn --weights facenet.pt --out runs/family --resume --sort persons/
+  evener faces photos/ --detector-weights weights/mtcnn --on cpu/t8 --min-size 40 --largest
+  evener faces photos/ --detector scrfd.onnx --embedder arcface.onnx --precision bf16
+  evener faces runs/family/embeddings.safetensors --neighbours 10 --limit 0.9 --out runs/again)";
+
+int tell_faces(const job::FacesCommandFlags& flags) {
+  ProgressLine progress(*flags.output.quiet);
+  const job::FacesRun run = job::find_faces(flags, progress);
+  if (!write_json(*flags.output.json, record::to_json(run.record))) {
+    for (const std::string& sentence : run.summary) fmt::print("{}\n", sentence);
+    fmt::print("results  {}\n", run.results.string());
+  }
+  if (run.was_stopped) throw Interrupted("stopped; the faces until then are kept");
+  return 0;
+}
+
 }  // namespace
 
 Command detect_command() {
@@ -57,6 +80,16 @@ Command detect_command() {
           .options = flags->options(),
           .footer = kDetectExamples,
           .run = [flags] { return tell_detect(*flags); }};
+}
+
+Command faces_command() {
+  const auto flags = std::make_shared<job::FacesCommandFlags>();
+  return {.name = "faces",
+          .summary = "Find the faces on photos, embed them, and cluster them by person",
+          .options = flags->options(),
+          .footer = kFacesExamples,
+          .complete = [flags] { take_named_face_weights(flags->networks); },
+          .run = [flags] { return tell_faces(*flags); }};
 }
 
 }  // namespace evener::cli

@@ -318,7 +318,7 @@ TEST(Normalization, OfANetworkThatScalesItsInputComesToTheSameValues) {
   }
 }
 
-std::string refusal(const std::string& text) {
+std::string normalization_refusal(const std::string& text) {
   try {
     parse_normalization(text);
   } catch (const UsageError& error) {
@@ -328,13 +328,15 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Normalization, OfPixelsFrom0To255IsToldAsWhatItIsFrom0To1) {
-  EXPECT_THAT(refusal("104/1"), AllOf(HasSubstr("the mean 104"), HasSubstr("--normalize 0.407843/0.00392157")));
-  EXPECT_THAT(refusal("123.675:116.28:103.53/58.395:57.12:57.375"),
+  EXPECT_THAT(normalization_refusal("104/1"),
+              AllOf(HasSubstr("the mean 104"), HasSubstr("--normalize 0.407843/0.00392157")));
+  EXPECT_THAT(normalization_refusal("123.675:116.28:103.53/58.395:57.12:57.375"),
               AllOf(HasSubstr("the mean 123.675"), HasSubstr("--normalize 0.485:0.456:0.406/0.229:0.224:0.225")));
-  EXPECT_THAT(refusal("0/255"), AllOf(HasSubstr("the deviation 255"), HasSubstr("--normalize 0/1")));
-  EXPECT_THAT(refusal("0.5/0"), HasSubstr("neither"));
-  EXPECT_THAT(refusal("0.5/-1"), HasSubstr("neither"));
-  for (const char* good : {"0/1", "1/1", "0.5/0.5", "-1/1", "imagenet", "pixels"}) EXPECT_EQ(refusal(good), "") << good;
+  EXPECT_THAT(normalization_refusal("0/255"), AllOf(HasSubstr("the deviation 255"), HasSubstr("--normalize 0/1")));
+  EXPECT_THAT(normalization_refusal("0.5/0"), HasSubstr("neither"));
+  EXPECT_THAT(normalization_refusal("0.5/-1"), HasSubstr("neither"));
+  for (const char* good : {"0/1", "1/1", "0.5/0.5", "-1/1", "imagenet", "pixels"})
+    EXPECT_EQ(normalization_refusal(good), "") << good;
 }
 
 }  // namespace

@@ -276,7 +276,7 @@ class KeepingTrainer : public FullTrainer {
   std::int64_t kept_ = 0;
 };
 
-class KeepingEngine : public FullEngine {
+class KeepingFullEngine : public FullEngine {
  public:
   std::unique_ptr<engine::Trainer> make_trainer(const network::Network&, const engine::TrainerOptions&) override {
     return std::make_unique<KeepingTrainer>();
@@ -284,7 +284,7 @@ class KeepingEngine : public FullEngine {
 };
 
 TEST(CanTrain, TriesTheLastBatchOfAnEpochBesideWhatWholeOnesKeep) {
-  KeepingEngine engine;
+  KeepingFullEngine engine;
   const auto network = network::build("mlp:4-3-2", {.input = network::Shape{1, 2, 2}});
   EXPECT_TRUE(can_train(engine, network, {}, {}, 25, 50)) << "there is none";
   EXPECT_TRUE(can_train(engine, network, {}, {}, 25, 60));

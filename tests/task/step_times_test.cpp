@@ -119,7 +119,7 @@ TEST(TimeLimit, WithoutOneThereIsTimeForAll) {
   EXPECT_FALSE(limit.leaves_none_for_more(after_an_epoch(1e9), 5));
 }
 
-std::string refusal(const std::string& text) {
+std::string times_refusal(const std::string& text) {
   try {
     parse_schedule(text);
   } catch (const UsageError& error) {
@@ -183,14 +183,14 @@ TEST(Schedule, WarmUpGrowsLinearlyAndReachesTheBase) {
 }
 
 TEST(Schedule, RefusesWhatItDoesNotKnow) {
-  EXPECT_THAT(refusal("cosin"), HasSubstr("did you mean 'cosine'"));
-  EXPECT_THAT(refusal(""), HasSubstr("Known: constant"));
-  EXPECT_THAT(refusal("step:0"), HasSubstr("whole number from 1 on"));
-  EXPECT_THAT(refusal("step:1.5"), HasSubstr("whole number from 1 on"));
-  EXPECT_THAT(refusal("step:3:2"), HasSubstr("(0, 1]"));
-  EXPECT_THAT(refusal("step:3:0.1:9"), HasSubstr("too many numbers"));
-  EXPECT_THAT(refusal("step:x"), HasSubstr("'x' is not a number"));
-  EXPECT_THAT(refusal("constant:1"), HasSubstr("takes no numbers"));
+  EXPECT_THAT(times_refusal("cosin"), HasSubstr("did you mean 'cosine'"));
+  EXPECT_THAT(times_refusal(""), HasSubstr("Known: constant"));
+  EXPECT_THAT(times_refusal("step:0"), HasSubstr("whole number from 1 on"));
+  EXPECT_THAT(times_refusal("step:1.5"), HasSubstr("whole number from 1 on"));
+  EXPECT_THAT(times_refusal("step:3:2"), HasSubstr("(0, 1]"));
+  EXPECT_THAT(times_refusal("step:3:0.1:9"), HasSubstr("too many numbers"));
+  EXPECT_THAT(times_refusal("step:x"), HasSubstr("'x' is not a number"));
+  EXPECT_THAT(times_refusal("constant:1"), HasSubstr("takes no numbers"));
 }
 
 TEST(Schedule, ANewEndIsToldWithWhatTheRateBecomes) {

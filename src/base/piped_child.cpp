@@ -25,7 +25,7 @@ extern char** environ;
 namespace evener {
 namespace {
 
-constexpr int kStopLook_ms = 100;            // how often a stop is looked for
+constexpr int kStopLook_ms = 100;        // how often a stop is looked for
 constexpr int kPipeBytes = 1 << 20;      // of room, so that the two processes wait for each other less often
 constexpr std::size_t kMostKept = 4096;  // bytes of messages
 constexpr std::size_t kLongestLine = 1 << 16;

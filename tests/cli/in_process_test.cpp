@@ -50,8 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(RealProgram, AnswersAsInProcess) {
   const Words train = {"train", "mlp:784-10", "--data", "synth:digits:100", "--on", "cpu/t1", "--dry-run"};
-  for (const Words& words : {Words{}, Words{"--version"}, Words{"train", "--help"}, Words{"info", "mlp:4-2"},
-                             Words{"completion", "fish"}}) {
+  for (const Words& words :
+       {Words{}, Words{"--version"}, Words{"train", "--help"}, Words{"info", "mlp:4-2"}, Words{"completion", "fish"}}) {
     const ProgramResult result = said_by_both(words);
     EXPECT_EQ(result.exit_code, 0) << testing::PrintToString(words);
     EXPECT_NE(result.out, "");

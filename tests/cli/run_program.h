@@ -54,7 +54,8 @@ class RunningProgram {
     pid_ = fork();
     if (pid_ != 0) return;
     setpgid(0, 0);  // a group of its own: a timeout ends its children too
-    for (const char* share : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) unsetenv(share);  // tests that start themselves
+    for (const char* share : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"})
+      unsetenv(share);  // tests that start themselves
     for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
     const bool ready = std::freopen("/dev/null", "r", stdin) && std::freopen(out.c_str(), "w", stdout) &&
                        std::freopen(err.c_str(), "w", stderr) &&

@@ -1,7 +1,5 @@
 // Whole data sets of a catalogue, from a server on this machine; the real catalogue is checked for sense. Archives as
 // the module reads them, right and wrong ones.
-#include "data/fetch/catalogue.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +14,7 @@
 #include "base/real_data.h"
 #include "base/web.h"
 #include "data/data_helpers.h"
+#include "data/fetch/catalogue.h"
 #include "data/fetch_helpers.h"
 
 namespace evener::data {

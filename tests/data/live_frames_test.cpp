@@ -52,7 +52,8 @@ class MadeUpCamera : public VideoReader {
     if (number_ == shutter_.last && !shutter_.failure.empty()) throw Error(shutter_.failure);
     if (number_ == shutter_.last) return nullptr;
     const int number = number_++;
-    return std::make_unique<VideoFrame>(VideoFrame{{number, number / 10.0, true}, number < 100 ? numbered_frame(number) : Picture::unset(3, 1, 1)});
+    return std::make_unique<VideoFrame>(
+        VideoFrame{{number, number / 10.0, true}, number < 100 ? numbered_frame(number) : Picture::unset(3, 1, 1)});
   }
   void stop() override {
     const std::scoped_lock lock(shutter_.mutex);

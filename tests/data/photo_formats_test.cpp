@@ -1,7 +1,5 @@
 // HEIC, AVIF, JPEG XL, GIF, moving WebP and RAW files against Pillow and its plugins (tests/golden/photos), and files
 // that are not what they should be.
-#include "data/codecs/codecs.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "base/built_modules.h"
 #include "base/error.h"
+#include "data/codecs/codecs.h"
 #include "data/codecs/decode.h"
 #include "data/codecs/raw_preview.h"
 #include "data/data_helpers.h"

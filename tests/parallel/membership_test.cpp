@@ -1,6 +1,6 @@
-#include "parallel/data_parallel.h"
-
 #include <gmock/gmock.h>
+
+#include "parallel/data_parallel.h"
 
 namespace evener::parallel {
 namespace {

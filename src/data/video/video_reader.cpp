@@ -1,5 +1,5 @@
-// Frames by ffmpeg, which decodes them and writes their RGB pixels to its stdout; their times and sizes come through its
-// stderr.
+// Frames by ffmpeg, which decodes them and writes their RGB pixels to its stdout; their times and sizes come through
+// its stderr.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

@@ -179,7 +179,7 @@ class Demo {
     observer_.note("== int8 after training");
     run_as_child({"quantize", kept.string(), "--seconds", "0.2", "--quiet", "--overwrite", "--out", quantized.string(),
                   "--json", (out_ / "int8.json").string()},
-                 quantized, {.owner = "demo", .name = "the quantisation"});
+                 quantized, "the quantisation");
     run_sweep("inference",
               inference_experiment(demo_trainings().back(), kept, quantized, precisions_, repeats_, *flags_.seed,
                                    out_ / "inference"),

@@ -1,8 +1,8 @@
 // `evener plan`: compares placements for a training by trying or predicting each for some seconds, without training.
 #pragma once
 
-#include <optional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,4 +1,9 @@
 // All kernels for one instruction set and precision. Compiled once per level, with EVENER_NATIVE_LEVEL naming it.
+#if EVENER_NATIVE_PAIRS
+#include "engine/native_mlp/cpu/bf16.h"
+#else
+#include "engine/native_mlp/cpu/fp32.h"
+#endif
 
 #include "engine/native_mlp/cpu/kernels.h"
 #include "engine/native_mlp/cpu/loss.h"

@@ -56,8 +56,8 @@ double time_of(const Words& words, const fs::path& out, Way way) {
   task::TrainJob job(task::PreparedTraining(options, nobody));
   parallel::LaunchOptions launch;
   launch.shared_bytes = job.shared_bytes();
-  const auto body = [&](const parallel::Seat& seat) {
-    job.run(seat);
+  const auto body = [&](const parallel::RankContext& rank) {
+    job.run(rank);
     return std::string();
   };
   parallel::run_ranks(job.plan(), body, launch);

@@ -189,10 +189,7 @@ const OpenedModule& opened(const std::string& name) {
 }
 
 const char* state_text(ModuleState state) {
-  static constexpr Named<ModuleState> kStates[] = {{ModuleState::kUsable, "is usable"},
-                                                   {ModuleState::kNotBuilt, "is not built"},
-                                                   {ModuleState::kNotLoadable, "can't be loaded"},
-                                                   {ModuleState::kNotUsable, "can't be used on this machine"}};
+  constexpr const char* kStates[] = {"is usable", "is not built", "can't be loaded", "can't be used on this machine"};
   return name_in(kStates, state);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -69,6 +71,10 @@ void take_no_sigint() {
   _exit(127);
 }
 
+ChildEnd end_of(int status) {
+  return WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
+}
+
 [[noreturn]] void fail(const std::filesystem::path& program, int error) {
   throw Error("can't start '" + program.string() + "': " + std::strerror(error));
 }
@@ -94,22 +100,19 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
 
 /// Starts the program. A successful exec closes the pipe; a failed one writes its errno into it.
 pid_t start(const std::filesystem::path& program, char** words, char** environment, int own_stderr, bool keep_stdout) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail(program, errno);
-  const Descriptor reader(ends[0]);
-  Descriptor writer(ends[1]);
+  Pipe report;
   const pid_t parent = getpid();
   pid_t child = -1;
   {
     const BlockedStopSignals blocked;  // none may be lost in a child that has our handlers, but not yet its own program
     child = fork();
-    if (child == 0) become(program.c_str(), words, environment, parent, writer.get(), own_stderr, keep_stdout);
+    if (child == 0) become(program.c_str(), words, environment, parent, report.writer.get(), own_stderr, keep_stdout);
   }
   if (child < 0) fail(program, errno);
-  writer.close();
+  report.writer.close();
   int error = 0;
   ssize_t count = 0;
-  while ((count = read(reader.get(), &error, sizeof error)) < 0 && errno == EINTR) continue;
+  while ((count = read(report.reader.get(), &error, sizeof error)) < 0 && errno == EINTR) continue;
   if (count == 0) return child;
   waitpid(child, nullptr, 0);
   fail(program, error);
@@ -118,13 +121,12 @@ pid_t start(const std::filesystem::path& program, char** words, char** environme
 /// Reads a child's stderr line by line; does nothing if `use` is empty.
 class StderrLines {
  public:
-  StderrLines(const std::filesystem::path& program, const std::function<void(const std::string&)>& use) : use_(use) {
-    int ends[2];
+  explicit StderrLines(const std::function<void(const std::string&)>& use) : use_(use) {
     if (!use_) return;
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) fail(program, errno);
-    reader_ = Descriptor(ends[0]);
-    writer_ = Descriptor(ends[1]);
-    fcntl(writer_.get(), F_SETFL, 0);  // the child's end blocks
+    Pipe pipe;
+    reader_ = std::move(pipe.reader);
+    writer_ = std::move(pipe.writer);
+    fcntl(reader_.get(), F_SETFL, O_NONBLOCK);  // the child's end blocks
   }
 
   int writer() const { return writer_.get(); }
@@ -199,12 +201,46 @@ std::string end_text(const ChildEnd& end) {
   return "signal " + std::to_string(end.signal) + " (" + strsignal(end.signal) + ")";
 }
 
+ChildEnd await_end(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  remove_live_child(child);
+  return end_of(status);
+}
+
+pid_t spawn(const std::string& program, const std::vector<std::string>& words, const std::map<int, int>& ours) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  for (const auto& [its, from] : ours) {
+    if (from >= 0) {
+      posix_spawn_file_actions_adddup2(&files, from, its);
+    } else {
+      posix_spawn_file_actions_addopen(&files, its, "/dev/null", O_RDWR, 0);
+    }
+  }
+  sigset_t none, pipe;
+  sigemptyset(&none);
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &pipe);  // a program whose reader is gone ends
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, program.c_str(), &files, &attributes, pointers_to(words).data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) fail(program, error);
+  return child;
+}
+
 ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::string>& words,
                    const ChildOptions& options) {
   std::vector<char*> pointers = pointers_to(words);
   const std::vector<std::string> variables = environment_with(options.environment);
   std::vector<char*> environment = pointers_to(variables);
-  StderrLines lines(program, options.on_stderr_line);
+  StderrLines lines(options.on_stderr_line);
   const pid_t child = start(program, pointers.data(), environment.data(), lines.writer(), options.keep_stdout);
   add_live_child(child);
   lines.close_writer();
@@ -223,7 +259,7 @@ ChildEnd run_child(const std::filesystem::path& program, const std::vector<std::
   }
   remove_live_child(child);
   lines.finish();
-  return WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
+  return end_of(status);
 }
 
 }  // namespace evener

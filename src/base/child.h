@@ -38,6 +38,14 @@ struct ChildEnd {
 /// "exit code 1", "signal 9 (Killed)".
 std::string end_text(const ChildEnd& end);
 
+/// Waits for the end of a child that add_live_child() was called for, and removes it there.
+ChildEnd await_end(pid_t child);
+
+/// Starts a program beside this process: looked for in PATH where it has no '/', in a process group of its own, so that
+/// a Ctrl-C at the terminal doesn't reach it, with no signal blocked. `ours`: by the number of one of its descriptors,
+/// that of ours which it is, above 2, or -1 to lead nowhere. Throws Error.
+pid_t spawn(const std::string& program, const std::vector<std::string>& words, const std::map<int, int>& ours);
+
 struct ChildOptions {
   bool keep_stdout = false;  // the child writes to our stdout; otherwise its output is dropped
   /// Called with each line that the child writes to stderr, without the line's end. Empty: the child shares our stderr.

@@ -67,6 +67,13 @@ namespace {
 
 }  // namespace
 
+Pipe::Pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("can't make a pipe: ") + std::strerror(errno));
+  reader = Descriptor(ends[0]);
+  writer = Descriptor(ends[1]);
+}
+
 Descriptor open_for_reading(const std::filesystem::path& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) fail_to_read(path, errno);

@@ -1,10 +1,8 @@
 #include "base/forked.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,9 +74,7 @@ std::string await_answer(const Descriptor& pipe, pid_t child, double limit_s, co
   std::string words;
   const Reading reading = read_all(pipe.get(), limit_s, is_stopped, words);
   if (reading != Reading::kWhole) kill(child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  remove_live_child(child);
+  const ChildEnd end = await_end(child);
   if (reading == Reading::kStopped) throw Interrupted("interrupted");
   if (reading == Reading::kLate) throw Error("no answer within " + std::to_string(std::lround(limit_s)) + " s");
   if (!words.empty()) {
@@ -88,27 +84,23 @@ std::string await_answer(const Descriptor& pipe, pid_t child, double limit_s, co
     if (words.front() == kInterrupted) throw Interrupted(text);
     throw Error(text);
   }
-  const ChildEnd end = WIFSIGNALED(status) ? ChildEnd{0, WTERMSIG(status)} : ChildEnd{WEXITSTATUS(status), 0};
   throw Error("the process that was asked ended with " + end_text(end));
 }
 
 std::string in_child(const std::function<std::string()>& body, double limit_s) {
   if (!may_fork()) return body();
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("can't make a pipe: ") + std::strerror(errno));
-  const Descriptor reader(ends[0]);
-  Descriptor writer(ends[1]);
+  Pipe pipe;
   std::fflush(nullptr);  // or the child writes it again
   const pid_t parent = getpid(), child = fork();
   if (child < 0) throw Error(std::string("can't start a process: ") + std::strerror(errno));
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);  // it died before the line above
-    write_answer(body, writer.get());
+    write_answer(body, pipe.writer.get());
     _exit(0);  // without destructors: they are the parent's
   }
-  writer.close();
-  return await_answer(reader, child, limit_s);
+  pipe.writer.close();
+  return await_answer(pipe.reader, child, limit_s);
 }
 
 void forbid_forks() {

@@ -46,8 +46,6 @@ bool is_this_process() {
   return file_of_this_process().filename() == kName;
 }
 
-namespace fs = std::filesystem;
-
 const char library_symbol = 0;  // its address tells which file this code was loaded from
 
 }  // namespace

@@ -3,24 +3,19 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "base/child.h"
 #include "base/error.h"
 #include "base/stop.h"
-
-extern char** environ;
 
 namespace evener {
 namespace {
@@ -40,9 +35,8 @@ struct Ends {
   Descriptor ours, theirs;
 };
 
-Ends make_ends(int first, int second) {
-  Ends ends{Descriptor(first), Descriptor()};
-  const Descriptor low(second);
+Ends make_ends(Descriptor ours, const Descriptor& low) {
+  Ends ends{std::move(ours), Descriptor()};
   ends.theirs = Descriptor(::fcntl(low.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!ends.theirs.valid()) throw_errno("can't make a pipe");
   ::fcntl(ends.ours.get(), F_SETFL, O_NONBLOCK);
@@ -50,10 +44,9 @@ Ends make_ends(int first, int second) {
 }
 
 Ends make_pipe(int room) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("can't make a pipe");
-  if (room > 0) ::fcntl(ends[0], F_SETPIPE_SZ, room);  // else it is as small as it was
-  return make_ends(ends[0], ends[1]);
+  Pipe pipe;
+  if (room > 0) ::fcntl(pipe.reader.get(), F_SETPIPE_SZ, room);  // else it is as small as it was
+  return make_ends(std::move(pipe.reader), std::move(pipe.writer));
 }
 
 /// A socket, since writing to a pipe that nobody reads is a signal.
@@ -62,52 +55,8 @@ Ends make_socket() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw_errno("can't make a socket");
   const int room = kPipeBytes;
   ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-  return make_ends(ends[0], ends[1]);
+  return make_ends(Descriptor(ends[0]), Descriptor(ends[1]));
 }
-
-/// What posix_spawn() is told of descriptors and signals.
-class SpawnSettings {
- public:
-  SpawnSettings() {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none, pipe;
-    sigemptyset(&none);
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &pipe);  // a program whose reader is gone ends
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  /// Where `from` is none, `to` leads nowhere.
-  void connect(const Descriptor& from, int to) {
-    if (from.valid()) {
-      posix_spawn_file_actions_adddup2(&files_, from.get(), to);
-    } else {
-      posix_spawn_file_actions_addopen(&files_, to, "/dev/null", O_RDWR, 0);
-    }
-  }
-  pid_t start(const std::vector<std::string>& words) const {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    pid_t child = 0;
-    const int error = posix_spawnp(&child, pointers.front(), &files_, &attributes_, pointers.data(), environ);
-    if (error != 0) throw Error("can't start '" + words.front() + "': " + std::strerror(error));
-    return child;
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
 
 }  // namespace
 
@@ -115,11 +64,9 @@ PipedChild::PipedChild(const std::vector<std::string>& words, const PipedChildOp
     : name_(words.front()), options_(options) {
   Ends input, output = make_pipe(kPipeBytes), errors = make_pipe(0);
   if (options.has_input) input = make_socket();
-  SpawnSettings settings;
-  settings.connect(input.theirs, STDIN_FILENO);
-  settings.connect(output.theirs, STDOUT_FILENO);
-  settings.connect(errors.theirs, STDERR_FILENO);
-  child_ = settings.start(words);
+  child_ = spawn(
+      name_, words,
+      {{STDIN_FILENO, input.theirs.get()}, {STDOUT_FILENO, output.theirs.get()}, {STDERR_FILENO, errors.theirs.get()}});
   add_live_child(child_);
   if (options.memory_bytes > 0) {
     const rlimit limit{options.memory_bytes, options.memory_bytes};
@@ -133,8 +80,7 @@ PipedChild::PipedChild(const std::vector<std::string>& words, const PipedChildOp
 PipedChild::~PipedChild() {
   if (child_ == 0) return;
   ::kill(child_, SIGKILL);
-  while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
-  remove_live_child(child_);
+  await_end(child_);
 }
 
 /// Takes what the program has written to stderr, since it waits where that is full.
@@ -237,11 +183,7 @@ ChildEnd PipedChild::finish() {
   input_.close();
   stdout_.descriptor.close();
   while (stderr_.descriptor.valid()) wait_for(stderr_.descriptor.get(), POLLIN);
-  if (child_ == 0) return end_;
-  int status = 0;
-  while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) continue;
-  remove_live_child(std::exchange(child_, 0));
-  end_ = WIFEXITED(status) ? ChildEnd{WEXITSTATUS(status), 0} : ChildEnd{0, WTERMSIG(status)};
+  if (child_ != 0) end_ = await_end(std::exchange(child_, 0));
   return end_;
 }
 

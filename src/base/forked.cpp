@@ -15,7 +15,6 @@
 
 #include "base/child.h"
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace evener {

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstring>
-#include <utility>
 
 #include "base/error.h"
 

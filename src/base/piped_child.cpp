@@ -13,7 +13,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/child.h"
 #include "base/error.h"
 #include "base/stop.h"
 

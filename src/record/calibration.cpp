@@ -9,7 +9,6 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "record/described_json.h"
-#include "record/statistics.h"
 
 namespace evener::record {
 namespace {

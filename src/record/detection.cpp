@@ -1,7 +1,6 @@
 #include "record/detection.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "base/base64.h"

@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "base/described.h"
 #include "base/error.h"

@@ -1,7 +1,5 @@
 #include "record/record_json.h"
 
-#include <string>
-
 #include "record/described_json.h"
 #include "record/record_fields.h"
 

@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstring>
 #include <map>
-#include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -26,8 +23,8 @@ class Bytes {
 
   std::string_view take(std::uint64_t count) {
     if (count > bytes_.size() - position_) {
-      throw Error("its pickle is cut short: " + std::to_string(count) + " bytes are needed at byte " +
-                  std::to_string(position_) + ", " + std::to_string(bytes_.size() - position_) + " are left");
+      throw Error(fmt::format("its pickle is cut short: {} bytes are needed at byte {}, {} are left", count, position_,
+                              bytes_.size() - position_));
     }
     const std::string_view taken = bytes_.substr(position_, count);
     position_ += count;
@@ -85,7 +82,7 @@ class Machine {
       case 0x80: {  // PROTO
         const int protocol = bytes_.number<std::uint8_t>();
         if (protocol >= 2 && protocol <= 5) return;
-        throw Error("its pickle has protocol " + std::to_string(protocol) + ", not 2 to 5");
+        throw Error(fmt::format("its pickle has protocol {}, not 2 to 5", protocol));
       }
       case 0x95:  // FRAME: a hint for readers of streams
         bytes_.number<std::uint64_t>();
@@ -203,8 +200,7 @@ class Machine {
 
   void push(Value value) {
     if (result_.values.size() >= kMostValues) {
-      throw Error("its pickle has more than " + std::to_string(kMostValues) +
-                  " values, too many for a file of weights");
+      throw Error(fmt::format("its pickle has more than {} values, too many for a file of weights", kMostValues));
     }
     result_.values.push_back(std::move(value));
     push_ref(static_cast<Ref>(result_.values.size() - 1));
@@ -282,8 +278,7 @@ class Machine {
   }
   void recall(std::uint32_t key) {
     const auto found = memo_.find(key);
-    if (found == memo_.end())
-      throw Error("its pickle recalls value " + std::to_string(key) + ", which it never stored");
+    if (found == memo_.end()) throw Error(fmt::format("its pickle recalls value {}, which it never stored", key));
     push_ref(found->second);
   }
 

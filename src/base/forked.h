@@ -33,11 +33,9 @@ std::string in_child(const std::function<std::string()>& body, double limit_s = 
 
 /// The same for a `body` that returns any type that a message can hold (base/message.h), such as a struct with
 /// describe().
-template <typename Body>
-auto answer_in_child(const Body& body, double limit_s = kLongestAnswer_s) {
-  using Answer = std::invoke_result_t<Body>;
-  return unpack_message<Answer>(in_child([&] { return pack_message(body()); }, limit_s),
-                                "the answer of a child process");
+auto answer_in_child(const auto& body, double limit_s = kLongestAnswer_s) {
+  return unpack_message<decltype(body())>(in_child([&] { return pack_message(body()); }, limit_s),
+                                          "the answer of a child process");
 }
 
 /// Declares that from now on this process has threads that are not ours: of a program that uses the library, or of

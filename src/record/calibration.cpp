@@ -53,15 +53,13 @@ bool tells_of_calibration(const std::string& note) {
 
 }  // namespace
 
-template <typename Fields>
-void describe(Fields& fields, Of<ReliabilityBin> auto& bin) {
+void describe(auto& fields, Of<ReliabilityBin> auto& bin) {
   fields.all_required("accuracy", bin.accuracy, "confidence", bin.confidence, "images", bin.images);
   fields.check("accuracy", is_share(bin.accuracy) && is_share(bin.confidence) && bin.images >= 0,
                "expected shares, and a number of images");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CalibrationError> auto& error) {
+void describe(auto& fields, Of<CalibrationError> auto& error) {
   fields.value("bins", error.bins);
   fields.all_required("ece", error.ece, "ece_equal_mass", error.ece_equal_mass);
   fields.interval("interval", error.interval);
@@ -69,14 +67,12 @@ void describe(Fields& fields, Of<CalibrationError> auto& error) {
   fields.check("ece", is_share(error.ece), "expected a share");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<UnlikeImages> auto& unlike) {
+void describe(auto& fields, Of<UnlikeImages> auto& unlike) {
   fields.all_required("auroc", unlike.auroc, "fpr95", unlike.fpr95, "images", unlike.images, "location",
                       unlike.location, "unknown_share", unlike.unknown_share);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CalibrationRecord> auto& calibration) {
+void describe(auto& fields, Of<CalibrationRecord> auto& calibration) {
   fields.all_required("after", calibration.after, "before", calibration.before, "fitted_images",
                       calibration.fitted_images, "judged", calibration.judged, "judged_images",
                       calibration.judged_images);

@@ -35,30 +35,21 @@ class JsonWriter : public PlainVisitor<JsonWriter> {
   using Json = nlohmann::ordered_json;
 
  public:
-  template <typename T>
-  void value(const char* key, const T& member) {
-    json_[key] = json_of(member);
-  }
+  void value(const char* key, const auto& member) { json_[key] = json_of(member); }
   void text(const char* key, const std::string& member) { json_[key] = member.empty() ? Json(nullptr) : Json(member); }
   void schema(const char* key, const char* schema) { json_[key] = schema; }
-  template <typename Members>
-  void group(const char* key, Members members) {
+  void group(const char* key, auto members) {
     JsonWriter inner;
     members(inner);
     json_[key] = std::move(inner.json_);
   }
-  template <typename T>
-  void null_if(bool absent, const char* key, const T& member) {
+  void null_if(bool absent, const char* key, const auto& member) {
     json_[key] = absent ? Json(nullptr) : json_of(member);
   }
-  template <typename T>
-  void left_out_if(bool is_so, const char* key, const T& member) {
+  void left_out_if(bool is_so, const char* key, const auto& member) {
     if (!is_so) value(key, member);
   }
-  template <typename T>
-  void left_out_if_empty(const char* key, const T& member) {
-    left_out_if(member.empty(), key, member);
-  }
+  void left_out_if_empty(const char* key, const auto& member) { left_out_if(member.empty(), key, member); }
   void fixed(const char* key, const std::string& text) { json_[key] = text; }
   void interval(const char* key, const std::optional<Interval>& member) {
     json_[key] = nullptr;
@@ -170,8 +161,7 @@ class JsonFields : public PlainVisitor<JsonFields> {
       describe(inner, member);
     }
   }
-  template <typename T>
-  void required(const char* key, T& member) {
+  void required(const char* key, auto& member) {
     if (json_.find(key) == nullptr) json_.fail(key, "expected a value");
     value(key, member);
   }
@@ -192,8 +182,7 @@ class JsonFields : public PlainVisitor<JsonFields> {
     if (found == schema) return;
     json_.fail(key, "expected \"" + std::string(schema) + "\", as this version of the program writes it");
   }
-  template <typename Members>
-  void group(const char* key, Members members) {
+  void group(const char* key, auto members) {
     JsonFields inner(json_.object(key));
     members(inner);
   }
@@ -242,8 +231,7 @@ class JsonFields : public PlainVisitor<JsonFields> {
     json_.fail(key, "expected " + expected);
   }
   /// Reads a type that the JSON library can convert.
-  template <typename T>
-  void convert(const char* key, T& member) {
+  void convert(const char* key, auto& member) {
     const nlohmann::json* found = json_.find(key);
     if (found == nullptr) return;
     try {
@@ -257,16 +245,14 @@ class JsonFields : public PlainVisitor<JsonFields> {
 };
 
 /// `value` as a JSON object.
-template <typename T>
-nlohmann::ordered_json described_json(const T& value) {
+nlohmann::ordered_json described_json(const auto& value) {
   JsonWriter writer;
   describe(writer, value);
   return writer.take();
 }
 
 /// Reads `json` into `value`; `source` names the file in errors.
-template <typename T>
-void read_described(const nlohmann::json& json, const std::string& source, T& value) {
+void read_described(const nlohmann::json& json, const std::string& source, auto& value) {
   JsonFields fields(JsonReader(json, source));
   describe(fields, value);
 }

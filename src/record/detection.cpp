@@ -35,8 +35,7 @@ bool are_numbers_of_boxes(const std::vector<std::vector<std::int64_t>>& rows) {
 
 }  // namespace
 
-template <typename Fields>
-void describe(Fields& fields, Of<PredictedImage> auto& prediction) {
+void describe(auto& fields, Of<PredictedImage> auto& prediction) {
   fields.all_required("class", prediction.found, "file", prediction.file, "is_probability", prediction.is_probability);
   fields.value("map", prediction.map_base64);
   fields.all_required("png", prediction.png_base64, "score", prediction.score);
@@ -67,8 +66,7 @@ std::vector<PredictedImage> read_predicted_images(const std::filesystem::path& p
   return predictions;
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DetectedClass> auto& one) {
+void describe(auto& fields, Of<DetectedClass> auto& one) {
   fields.required("class", one.name);
   fields.value("coco", one.coco);
   fields.all_required("precision", one.precision, "recall", one.recall, "score", one.score, "true_boxes",
@@ -80,16 +78,14 @@ void describe(Fields& fields, Of<DetectedClass> auto& one) {
   fields.check("true_boxes", is_number_of_boxes(one.true_boxes), kBoxes);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<MissedImage> auto& image) {
+void describe(auto& fields, Of<MissedImage> auto& image) {
   fields.all_required("file", image.file, "jpeg", image.jpeg_base64, "missed", image.missed, "wrong", image.wrong);
   fields.check("jpeg", from_base64(image.jpeg_base64).has_value(), "expected an image in base64");
   fields.check("missed", is_number_of_boxes(image.missed), kBoxes);
   fields.check("wrong", is_number_of_boxes(image.wrong), kBoxes);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DetectionFigures> auto& figures) {
+void describe(auto& fields, Of<DetectionFigures> auto& figures) {
   fields.all_required("classes", figures.classes, "confidence", figures.confidence);
   fields.square("confusion", figures.confusion);
   fields.required("misses", figures.misses);

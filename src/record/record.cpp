@@ -28,21 +28,14 @@ class CsvRow : public PlainVisitor<CsvRow> {
     bool if_known = false;  // shown only if some row has a value
   };
 
-  template <typename T>
-  void value(const char* key, const T& member) {
-    columns_.push_back({key, cell_of(member)});
-  }
+  void value(const char* key, const auto& member) { columns_.push_back({key, cell_of(member)}); }
   /// A map of numbers: each name that any row has becomes a column.
   void value(const char* /*key*/, const std::map<std::string, double>& members) {
     map_at_ = columns_.size();
     for (const auto& [name, number] : members) named_[name] = cell_of(number);
   }
-  template <typename T>
-  void column_if_known(const char* key, const T& member) {
-    columns_.push_back({key, cell_of(member), true});
-  }
-  template <typename Members>
-  void outside_tables(Members /*members*/) {}
+  void column_if_known(const char* key, const auto& member) { columns_.push_back({key, cell_of(member), true}); }
+  void outside_tables(auto /*members*/) {}
 
   /// Inserts the map's columns, one for each of `names`, at the map's place.
   void spread(const std::set<std::string>& names) {

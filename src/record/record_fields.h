@@ -23,13 +23,11 @@ inline Words<MeterFault> words_of(MeterFault) {
   return {meter_fault_name, MeterFault::kJump};
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Interval> auto& interval) {
+void describe(auto& fields, Of<Interval> auto& interval) {
   fields.values("low", interval.low, "high", interval.high);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
+void describe(auto& fields, Of<DeviceEnergy> auto& device) {
   fields.value("name", device.name);
   fields.text("sensor", device.sensor);
   fields.values("covers", device.covers, "class", device.kind, "added", device.added, "used", device.used);
@@ -43,8 +41,7 @@ void describe(Fields& fields, Of<DeviceEnergy> auto& device) {
   fields.text("uuid", device.uuid);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<MeterCheck> auto& check) {
+void describe(auto& fields, Of<MeterCheck> auto& check) {
   fields.values("first", check.first, "second", check.second, "nested", check.nested);
   fields.not_negative("ratio", check.ratio);
   fields.interval("ratio_interval_95", check.interval);
@@ -53,27 +50,23 @@ void describe(Fields& fields, Of<MeterCheck> auto& check) {
   fields.text("reason", check.reason);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<IdleEnergy> auto& idle) {
+void describe(auto& fields, Of<IdleEnergy> auto& idle) {
   fields.not_negative("watts", idle.watts);
   fields.interval("watts_interval_95", idle.interval);
   fields.value("seconds", idle.seconds);
 }
 
 /// For messages; in record.json the names are the keys of an object.
-template <typename Fields>
-void describe(Fields& fields, Of<Energy::Domain> auto& domain) {
+void describe(auto& fields, Of<Energy::Domain> auto& domain) {
   fields.values("name", domain.name, "joules", domain.joules);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<PhaseEnergy> auto& phase) {
+void describe(auto& fields, Of<PhaseEnergy> auto& phase) {
   fields.values("phase", phase.phase, "joules", phase.joules, "seconds", phase.seconds, "class", phase.kind,
                 "marks_below_ten_counter_steps", phase.short_marks);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Energy> auto& energy) {
+void describe(auto& fields, Of<Energy> auto& energy) {
   fields.all_not_negative("joules", energy.joules, "uncertainty_joules", energy.uncertainty_joules);
   fields.value("class", energy.kind);
   fields.all_not_negative("edp", energy.edp_js, "ed2p", energy.ed2p_js2, "seconds", energy.seconds);
@@ -103,13 +96,11 @@ inline Words<Better> words_of(Better) {
 inline Words<MetricRole> words_of(MetricRole) {
   return {role_name, MetricRole::kCost};
 }
-template <typename Fields>
-void describe(Fields& fields, Of<Spread> auto& spread) {
+void describe(auto& fields, Of<Spread> auto& spread) {
   fields.values("min", spread.min, "mean", spread.mean, "max", spread.max);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<MachineRecord> auto& machine) {
+void describe(auto& fields, Of<MachineRecord> auto& machine) {
   fields.values("cpu", machine.cpu, "packages", machine.packages, "cores", machine.cores, "logical_cpus",
                 machine.logical_cpus, "online_cpus", machine.online_cpus, "quota_cpus", machine.quota_cpus, "cpu_kinds",
                 machine.cpu_kinds, "cpu_features", machine.cpu_features, "memory_bytes", machine.memory_bytes, "os",
@@ -117,8 +108,7 @@ void describe(Fields& fields, Of<MachineRecord> auto& machine) {
                 "virtualization", machine.virtualization);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<StageRecord> auto& stage) {
+void describe(auto& fields, Of<StageRecord> auto& stage) {
   fields.values("device", stage.device, "threads", stage.threads, "cpus", stage.cpus);
   fields.share("emulated_speed", stage.emulated_speed);
   fields.values("predicted_memory_bytes", stage.predicted_memory_bytes, "memory_bytes", stage.memory_bytes);
@@ -126,57 +116,48 @@ void describe(Fields& fields, Of<StageRecord> auto& stage) {
   fields.text("uuid", stage.uuid);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<ReplicaRecord> auto& replica) {
+void describe(auto& fields, Of<ReplicaRecord> auto& replica) {
   fields.value("stages", replica.stages);
   fields.text("host", replica.host);
   fields.share("share", replica.share);
   fields.values("samples", replica.samples, "busy_s", replica.busy_s);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DivisionRecord> auto& division) {
+void describe(auto& fields, Of<DivisionRecord> auto& division) {
   fields.values("step", division.step, "samples", division.samples);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<PlacementRecord> auto& placement) {
+void describe(auto& fields, Of<PlacementRecord> auto& placement) {
   fields.values("text", placement.text, "replicas", placement.replicas, "divisions", placement.divisions);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<ModelRecord> auto& model) {
+void describe(auto& fields, Of<ModelRecord> auto& model) {
   fields.values("name", model.name, "parameters", model.parameters, "forward_flops", model.forward_flops, "train_flops",
                 model.train_flops);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DataRecord> auto& data) {
+void describe(auto& fields, Of<DataRecord> auto& data) {
   fields.values("location", data.location, "images", data.images, "classes", data.classes, "shape", data.shape);
   fields.group("split", [&](auto& split) { split.values("train", data.train, "val", data.val, "test", data.test); });
   fields.value("skipped", data.skipped);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<ValidityReason> auto& reason) {
+void describe(auto& fields, Of<ValidityReason> auto& reason) {
   fields.values("rule", reason.rule, "what", reason.what, "advice", reason.advice);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Validity> auto& validity) {
+void describe(auto& fields, Of<Validity> auto& validity) {
   fields.values("valid", validity.valid, "reasons", validity.reasons);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Times> auto& times) {
+void describe(auto& fields, Of<Times> auto& times) {
   fields.all_not_negative("total", times.total, "init", times.init, "load", times.load, "train", times.train,
                           "validate", times.validate, "test", times.test, "checkpoint", times.checkpoint, "to_accuracy",
                           times.to_accuracy, "first_step", times.first_step);
 }
 
 /// Also used for the epochs in a checkpoint and the rows of epochs.csv.
-template <typename Fields>
-void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
+void describe(auto& fields, Of<EpochRecord> auto& epoch) {
   fields.value("epoch", epoch.epoch);
   fields.all_not_negative("seconds", epoch.seconds, "images_per_s", epoch.images_per_s);
   fields.values("lr", epoch.lr, "train_loss", epoch.train_loss);
@@ -196,8 +177,7 @@ void describe(Fields& fields, Of<EpochRecord> auto& epoch) {
   fields.check("epoch", epoch.epoch >= 0, "expected a number that isn't negative");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Accuracy> auto& accuracy) {
+void describe(auto& fields, Of<Accuracy> auto& accuracy) {
   fields.share("train", accuracy.train);
   fields.share("val", accuracy.val);
   fields.value("val_epoch", accuracy.val_epoch);
@@ -206,26 +186,22 @@ void describe(Fields& fields, Of<Accuracy> auto& accuracy) {
   fields.all_not_negative("val_loss", accuracy.val_loss, "test_loss", accuracy.test_loss);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<ConfusionRecord> auto& confusion) {
+void describe(auto& fields, Of<ConfusionRecord> auto& confusion) {
   fields.value("part", confusion.part);
   fields.square("counts", confusion.counts);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<TrainingRecord> auto& training) {
+void describe(auto& fields, Of<TrainingRecord> auto& training) {
   fields.values("epochs", training.epochs, "accuracy", training.accuracy);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<RateTrial> auto& trial) {
+void describe(auto& fields, Of<RateTrial> auto& trial) {
   fields.values("queries_per_s", trial.rate, "queries", trial.queries);
   fields.all_not_negative("seconds", trial.seconds, "latency_s", trial.latency_s, "latency_p50_s", trial.latency_p50_s);
   fields.value("held", trial.held);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<ScenarioRecord> auto& scenario) {
+void describe(auto& fields, Of<ScenarioRecord> auto& scenario) {
   fields.value("name", scenario.name);
   fields.share("percentile", scenario.percentile);
   fields.all_not_negative("latency_limit_s", scenario.latency_limit_s, "seconds", scenario.seconds);
@@ -234,8 +210,7 @@ void describe(Fields& fields, Of<ScenarioRecord> auto& scenario) {
                 "samples_per_query", scenario.samples_per_query, "parts_s", scenario.parts_s, "rates", scenario.rates);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<LayerRecord> auto& layer) {
+void describe(auto& fields, Of<LayerRecord> auto& layer) {
   fields.text("name", layer.name);
   fields.text("what", layer.what);
   fields.value("joined", layer.joined);
@@ -245,8 +220,7 @@ void describe(Fields& fields, Of<LayerRecord> auto& layer) {
 }
 
 /// The metric's name isn't a member here: it is the key of the object.
-template <typename Fields>
-void describe(Fields& fields, Of<Metric> auto& metric) {
+void describe(auto& fields, Of<Metric> auto& metric) {
   fields.values("value", metric.value, "unit", metric.unit, "better", metric.better, "role", metric.role);
   fields.text("title", metric.title);
   fields.value("label", metric.label);
@@ -258,19 +232,16 @@ void describe(Fields& fields, Of<Metric> auto& metric) {
   fields.text("reason", metric.reason);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<RankMemory> auto& rank) {
+void describe(auto& fields, Of<RankMemory> auto& rank) {
   fields.values("rank", rank.rank, "peak_rss_bytes", rank.peak_rss_bytes);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Memory> auto& memory) {
+void describe(auto& fields, Of<Memory> auto& memory) {
   fields.values("peak_rss_bytes", memory.peak_rss_bytes, "rss_bytes", memory.rss_bytes, "pss_bytes", memory.pss_bytes,
                 "swap_bytes_max", memory.swap_bytes_max, "ranks", memory.ranks);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CpuUse> auto& cpu) {
+void describe(auto& fields, Of<CpuUse> auto& cpu) {
   fields.not_negative("seconds", cpu.seconds);
   fields.values("percent", cpu.percent, "core_percent_mean", cpu.core_percent_mean, "others_percent",
                 cpu.others_percent, "steal_percent_mean", cpu.steal_percent_mean, "throttle_events",
@@ -280,8 +251,7 @@ void describe(Fields& fields, Of<CpuUse> auto& cpu) {
   fields.value("samples", cpu.samples);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<GpuUse> auto& gpu) {
+void describe(auto& fields, Of<GpuUse> auto& gpu) {
   fields.values("index", gpu.index, "name", gpu.name, "utilisation_percent_mean", gpu.utilisation_percent_mean,
                 "peak_memory_bytes", gpu.peak_memory_bytes);
   fields.not_negative("joules", gpu.joules);
@@ -292,8 +262,7 @@ void describe(Fields& fields, Of<GpuUse> auto& gpu) {
   fields.text("uuid", gpu.uuid);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SessionRecord> auto& session) {
+void describe(auto& fields, Of<SessionRecord> auto& session) {
   fields.values("started", session.started, "command", session.command, "status", session.status);
   fields.text("placement", session.placement);
   fields.value("replicas", session.replicas);
@@ -303,8 +272,7 @@ void describe(Fields& fields, Of<SessionRecord> auto& session) {
   fields.values("epochs", session.epochs, "images", session.images);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<Record> auto& record) {
+void describe(auto& fields, Of<Record> auto& record) {
   fields.schema("schema", kRecordSchema);
   fields.values("kind", record.kind, "status", record.status, "started", record.started, "command", record.command,
                 "sessions", record.sessions);

@@ -64,8 +64,7 @@ bool is_inside(const std::string& folder) {
   return path.is_relative() && std::ranges::find(path, "..") == path.end();
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<JournalLine> auto& line) {
+void describe(auto& fields, Of<JournalLine> auto& line) {
   fields.value("event", line.event);
   auto& run = line.run;
   const bool is_begin = line.event == "begin", is_end = line.event == "end", is_again = line.event == "again";
@@ -114,25 +113,21 @@ std::string text_of(const JournalLine& line) {
 
 }  // namespace
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepSeries> auto& series) {
+void describe(auto& fields, Of<SweepSeries> auto& series) {
   fields.values("number", series.number, "started", series.started, "program", series.program, "machine",
                 series.machine);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepAxis> auto& axis) {
+void describe(auto& fields, Of<SweepAxis> auto& axis) {
   fields.values("names", axis.names, "steps", axis.steps);
   fields.check("steps", has_value_for_each_name(axis), "expected a value for each name in each step");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CellPrediction> auto& prediction) {
+void describe(auto& fields, Of<CellPrediction> auto& prediction) {
   fields.values("images_per_s", prediction.images_per_s, "run_s", prediction.run_s);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepCell> auto& cell) {
+void describe(auto& fields, Of<SweepCell> auto& cell) {
   fields.values("key", cell.key, "folder", cell.folder, "values", cell.values, "words", cell.words, "environment",
                 cell.environment);
   fields.text("data", cell.data);
@@ -141,8 +136,7 @@ void describe(Fields& fields, Of<SweepCell> auto& cell) {
   fields.check("folder", is_name_of_folder(cell.folder), "expected the name of a folder");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepRecord> auto& sweep) {
+void describe(auto& fields, Of<SweepRecord> auto& sweep) {
   fields.schema("schema", kSweepSchema);
   fields.text("title", sweep.title);
   fields.values("command", sweep.command, "started", sweep.started, "version", sweep.version, "words", sweep.words);

@@ -1,11 +1,16 @@
-// A question answered in a child process, for libraries that leave the process they are asked in unfit to fork.
+// Questions answered in a child process: a forked one, for libraries that leave the process they are asked in unfit to
+// fork, or a newly started process of the program evener. Unlike a forked child, that one inherits no threads, locks or
+// libraries from the asking process, and a crash in it does no harm to that one.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/message.h"
@@ -43,5 +48,18 @@ auto answer_in_child(const auto& body, double limit_s = kLongestAnswer_s) {
 /// them held. Work that needs a process of its own uses base/ask_program.h then.
 void forbid_forks();
 bool may_fork();
+
+/// Starts the program evener with `question`, such as {"accelerators", "cuda"} (the question's name and its arguments),
+/// and returns the answer. Rethrows what the answering function threw as UsageError, Interrupted or Error. Throws Error
+/// when the process died or took longer than `limit_s`, or when there is no program to start, and Interrupted when a
+/// stop was requested.
+std::string ask_program(const std::vector<std::string>& question, double limit_s);
+
+/// By the name of a question, the function that answers it; it is given the question's arguments.
+using Answers = std::map<std::string, std::function<std::string(const std::vector<std::string>&)>>;
+
+/// For main(): where ask_program() started this process, answers and ends it or returns its exit code; otherwise
+/// returns nothing.
+std::optional<int> answer_if_asked(int argc, char** argv, const Answers& answers);
 
 }  // namespace evener

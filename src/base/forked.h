@@ -45,7 +45,7 @@ auto answer_in_child(const auto& body, double limit_s = kLongestAnswer_s) {
 
 /// Declares that from now on this process has threads that are not ours: of a program that uses the library, or of
 /// OpenVINO. A forked child would have none of them, and would wait for ever for their work or for a lock that one of
-/// them held. Work that needs a process of its own uses base/ask_program.h then.
+/// them held. Work that needs a process of its own uses ask_program() then.
 void forbid_forks();
 bool may_fork();
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/names.h"
+#include "base/web.h"
 
 namespace evener {
 namespace {
@@ -213,6 +214,12 @@ const std::vector<std::string>& known_modules() {
 
 ModuleStatus module_status(const std::string& name) {
   return opened(name).status;
+}
+
+// Created once and never destroyed, since its code may run until the end of the process.
+Web& web() {
+  static Web* const instance = static_cast<Web*>(require_module("fetch").create());
+  return *instance;
 }
 
 const ModuleEntry& require_module(const std::string& name) {

@@ -1,11 +1,10 @@
-#include "comm/hierarchical_communicator.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "comm/communication_dtype.h"
+#include "comm/communicator.h"
 
 namespace evener::comm {
 namespace {

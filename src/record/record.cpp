@@ -88,6 +88,18 @@ std::string described_csv(const std::vector<T>& structs) {
   return text;
 }
 
+/// Refuses a file in which two figures have the same name: one would be shown under the other's heading.
+void require_own_names(const Record& record, const JsonReader& json) {
+  Record without = record;
+  without.metrics.clear();
+  const std::vector<Metric> others = metrics_of(without);
+  for (const auto& [name, metric] : record.metrics) {
+    if (find_metric(others, name) != nullptr) {
+      json.object("metrics").fail(name.c_str(), "expected a name that no other figure of a record has");
+    }
+  }
+}
+
 }  // namespace
 
 const char* status_name(Status status) {
@@ -102,6 +114,18 @@ void set_speed(EpochRecord& epoch, std::size_t train_images) {
 
 std::string epochs_csv(const Record& record) {
   return described_csv(record.training.epochs);
+}
+
+nlohmann::ordered_json to_json(const Record& record) {
+  return described_json(record);
+}
+
+Record from_json(const nlohmann::json& file, const std::string& source) {
+  const JsonReader json(file, source);
+  Record record;
+  read_described(file, source, record);
+  require_own_names(record, json);
+  return record;
 }
 
 void write_record(const std::filesystem::path& dir, const Record& record) {

@@ -38,6 +38,19 @@ concept Describes = requires(Visitor& visitor, T& value) {
 template <typename Visitor>
 class PlainVisitor {
  public:
+  /// Several members by value(), required() or not_negative(), each after its key.
+  void values(const char* key, auto& member, auto&... more) {
+    self().value(key, member);
+    if constexpr (sizeof...(more) > 0) values(more...);
+  }
+  void all_required(const char* key, auto& member, auto&... more) {
+    self().required(key, member);
+    if constexpr (sizeof...(more) > 0) all_required(more...);
+  }
+  void all_not_negative(const char* key, auto& member, auto&... more) {
+    self().not_negative(key, member);
+    if constexpr (sizeof...(more) > 0) all_not_negative(more...);
+  }
   void required(const char* key, auto& member) { self().value(key, member); }
   void text(const char* key, auto& member) { self().value(key, member); }
   void not_negative(const char* key, auto& member) { self().value(key, member); }

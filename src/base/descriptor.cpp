@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -36,49 +37,54 @@ int Descriptor::close() {
 }
 
 std::string file_error_text(int error_number, const std::filesystem::path& path) {
-  switch (error_number) {
-    case ENOSPC:
-      return "the disk is full" + free_space_text(path) + "; free some space or choose a folder on another disk";
-    case EDQUOT:
-      return "your disk quota is used up" + free_space_text(path) + "; free some space or choose another folder";
-    case EACCES:
-    case EPERM:
-      return "no permission; change the rights (chmod, chown) or choose another place";
-    case EROFS:
-      return "the file system is read-only; choose a folder that can be written to";
-    case ENOENT:
-      return "it does not exist; check the name and that the folder exists";
-    case ENOTDIR:
-      return "a part of the path is a file, not a folder";
-    case EISDIR:
-      return "it is a folder, not a file";
-    case ENAMETOOLONG:
-      return "the name is too long";
-    case EMFILE:
-    case ENFILE:
-      return "too many files are open; raise the limit (ulimit -n)";
-    case EFBIG:
-      return "the file would be larger than the file system or ulimit -f allows";
-    case EIO:
-      return "the disk reports an input/output error; look at the system log";
-    default:
-      return std::strerror(error_number);
+  if (error_number == ENOSPC) {
+    return "the disk is full" + free_space_text(path) + "; free some space or choose a folder on another disk";
   }
+  if (error_number == EDQUOT) {
+    return "your disk quota is used up" + free_space_text(path) + "; free some space or choose another folder";
+  }
+  constexpr std::pair<int, const char*> kTexts[] = {
+      {EACCES, "no permission; change the rights (chmod, chown) or choose another place"},
+      {EPERM, "no permission; change the rights (chmod, chown) or choose another place"},
+      {EROFS, "the file system is read-only; choose a folder that can be written to"},
+      {ENOENT, "it does not exist; check the name and that the folder exists"},
+      {ENOTDIR, "a part of the path is a file, not a folder"},
+      {EISDIR, "it is a folder, not a file"},
+      {ENAMETOOLONG, "the name is too long"},
+      {EMFILE, "too many files are open; raise the limit (ulimit -n)"},
+      {ENFILE, "too many files are open; raise the limit (ulimit -n)"},
+      {EFBIG, "the file would be larger than the file system or ulimit -f allows"},
+      {EIO, "the disk reports an input/output error; look at the system log"}};
+  const auto* const known = std::ranges::find(kTexts, error_number, &std::pair<int, const char*>::first);
+  return known == std::end(kTexts) ? std::strerror(error_number) : known->second;
+}
+
+namespace {
+
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, int error_number) {
+  throw Error("can't read '" + path.string() + "': " + file_error_text(error_number, path));
+}
+
+}  // namespace
+
+Pipe::Pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(std::string("can't make a pipe: ") + std::strerror(errno));
+  reader = Descriptor(ends[0]);
+  writer = Descriptor(ends[1]);
 }
 
 Descriptor open_for_reading(const std::filesystem::path& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
+  if (!file.valid()) fail_to_read(path, errno);
   struct stat info {};
-  if (fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    throw Error("can't read '" + path.string() + "': " + file_error_text(EISDIR, path));
-  }
+  if (fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) fail_to_read(path, EISDIR);
   return file;
 }
 
 std::uint64_t size_of(const Descriptor& file, const std::filesystem::path& path) {
   struct stat info {};
-  if (fstat(file.get(), &info) != 0) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
+  if (fstat(file.get(), &info) != 0) fail_to_read(path, errno);
   return static_cast<std::uint64_t>(info.st_size);
 }
 
@@ -91,7 +97,7 @@ std::size_t read_at(const Descriptor& file, const std::filesystem::path& path, s
                               static_cast<off_t>(offset + done));
     if (got == 0) break;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error("can't read '" + path.string() + "': " + file_error_text(errno, path));
+    if (got < 0) fail_to_read(path, errno);
     done += static_cast<std::size_t>(got);
   }
   return done;

@@ -30,6 +30,13 @@ class Descriptor {
   int fd_ = -1;
 };
 
+/// Both ends of a new pipe, which programs that this process becomes don't inherit. Throws Error.
+struct Pipe {
+  Pipe();
+
+  Descriptor reader, writer;
+};
+
 /// Opens a regular file for reading. Throws Error: missing, a folder, no permission.
 Descriptor open_for_reading(const std::filesystem::path& path);
 

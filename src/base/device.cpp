@@ -8,11 +8,7 @@
 namespace evener {
 namespace {
 
-constexpr Named<DeviceKind> kDeviceKinds[] = {{DeviceKind::kCpu, "cpu"},
-                                              {DeviceKind::kCuda, "cuda"},
-                                              {DeviceKind::kOpencl, "opencl"},
-                                              {DeviceKind::kIntel, "intel"},
-                                              {DeviceKind::kNpu, "npu"}};
+constexpr const char* kDeviceKinds[] = {"cpu", "cuda", "opencl", "intel", "npu"};
 
 }  // namespace
 

@@ -87,9 +87,8 @@ class StepWait {
 
   /// Returns when done() is true. late() returns a thread that is still awaited, or null if none can be named.
   /// `sleepers` counts the threads that sleep on `word`, so that nobody makes a system call to wake none.
-  template <class Done, class Late>
-  void until(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, const Done& done,
-             const Late& late) {
+  void until(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, const auto& done,
+             const auto& late) {
     if (look(done, kFirstLooks)) return;  // most waits are shorter than a look at the clock
     begin_ns_ = scheduler().now_ns();
     while (!spin(done)) {
@@ -105,16 +104,14 @@ class StepWait {
  private:
   static constexpr int kFirstLooks = 100, kLooks = 32;
 
-  template <class Done>
-  static bool look(const Done& done, int looks) {
+  static bool look(const auto& done, int looks) {
     for (; looks > 0; --looks) {
       if (done()) return true;
       __builtin_ia32_pause();
     }
     return false;
   }
-  template <class Done>
-  bool spin(const Done& done) const {
+  bool spin(const auto& done) const {
     const std::int64_t until_ns = spin_end_ns();
     do {
       if (look(done, kLooks)) return true;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/names.h"
 
 namespace evener {

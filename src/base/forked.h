@@ -1,11 +1,16 @@
-// A question answered in a child process, for libraries that leave the process they are asked in unfit to fork.
+// Questions answered in a child process: a forked one, for libraries that leave the process they are asked in unfit to
+// fork, or a newly started process of the program evener. Unlike a forked child, that one inherits no threads, locks or
+// libraries from the asking process, and a crash in it does no harm to that one.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/message.h"
@@ -33,17 +38,28 @@ std::string in_child(const std::function<std::string()>& body, double limit_s = 
 
 /// The same for a `body` that returns any type that a message can hold (base/message.h), such as a struct with
 /// describe().
-template <typename Body>
-auto answer_in_child(const Body& body, double limit_s = kLongestAnswer_s) {
-  using Answer = std::invoke_result_t<Body>;
-  return unpack_message<Answer>(in_child([&] { return pack_message(body()); }, limit_s),
-                                "the answer of a child process");
+auto answer_in_child(const auto& body, double limit_s = kLongestAnswer_s) {
+  return unpack_message<decltype(body())>(in_child([&] { return pack_message(body()); }, limit_s),
+                                          "the answer of a child process");
 }
 
 /// Declares that from now on this process has threads that are not ours: of a program that uses the library, or of
 /// OpenVINO. A forked child would have none of them, and would wait for ever for their work or for a lock that one of
-/// them held. Work that needs a process of its own uses base/ask_program.h then.
+/// them held. Work that needs a process of its own uses ask_program() then.
 void forbid_forks();
 bool may_fork();
+
+/// Starts the program evener with `question`, such as {"accelerators", "cuda"} (the question's name and its arguments),
+/// and returns the answer. Rethrows what the answering function threw as UsageError, Interrupted or Error. Throws Error
+/// when the process died or took longer than `limit_s`, or when there is no program to start, and Interrupted when a
+/// stop was requested.
+std::string ask_program(const std::vector<std::string>& question, double limit_s);
+
+/// By the name of a question, the function that answers it; it is given the question's arguments.
+using Answers = std::map<std::string, std::function<std::string(const std::vector<std::string>&)>>;
+
+/// For main(): where ask_program() started this process, answers and ends it or returns its exit code; otherwise
+/// returns nothing.
+std::optional<int> answer_if_asked(int argc, char** argv, const Answers& answers);
 
 }  // namespace evener

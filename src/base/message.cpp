@@ -1,5 +1,7 @@
 #include "base/message.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
 
@@ -9,30 +11,20 @@ namespace evener {
 namespace {
 
 /// The name of the type that the byte before a value stands for.
-std::string type_name(char type) {
-  switch (type) {
-    case 'b':
-      return "a truth value";
-    case 'd':
-      return "a number with a fraction";
-    case 'i':
-      return "an integer";
-    case 'u':
-      return "an integer without a sign";
-    case 's':
-      return "a text";
-    case 'o':
-      return "a value that may be absent";
-    case 'v':
-      return "a list";
-    case 'm':
-      return "a map";
-    case 't':
-      return "a group of values";
-    case '{':
-      return "a struct";
-    case '}':
-      return "the end of a struct";
+const char* type_name(char type) {
+  constexpr std::pair<char, const char*> kTypes[] = {{'b', "a truth value"},
+                                                     {'d', "a number with a fraction"},
+                                                     {'i', "an integer"},
+                                                     {'u', "an integer without a sign"},
+                                                     {'s', "a text"},
+                                                     {'o', "a value that may be absent"},
+                                                     {'v', "a list"},
+                                                     {'m', "a map"},
+                                                     {'t', "a group of values"},
+                                                     {'{', "a struct"},
+                                                     {'}', "the end of a struct"}};
+  for (const auto& [byte, name] : kTypes) {
+    if (byte == type) return name;
   }
   return "nothing known";
 }
@@ -85,7 +77,7 @@ void MessageReader::read_mark(char type) {
   const char found = read_bytes(1).front();
   if (found == type) return;
   --at_;
-  fail(type_name(found) + " stands where " + type_name(type) + " belongs");
+  fail(fmt::format("{} stands where {} belongs", type_name(found), type_name(type)));
 }
 
 std::uint64_t MessageReader::read_integer(char type) {
@@ -97,7 +89,7 @@ std::uint64_t MessageReader::read_integer(char type) {
 
 std::uint64_t MessageReader::read_count(char type, std::uint64_t most) {
   const std::uint64_t count = read_integer(type);
-  if (count > most) fail(type_name(type) + " has the impossible number " + std::to_string(count));
+  if (count > most) fail(fmt::format("{} has the impossible number {}", type_name(type), count));
   return count;
 }
 

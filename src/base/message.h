@@ -25,14 +25,10 @@ class MessageWriter : public PlainVisitor<MessageWriter> {
   void write(double value);
   void write(float value) { write(double{value}); }
   void write(std::string_view text);
-  template <std::signed_integral T>
-  void write(T value) {
+  void write(std::signed_integral auto value) {
     write_integer('i', static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
   }
-  template <std::unsigned_integral T>
-  void write(T value) {
-    write_integer('u', value);
-  }
+  void write(std::unsigned_integral auto value) { write_integer('u', value); }
   template <class T>
   requires std::is_enum_v<T>
   void write(T value) { write(static_cast<std::underlying_type_t<T>>(value)); }
@@ -88,14 +84,8 @@ class MessageReader : public PlainVisitor<MessageReader> {
   void read(double& value);
   void read(float& value);
   void read(std::string& text);
-  template <std::signed_integral T>
-  void read(T& value) {
-    store(value, static_cast<std::int64_t>(read_integer('i')));
-  }
-  template <std::unsigned_integral T>
-  void read(T& value) {
-    store(value, read_integer('u'));
-  }
+  void read(std::signed_integral auto& value) { store(value, static_cast<std::int64_t>(read_integer('i'))); }
+  void read(std::unsigned_integral auto& value) { store(value, read_integer('u')); }
   template <class T>
   requires std::is_enum_v<T>
   void read(T& value) {
@@ -151,8 +141,8 @@ class MessageReader : public PlainVisitor<MessageReader> {
   std::string_view read_bytes(std::uint64_t count);
   [[noreturn]] void fail(const std::string& how) const;
 
-  template <class T, class Wide>
-  void store(T& value, Wide wide) {
+  template <class T>
+  void store(T& value, auto wide) {
     if (!std::in_range<T>(wide)) fail("the number " + std::to_string(wide) + " is too large for its place");
     value = static_cast<T>(wide);
   }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "base/names.h"
+#include "base/web.h"
 
 namespace evener {
 namespace {
@@ -189,10 +189,7 @@ const OpenedModule& opened(const std::string& name) {
 }
 
 const char* state_text(ModuleState state) {
-  static constexpr Named<ModuleState> kStates[] = {{ModuleState::kUsable, "is usable"},
-                                                   {ModuleState::kNotBuilt, "is not built"},
-                                                   {ModuleState::kNotLoadable, "can't be loaded"},
-                                                   {ModuleState::kNotUsable, "can't be used on this machine"}};
+  constexpr const char* kStates[] = {"is usable", "is not built", "can't be loaded", "can't be used on this machine"};
   return name_in(kStates, state);
 }
 
@@ -217,6 +214,12 @@ const std::vector<std::string>& known_modules() {
 
 ModuleStatus module_status(const std::string& name) {
   return opened(name).status;
+}
+
+// Created once and never destroyed, since its code may run until the end of the process.
+Web& web() {
+  static Web* const instance = static_cast<Web*>(require_module("fetch").create());
+  return *instance;
 }
 
 const ModuleEntry& require_module(const std::string& name) {

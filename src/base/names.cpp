@@ -1,6 +1,5 @@
 #include "base/names.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>

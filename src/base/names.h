@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,34 +20,18 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 /// "unknown model 'resnet43'; did you mean 'resnet34'? Known: a, b, c"
 std::string unknown_name_message(std::string_view what, std::string_view name, const std::vector<std::string>& known);
 
-/// A value and its name: a row of a table by which an enumeration is told and read.
-template <typename Value>
-struct Named {
-  Value value;
-  const char* name;
-};
-/// "?" for a value that isn't in the table.
-template <typename Value, std::size_t kCount>
-constexpr const char* name_in(const Named<Value> (&table)[kCount], Value value) {
-  for (const Named<Value>& row : table) {
-    if (row.value == value) return row.name;
-  }
-  return "?";
-}
-/// Throws UsageError with unknown_name_message().
-template <typename Value, std::size_t kCount>
-Value value_named(const Named<Value> (&table)[kCount], std::string_view what, std::string_view name) {
-  std::vector<std::string> known;
-  for (const Named<Value>& row : table) {
-    if (row.name == name) return row.value;
-    known.emplace_back(row.name);
-  }
-  throw UsageError(unknown_name_message(what, name, known));
-}
 /// The name of an enum's value, whose values count from 0; the last name for a number that is none of them.
 template <typename Enum, std::size_t N>
 constexpr const char* name_in(const char* const (&names)[N], Enum value) {
   return names[std::min(static_cast<std::size_t>(value), N - 1)];
+}
+
+/// The value of that name. Throws UsageError with unknown_name_message().
+template <typename Enum, std::size_t N>
+Enum value_named(const char* const (&names)[N], std::string_view what, std::string_view name) {
+  const auto* const found = std::ranges::find(names, name);
+  if (found != std::end(names)) return static_cast<Enum>(found - names);
+  throw UsageError(unknown_name_message(what, name, {std::begin(names), std::end(names)}));
 }
 
 /// `text` from a foreign file for a message: cut after 100 bytes, what a terminal would obey replaced by '?'.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -45,8 +44,6 @@ fs::path beside_the_library() {
 bool is_this_process() {
   return file_of_this_process().filename() == kName;
 }
-
-namespace fs = std::filesystem;
 
 const char library_symbol = 0;  // its address tells which file this code was loaded from
 

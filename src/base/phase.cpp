@@ -9,11 +9,8 @@
 namespace evener {
 namespace {
 
-constexpr Named<Phase> kPhases[] = {
-    {Phase::kSpawn, "spawn"},     {Phase::kConnect, "connect"},   {Phase::kRead, "read"},
-    {Phase::kDecode, "decode"},   {Phase::kAugment, "augment"},   {Phase::kH2D, "H2D"},
-    {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kExchange, "exchange"},
-    {Phase::kUpdate, "update"},   {Phase::kEvaluate, "evaluate"}, {Phase::kD2H, "D2H"}};
+constexpr const char* kPhases[] = {"spawn",   "connect",  "read",     "decode", "augment",  "H2D",
+                                   "forward", "backward", "exchange", "update", "evaluate", "D2H"};
 
 std::atomic<PhaseListener*> current_listener{nullptr};
 thread_local PhaseMark* innermost_mark = nullptr;

@@ -8,8 +8,7 @@
 namespace evener {
 namespace {
 
-constexpr Named<Precision> kPrecisions[] = {
-    {Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}};
+constexpr const char* kPrecisions[] = {"fp32", "tf32", "bf16", "fp16"};
 
 }  // namespace
 
@@ -24,7 +23,7 @@ Precision parse_precision(const std::string& name) {
         "bits, "
         "which then runs as it is, and 'evener train --quantize int8' trains one");
   }
-  return value_named(kPrecisions, "precision", name);
+  return value_named<Precision>(kPrecisions, "precision", name);
 }
 
 int activation_bits(Precision precision) {

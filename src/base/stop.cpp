@@ -1,6 +1,5 @@
 #include "base/stop.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -18,8 +18,4 @@ bool is_utf8(std::string_view bytes);
 /// zero byte beside the first character tells, becomes UTF-8. Throws Error with the reason alone for UTF-32.
 std::string text_without_byte_order_mark(std::string bytes);
 
-/// A foreign text file's bytes without the byte order mark that editors put before them; UTF-16, which such a mark or a
-/// zero byte beside the first character tells, becomes UTF-8. Throws Error with the reason alone for UTF-32.
-std::string text_without_byte_order_mark(std::string bytes);
-
 }  // namespace evener

@@ -1,7 +1,7 @@
 // The program itself; what it does is in program.h, which tests call in their own process.
 #include <exception>
 
-#include "base/ask_program.h"
+#include "base/forked.h"
 #include "cli/program.h"
 #include "placement/machine.h"
 #include "task/inference/trial_run.h"

@@ -75,8 +75,7 @@ class PartsWalk {
   explicit PartsWalk(std::span<const std::span<Value>> parts) : parts_(parts) {}
 
   /// Calls use(values, their count, how many came before) for the next `count` values, run by run.
-  template <typename Use>
-  void next(std::size_t count, const Use& use) {
+  void next(std::size_t count, const auto& use) {
     for (std::size_t done = 0; done < count;) {
       const std::span<Value> rest = parts_[part_].subspan(offset_);
       const std::size_t size = std::min(rest.size(), count - done);

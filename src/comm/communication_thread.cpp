@@ -5,7 +5,6 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 #include "base/cpu.h"
 #include "base/error.h"

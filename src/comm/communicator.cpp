@@ -1,10 +1,5 @@
 #include "comm/communicator.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-
 #include "base/error.h"
 
 namespace evener::comm {

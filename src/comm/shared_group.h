@@ -5,10 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "base/directed_yield.h"
 #include "comm/communicator.h"
 
 namespace evener::comm {
@@ -26,6 +29,52 @@ struct SharedGroupOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
 };
 
+// What lies in the shared memory of a group. Every word that one rank writes while others poll it has a cache line of
+// its own, lest the polling slow down writes to its neighbours. All is zero at the beginning.
+inline constexpr std::size_t kLine_bytes = 64;
+inline constexpr std::size_t kReason_bytes = 500;
+
+struct alignas(kLine_bytes) AbortNote {
+  std::atomic<std::uint32_t> state;  // 0 = none, 1 = being written, 2 = written
+  char reason[kReason_bytes + 1];
+};
+
+struct alignas(kLine_bytes) LifeSigns {
+  std::atomic<std::uint64_t> beats;
+  std::atomic<std::int64_t> epoch, step;
+};
+
+/// The thread that a rank computes on.
+struct alignas(kLine_bytes) RankThread {
+  StepThread thread;
+};
+
+/// Where the members of a channel meet, phase by phase.
+struct Meeting {
+  alignas(kLine_bytes) std::atomic<std::uint32_t> arrived;  // members that have come in this phase
+  alignas(kLine_bytes) std::atomic<std::uint32_t> phase;    // phases completed; the word that waiting members sleep on
+};
+
+/// What a rank shows the other members of its channel.
+struct alignas(kLine_bytes) RankRow {
+  std::atomic<std::uint32_t> came_in;  // 1 + the last phase that it has arrived at
+  std::atomic<std::uint64_t> call;     // the collective it is in (shared_communicator.cpp)
+};
+
+/// A rank's contribution to a collective of few bytes; each rank fills its two slots by turns.
+struct alignas(kLine_bytes) SmallSlot {
+  static constexpr std::size_t kBytes = 496;
+  std::uint64_t call;      // which collective
+  std::uint32_t came_for;  // 1 + the phase it is for; 0 = none yet
+  alignas(16) std::byte bytes[kBytes];
+};
+
+/// Half of a rank's outgoing mail; it fills the two by turns.
+struct alignas(kLine_bytes) Mailbox {
+  std::atomic<std::uint32_t> addressee;  // 0 = empty, otherwise 1 + the rank it is for
+  std::uint64_t message_bytes;           // of the whole message, written before `addressee`
+};
+
 /// The shared memory of a group, to be made before the ranks are started: forked children inherit the mapping, threads
 /// share it. It is anonymous, so the kernel frees it with its last user, however that ended.
 class SharedGroup {
@@ -35,13 +84,14 @@ class SharedGroup {
   SharedGroup(const SharedGroup&) = delete;
   SharedGroup& operator=(const SharedGroup&) = delete;
 
-  int ranks() const;
+  const SharedGroupOptions& options() const { return options_; }
+  int ranks() const { return options_.ranks; }
   /// `rank`'s end of `channel`; `name` is what it calls itself ("threads", "shm"). The group must outlive it.
   std::unique_ptr<Communicator> join(int rank, int channel, const char* name);
 
   /// Memory for the users of the group: the same bytes for every rank, zero at first, at an address that is a multiple
   /// of 4096.
-  std::span<std::byte> common() const;
+  std::span<std::byte> common() const { return {common_, options_.common_bytes}; }
 
   /// Counts a sign of life of a rank, for the process that watches the ranks (parallel/rank_process.cpp).
   void beat(int rank);
@@ -60,9 +110,46 @@ class SharedGroup {
   /// The reason that abort() was given, once aborted() is true.
   std::string abort_reason() const;
 
+  // For its communicators.
+  LifeSigns& life(int rank) const;
+  StepThread& thread(int rank) const { return threads_[static_cast<std::size_t>(rank)].thread; }
+  Meeting& meeting(int channel) const { return meetings_[static_cast<std::size_t>(channel)]; }
+  RankRow& row(int channel, int rank) const { return rows_[at(channel, rank)]; }
+  SmallSlot& small_slot(int channel, int rank, int which) const { return small_slots_[at(channel, rank, which)]; }
+  Mailbox& mailbox(int channel, int rank, int half) const { return mailboxes_[at(channel, rank, half)]; }
+  std::byte* mail(int channel, int rank, int half) const { return slot(channel, rank, 2 + half); }
+  /// One of a rank's two slots, of options().staging_bytes.
+  std::byte* slot(int channel, int rank, int which) const;
+
+  enum class Until { kEquals, kDiffers };
+  /// Waits until `word` equals `value`, or differs from it. Returns false if that took longer than the group's timeout;
+  /// throws Error if the group is aborted meanwhile. `rank` is the one that waits; `late` returns a rank that it waits
+  /// for.
+  bool await(const std::atomic<std::uint32_t>& word, Until until, std::uint32_t value, int rank,
+             const std::function<int()>& late) const;
+  void throw_if_aborted() const;
+
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::size_t at(int channel, int rank) const { return static_cast<std::size_t>(channel * ranks() + rank); }
+  std::size_t at(int channel, int rank, int which) const {
+    return at(channel, rank) * 2 + static_cast<std::size_t>(which);
+  }
+
+  SharedGroupOptions options_;
+  std::int64_t spin_ns_;
+  std::byte* begin_ = nullptr;
+  std::size_t size_bytes_ = 0;
+  AbortNote* note_ = nullptr;
+  std::span<LifeSigns> lives_;
+  std::span<RankThread> threads_;
+  std::span<Meeting> meetings_;
+  std::span<RankRow> rows_;
+  std::span<SmallSlot> small_slots_;
+  std::span<Mailbox> mailboxes_;
+  std::byte *staging_ = nullptr, *common_ = nullptr;
 };
+
+/// What join() returns.
+std::unique_ptr<Communicator> make_shared_communicator(SharedGroup& group, int rank, int channel, const char* name);
 
 }  // namespace evener::comm

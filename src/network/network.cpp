@@ -301,13 +301,7 @@ constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
-constexpr Named<ActivationKind> kActivations[] = {{ActivationKind::kRelu, "relu"},
-                                                  {ActivationKind::kRelu6, "relu6"},
-                                                  {ActivationKind::kSigmoid, "sigmoid"},
-                                                  {ActivationKind::kTanh, "tanh"},
-                                                  {ActivationKind::kSilu, "silu"},
-                                                  {ActivationKind::kHardSwish, "hard_swish"},
-                                                  {ActivationKind::kHardSigmoid, "hard_sigmoid"}};
+constexpr const char* kActivations[] = {"relu", "relu6", "sigmoid", "tanh", "silu", "hard_swish", "hard_sigmoid"};
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 #include "base/forked.h"
 #include "base/host_name.h"
 #include "base/phase.h"
-#include "comm/hierarchical_communicator.h"
+#include "comm/communicator.h"
 #include "parallel/rank_process.h"
 
 namespace evener::parallel {

@@ -7,15 +7,12 @@
 namespace evener::parallel {
 
 PipelineSchedule parse_pipeline_schedule(const std::string& text) {
-  static constexpr Named<PipelineSchedule> kSchedules[] = {{PipelineSchedule::k1F1B, "1f1b"},
-                                                           {PipelineSchedule::kGPipe, "gpipe"},
-                                                           {PipelineSchedule::kZeroBubble, "zero-bubble"}};
-  return value_named(kSchedules, "--pipeline-schedule", text);
+  constexpr const char* kSchedules[] = {"1f1b", "gpipe", "zero-bubble"};
+  return value_named<PipelineSchedule>(kSchedules, "--pipeline-schedule", text);
 }
 
 const char* pass_text(PassKind kind) {
-  static constexpr Named<PassKind> kPasses[] = {
-      {PassKind::kForward, "forward"}, {PassKind::kBackward, "backward"}, {PassKind::kWeights, "weights"}};
+  constexpr const char* kPasses[] = {"forward", "backward", "weights"};
   return name_in(kPasses, kind);
 }
 

@@ -22,8 +22,8 @@
 #include <thread>
 #include <utility>
 
-#include "base/cgroup.h"
 #include "base/child.h"
+#include "base/cpu.h"
 #include "base/descriptor.h"
 #include "base/message.h"
 #include "base/phase.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/ask_program.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "base/host_name.h"
 #include "base/message.h"
 #include "placement/gpus.h"

@@ -9,7 +9,6 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "record/described_json.h"
-#include "record/statistics.h"
 
 namespace evener::record {
 namespace {
@@ -54,48 +53,34 @@ bool tells_of_calibration(const std::string& note) {
 
 }  // namespace
 
-template <typename Fields>
-void describe(Fields& fields, Of<ReliabilityBin> auto& bin) {
-  fields.required("accuracy", bin.accuracy);
-  fields.required("confidence", bin.confidence);
-  fields.required("images", bin.images);
+void describe(auto& fields, Of<ReliabilityBin> auto& bin) {
+  fields.all_required("accuracy", bin.accuracy, "confidence", bin.confidence, "images", bin.images);
   fields.check("accuracy", is_share(bin.accuracy) && is_share(bin.confidence) && bin.images >= 0,
                "expected shares, and a number of images");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CalibrationError> auto& error) {
+void describe(auto& fields, Of<CalibrationError> auto& error) {
   fields.value("bins", error.bins);
-  fields.required("ece", error.ece);
-  fields.required("ece_equal_mass", error.ece_equal_mass);
+  fields.all_required("ece", error.ece, "ece_equal_mass", error.ece_equal_mass);
   fields.interval("interval", error.interval);
   fields.required("negative_log_likelihood", error.negative_log_likelihood);
   fields.check("ece", is_share(error.ece), "expected a share");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<UnlikeImages> auto& unlike) {
-  fields.required("auroc", unlike.auroc);
-  fields.required("fpr95", unlike.fpr95);
-  fields.required("images", unlike.images);
-  fields.required("location", unlike.location);
-  fields.required("unknown_share", unlike.unknown_share);
+void describe(auto& fields, Of<UnlikeImages> auto& unlike) {
+  fields.all_required("auroc", unlike.auroc, "fpr95", unlike.fpr95, "images", unlike.images, "location",
+                      unlike.location, "unknown_share", unlike.unknown_share);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CalibrationRecord> auto& calibration) {
-  fields.required("after", calibration.after);
-  fields.required("before", calibration.before);
-  fields.required("fitted_images", calibration.fitted_images);
-  fields.required("judged", calibration.judged);
-  fields.required("judged_images", calibration.judged_images);
+void describe(auto& fields, Of<CalibrationRecord> auto& calibration) {
+  fields.all_required("after", calibration.after, "before", calibration.before, "fitted_images",
+                      calibration.fitted_images, "judged", calibration.judged, "judged_images",
+                      calibration.judged_images);
   fields.value("known_unknown", calibration.known_unknown);
   fields.text("no_unknown", calibration.no_unknown);
-  fields.value("shrinkage", calibration.shrinkage);
-  fields.value("statistics_images", calibration.statistics_images);
+  fields.values("shrinkage", calibration.shrinkage, "statistics_images", calibration.statistics_images);
   fields.required("temperature", calibration.temperature);
-  fields.value("unknown_wanted", calibration.unknown_wanted);
-  fields.value("unlike", calibration.unlike);
+  fields.values("unknown_wanted", calibration.unknown_wanted, "unlike", calibration.unlike);
 }
 
 std::string calibration_text(const CalibrationRecord& calibration) {

@@ -22,7 +22,7 @@ namespace evener::record {
 template <typename Enum>
 struct Words {
   const char* (*name)(Enum);
-  std::vector<Enum> all;  // that files may contain
+  Enum last, first = {};  // of those that files may contain
 };
 template <typename T>
 concept HasWords = requires(T value) {
@@ -31,49 +31,25 @@ concept HasWords = requires(T value) {
 
 /// A visitor for describe() that writes a struct's members into a JSON object. Absent values become null, and so do
 /// numbers that JSON can't hold (the loss of a training that diverged).
-class JsonWriter {
+class JsonWriter : public PlainVisitor<JsonWriter> {
   using Json = nlohmann::ordered_json;
 
  public:
-  template <typename T>
-  void value(const char* key, const T& member) {
-    json_[key] = json_of(member);
-  }
-  template <typename T>
-  void required(const char* key, const T& member) {
-    value(key, member);
-  }
+  void value(const char* key, const auto& member) { json_[key] = json_of(member); }
   void text(const char* key, const std::string& member) { json_[key] = member.empty() ? Json(nullptr) : Json(member); }
-  void not_negative(const char* key, const std::optional<double>& member) { value(key, member); }
-  void column_if_known(const char* key, const std::optional<double>& member) { value(key, member); }
-  void share(const char* key, const std::optional<double>& member) { value(key, member); }
-  void square(const char* key, const std::vector<std::vector<std::int64_t>>& rows) { json_[key] = rows; }
   void schema(const char* key, const char* schema) { json_[key] = schema; }
-  /// An object whose keys are the `name` members of the map's values.
-  template <typename T>
-  void by_name(const char* key, const std::map<std::string, T>& members) {
-    value(key, members);
-  }
-  template <typename Members>
-  void group(const char* key, Members members) {
+  void group(const char* key, auto members) {
     JsonWriter inner;
     members(inner);
     json_[key] = std::move(inner.json_);
   }
-  template <typename T>
-  void null_if(bool absent, const char* key, const T& member) {
+  void null_if(bool absent, const char* key, const auto& member) {
     json_[key] = absent ? Json(nullptr) : json_of(member);
   }
-  template <typename T>
-  void left_out_if(bool is_so, const char* key, const T& member) {
+  void left_out_if(bool is_so, const char* key, const auto& member) {
     if (!is_so) value(key, member);
   }
-  template <typename T>
-  void left_out_if_empty(const char* key, const T& member) {
-    left_out_if(member.empty(), key, member);
-  }
-  void outside_tables(auto members) { members(*this); }
-  void check(const char* /*key*/, bool /*holds*/, const char* /*expected*/) {}
+  void left_out_if_empty(const char* key, const auto& member) { left_out_if(member.empty(), key, member); }
   void fixed(const char* key, const std::string& text) { json_[key] = text; }
   void interval(const char* key, const std::optional<Interval>& member) {
     json_[key] = nullptr;
@@ -139,7 +115,7 @@ class JsonWriter {
 /// A visitor for describe() that reads a struct's members from a JSON object. Since files may come from other versions
 /// or other people, types and ranges are checked; missing and null members keep their defaults. Throws Error naming
 /// file and key.
-class JsonFields {
+class JsonFields : public PlainVisitor<JsonFields> {
  public:
   explicit JsonFields(JsonReader json) : json_(std::move(json)) {}
 
@@ -185,12 +161,10 @@ class JsonFields {
       describe(inner, member);
     }
   }
-  template <typename T>
-  void required(const char* key, T& member) {
+  void required(const char* key, auto& member) {
     if (json_.find(key) == nullptr) json_.fail(key, "expected a value");
     value(key, member);
   }
-  void text(const char* key, std::string& member) { json_.read(key, member); }
   void not_negative(const char* key, std::optional<double>& member) {
     json_.read_within(key, 0, std::numeric_limits<double>::infinity(), member);
   }
@@ -208,28 +182,13 @@ class JsonFields {
     if (found == schema) return;
     json_.fail(key, "expected \"" + std::string(schema) + "\", as this version of the program writes it");
   }
-  template <typename Members>
-  void group(const char* key, Members members) {
+  void group(const char* key, auto members) {
     JsonFields inner(json_.object(key));
     members(inner);
   }
-  template <typename T>
-  void null_if(bool /*absent*/, const char* key, T& member) {
-    value(key, member);
-  }
-  template <typename T>
-  void left_out_if(bool /*is_so*/, const char* key, T& member) {
-    value(key, member);
-  }
-  template <typename T>
-  void left_out_if_empty(const char* key, T& member) {
-    value(key, member);
-  }
-  void outside_tables(auto members) { members(*this); }
   void check(const char* key, bool holds, const char* expected) {
     if (!holds) json_.fail(key, expected);
   }
-  void fixed(const char* /*key*/, const std::string& /*text*/) {}
   void interval(const char* key, std::optional<Interval>& member) {
     std::vector<double> ends;
     json_.read(key, ends);
@@ -248,7 +207,6 @@ class JsonFields {
       members.back().*number = entry;
     }
   }
-  void why_absent(const char* key, bool /*present*/, std::string& reason) { json_.read(key, reason); }
   void reason_of(const char* path, std::string& reason) { json_.object("missing").read(path, reason); }
   void config(const char* key, std::map<std::string, std::string>& options) {
     json_.object(key);  // throws if it isn't an object
@@ -262,7 +220,8 @@ class JsonFields {
     std::string word = words.name(member);
     json_.read(key, word);
     std::string expected;
-    for (const Enum each : words.all) {
+    for (int n = static_cast<int>(words.first); n <= static_cast<int>(words.last); ++n) {
+      const auto each = static_cast<Enum>(n);
       if (word == words.name(each)) {
         member = each;
         return;
@@ -272,8 +231,7 @@ class JsonFields {
     json_.fail(key, "expected " + expected);
   }
   /// Reads a type that the JSON library can convert.
-  template <typename T>
-  void convert(const char* key, T& member) {
+  void convert(const char* key, auto& member) {
     const nlohmann::json* found = json_.find(key);
     if (found == nullptr) return;
     try {
@@ -287,16 +245,14 @@ class JsonFields {
 };
 
 /// `value` as a JSON object.
-template <typename T>
-nlohmann::ordered_json described_json(const T& value) {
+nlohmann::ordered_json described_json(const auto& value) {
   JsonWriter writer;
   describe(writer, value);
   return writer.take();
 }
 
 /// Reads `json` into `value`; `source` names the file in errors.
-template <typename T>
-void read_described(const nlohmann::json& json, const std::string& source, T& value) {
+void read_described(const nlohmann::json& json, const std::string& source, auto& value) {
   JsonFields fields(JsonReader(json, source));
   describe(fields, value);
 }

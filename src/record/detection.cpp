@@ -1,7 +1,6 @@
 #include "record/detection.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "base/base64.h"
@@ -36,16 +35,11 @@ bool are_numbers_of_boxes(const std::vector<std::vector<std::int64_t>>& rows) {
 
 }  // namespace
 
-template <typename Fields>
-void describe(Fields& fields, Of<PredictedImage> auto& prediction) {
-  fields.required("class", prediction.found);
-  fields.required("file", prediction.file);
-  fields.required("is_probability", prediction.is_probability);
+void describe(auto& fields, Of<PredictedImage> auto& prediction) {
+  fields.all_required("class", prediction.found, "file", prediction.file, "is_probability", prediction.is_probability);
   fields.value("map", prediction.map_base64);
-  fields.required("png", prediction.png_base64);
-  fields.required("score", prediction.score);
-  fields.value("sure_mistake", prediction.is_sure_mistake);
-  fields.value("sure_right", prediction.is_sure_right);
+  fields.all_required("png", prediction.png_base64, "score", prediction.score);
+  fields.values("sure_mistake", prediction.is_sure_mistake, "sure_right", prediction.is_sure_right);
   fields.required("true_class", prediction.truth);
   fields.left_out_if(!prediction.is_unknown, "unknown", prediction.is_unknown);
   // Both strings become parts of an HTML page, so they must be plain base64.
@@ -72,37 +66,27 @@ std::vector<PredictedImage> read_predicted_images(const std::filesystem::path& p
   return predictions;
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DetectedClass> auto& one) {
+void describe(auto& fields, Of<DetectedClass> auto& one) {
   fields.required("class", one.name);
   fields.value("coco", one.coco);
-  fields.required("precision", one.precision);
-  fields.required("recall", one.recall);
-  fields.required("score", one.score);
-  fields.required("true_boxes", one.true_boxes);
-  fields.value("voc_2007", one.voc_2007);
-  fields.value("voc_2010", one.voc_2010);
+  fields.all_required("precision", one.precision, "recall", one.recall, "score", one.score, "true_boxes",
+                      one.true_boxes);
+  fields.values("voc_2007", one.voc_2007, "voc_2010", one.voc_2010);
   fields.check("precision", are_shares(one.precision, one), kShares);
   fields.check("recall", are_shares(one.recall, one), kShares);
   fields.check("score", are_shares(one.score, one), kShares);
   fields.check("true_boxes", is_number_of_boxes(one.true_boxes), kBoxes);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<MissedImage> auto& image) {
-  fields.required("file", image.file);
-  fields.required("jpeg", image.jpeg_base64);
-  fields.required("missed", image.missed);
-  fields.required("wrong", image.wrong);
+void describe(auto& fields, Of<MissedImage> auto& image) {
+  fields.all_required("file", image.file, "jpeg", image.jpeg_base64, "missed", image.missed, "wrong", image.wrong);
   fields.check("jpeg", from_base64(image.jpeg_base64).has_value(), "expected an image in base64");
   fields.check("missed", is_number_of_boxes(image.missed), kBoxes);
   fields.check("wrong", is_number_of_boxes(image.wrong), kBoxes);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<DetectionFigures> auto& figures) {
-  fields.required("classes", figures.classes);
-  fields.required("confidence", figures.confidence);
+void describe(auto& fields, Of<DetectionFigures> auto& figures) {
+  fields.all_required("classes", figures.classes, "confidence", figures.confidence);
   fields.square("confusion", figures.confusion);
   fields.required("misses", figures.misses);
   fields.check("confusion", are_numbers_of_boxes(figures.confusion), kBoxes);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/statistics.h"
 #include "record/record.h"
 #include "record/record_kind.h"
 
@@ -38,6 +40,66 @@ Metric cost(const char* name, const char* unit, const char* title, std::string l
           .reason = std::move(reason)};
 }
 
+/// The reason of an absent value; "" for none.
+std::string why_missing(const Record& record, const char* path) {
+  const auto found = record.missing.find(path);
+  return found == record.missing.end() ? "" : found->second;
+}
+
+/// Median training seconds per epoch, without the first (warm-up) if there are more.
+std::optional<double> seconds_per_epoch(const Record& record) {
+  std::vector<double> seconds;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (epoch.seconds) seconds.push_back(*epoch.seconds);
+  }
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  return median(seconds);
+}
+
+/// All training images over all training seconds, warm-up included.
+std::optional<double> overall_images_per_s(const Record& record) {
+  double images = 0, seconds = 0;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (!epoch.images_per_s || !epoch.seconds) continue;
+    images += *epoch.images_per_s * *epoch.seconds;
+    seconds += *epoch.seconds;
+  }
+  return seconds > 0 ? std::optional(images / seconds) : std::nullopt;
+}
+
+/// The validation accuracy of the record, or the highest of its epochs.
+std::optional<double> best_val_accuracy(const Record& record) {
+  if (record.training.accuracy.val) return record.training.accuracy.val;
+  std::optional<double> best;
+  for (const EpochRecord& epoch : record.training.epochs) {
+    if (epoch.val_accuracy) best = std::max(best.value_or(0), *epoch.val_accuracy);
+  }
+  return best;
+}
+
+std::vector<Metric> training_metrics(const Record& record) {
+  const auto quality = [&](const char* name, const char* title, const char* label, const std::optional<double>& value,
+                           const std::optional<std::int64_t>& images, const char* path) {
+    return Metric{.name = name,
+                  .unit = "share",
+                  .title = title,
+                  .label = label,
+                  .role = MetricRole::kQuality,
+                  .value = value,
+                  .of_images = images,
+                  .reason = why_missing(record, path)};
+  };
+  Metric overall{.name = kOverallSpeed, .unit = "images/s", .title = "", .label = "images over seconds of training"};
+  overall.value = overall_images_per_s(record);
+  Metric val = quality("best_val_accuracy", "best val", "validation accuracy", best_val_accuracy(record),
+                       record.data.val, "accuracy.val");
+  val.stands_in_for = "test_accuracy";
+  return {cost("seconds_per_epoch", "s", "s/epoch", "time per epoch", seconds_per_epoch(record)), overall,
+          cost("train_s", "s", "", "time of training", record.times.train), val,
+          quality("test_accuracy", "test", "test accuracy", record.training.accuracy.test, record.data.test,
+                  "accuracy.test")};
+}
+
 /// All images that were trained on or answered.
 std::int64_t counted_images(const Record& record) {
   if (record.kind != kTrainingKind.name) {
@@ -65,13 +127,12 @@ std::string energy_label(const Energy& energy) {
 /// The metrics of every run, whatever its task.
 std::vector<Metric> costs(const Record& record) {
   const Energy& energy = record.energy;
-  const auto missing = record.missing.find("memory.peak_rss_bytes");
   std::optional<double> peak_bytes;
   if (record.memory.peak_rss_bytes) peak_bytes = static_cast<double>(*record.memory.peak_rss_bytes);
   return {
       cost("total_s", "s", "", "total time", record.times.total),
       cost("peak_rss_bytes", "bytes", "peak memory", "peak memory", peak_bytes,
-           missing == record.missing.end() ? "" : missing->second),
+           why_missing(record, "memory.peak_rss_bytes")),
       cost("cpu_seconds", "s", "", "CPU time", record.cpu.seconds),
       cost("energy_joules", "J", "energy", energy_label(record.energy), record.energy.joules, record.energy.reason),
       cost("edp_joule_seconds", "J s", "", "energy-delay product", record.energy.edp_js, record.energy.reason),
@@ -97,7 +158,7 @@ std::vector<Metric> own_metrics(const Record& record, std::vector<Metric> others
   const auto append = [&](std::vector<Metric> more) {
     metrics.insert(metrics.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
-  append(kind_of(record).metrics(record));
+  if (record.kind == kTrainingKind.name) append(training_metrics(record));
   append(std::move(others));
   append(costs(record));
   return metrics;
@@ -170,6 +231,18 @@ std::string spread_text(const Metric& metric) {
   const Interval ends = metric.interval.value_or(*all);
   return fmt::format("{}; {}: {} to {}", text, metric.interval ? "95 %" : "their range", si_text(ends.low),
                      si_text(ends.high));
+}
+
+std::string speed_note(const Record& record) {
+  constexpr double kRemarkable = 0.1;
+  const std::optional<double> overall = overall_images_per_s(record);
+  const std::optional<double> median = record.images_per_s.median;
+  if (!overall || !median || *overall <= 0 || std::abs(*overall / *median - 1) <= kRemarkable) return "";
+  return fmt::format(
+      "all images over all seconds of training are {} images/s, {:.0f} % {} than the training speed, which is {}: the "
+      "warm-up and steps that last longer than most count in the one and not in the other",
+      si_text(*overall), 100 * std::abs(*overall / *median - 1), *overall < *median ? "less" : "more",
+      median_text(record.images_per_s.samples.size(), record.images_per_s.over));
 }
 
 Comparison compare_speeds(const Metric& baseline, const Metric& candidate) {

@@ -62,6 +62,11 @@ std::string median_text(std::size_t samples, const std::string& over);
 /// the range if there are too few samples for an interval. "" without samples.
 std::string spread_text(const Metric& metric);
 
+/// A metric of trainings: all images over all training seconds, while images_per_s is a median without the warm-up.
+constexpr const char* kOverallSpeed = "images_per_s_overall";
+/// A warning if the two speeds differ by more than a tenth, with both speeds and the likely reason; else empty.
+std::string speed_note(const Record& record);
+
 /// Compares two figures by their samples. Comparison::ratio is above 1 if `candidate` is better, whatever the
 /// direction. Undecided for too few samples.
 Comparison compare_speeds(const Metric& baseline, const Metric& candidate);

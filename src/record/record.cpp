@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "base/described.h"
 #include "base/error.h"
@@ -32,21 +28,14 @@ class CsvRow : public PlainVisitor<CsvRow> {
     bool if_known = false;  // shown only if some row has a value
   };
 
-  template <typename T>
-  void value(const char* key, const T& member) {
-    columns_.push_back({key, cell_of(member)});
-  }
+  void value(const char* key, const auto& member) { columns_.push_back({key, cell_of(member)}); }
   /// A map of numbers: each name that any row has becomes a column.
   void value(const char* /*key*/, const std::map<std::string, double>& members) {
     map_at_ = columns_.size();
     for (const auto& [name, number] : members) named_[name] = cell_of(number);
   }
-  template <typename T>
-  void column_if_known(const char* key, const T& member) {
-    columns_.push_back({key, cell_of(member), true});
-  }
-  template <typename Members>
-  void outside_tables(Members /*members*/) {}
+  void column_if_known(const char* key, const auto& member) { columns_.push_back({key, cell_of(member), true}); }
+  void outside_tables(auto /*members*/) {}
 
   /// Inserts the map's columns, one for each of `names`, at the map's place.
   void spread(const std::set<std::string>& names) {
@@ -99,6 +88,18 @@ std::string described_csv(const std::vector<T>& structs) {
   return text;
 }
 
+/// Refuses a file in which two figures have the same name: one would be shown under the other's heading.
+void require_own_names(const Record& record, const JsonReader& json) {
+  Record without = record;
+  without.metrics.clear();
+  const std::vector<Metric> others = metrics_of(without);
+  for (const auto& [name, metric] : record.metrics) {
+    if (find_metric(others, name) != nullptr) {
+      json.object("metrics").fail(name.c_str(), "expected a name that no other figure of a record has");
+    }
+  }
+}
+
 }  // namespace
 
 const char* status_name(Status status) {
@@ -113,6 +114,18 @@ void set_speed(EpochRecord& epoch, std::size_t train_images) {
 
 std::string epochs_csv(const Record& record) {
   return described_csv(record.training.epochs);
+}
+
+nlohmann::ordered_json to_json(const Record& record) {
+  return described_json(record);
+}
+
+Record from_json(const nlohmann::json& file, const std::string& source) {
+  const JsonReader json(file, source);
+  Record record;
+  read_described(file, source, record);
+  require_own_names(record, json);
+  return record;
 }
 
 void write_record(const std::filesystem::path& dir, const Record& record) {

@@ -1,10 +1,8 @@
-// What reports have to know about a task: words for its runs, and the figures that have keys of their own.
+// What reports have to know about a task: words for its runs, and the shares that its epochs may have.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "record/metric.h"
 #include "record/record.h"
 
 namespace evener::record {
@@ -16,19 +14,11 @@ struct RecordKind {
   const char* speed_label;  // the name of images_per_s
   const char* do_more;      // advice for a run that was too short: "train more epochs"
   /// The amount of work: "8 epochs"; "" = not shown.
-  std::string (*amount)(const Record&);
-  /// The task's own metrics, without images_per_s and the metrics of every run.
-  std::vector<Metric> (*metrics)(const Record&);
+  std::string (*amount)(const Record&) = [](const Record&) { return std::string(); };
 };
 
-/// The kind of a record. Other tasks than those below get neutral words ("runs") and have the metrics that add_metric()
-/// added.
+/// The kind of a record. Unknown tasks get neutral words ("runs").
 const RecordKind& kind_of(const Record& record);
-
-/// A metric of trainings: all images over all training seconds, while images_per_s is a median without the warm-up.
-constexpr const char* kOverallSpeed = "images_per_s_overall";
-/// A warning if the two speeds differ by more than a tenth, with both speeds and the likely reason; else empty.
-std::string speed_note(const Record& record);
 
 /// A share in 0..1 that evaluations may have besides accuracy. Its key is the part and its name: "val_map_50" in
 /// EpochRecord::figures. Each entry of kEpochFigures becomes two metrics of the record, of the best validation and of
@@ -47,11 +37,5 @@ inline constexpr EpochFigure kEpochFigures[] = {
 
 /// Runs of `evener train`.
 extern const RecordKind kTrainingKind;
-/// Runs of `evener infer`, whose figures are all metrics of their own.
-extern const RecordKind kInferenceKind;
-/// Runs of `evener detect`, whose figures are all metrics too.
-extern const RecordKind kDetectionKind;
-/// Runs of `evener matmul`.
-extern const RecordKind kMatmulKind;
 
 }  // namespace evener::record

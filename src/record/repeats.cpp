@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <numeric>
 
@@ -53,9 +52,8 @@ bool all_positive(std::span<const BlockValue> runs) {
 }
 
 /// `compare`(baseline, candidate) of each common block, in the order of the baseline.
-template <class Compare>
 std::vector<double> within_blocks(std::span<const BlockValue> baseline, std::span<const BlockValue> candidate,
-                                  Compare compare) {
+                                  auto compare) {
   std::vector<double> values;
   for (const BlockValue& base : baseline) {
     const auto other = std::ranges::find(candidate, base.block, &BlockValue::block);
@@ -118,8 +116,7 @@ BlockMean block_mean(const std::vector<double>& values) {
 }
 
 /// Transforms a mean and its interval by a monotonic function.
-template <typename Figure>
-BlockMean as_figure(const BlockMean& of, Figure figure) {
+BlockMean as_figure(const BlockMean& of, auto figure) {
   BlockMean result{figure(of.mean), std::nullopt};
   if (!of.interval) return result;
   const auto [low, high] = std::minmax({figure(of.interval->low), figure(of.interval->high)});

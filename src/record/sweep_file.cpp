@@ -64,31 +64,23 @@ bool is_inside(const std::string& folder) {
   return path.is_relative() && std::ranges::find(path, "..") == path.end();
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<JournalLine> auto& line) {
+void describe(auto& fields, Of<JournalLine> auto& line) {
   fields.value("event", line.event);
   auto& run = line.run;
   const bool is_begin = line.event == "begin", is_end = line.event == "end", is_again = line.event == "again";
   if (line.event == "block") {
-    fields.value("series", line.block.series);
-    fields.value("part", line.block.part);
-    fields.value("block", line.block.block);
-    fields.value("cells", line.block.cells);
+    fields.values("series", line.block.series, "part", line.block.part, "block", line.block.block, "cells",
+                  line.block.cells);
     return;
   }
   fields.check("event", is_begin || is_end || is_again, "expected block, begin, end or again");
-  fields.value("series", run.series);
-  fields.value("cell", run.cell);
+  fields.values("series", run.series, "cell", run.cell);
   if (is_again) return;
-  fields.value("part", run.part);
-  fields.value("block", run.block);
-  fields.value("folder", run.folder);
+  fields.values("part", run.part, "block", run.block, "folder", run.folder);
   fields.check("folder", is_inside(run.folder), "expected a folder inside that of the sweep");
   if (is_begin) fields.value("at", run.began);
   if (!is_end) return;
-  fields.value("status", run.end);
-  fields.value("seconds", run.seconds);
-  fields.value("figure", run.figure);
+  fields.values("status", run.end, "seconds", run.seconds, "figure", run.figure);
   fields.text("reason", run.reason);
 }
 
@@ -121,68 +113,46 @@ std::string text_of(const JournalLine& line) {
 
 }  // namespace
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepSeries> auto& series) {
-  fields.value("number", series.number);
-  fields.value("started", series.started);
-  fields.value("program", series.program);
-  fields.value("machine", series.machine);
+void describe(auto& fields, Of<SweepSeries> auto& series) {
+  fields.values("number", series.number, "started", series.started, "program", series.program, "machine",
+                series.machine);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepAxis> auto& axis) {
-  fields.value("names", axis.names);
-  fields.value("steps", axis.steps);
+void describe(auto& fields, Of<SweepAxis> auto& axis) {
+  fields.values("names", axis.names, "steps", axis.steps);
   fields.check("steps", has_value_for_each_name(axis), "expected a value for each name in each step");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<CellPrediction> auto& prediction) {
-  fields.value("images_per_s", prediction.images_per_s);
-  fields.value("run_s", prediction.run_s);
+void describe(auto& fields, Of<CellPrediction> auto& prediction) {
+  fields.values("images_per_s", prediction.images_per_s, "run_s", prediction.run_s);
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepCell> auto& cell) {
-  fields.value("key", cell.key);
-  fields.value("folder", cell.folder);
-  fields.value("values", cell.values);
-  fields.value("words", cell.words);
-  fields.value("environment", cell.environment);
+void describe(auto& fields, Of<SweepCell> auto& cell) {
+  fields.values("key", cell.key, "folder", cell.folder, "values", cell.values, "words", cell.words, "environment",
+                cell.environment);
   fields.text("data", cell.data);
   fields.value("predicted", cell.predicted);
   fields.check("key", !cell.key.empty(), "expected a text");
   fields.check("folder", is_name_of_folder(cell.folder), "expected the name of a folder");
 }
 
-template <typename Fields>
-void describe(Fields& fields, Of<SweepRecord> auto& sweep) {
+void describe(auto& fields, Of<SweepRecord> auto& sweep) {
   fields.schema("schema", kSweepSchema);
   fields.text("title", sweep.title);
-  fields.value("command", sweep.command);
-  fields.value("started", sweep.started);
-  fields.value("version", sweep.version);
-  fields.value("words", sweep.words);
+  fields.values("command", sweep.command, "started", sweep.started, "version", sweep.version, "words", sweep.words);
   fields.fixed("order", "randomised complete blocks: each block runs every cell once, in an order drawn by order_seed");
   fields.value("order_seed", sweep.order_seed);
   fields.fixed("stopping_rule", stopping_rule_text(sweep));
-  fields.value("repeats", sweep.repeats);
-  fields.value("warmup", sweep.warmup);
-  fields.value("energy_repeats", sweep.energy_repeats);
-  fields.value("until_width", sweep.until_width);
-  fields.value("max_runs", sweep.max_runs);
+  fields.values("repeats", sweep.repeats, "warmup", sweep.warmup, "energy_repeats", sweep.energy_repeats, "until_width",
+                sweep.until_width, "max_runs", sweep.max_runs);
   fields.left_out_if(!sweep.steady_deviation, "steady_deviation", sweep.steady_deviation);
   fields.left_out_if(sweep.steady.empty(), "steady", sweep.steady);
   fields.text("setup", sweep.setup);
   fields.text("prepare", sweep.prepare);
   fields.text("cleanup", sweep.cleanup);
   fields.text("cool_down", sweep.cool_down);
-  fields.value("run_limit_s", sweep.run_limit_s);
-  fields.value("time_limit_s", sweep.time_limit_s);
-  fields.value("series", sweep.series);
-  fields.value("series_now", sweep.series_now);
-  fields.value("axes", sweep.axes);
-  fields.value("cells", sweep.cells);
+  fields.values("run_limit_s", sweep.run_limit_s, "time_limit_s", sweep.time_limit_s, "series", sweep.series,
+                "series_now", sweep.series_now, "axes", sweep.axes, "cells", sweep.cells);
   fields.check("repeats", sweep.repeats >= 1, "expected 1 or more");
 }
 
@@ -222,9 +192,7 @@ bool has_figures(RunEnd end) {
 
 /// The ends of runs only: the beginning is an event of its own.
 static Words<RunEnd> words_of(RunEnd) {
-  return {
-      run_end_name,
-      {RunEnd::kDone, RunEnd::kInvalid, RunEnd::kFailed, RunEnd::kKilled, RunEnd::kOutOfMemory, RunEnd::kOutOfTime}};
+  return {run_end_name, RunEnd::kOutOfTime, RunEnd::kDone};
 }
 
 SweepJournal read_journal(const fs::path& folder) {

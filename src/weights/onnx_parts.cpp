@@ -64,8 +64,7 @@ class Message {
   std::string_view bytes_;
 };
 
-template <class Act>
-void each_nested(std::string_view message, Act act) {
+void each_nested(std::string_view message, auto act) {
   Message fields(message);
   while (const auto field = fields.next()) {
     if (field->bytes) act(field->number, *field->bytes);

@@ -1,13 +1,12 @@
 // The opcodes follow CPython's Lib/pickletools.py, which documents them one by one.
 #include "weights/pickle.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstring>
 #include <map>
-#include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -24,8 +23,8 @@ class Bytes {
 
   std::string_view take(std::uint64_t count) {
     if (count > bytes_.size() - position_) {
-      throw Error("its pickle is cut short: " + std::to_string(count) + " bytes are needed at byte " +
-                  std::to_string(position_) + ", " + std::to_string(bytes_.size() - position_) + " are left");
+      throw Error(fmt::format("its pickle is cut short: {} bytes are needed at byte {}, {} are left", count, position_,
+                              bytes_.size() - position_));
     }
     const std::string_view taken = bytes_.substr(position_, count);
     position_ += count;
@@ -69,7 +68,8 @@ class Machine {
   Machine(std::string_view bytes, std::span<const std::string_view> known) : bytes_(bytes), known_(known) {}
 
   Pickle run() {
-    while (step(bytes_.number<std::uint8_t>())) continue;
+    for (auto opcode = bytes_.number<std::uint8_t>(); opcode != '.'; opcode = bytes_.number<std::uint8_t>())
+      step(opcode);
     result_.root = pop();
     if (!stack_.empty() || !marks_.empty()) throw Error("its pickle ends with values left over");
     result_.size = bytes_.position();
@@ -77,208 +77,130 @@ class Machine {
   }
 
  private:
-  /// One opcode; false after the last.
-  bool step(std::uint8_t opcode) {
-    if (opcode == '.') return false;
-    if (!framing(opcode) && !scalar(opcode) && !text(opcode) && !container(opcode) && !memo(opcode) &&
-        !object(opcode)) {
-      const char digits[] = "0123456789abcdef";
-      throw Error(std::string("its pickle uses opcode 0x") + digits[opcode >> 4] + digits[opcode & 15] + " at byte " +
-                  std::to_string(bytes_.position() - 1) + ", which files of weights have no need of");
-    }
-    return true;
-  }
-
-  bool framing(std::uint8_t opcode) {
+  void step(std::uint8_t opcode) {
     switch (opcode) {
       case 0x80: {  // PROTO
         const int protocol = bytes_.number<std::uint8_t>();
-        if (protocol < 2 || protocol > 5)
-          throw Error("its pickle has protocol " + std::to_string(protocol) + ", not 2 to 5");
-        return true;
+        if (protocol >= 2 && protocol <= 5) return;
+        throw Error(fmt::format("its pickle has protocol {}, not 2 to 5", protocol));
       }
       case 0x95:  // FRAME: a hint for readers of streams
         bytes_.number<std::uint64_t>();
-        return true;
+        return;
       case '(':  // MARK
         if (marks_.size() >= kMostStack) throw Error("its pickle is nested too deeply");
         marks_.push_back(stack_.size());
-        return true;
+        return;
       case '0':  // POP
         pop();
-        return true;
+        return;
       case '1':  // POP_MARK
         take_marked();
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool scalar(std::uint8_t opcode) {
-    switch (opcode) {
+        return;
       case 'N':
-        push({});
-        return true;
+        return push({});
       case 0x88:  // NEWTRUE
       case 0x89:  // NEWFALSE
-        push({.kind = Kind::kBool, .integer = opcode == 0x88});
-        return true;
+        return push({.kind = Kind::kBool, .integer = opcode == 0x88});
       case 'J':  // BININT
-        push({.kind = Kind::kInt, .integer = bytes_.number<std::int32_t>()});
-        return true;
+        return push({.kind = Kind::kInt, .integer = bytes_.number<std::int32_t>()});
       case 'K':  // BININT1
-        push({.kind = Kind::kInt, .integer = bytes_.number<std::uint8_t>()});
-        return true;
+        return push({.kind = Kind::kInt, .integer = bytes_.number<std::uint8_t>()});
       case 'M':  // BININT2
-        push({.kind = Kind::kInt, .integer = bytes_.number<std::uint16_t>()});
-        return true;
+        return push({.kind = Kind::kInt, .integer = bytes_.number<std::uint16_t>()});
       case 0x8a:  // LONG1
-        push_long(bytes_.take(bytes_.number<std::uint8_t>()));
-        return true;
+        return push_long(bytes_.take(bytes_.number<std::uint8_t>()));
       case 0x8b:  // LONG4
-        push_long(bytes_.take(bytes_.number<std::uint32_t>()));
-        return true;
-      case 'G': {  // BINFLOAT, big-endian
-        const auto bits = __builtin_bswap64(bytes_.number<std::uint64_t>());
-        push({.kind = Kind::kFloat, .number = std::bit_cast<double>(bits)});
-        return true;
-      }
-      default:
-        return false;
-    }
-  }
-
-  bool text(std::uint8_t opcode) {
-    std::uint64_t length = 0;
-    switch (opcode) {
+        return push_long(bytes_.take(bytes_.number<std::uint32_t>()));
+      case 'G':  // BINFLOAT, big-endian
+        return push(
+            {.kind = Kind::kFloat, .number = std::bit_cast<double>(__builtin_bswap64(bytes_.number<std::uint64_t>()))});
       case 'U':   // SHORT_BINSTRING
       case 'C':   // SHORT_BINBYTES
       case 0x8c:  // SHORT_BINUNICODE
-        length = bytes_.number<std::uint8_t>();
-        break;
+        return push_text(bytes_.number<std::uint8_t>());
       case 'T':  // BINSTRING
       case 'B':  // BINBYTES
       case 'X':  // BINUNICODE
-        length = bytes_.number<std::uint32_t>();
-        break;
+        return push_text(bytes_.number<std::uint32_t>());
       case 0x8d:  // BINUNICODE8
       case 0x8e:  // BINBYTES8
       case 0x96:  // BYTEARRAY8
-        length = bytes_.number<std::uint64_t>();
-        break;
-      default:
-        return false;
-    }
-    push({.kind = Kind::kText, .text = bytes_.take(length)});
-    return true;
-  }
-
-  bool container(std::uint8_t opcode) {
-    switch (opcode) {
+        return push_text(bytes_.number<std::uint64_t>());
       case ')':
+        return push({.kind = Kind::kTuple});
       case 't':
+        return push({.kind = Kind::kTuple, .items = take_marked()});
       case 0x85:
       case 0x86:
       case 0x87:
-        push({.kind = Kind::kTuple, .items = tuple_items(opcode)});
-        return true;
+        return push({.kind = Kind::kTuple, .items = take_top(opcode - 0x84u)});
       case ']':
-        push({.kind = Kind::kList});
-        return true;
+        return push({.kind = Kind::kList});
       case '}':
-        push({.kind = Kind::kDict});
-        return true;
+        return push({.kind = Kind::kDict});
       case 0x8f:  // EMPTY_SET
-        push({.kind = Kind::kSet});
-        return true;
+        return push({.kind = Kind::kSet});
       case 0x91:  // FROZENSET
-        push({.kind = Kind::kSet, .items = take_marked()});
-        return true;
+        return push({.kind = Kind::kSet, .items = take_marked()});
       case 'a':
       case 'e':
-        append(Kind::kList, opcode == 'a' ? take_top(1) : take_marked());
-        return true;
+        return append(Kind::kList, opcode == 'a' ? take_top(1) : take_marked());
       case 0x90:  // ADDITEMS
-        append(Kind::kSet, take_marked());
-        return true;
+        return append(Kind::kSet, take_marked());
       case 's':
       case 'u':
-        append(Kind::kDict, opcode == 's' ? take_top(2) : take_marked());
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool memo(std::uint8_t opcode) {
-    switch (opcode) {
+        return append(Kind::kDict, opcode == 's' ? take_top(2) : take_marked());
       case 'q':  // BINPUT
-        remember(bytes_.number<std::uint8_t>());
-        return true;
+        return remember(bytes_.number<std::uint8_t>());
       case 'r':  // LONG_BINPUT
-        remember(bytes_.number<std::uint32_t>());
-        return true;
+        return remember(bytes_.number<std::uint32_t>());
       case 0x94:  // MEMOIZE
-        remember(static_cast<std::uint32_t>(memo_.size()));
-        return true;
+        return remember(static_cast<std::uint32_t>(memo_.size()));
       case 'h':  // BINGET
-        recall(bytes_.number<std::uint8_t>());
-        return true;
+        return recall(bytes_.number<std::uint8_t>());
       case 'j':  // LONG_BINGET
-        recall(bytes_.number<std::uint32_t>());
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool object(std::uint8_t opcode) {
-    switch (opcode) {
+        return recall(bytes_.number<std::uint32_t>());
       case 'c': {  // GLOBAL
         const std::string_view module = bytes_.line();
-        push_global(module, bytes_.line());
-        return true;
+        return push_global(module, bytes_.line());
       }
       case 0x93: {  // STACK_GLOBAL
         const std::vector<Ref> names = take_top(2);
         const Value &module = result_[names[0]], &name = result_[names[1]];
         if (module.kind != Kind::kText || name.kind != Kind::kText)
           throw Error("its pickle names something without a text");
-        push_global(module.text, name.text);
-        return true;
+        return push_global(module.text, name.text);
       }
       case 'R':     // REDUCE
       case 0x81: {  // NEWOBJ, the same with a class
         const std::vector<Ref> call = take_top(2);
-        reduce(call[0], call[1]);
-        return true;
+        return reduce(call[0], call[1]);
       }
       case 0x92: {  // NEWOBJ_EX, with arguments by name
         const std::vector<Ref> call = take_top(3);
         if (result_[call[0]].kind != Kind::kForeign) throw Error("its pickle makes an object of something unknown");
-        push_ref(call[0]);
-        return true;
+        return push_ref(call[0]);
       }
       case 'b': {  // BUILD: attributes, which weights have no need of
         pop();
         const Kind kind = result_[top()].kind;
-        if (kind != Kind::kDict && kind != Kind::kForeign)
-          throw Error("its pickle sets the state of something that has none");
-        return true;
+        if (kind == Kind::kDict || kind == Kind::kForeign) return;
+        throw Error("its pickle sets the state of something that has none");
       }
       case 'Q':  // BINPERSID
-        push({.kind = Kind::kPersistent, .items = take_top(1)});
-        return true;
+        return push({.kind = Kind::kPersistent, .items = take_top(1)});
       default:
-        return false;
+        throw Error(fmt::format("its pickle uses opcode 0x{:02x} at byte {}, which files of weights have no need of",
+                                opcode, bytes_.position() - 1));
     }
   }
 
+  void push_text(std::uint64_t length) { push({.kind = Kind::kText, .text = bytes_.take(length)}); }
+
   void push(Value value) {
     if (result_.values.size() >= kMostValues) {
-      throw Error("its pickle has more than " + std::to_string(kMostValues) +
-                  " values, too many for a file of weights");
+      throw Error(fmt::format("its pickle has more than {} values, too many for a file of weights", kMostValues));
     }
     result_.values.push_back(std::move(value));
     push_ref(static_cast<Ref>(result_.values.size() - 1));
@@ -342,11 +264,6 @@ class Machine {
     return items;
   }
 
-  std::vector<Ref> tuple_items(std::uint8_t opcode) {
-    if (opcode == 't') return take_marked();
-    return opcode == ')' ? std::vector<Ref>() : take_top(opcode - 0x84u);
-  }
-
   void append(Kind kind, const std::vector<Ref>& items) {
     Value& target = result_.values[top()];
     if (target.kind == Kind::kForeign) return;  // a subclass of a container
@@ -361,8 +278,7 @@ class Machine {
   }
   void recall(std::uint32_t key) {
     const auto found = memo_.find(key);
-    if (found == memo_.end())
-      throw Error("its pickle recalls value " + std::to_string(key) + ", which it never stored");
+    if (found == memo_.end()) throw Error(fmt::format("its pickle recalls value {}, which it never stored", key));
     push_ref(found->second);
   }
 

@@ -4,11 +4,17 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/tensor.h"
+#include "weights/pickle.h"
+#include "weights/zip_reader.h"
 
 namespace evener::weights {
 namespace {
@@ -18,6 +24,16 @@ using pickle::Pickle;
 using pickle::Value;
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian, and data is not swapped here");
+
+/// The bytes of the number 0x1950a86a20f9469cfc6c, the first value in a file before the zip format.
+constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+
+struct ElementKind {
+  std::string_view storage;  // "torch.FloatStorage"
+  std::uint64_t bytes;
+  std::optional<DType> dtype;  // absent: HostTensor can't hold it
+  bool is_bool = false;
+};
 
 constexpr std::array<ElementKind, 13> kKinds = {{{"torch.DoubleStorage", 8, DType::kF64},
                                                  {"torch.FloatStorage", 4, DType::kF32},
@@ -39,6 +55,30 @@ constexpr std::array<std::string_view, 4> kFunctions = {
 
 constexpr std::int64_t kLegacyVersion = 1001;
 
+/// A typed piece of a file.
+struct Storage {
+  const ElementKind* kind = nullptr;
+  std::string_view bytes;
+  std::uint64_t count = 0;  // elements
+};
+
+class StorageSource {
+ public:
+  virtual ~StorageSource() = default;
+  /// The storage that a kPersistent value of `pickle` describes; its bytes are valid as long as this object.
+  virtual Storage find(const Pickle& pickle, const Value& persistent) = 0;
+  /// The size of all storages together, unpacked.
+  virtual std::uint64_t total_bytes() const = 0;
+};
+
+/// An opened file: the pickle of the saved object, and the storages that it refers to.
+struct TorchContent {
+  std::unique_ptr<ZipReader> archive;  // of the zip format
+  std::string buffer;                  // an unpacked pickle
+  Pickle object;
+  std::unique_ptr<StorageSource> storages;
+};
+
 /// The content of a persistent value: ('storage', type, key, location, count[, view]).
 struct Description {
   const ElementKind* kind;
@@ -57,8 +97,8 @@ Description describe(const Pickle& pickle, const Value& persistent) {
                     item(0).kind == Kind::kText && item(0).text == "storage" && item(1).kind == Kind::kGlobal &&
                     item(2).kind == Kind::kText && item(4).kind == Kind::kInt && item(4).integer >= 0;
   if (!good) throw Error("it describes a tensor's memory in an unknown way");
-  const ElementKind* kind = find_element_kind(item(1).text);
-  if (kind == nullptr)
+  const auto* const kind = std::ranges::find(kKinds, item(1).text, &ElementKind::storage);
+  if (kind == kKinds.end())
     throw Error("it keeps a tensor in " + quoted_text(item(1).text) + ", which is no kind of memory");
   const Value* view = tuple.items.size() == 6 && item(5).kind != Kind::kNone ? &item(5) : nullptr;
   return {kind, item(2).text, static_cast<std::uint64_t>(item(4).integer), view};
@@ -211,9 +251,42 @@ std::string_view content(const ZipReader& archive, const std::string& name, std:
   return entry == nullptr ? std::string_view() : archive.read(*entry, buffer);
 }
 
-using pickle::Kind;
-using pickle::Pickle;
-using pickle::Value;
+TorchContent open_torch_zip(std::string_view bytes) {
+  TorchContent result;
+  result.archive = std::make_unique<ZipReader>(bytes);
+  const std::string folder = folder_of(*result.archive);
+  std::string order;
+  if (content(*result.archive, folder + "byteorder", order) == "big")
+    throw Error("its data is big-endian, which is not read here");
+  result.object = pickle::parse(content(*result.archive, folder + "data.pkl", result.buffer), torch_names());
+  result.storages = std::make_unique<ZipStorages>(*result.archive, folder);
+  return result;
+}
+
+TorchContent open_torch_legacy(std::string_view bytes) {
+  const auto next = [&bytes] {
+    pickle::Pickle pickle = pickle::parse(bytes, torch_names());
+    bytes.remove_prefix(pickle.size);
+    return pickle;
+  };
+  const Pickle magic = next();
+  if (magic[magic.root].kind != Kind::kLong || magic[magic.root].text != kLegacyMagic)
+    throw Error("PyTorch did not write it");
+  const Pickle version = next();
+  if (version[version.root].kind != Kind::kInt || version[version.root].integer != kLegacyVersion) {
+    throw Error("it has another version of PyTorch's old format than 1001");
+  }
+  const Pickle system = next();
+  const Value* little = system.find(system[system.root], "little_endian");
+  if (little != nullptr && little->kind == Kind::kBool && little->integer == 0) {
+    throw Error("its data is big-endian, which is not read here");
+  }
+  TorchContent result;
+  result.object = next();
+  const Pickle keys = next();
+  result.storages = std::make_unique<LegacyStorages>(bytes, keys, result.object);
+  return result;
+}
 
 constexpr std::size_t kMostExtents = 64;
 // Tensors that share memory (tied weights) become copies. This limits their total size as a multiple of the memory in
@@ -471,6 +544,11 @@ class StateDictReader {
 
 }  // namespace
 
+bool is_legacy_torch(std::string_view bytes) {
+  // The magic number follows two to thirteen bytes of opcodes, depending on the pickle's protocol.
+  return bytes.starts_with('\x80') && bytes.substr(0, 32).find(kLegacyMagic) != std::string_view::npos;
+}
+
 std::span<const std::string_view> torch_names() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> list(kFunctions.begin(), kFunctions.end());
@@ -478,53 +556,6 @@ std::span<const std::string_view> torch_names() {
     return list;
   }();
   return names;
-}
-
-const ElementKind* find_element_kind(std::string_view storage) {
-  const auto* found = std::ranges::find(kKinds, storage, &ElementKind::storage);
-  return found == kKinds.end() ? nullptr : found;
-}
-
-TorchContent open_torch_zip(std::string_view bytes) {
-  TorchContent result;
-  result.archive = std::make_unique<ZipReader>(bytes);
-  const std::string folder = folder_of(*result.archive);
-  std::string order;
-  if (content(*result.archive, folder + "byteorder", order) == "big")
-    throw Error("its data is big-endian, which is not read here");
-  result.object = pickle::parse(content(*result.archive, folder + "data.pkl", result.buffer), torch_names());
-  result.storages = std::make_unique<ZipStorages>(*result.archive, folder);
-  return result;
-}
-
-TorchContent open_torch_legacy(std::string_view bytes) {
-  const auto next = [&bytes] {
-    pickle::Pickle pickle = pickle::parse(bytes, torch_names());
-    bytes.remove_prefix(pickle.size);
-    return pickle;
-  };
-  const Pickle magic = next();
-  if (magic[magic.root].kind != Kind::kLong || magic[magic.root].text != kLegacyMagic)
-    throw Error("PyTorch did not write it");
-  const Pickle version = next();
-  if (version[version.root].kind != Kind::kInt || version[version.root].integer != kLegacyVersion) {
-    throw Error("it has another version of PyTorch's old format than 1001");
-  }
-  const Pickle system = next();
-  const Value* little = system.find(system[system.root], "little_endian");
-  if (little != nullptr && little->kind == Kind::kBool && little->integer == 0) {
-    throw Error("its data is big-endian, which is not read here");
-  }
-  TorchContent result;
-  result.object = next();
-  const Pickle keys = next();
-  result.storages = std::make_unique<LegacyStorages>(bytes, keys, result.object);
-  return result;
-}
-
-bool is_legacy_torch(std::string_view bytes) {
-  // The magic number follows two to thirteen bytes of opcodes, depending on the pickle's protocol.
-  return bytes.starts_with('\x80') && bytes.substr(0, 32).find(kLegacyMagic) != std::string_view::npos;
 }
 
 SafetensorsFile parse_torch_file(std::string_view bytes) {

@@ -1,5 +1,3 @@
-#include "base/ask_program.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Made-up trees of /proc and /sys, as containers and batch systems show them.
-#include "base/cgroup.h"
+#include "base/cpu.h"
 
 #include <gtest/gtest.h>
 

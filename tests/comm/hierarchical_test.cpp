@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "comm/communicator.h"
-#include "comm/hierarchical_communicator.h"
 #include "comm/ranks_helpers.h"
 #include "comm/shared_group.h"
 

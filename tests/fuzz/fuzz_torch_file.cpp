@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "weights/pickle.h"
 #include "weights/torch_file.h"
 
 namespace {

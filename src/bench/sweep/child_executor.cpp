@@ -11,9 +11,9 @@
 #include <thread>
 #include <utility>
 
-#include "base/cgroup.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/folder_lock.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/piped_child.h"
+#include "base/child.h"
 
 namespace evener::data {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/piped_child.h"
+#include "base/child.h"
 #include "data/codecs/picture.h"
 
 namespace evener::data {

@@ -42,9 +42,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 ActivationKind activation_of(std::string_view name) {
-  static constexpr Named<ActivationKind> kKnown[] = {
-      {ActivationKind::kRelu, "relu"}, {ActivationKind::kSigmoid, "sigmoid"}, {ActivationKind::kTanh, "tanh"}};
-  return value_named(kKnown, "activation", name);
+  constexpr const char* kNames[] = {"relu", "sigmoid", "tanh"};
+  constexpr ActivationKind kKinds[] = {ActivationKind::kRelu, ActivationKind::kSigmoid, ActivationKind::kTanh};
+  return kKinds[value_named<std::size_t>(kNames, "activation", name)];
 }
 
 Specification parse(std::string_view model) {

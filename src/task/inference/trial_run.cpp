@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/ask_program.h"
 #include "base/error.h"
 #include "base/forked.h"
 #include "engine/engine.h"

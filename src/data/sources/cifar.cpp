@@ -10,6 +10,7 @@
 #include "data/codecs/colour.h"
 #include "data/resize.h"
 #include "data/sources/binary_files.h"
+#include "data/sources/folder_walk.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -35,15 +36,10 @@ bool is_cifar_name(const fs::path& path) {
 }
 
 std::vector<fs::path> cifar_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+  return entries_in(folder, [](const fs::path& path) {
     std::error_code ignored;
-    if (is_cifar_name(it->path()) && it->is_regular_file(ignored)) files.push_back(it->path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+    return is_cifar_name(path) && fs::is_regular_file(path, ignored);
+  });
 }
 
 struct CifarFile {

@@ -82,15 +82,8 @@ Part part_in_name(const std::string& name) {
 }
 
 void add_files(const fs::path& folder, const fs::path& root, Part part, std::vector<CocoPlace>& places) {
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (looks_like_coco(it->path())) files.push_back(it->path());
-  }
-  std::sort(files.begin(), files.end());
-  for (fs::path& file : files) {
-    const Part own = part == Part::kUndivided ? part_in_name(file.stem().string()) : part;
-    places.push_back({std::move(file), root, own});
+  for (const fs::path& file : entries_in(folder, looks_like_coco)) {
+    places.push_back({file, root, part == Part::kUndivided ? part_in_name(file.stem().string()) : part});
   }
 }
 
@@ -100,14 +93,13 @@ std::vector<CocoPlace> find_files(const fs::path& folder) {
   std::vector<CocoPlace> places;
   add_files(folder, folder, Part::kUndivided, places);
   for (const char* name : {"annotations", "Annotations"}) add_files(folder / name, folder, Part::kUndivided, places);
-  std::error_code error;
-  std::vector<fs::path> folders;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+  const auto is_part = [](const fs::path& path) {
     std::error_code ignored;
-    if (part_named(it->path().filename().string()) && it->is_directory(ignored)) folders.push_back(it->path());
+    return part_named(path.filename().string()) && fs::is_directory(path, ignored);
+  };
+  for (const fs::path& part : entries_in(folder, is_part)) {
+    add_files(part, part, *part_named(part.filename().string()), places);
   }
-  std::sort(folders.begin(), folders.end());
-  for (const fs::path& part : folders) add_files(part, part, *part_named(part.filename().string()), places);
   const auto is_instances = [](const CocoPlace& place) {
     return place.json.filename().string().starts_with("instances");
   };
@@ -168,25 +160,10 @@ std::unordered_map<std::string, std::int32_t> number_categories(std::vector<Coco
   return labels;
 }
 
-/// Counts what can't be joined, to tell it in one line.
-struct Unknown {
-  std::size_t count = 0;
-  std::string first;
-
-  void add(const std::string& id) {
-    if (count++ == 0) first = id;
-  }
-  void tell(const char* what, const fs::path& json, std::vector<Skipped>& skipped) const {
-    if (count == 0) return;
-    skipped.push_back({json.string(), counted(count, "annotation") + " with " + what +
-                                          " that it doesn't list, such as " + quoted_text(first) + "; left out"});
-  }
-};
-
 void add_boxes(const CocoFile& file, const fs::path& json, const std::unordered_map<std::string, std::int32_t>& labels,
                const std::unordered_map<std::string, std::size_t>& images, AnnotatedListing& listing) {
   constexpr std::size_t kMissing = static_cast<std::size_t>(-1);
-  Unknown categories, unlisted;
+  FirstOf categories, unlisted;
   for (const CocoBox& box : file.boxes) {
     const auto label = labels.find(box.category_id);
     const auto image = images.find(box.image_id);
@@ -207,8 +184,12 @@ void add_boxes(const CocoFile& file, const fs::path& json, const std::unordered_
     labelled.is_crowd = box.is_crowd;
     annotated.boxes.push_back(labelled);
   }
-  categories.tell("a category", json, listing.skipped);
-  unlisted.tell("an image", json, listing.skipped);
+  for (const auto& [what, unknown] : {std::pair("a category", categories), std::pair("an image", unlisted)}) {
+    if (unknown.count == 0) continue;
+    listing.skipped.push_back({json.string(), counted(unknown.count, "annotation") + " with " + what +
+                                                  " that it doesn't list, such as " + quoted_text(unknown.first) +
+                                                  "; left out"});
+  }
 }
 
 void add_place(const CocoPlace& place, AnnotatedListing& listing) {

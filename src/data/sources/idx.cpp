@@ -13,6 +13,7 @@
 #include "data/codecs/colour.h"
 #include "data/resize.h"
 #include "data/sources/binary_files.h"
+#include "data/sources/folder_walk.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -28,16 +29,15 @@ struct IdxSet {
   std::map<Part, fs::path> images, labels;
 };
 
+bool has_idx_name(const fs::path& path) {
+  return parse_idx_name(path).has_value();
+}
+
 /// Where a name stands for a folder, as some archives are unpacked, the file of such a name in it; else the path.
 fs::path file_within(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return path;
-  std::vector<fs::path> inner;
-  fs::directory_iterator it(path, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (parse_idx_name(it->path())) inner.push_back(it->path());
-  }
-  std::ranges::sort(inner);
+  const std::vector<fs::path> inner = entries_in(path, has_idx_name);
   return inner.empty() ? path : inner.front();
 }
 
@@ -46,10 +46,7 @@ fs::path file_within(const fs::path& path) {
 std::map<std::string, IdxSet> find_sets(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (parse_idx_name(it->path())) found.push_back(file_within(it->path()));
-  }
+  for (const fs::path& path : entries_in(folder, has_idx_name)) found.push_back(file_within(path));
   const auto rank = [&folder](const fs::path& path) {
     return std::tuple(path.parent_path() != folder, path.extension() == ".gz", path);
   };

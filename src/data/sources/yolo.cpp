@@ -1,6 +1,5 @@
 // Images with YOLO's text files: which images a set has, where their boxes are, and what is wrong with them.
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -25,13 +24,8 @@ namespace fs = std::filesystem;
 
 /// The YAML file of a folder that names classes; nothing if there is none.
 std::optional<fs::path> set_file(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (has_extension(it->path(), {".yaml", ".yml"})) files.push_back(it->path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) {
+  const auto is_yaml = [](const fs::path& path) { return has_extension(path, {".yaml", ".yml"}); };
+  for (const fs::path& file : entries_in(folder, is_yaml)) {
     std::string bytes;
     try {
       bytes = read_file(file, kMaxYoloSetBytes);
@@ -121,15 +115,8 @@ std::vector<ReadLabels> read_all(const std::vector<AnnotatedImage>& images, int 
     std::error_code error;
     read[i].is_missing = fs::status(images[i].annotation, error).type() == fs::file_type::not_found;
     if (read[i].is_missing) return;
-    try {
-      labels[i] = parse_yolo_labels(read_annotation(images[i].annotation, kMaxYoloBytes));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& failure) {
-      read[i].refusal = failure.what();
-    } catch (const std::bad_alloc&) {
-      read[i].refusal = "not enough memory to read it";
-    }
+    read[i].refusal = failure_of(
+        [&] { labels[i] = parse_yolo_labels(read_annotation(images[i].annotation, kMaxYoloBytes)); }, "read it");
   });
   return read;
 }

@@ -28,63 +28,58 @@ namespace fs = std::filesystem;
 class NewFolder {
  public:
   /// Throws Error if `target` exists and is not an empty folder, or nothing can be written beside it.
-  explicit NewFolder(const fs::path& target);
-  ~NewFolder();
+  explicit NewFolder(const fs::path& target) {
+    std::error_code error;
+    if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
+      throw Error("'" + target.string() + "' exists and is not an empty folder; remove it or choose another name");
+    }
+    // The name without a trailing slash, so that the temporary folder stands beside it.
+    target_ = target.has_filename() ? target : target.parent_path();
+    const fs::path path = target_.string() + ".tmp-" + std::to_string(::getpid());
+    require_writable_directory(path);
+    path_ = path;
+  }
+
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
   const fs::path& path() const { return path_; }
   /// Creates a folder inside, with its parents.
-  void create(const fs::path& relative) const;
+  void create(const fs::path& relative) const {
+    std::error_code error;
+    fs::create_directories(path_ / relative, error);
+    if (error) throw Error("can't create '" + (path_ / relative).string() + "': " + error.message());
+  }
+
   /// Writes a file inside. Thread-safe.
-  void write(const fs::path& relative, const std::string& content) const;
+  void write(const fs::path& relative, const std::string& content) const {
+    const fs::path path = path_ / relative;
+    errno = 0;
+    std::ofstream out(path, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.close();
+    if (!out) fail_to_write(path, errno);
+  }
+
   /// Renames the folder to its final name.
-  void finish();
+  void finish() {
+    std::error_code error;
+    fs::rename(path_, target_, error);  // replaces an empty folder
+    if (error) throw Error("can't rename '" + path_.string() + "' to '" + target_.string() + "': " + error.message());
+    path_.clear();
+  }
 
  private:
   fs::path target_, path_;
 };
 
-NewFolder::NewFolder(const fs::path& target) {
-  std::error_code error;
-  if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
-    throw Error("'" + target.string() + "' exists and is not an empty folder; remove it or choose another name");
-  }
-  // The name without a trailing slash, so that the temporary folder stands beside it.
-  target_ = target.has_filename() ? target : target.parent_path();
-  const fs::path path = target_.string() + ".tmp-" + std::to_string(::getpid());
-  require_writable_directory(path);
-  path_ = path;
-}
-
-NewFolder::~NewFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
-
-void NewFolder::create(const fs::path& relative) const {
-  std::error_code error;
-  fs::create_directories(path_ / relative, error);
-  if (error) throw Error("can't create '" + (path_ / relative).string() + "': " + error.message());
-}
-
-void NewFolder::write(const fs::path& relative, const std::string& content) const {
-  const fs::path path = path_ / relative;
-  errno = 0;
-  std::ofstream out(path, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  if (!out) fail_to_write(path, errno);
-}
-
-void NewFolder::finish() {
-  std::error_code error;
-  fs::rename(path_, target_, error);  // replaces an empty folder
-  if (error) throw Error("can't rename '" + path_.string() + "' to '" + target_.string() + "': " + error.message());
-  path_.clear();
-}
-
-constexpr BoxFormat kFormats[] = {BoxFormat::kVoc, BoxFormat::kCoco, BoxFormat::kYolo};
+constexpr Named<BoxFormat> kFormats[] = {
+    {BoxFormat::kVoc, "voc"}, {BoxFormat::kCoco, "coco"}, {BoxFormat::kYolo, "yolo"}};
 
 struct NamedPart {
   const char* name;
@@ -186,40 +181,18 @@ void write_image_folder(const Dataset& dataset, const std::filesystem::path& fol
 }
 
 const char* box_format_name(BoxFormat format) {
-  switch (format) {
-    case BoxFormat::kVoc:
-      return "voc";
-    case BoxFormat::kCoco:
-      return "coco";
-    case BoxFormat::kYolo:
-      return "yolo";
-  }
-  return "";
+  return name_in(kFormats, format);
 }
 
 BoxFormat parse_box_format(const std::string& name) {
-  std::vector<std::string> known;
-  for (const BoxFormat format : kFormats) {
-    known.emplace_back(box_format_name(format));
-    if (name == known.back()) return format;
-  }
-  throw UsageError(unknown_name_message("format of boxes", name, known));
+  return value_named(kFormats, "format of boxes", name);
 }
 
 void write_box_folder(const Dataset& dataset, const Split& split, const fs::path& folder, BoxFormat format,
                       int threads) {
   NewFolder work(folder);
-  switch (format) {
-    case BoxFormat::kVoc:
-      write_voc(dataset, split, work, threads);
-      break;
-    case BoxFormat::kCoco:
-      write_coco(dataset, split, work, threads);
-      break;
-    case BoxFormat::kYolo:
-      write_yolo(dataset, split, work, threads);
-      break;
-  }
+  const auto write = format == BoxFormat::kVoc ? write_voc : format == BoxFormat::kCoco ? write_coco : write_yolo;
+  write(dataset, split, work, threads);
   work.finish();
 }
 

@@ -1,6 +1,4 @@
 // Frames of a source that doesn't wait: which are looked at, and which are dropped.
-#include "data/video/live_frames.h"
-
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -10,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "data/video/video_frames.h"
 #include "data/video_helpers.h"
 
 namespace evener::data {

@@ -1,10 +1,11 @@
 // Images with YOLO's text files: which images a set has, where their boxes are, and what is wrong with them.
+#include "data/sources/yolo.h"
+
 #include <fmt/format.h>
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -21,8 +22,6 @@
 #include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
-#include "data/sources/yolo_set.h"
-#include "data/sources/yolo_text.h"
 
 namespace evener::data {
 
@@ -40,28 +39,6 @@ constexpr std::size_t kMostNames = 100'000;
   fail_at(node.Mark(), what);
 }
 
-/// The half of a character that begins there as JSON's "\\ud83d"; 0: there is none.
-std::uint32_t half_at(std::string_view text) {
-  std::uint32_t code = 0;
-  if (!text.starts_with("\\u") || text.size() < 6) return 0;
-  const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, code, 16);
-  return error == std::errc() && end == text.data() + 6 && code >= 0xD800 && code <= 0xDFFF ? code : 0;
-}
-
-/// JSON writes rarer characters as two escapes, "\\ud83d\\ude00", YAML as a longer one, which yaml-cpp insists on.
-std::string with_long_escapes(std::string_view file) {
-  std::string text;
-  while (!file.empty()) {
-    const std::uint32_t high = half_at(file), low = high == 0 ? 0 : half_at(file.substr(6));
-    const bool is_pair = high < 0xDC00 && low >= 0xDC00;
-    if (is_pair) text += fmt::format("\\U{:08x}", 0x10000 + ((high & 0x3FF) << 10 | (low & 0x3FF)));
-    const std::size_t taken = is_pair ? 12 : file.starts_with("\\\\") ? 2 : 1;
-    if (!is_pair) text += file.substr(0, taken);
-    file.remove_prefix(taken);
-  }
-  return text;
-}
-
 /// The first document of a file. Aliases stay references, and nothing here follows them farther than to a list of
 /// texts, so that none can grow.
 YAML::Node load(std::string_view file) {
@@ -70,7 +47,7 @@ YAML::Node load(std::string_view file) {
                 bytes_text(kMaxYoloSetBytes));
   }
   try {
-    return YAML::Load(with_long_escapes(file));
+    return YAML::Load(std::string(file));
   } catch (const YAML::DeepRecursion& error) {
     fail_at(error.mark, "it is nested too deeply");
   } catch (const YAML::Exception& error) {
@@ -78,27 +55,13 @@ YAML::Node load(std::string_view file) {
   }
 }
 
-/// Adds the values of a key, of which the last counts; those of maps that are merged in stand before the map's own.
-void add_values(const YAML::Node& map, std::string_view key, bool merges, std::vector<YAML::Node>& values) {
-  for (const auto& entry : map) {
-    const YAML::Node& value = entry.second;
-    if (!merges || !entry.first.IsScalar() || entry.first.Scalar() != "<<") continue;
-    if (value.IsMap()) add_values(value, key, false, values);
-    for (std::size_t i = value.IsSequence() ? value.size() : 0; i-- > 0;) {
-      if (value[i].IsMap()) add_values(value[i], key, false, values);  // the first of several counts
-    }
-  }
-  for (const auto& entry : map) {
-    if (entry.first.IsScalar() && entry.first.Scalar() == key) values.push_back(entry.second);
-  }
-}
-
-/// The value of a key; absent if the key is missing or has no value.
+/// The last value of a key; absent if the key is missing or has no value.
 std::optional<YAML::Node> value_of(const YAML::Node& map, std::string_view key) {
-  std::vector<YAML::Node> values;
-  add_values(map, key, true, values);
-  if (values.empty() || values.back().IsNull()) return std::nullopt;
-  return values.back();
+  std::optional<YAML::Node> value;
+  for (const auto& entry : map) {
+    if (entry.first.IsScalar() && entry.first.Scalar() == key) value.emplace(entry.second);
+  }
+  return value && !value->IsNull() ? value : std::nullopt;
 }
 
 std::string text_in(const YAML::Node& node, const char* what) {

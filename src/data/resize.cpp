@@ -262,8 +262,11 @@ __attribute__((target("avx2"))) void avx2_column(const std::uint8_t* in, std::si
 
 #endif
 
-constexpr ResizeFilter kFilters[] = {ResizeFilter::kNearest, ResizeFilter::kBilinear, ResizeFilter::kBicubic,
-                                     ResizeFilter::kLanczos, ResizeFilter::kOpenCv};
+constexpr Named<ResizeFilter> kFilters[] = {{ResizeFilter::kNearest, "nearest"},
+                                            {ResizeFilter::kBilinear, "bilinear"},
+                                            {ResizeFilter::kBicubic, "bicubic"},
+                                            {ResizeFilter::kLanczos, "lanczos"},
+                                            {ResizeFilter::kOpenCv, "opencv"}};
 
 double sinc(double x) {
   if (x == 0) return 1;
@@ -430,28 +433,11 @@ const ResizeKernels& resize_kernels() {
 }
 
 const char* resize_filter_name(ResizeFilter filter) {
-  switch (filter) {
-    case ResizeFilter::kNearest:
-      return "nearest";
-    case ResizeFilter::kBilinear:
-      return "bilinear";
-    case ResizeFilter::kBicubic:
-      return "bicubic";
-    case ResizeFilter::kLanczos:
-      return "lanczos";
-    case ResizeFilter::kOpenCv:
-      return "opencv";
-  }
-  return "";
+  return name_in(kFilters, filter);
 }
 
 ResizeFilter parse_resize_filter(const std::string& name) {
-  std::vector<std::string> known;
-  for (const ResizeFilter filter : kFilters) {
-    known.emplace_back(resize_filter_name(filter));
-    if (name == known.back()) return filter;
-  }
-  throw UsageError(unknown_name_message("interpolation", name, known));
+  return value_named(kFilters, "interpolation", name);
 }
 
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter,

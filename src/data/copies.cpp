@@ -5,182 +5,182 @@
 #include <bit>
 #include <cmath>
 #include <functional>
-#include <tuple>
+#include <numbers>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "base/random.h"
-#include "data/crop_hashes.h"
 #include "data/each_index.h"
 
 namespace evener::data {
 
 namespace {
 
-constexpr double kFirstStep = 0.02, kLastStep = 0.004;  // of a side
-constexpr double kLeastExtent = 0.88;
+constexpr int kMostBitsApart = 8;
+constexpr double kLeastLikeness = 0.95, kLeastDetails = 0.95;
+constexpr double kLeastDeviation = 12;  // of 255: flat pictures look the same, too
+constexpr double kBrighter = 1.05;
+constexpr std::size_t kMostLooks = 64;   // at pairs of one judged image whose hashes agree; the best of them
+constexpr std::size_t kMostPairs = 100;  // of one judged image
+constexpr std::size_t kOrientations = 8;
 
-/// GridSums over rectangles of a grid, of which edges may lie within cells.
-class GridSums {
- public:
-  explicit GridSums(const GreyGrid& grid) : edges_(grid.side + 1), sums_(static_cast<std::size_t>(edges_ * edges_)) {
-    for (std::int64_t y = 1; y < edges_; ++y) {
-      for (std::int64_t x = 1; x < edges_; ++x) {
-        at(y, x) = at(y - 1, x) + at(y, x - 1) - at(y - 1, x - 1) + static_cast<double>(grid.at(y - 1, x - 1));
-      }
-    }
-  }
+/// Cells along a side of the grid from which hashes are computed.
+constexpr std::size_t kHashedSide = 32;
+/// The bits of a hash, divided into bands of consecutive bits.
+constexpr std::size_t kHashBits = 60, kBands = 5, kBandBits = kHashBits / kBands;
+constexpr std::size_t kFrequencies = 9;  // along a side; the 60 lowest lie among these
 
-  /// The means of a crop's side x side cells.
-  GreyGrid cells_of(const Crop& crop, std::int64_t side) const {
-    const auto length = static_cast<std::size_t>(side + 1);
-    std::vector<double> corners(length * length);
-    for (std::size_t i = 0; i < corners.size(); ++i) {
-      const auto row = static_cast<double>(i / length) / static_cast<double>(side);
-      const auto column = static_cast<double>(i % length) / static_cast<double>(side);
-      corners[i] = up_to(crop.top + row * (crop.bottom - crop.top), crop.left + column * (crop.right - crop.left));
-    }
-    const auto grid_cells = static_cast<double>((edges_ - 1) * (edges_ - 1));
-    const double area =
-        (crop.bottom - crop.top) * (crop.right - crop.left) * grid_cells / static_cast<double>(side * side);
-    GreyGrid cells{side, {}};
-    for (std::size_t y = 0; y + 1 < length; ++y) {
-      for (std::size_t x = 0; x + 1 < length; ++x) {
-        const std::size_t i = y * length + x;
-        const double sum = corners[i + length + 1] - corners[i + length] - corners[i + 1] + corners[i];
-        cells.cells.push_back(static_cast<float>(sum / area));
-      }
-    }
-    return cells;
-  }
+/// Means of the grey values, from 0 to 255, of side x side cells, row by row.
+struct GreyGrid {
+  std::size_t side = 0;
+  std::vector<float> cells;
 
- private:
-  double& at(std::int64_t y, std::int64_t x) { return sums_[static_cast<std::size_t>(y * edges_ + x)]; }
-
-  /// The sum over what lies above and to the left of a point, from 0 to 1 along each side.
-  double up_to(double down, double right) const {
-    const auto place = [&](double along) {
-      const double edge = std::clamp(along, 0.0, 1.0) * static_cast<double>(edges_ - 1);
-      const std::int64_t before = std::min(static_cast<std::int64_t>(edge), edges_ - 2);
-      return std::pair(before, edge - static_cast<double>(before));
-    };
-    const auto [y, v] = place(down);
-    const auto [x, h] = place(right);
-    const double* const first = &sums_[static_cast<std::size_t>(y * edges_ + x)];
-    const double* const second = first + edges_;
-    return (1 - v) * ((1 - h) * first[0] + h * first[1]) + v * ((1 - h) * second[0] + h * second[1]);
-  }
-
-  std::int64_t edges_;
-  std::vector<double> sums_;
+  float at(std::size_t row, std::size_t column) const { return cells[row * side + column]; }
 };
 
-double correlation(const std::vector<float>& a, const std::vector<float>& b) {
-  double sum_a = 0, sum_b = 0, aa = 0, bb = 0, ab = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double x = a[i], y = b[i];
-    sum_a += x, sum_b += y;
-    aa += x * x, bb += y * y, ab += x * y;
+/// Where a pixel of a row or column lies: `share` of it in a cell, and the rest in the next one.
+struct CellOfPixel {
+  std::size_t cell = 0;
+  double share = 1;
+};
+
+std::vector<CellOfPixel> cells_of(std::int64_t pixels, std::size_t cells) {
+  std::vector<CellOfPixel> all;
+  const double width = static_cast<double>(cells) / static_cast<double>(pixels);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(pixels); ++i) {
+    const std::size_t cell = i * cells / static_cast<std::size_t>(pixels);
+    const double begin = static_cast<double>(i * cells) / static_cast<double>(pixels);
+    all.push_back({cell, std::min(1.0, (static_cast<double>(cell + 1) - begin) / width)});
   }
-  const auto count = static_cast<double>(a.size());
-  const double norm = (aa - sum_a * sum_a / count) * (bb - sum_b * sum_b / count);
-  return norm > 0 ? (ab - sum_a * sum_b / count) / std::sqrt(norm) : 0;
+  return all;
+}
+
+/// The grid of an image (C, H, W), with the mean of all channels as grey. Both sides of the image must have at least
+/// `side` pixels.
+GreyGrid grey_grid(std::span<const std::uint8_t> chw, const ImageShape& shape, std::size_t side) {
+  const std::vector<CellOfPixel> rows = cells_of(shape.height, side), columns = cells_of(shape.width, side);
+  const std::size_t stride = side + 1;  // what is left for a cell after the last is rounding
+  std::vector<double> sums(stride * stride);
+  for (std::size_t y = 0; y < rows.size(); ++y) {
+    for (std::size_t x = 0; x < columns.size(); ++x) {
+      int grey = 0;
+      for (std::size_t i = y * columns.size() + x; i < chw.size(); i += rows.size() * columns.size()) grey += chw[i];
+      const double upper = rows[y].share * grey, lower = grey - upper, left = columns[x].share;
+      double* const at = &sums[rows[y].cell * stride + columns[x].cell];
+      at[0] += upper * left, at[1] += upper * (1 - left);
+      at[stride] += lower * left, at[stride + 1] += lower * (1 - left);
+    }
+  }
+  const double pixels_of_cell = static_cast<double>(shape.bytes()) / static_cast<double>(side * side);
+  GreyGrid grid{side, {}};
+  for (std::size_t i = 0; i < side * side; ++i) {
+    grid.cells.push_back(static_cast<float>(sums[i / side * stride + i % side] / pixels_of_cell));
+  }
+  return grid;
+}
+
+/// The grid in one of the orientations (CopyRelation::turned).
+GreyGrid oriented(const GreyGrid& grid, std::size_t orientation) {
+  GreyGrid turned{grid.side, {}};
+  const std::size_t last = grid.side - 1;
+  for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+    const std::size_t row = i / grid.side, column = i % grid.side;
+    const std::size_t y = (orientation & 2) != 0 ? last - row : row,
+                      x = (orientation & 1) != 0 ? last - column : column;
+    turned.cells.push_back((orientation & 4) != 0 ? grid.at(x, y) : grid.at(y, x));
+  }
+  return turned;
+}
+
+double mean_of(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double covariance(const std::vector<float>& a, const std::vector<float>& b) {
+  const double mean_a = mean_of(a), mean_b = mean_of(b);
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - mean_a) * (b[i] - mean_b);
+  return sum / static_cast<double>(a.size());
+}
+
+double correlation(const std::vector<float>& a, const std::vector<float>& b) {
+  const double norm = covariance(a, a) * covariance(b, b);
+  return norm > 0 ? covariance(a, b) / std::sqrt(norm) : 0;
 }
 
 /// Means of each cell and its eight neighbours, weighted 1-2-1 along both sides; the border's are repeated.
 GreyGrid blurred(const GreyGrid& grid) {
-  GreyGrid rows = grid, both = grid;
-  const std::int64_t last = grid.side - 1;
-  for (std::int64_t y = 0; y <= last; ++y) {
-    for (std::int64_t x = 0; x <= last; ++x) {
-      rows.at(y, x) =
-          (grid.at(std::max<std::int64_t>(0, y - 1), x) + 2 * grid.at(y, x) + grid.at(std::min(last, y + 1), x)) / 4;
+  GreyGrid blur{grid.side, {}};
+  for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+    const auto around = [&](std::size_t at) {
+      return std::array{at - (at > 0 ? 1 : 0), at, at, std::min(at + 1, grid.side - 1)};
+    };
+    float sum = 0;
+    for (const std::size_t row : around(i / grid.side)) {
+      for (const std::size_t column : around(i % grid.side)) sum += grid.at(row, column);
     }
+    blur.cells.push_back(sum / 16);
   }
-  for (std::int64_t y = 0; y <= last; ++y) {
-    for (std::int64_t x = 0; x <= last; ++x) {
-      both.at(y, x) =
-          (rows.at(y, std::max<std::int64_t>(0, x - 1)) + 2 * rows.at(y, x) + rows.at(y, std::min(last, x + 1))) / 4;
-    }
-  }
-  return both;
+  return blur;
 }
 
+/// The structure finer than 5 cells.
 std::vector<float> details_of(const GreyGrid& grid) {
   std::vector<float> details = blurred(blurred(grid)).cells;
   for (std::size_t i = 0; i < details.size(); ++i) details[i] = grid.cells[i] - details[i];
   return details;
 }
 
-double mean_of_cells(const GreyGrid& grid) {
-  double sum = 0;
-  for (const float cell : grid.cells) sum += cell;
-  return sum / static_cast<double>(grid.cells.size());
+/// The frequencies (of rows, of columns) of the bits, lowest first.
+std::vector<std::pair<std::size_t, std::size_t>> lowest_frequencies() {
+  std::vector<std::pair<std::size_t, std::size_t>> all;
+  for (std::size_t i = 1; i < kFrequencies * kFrequencies; ++i) {  // 0 is the mean
+    all.emplace_back(i / kFrequencies, i % kFrequencies);
+  }
+  std::ranges::stable_sort(all, {}, [](const auto& f) { return f.first * f.first + f.second * f.second; });
+  all.resize(kHashBits);
+  return all;
 }
 
-bool is_allowed(const Crop& crop) {
-  constexpr double kRounding = 1e-9;
-  return crop.top >= -kRounding && crop.left >= -kRounding && crop.bottom <= 1 + kRounding &&
-         crop.right <= 1 + kRounding && crop.bottom - crop.top >= kLeastExtent &&
-         crop.right - crop.left >= kLeastExtent;
+/// A bit says whether a coefficient of the grid's cosine transform is positive: the 60 lowest frequencies but the mean,
+/// so that brightness and contrast don't matter. Frequencies are dealt to the bands in turn, so that each band has low
+/// ones. As in pHash and PDQ, but with zero in place of the median.
+std::uint64_t hash_of(const GreyGrid& grid) {
+  // A coefficient below this share of the length of all coefficients counts as zero, lest rounding decide its sign, as
+  // in symmetric images.
+  constexpr double kZero = 1e-3;
+  static const auto frequencies = lowest_frequencies();
+  static const auto cosines = [] {
+    std::array<std::array<double, kHashedSide>, kFrequencies> made;
+    for (std::size_t u = 0; u < kFrequencies; ++u) {
+      for (std::size_t i = 0; i < kHashedSide; ++i) {
+        const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(kHashedSide);
+        made[u][i] = std::cos(std::numbers::pi * static_cast<double>(u) * place);
+      }
+    }
+    return made;
+  }();
+  std::array<std::array<double, kHashedSide>, kFrequencies> rows{};
+  for (std::size_t u = 0; u < kFrequencies; ++u) {
+    for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+      rows[u][i % kHashedSide] += cosines[u][i / kHashedSide] * grid.cells[i];
+    }
+  }
+  std::array<double, kHashBits> coefficients{};
+  double squares = 0;
+  for (std::size_t i = 0; i < kHashBits; ++i) {
+    const auto& [u, v] = frequencies[i];
+    for (std::size_t x = 0; x < kHashedSide; ++x) coefficients[i] += rows[u][x] * cosines[v][x];
+    squares += coefficients[i] * coefficients[i];
+  }
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < kHashBits; ++i) {
+    bits |= std::uint64_t{coefficients[i] > kZero * std::sqrt(squares)} << (i % kBands * kBandBits + i / kBands);
+  }
+  return bits;
 }
-
-/// What changes of top, bottom, left and right in a step: the place, the size, or one edge.
-constexpr std::array<std::array<int, 4>, 8> kMoves = {
-    {{1, 1, 0, 0}, {0, 0, 1, 1}, {1, -1, 0, 0}, {0, 0, 1, -1}, {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}};
-
-constexpr int kMostBitsApart = 8;
-constexpr double kLeastLikeness = 0.95, kLeastDetails = 0.95;
-constexpr double kLeastDeviation = 12;  // of 255: flat pictures look the same, too
-constexpr double kCropped = 0.98;       // one shows less of a side than this of the other
-constexpr double kBrighter = 1.05;
-constexpr std::size_t kMostLooks = 64;   // at pairs of one judged image whose hashes agree; the best of them
-constexpr std::size_t kMostPairs = 100;  // of one judged image
-
-/// Hashes to be found again, each with a number of its own.
-class HashIndex {
- public:
-  explicit HashIndex(std::vector<std::uint64_t> hashes) : hashes_(std::move(hashes)) {
-    for (int band = 0; band < kBands; ++band) {
-      std::vector<std::uint32_t>& begins = begins_[static_cast<std::size_t>(band)];
-      begins.assign(kBuckets + 1, 0);
-      for (const std::uint64_t hash : hashes_) ++begins[bucket_of(hash, band) + 1];
-      for (std::size_t b = 0; b < kBuckets; ++b) begins[b + 1] += begins[b];
-      std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
-      std::vector<std::uint32_t>& members = members_[static_cast<std::size_t>(band)];
-      members.resize(hashes_.size());
-      for (std::size_t i = 0; i < hashes_.size(); ++i) {
-        members[next[bucket_of(hashes_[i], band)]++] = static_cast<std::uint32_t>(i);
-      }
-    }
-  }
-
-  /// Calls back for each hash that agrees in a band and differs in few bits, once for each band that agrees.
-  void find(std::uint64_t hash, const std::function<void(std::size_t number, int bits_apart)>& tell) const {
-    for (int band = 0; band < kBands; ++band) {
-      const std::size_t bucket = bucket_of(hash, band);
-      const auto &begins = begins_[static_cast<std::size_t>(band)], &members = members_[static_cast<std::size_t>(band)];
-      for (std::uint32_t i = begins[bucket]; i < begins[bucket + 1]; ++i) {
-        const int apart = std::popcount(hashes_[members[i]] ^ hash);
-        if (apart <= kMostBitsApart) tell(members[i], apart);
-      }
-    }
-  }
-
- private:
-  static constexpr std::size_t kBuckets = std::size_t{1} << kBandBits;
-  static std::size_t bucket_of(std::uint64_t hash, int band) { return hash >> (band * kBandBits) & (kBuckets - 1); }
-
-  std::vector<std::uint64_t> hashes_;
-  std::array<std::vector<std::uint32_t>, kBands> begins_, members_;
-};
-
-/// What is kept of an image after it was read once.
-struct Print {
-  std::uint64_t pixels = 0;       // a hash
-  bool is_compared = false;       // otherwise it is too small, or dull
-  std::vector<CropHashes> crops;  // of its first orientations
-};
 
 void with_pixels(const Dataset& dataset, std::uint32_t sample,
                  const std::function<void(std::span<const std::uint8_t> chw)>& use) {
@@ -195,6 +195,12 @@ void with_pixels(const Dataset& dataset, std::uint32_t sample,
   use(pixels);
 }
 
+/// What is kept of an image after it was read once.
+struct Print {
+  std::uint64_t pixels = 0;           // a hash of all
+  std::vector<std::uint64_t> hashes;  // of its first orientations; none: it is too small, or dull
+};
+
 std::vector<Print> prints_of(const Dataset& dataset, std::span<const std::uint32_t> samples,
                              std::size_t orientation_count, int threads) {
   std::vector<Print> prints(samples.size());
@@ -203,112 +209,82 @@ std::vector<Print> prints_of(const Dataset& dataset, std::span<const std::uint32
       prints[i].pixels = hash_text({reinterpret_cast<const char*>(chw.data()), chw.size()});
       if (!near_copies_are_sought(dataset.shape())) return;
       const GreyGrid grid = grey_grid(chw, dataset.shape(), kHashedSide);
-      prints[i].is_compared = deviation(grid) >= kLeastDeviation;
-      if (!prints[i].is_compared) return;
-      for (std::size_t o = 0; o < orientation_count; ++o) {
-        prints[i].crops.push_back(crop_hashes(oriented(grid, orientations()[o])));
-      }
+      if (std::sqrt(covariance(grid.cells, grid.cells)) < kLeastDeviation) return;
+      for (std::size_t o = 0; o < orientation_count; ++o) prints[i].hashes.push_back(hash_of(oriented(grid, o)));
     });
   });
   return prints;
 }
 
-/// A candidate pair of images, as indices into their parts.
+/// A training image that a judged one may be a copy of, as an index.
 struct Likely {
   int bits_apart = 0;
-  std::size_t turned = 0, judged = 0, trained = 0;
-  std::size_t crop = 0;
-  bool judged_is_part = false;  // the crop is one of the training image, otherwise of the judged one
+  std::size_t trained = 0, turned = 0;
 
-  auto order() const { return std::tuple(judged, bits_apart, trained, turned, judged_is_part, crop); }
+  auto operator<=>(const Likely&) const = default;
 };
 
-/// The candidate pairs of each judged image, likeliest first. A pair may occur in each orientation, and with either
-/// image as the cropped one.
-std::vector<std::vector<Likely>> likely_pairs(const std::vector<Print>& known, const std::vector<Print>& asked,
-                                              int threads) {
-  const std::size_t turns = orientations().size();
-  const auto wholes = [](const std::vector<Print>& prints, std::size_t count, std::vector<std::size_t>& of) {
-    std::vector<std::uint64_t> hashes;
-    for (std::size_t i = 0; i < prints.size(); ++i) {
-      for (std::size_t o = 0; o < count && prints[i].is_compared; ++o) {
-        hashes.push_back(prints[i].crops[o].front());
-        of.push_back(i * count + o);
+/// Finds training images by the bands of their hashes.
+class HashIndex {
+ public:
+  explicit HashIndex(const std::vector<Print>& known) : known_(known), members_(kBands << kBandBits) {
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i].hashes.empty()) continue;
+      for (std::size_t band = 0; band < kBands; ++band) {
+        members_[bucket_of(known[i].hashes.front(), band)].push_back(static_cast<std::uint32_t>(i));
       }
     }
-    return HashIndex(std::move(hashes));
-  };
-  std::vector<std::size_t> of_known, of_asked;
-  const HashIndex known_wholes = wholes(known, 1, of_known), asked_wholes = wholes(asked, turns, of_asked);
-  std::vector<std::vector<Likely>> by_known(known.size()), by_asked(asked.size());
-  for_each_index(known.size(), threads, [&](std::size_t i) {
-    if (!known[i].is_compared) return;
-    for (std::size_t w = 0; w < kCrops; ++w) {
-      asked_wholes.find(known[i].crops.front()[w], [&](std::size_t number, int apart) {
-        const std::size_t of = of_asked[number];
-        by_known[i].push_back({apart, of % turns, of / turns, i, w, true});
-        if (w == 0) by_known[i].push_back({apart, of % turns, of / turns, i, w, false});
-      });
-    }
-  });
-  for_each_index(asked.size(), threads, [&](std::size_t i) {
-    for (std::size_t o = 0; o < asked[i].crops.size(); ++o) {
-      for (std::size_t w = 1; w < kCrops; ++w) {
-        known_wholes.find(asked[i].crops[o][w], [&](std::size_t number, int apart) {
-          by_asked[i].push_back({apart, o, i, of_known[number], w, false});
-        });
-      }
-    }
-  });
-  for (std::vector<Likely>& pairs : by_known) {
-    for (const Likely& pair : pairs) by_asked[pair.judged].push_back(pair);
-    pairs = {};
   }
-  for_each_index(asked.size(), threads, [&](std::size_t i) {
-    std::vector<Likely>& pairs = by_asked[i];
-    std::ranges::sort(pairs, {}, &Likely::order);
-    std::vector<Likely> single;
-    for (const Likely& pair : pairs) {
-      const bool is_known = std::ranges::any_of(single, [&](const Likely& other) {
-        return other.trained == pair.trained && other.turned == pair.turned &&
-               other.judged_is_part == pair.judged_is_part;
-      });
-      if (!is_known) single.push_back(pair);
-      if (single.size() == kMostLooks) break;
+
+  /// The likeliest candidates for an image, likeliest first; of each as many orientations as agree.
+  std::vector<Likely> find(const Print& asked) const {
+    std::vector<Likely> found;
+    for (std::size_t turned = 0; turned < asked.hashes.size(); ++turned) {
+      for (std::size_t band = 0; band < kBands; ++band) {
+        for (const std::uint32_t i : members_[bucket_of(asked.hashes[turned], band)]) {
+          const int apart = std::popcount(known_[i].hashes.front() ^ asked.hashes[turned]);
+          if (apart <= kMostBitsApart) found.push_back({apart, i, turned});
+        }
+      }
     }
-    pairs = std::move(single);
-  });
-  return by_asked;
-}
+    std::ranges::sort(found);
+    const auto repeated = std::ranges::unique(found);
+    found.erase(repeated.begin(), repeated.end());
+    if (found.size() > kMostLooks) found.resize(kMostLooks);
+    return found;
+  }
+
+ private:
+  static std::size_t bucket_of(std::uint64_t hash, std::size_t band) {
+    return band << kBandBits | (hash >> (band * kBandBits) & ((std::size_t{1} << kBandBits) - 1));
+  }
+
+  const std::vector<Print>& known_;
+  std::vector<std::vector<std::uint32_t>> members_;
+};
 
 GreyGrid grid_of(const Dataset& dataset, std::uint32_t sample) {
   const ImageShape shape = dataset.shape();
-  const std::int64_t side = std::min(shape.height, shape.width) >= 2 * kHashedSide ? 2 * kHashedSide : kHashedSide;
+  const bool is_large = std::min(shape.height, shape.width) >= 2 * static_cast<std::int64_t>(kHashedSide);
   GreyGrid grid;
-  with_pixels(dataset, sample, [&](std::span<const std::uint8_t> chw) { grid = grey_grid(chw, shape, side); });
+  with_pixels(dataset, sample, [&](std::span<const std::uint8_t> chw) {
+    grid = grey_grid(chw, shape, is_large ? kHashedSide : kHashedSide / 2);
+  });
   return grid;
 }
 
-CopyRelation relation_of(const Likely& pair, const Alignment& found) {
-  const double shown = std::min(found.crop.bottom - found.crop.top, found.crop.right - found.crop.left);
-  return {.is_exact = false,
-          .turned = pair.turned,
-          .is_cropped = shown < kCropped,
-          .gain = pair.judged_is_part ? found.gain : 1 / std::max(1e-3, found.gain)};
-}
-
-/// Those candidate pairs of one judged image that really are near copies, each training image once.
+/// Those candidate pairs of one judged image that really are near copies, each training image once, nearest first.
 std::vector<CopiedImage> near_copies(const Dataset& dataset, const std::vector<Likely>& pairs,
                                      std::span<const std::uint32_t> trained, std::uint32_t judged) {
   std::vector<CopiedImage> copies;
+  if (pairs.empty()) return copies;
   const GreyGrid asked = grid_of(dataset, judged);
   for (const Likely& pair : pairs) {
-    const GreyGrid turned = oriented(asked, orientations()[pair.turned]),
-                   known = grid_of(dataset, trained[pair.trained]);
-    const Alignment found =
-        pair.judged_is_part ? align(known, turned, crops()[pair.crop]) : align(turned, known, crops()[pair.crop]);
-    if (found.likeness < kLeastLikeness || found.details < kLeastDetails) continue;
-    const CopiedImage copy{judged, trained[pair.trained], relation_of(pair, found), 1 - found.details};
+    const GreyGrid turned = oriented(asked, pair.turned), known = grid_of(dataset, trained[pair.trained]);
+    const double details = correlation(details_of(turned), details_of(known));
+    if (correlation(turned.cells, known.cells) < kLeastLikeness || details < kLeastDetails) continue;
+    const double gain = mean_of(turned.cells) / std::max(1.0, mean_of(known.cells));
+    const CopiedImage copy{judged, trained[pair.trained], {.turned = pair.turned, .gain = gain}, 1 - details};
     const auto same = std::ranges::find(copies, copy.trained, &CopiedImage::trained);
     if (same == copies.end()) {
       copies.push_back(copy);
@@ -316,39 +292,11 @@ std::vector<CopiedImage> near_copies(const Dataset& dataset, const std::vector<L
       *same = copy;
     }
   }
+  std::ranges::stable_sort(copies, {}, &CopiedImage::distance);
   return copies;
 }
 
 }  // namespace
-
-Alignment align(const GreyGrid& whole, const GreyGrid& part, const Crop& begin) {
-  constexpr double kGained = 1e-5;
-  const std::int64_t side = whole.side / 2;
-  const GridSums sums(whole);
-  const GreyGrid small = GridSums(part).cells_of({}, side);
-  Alignment best{.crop = begin, .likeness = correlation(sums.cells_of(begin, side).cells, small.cells)};
-  for (double step = kFirstStep; step >= kLastStep;) {
-    bool has_moved = false;
-    for (const auto& move : kMoves) {
-      for (const double by : {step, -step}) {
-        const Crop& at = best.crop;
-        const Crop next{at.top + by * move[0], at.bottom + by * move[1], at.left + by * move[2],
-                        at.right + by * move[3]};
-        if (!is_allowed(next)) continue;
-        const double likeness = correlation(sums.cells_of(next, side).cells, small.cells);
-        if (likeness <= best.likeness + kGained) continue;
-        best.likeness = likeness;
-        best.crop = next;
-        has_moved = true;
-      }
-    }
-    if (!has_moved) step /= 2;
-  }
-  const GreyGrid shown = sums.cells_of(best.crop, side);
-  best.details = correlation(details_of(shown), details_of(small));
-  best.gain = mean_of_cells(small) / std::max(1.0, mean_of_cells(shown));
-  return best;
-}
 
 bool near_copies_are_sought(const ImageShape& shape) {
   return std::min(shape.height, shape.width) >= kLeastComparedSide;
@@ -357,46 +305,37 @@ bool near_copies_are_sought(const ImageShape& shape) {
 std::string CopyRelation::text() const {
   if (is_exact) return "the same";
   // How the judged image differs, by the index of the orientation that turns it back.
-  static constexpr std::array<const char*, 8> kTurned = {"",
-                                                         "mirrored",
-                                                         "mirrored top to bottom",
-                                                         "turned by 180 degrees",
-                                                         "turned right by 90 degrees and mirrored",
-                                                         "turned left by 90 degrees",
-                                                         "turned right by 90 degrees",
-                                                         "turned left by 90 degrees and mirrored"};
-  std::string text = kTurned.at(turned);
-  const auto add = [&text](const char* what) { text += (text.empty() ? "" : ", ") + std::string(what); };
-  if (is_cropped) add("cropped");
-  if (gain > kBrighter) add("brighter");
-  if (gain < 1 / kBrighter) add("darker");
-  return text.empty() ? "nearly the same" : text;
+  static constexpr std::array<const char*, kOrientations> kTurned = {"",
+                                                                     "mirrored",
+                                                                     "mirrored top to bottom",
+                                                                     "turned by 180 degrees",
+                                                                     "turned right by 90 degrees and mirrored",
+                                                                     "turned left by 90 degrees",
+                                                                     "turned right by 90 degrees",
+                                                                     "turned left by 90 degrees and mirrored"};
+  const std::string change = gain > kBrighter ? "brighter" : gain < 1 / kBrighter ? "darker" : "";
+  const std::string turn = kTurned.at(turned);
+  if (turn.empty() && change.empty()) return "nearly the same";
+  return turn + (turn.empty() || change.empty() ? "" : ", ") + change;
 }
 
 std::vector<CopiedImage> find_copies(const Dataset& dataset, std::span<const std::uint32_t> trained,
                                      std::span<const std::uint32_t> judged, int threads) {
   const std::vector<Print> known = prints_of(dataset, trained, 1, threads);
-  const std::vector<Print> asked = prints_of(dataset, judged, orientations().size(), threads);
-  const std::vector<std::vector<Likely>> likely = likely_pairs(known, asked, threads);
+  const std::vector<Print> asked = prints_of(dataset, judged, kOrientations, threads);
+  const HashIndex index(known);
   std::unordered_multimap<std::uint64_t, std::size_t> by_pixels;
   for (std::size_t i = 0; i < known.size(); ++i) by_pixels.emplace(known[i].pixels, i);
   std::vector<std::vector<CopiedImage>> found(judged.size());
   for_each_index(judged.size(), threads, [&](std::size_t i) {
-    std::vector<CopiedImage> near;
-    if (!likely[i].empty()) near = near_copies(dataset, likely[i], trained, judged[i]);
-    std::ranges::stable_sort(near, {}, &CopiedImage::distance);
     const auto [first, last] = by_pixels.equal_range(asked[i].pixels);
     for (auto same = first; same != last; ++same) {
       found[i].push_back({judged[i], trained[same->second], {.is_exact = true}, 0});
     }
     std::ranges::sort(found[i], {}, &CopiedImage::trained);
-    const std::size_t exact = found[i].size();
-    for (const CopiedImage& copy : near) {
-      const auto end = found[i].begin() + static_cast<std::ptrdiff_t>(exact);
-      if (std::find_if(found[i].begin(), end,
-                       [&](const CopiedImage& other) { return other.trained == copy.trained; }) == end) {
-        found[i].push_back(copy);
-      }
+    const std::vector<CopiedImage> exact = found[i];
+    for (const CopiedImage& copy : near_copies(dataset, index.find(asked[i]), trained, judged[i])) {
+      if (std::ranges::find(exact, copy.trained, &CopiedImage::trained) == exact.end()) found[i].push_back(copy);
     }
     if (found[i].size() > kMostPairs) found[i].resize(kMostPairs);
   });

@@ -45,10 +45,6 @@ std::size_t images_in(const fs::path& folder) {
   return images;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether the camera has written the same shot in a format that all programs show.
 bool has_picture_beside(const fs::path& raw_file) {
   static constexpr const char* kWritten[] = {".JPG", ".jpg", ".HIF", ".hif", ".HEIC", ".heic", ".JPEG", ".jpeg"};

@@ -34,8 +34,9 @@ double to_even(double value) {
   return std::fmod(below, 2) == 0 ? below : below + 1;
 }
 
-constexpr CropMode kModes[] = {CropMode::kStretch, CropMode::kLetterbox, CropMode::kCentre,
-                               CropMode::kYolo,    CropMode::kYolox,     CropMode::kInsightface};
+constexpr Named<CropMode> kModes[] = {{CropMode::kStretch, "stretch"}, {CropMode::kLetterbox, "letterbox"},
+                                      {CropMode::kCentre, "centre"},   {CropMode::kYolo, "yolo"},
+                                      {CropMode::kYolox, "yolox"},     {CropMode::kInsightface, "insightface"}};
 
 /// Absent for what is no letterbox.
 std::optional<Letterbox> letterbox_of(CropMode mode) {
@@ -144,35 +145,18 @@ PictureLayout letterbox_layout(std::int64_t width, std::int64_t height, const Im
 }
 
 const char* crop_mode_name(CropMode mode) {
-  switch (mode) {
-    case CropMode::kStretch:
-      return "stretch";
-    case CropMode::kLetterbox:
-      return "letterbox";
-    case CropMode::kCentre:
-      return "centre";
-    case CropMode::kYolo:
-      return "yolo";
-    case CropMode::kYolox:
-      return "yolox";
-    case CropMode::kInsightface:
-      return "insightface";
-  }
-  return "";
+  return name_in(kModes, mode);
 }
 
 std::optional<CropMode> find_crop_mode(const std::string& name) {
-  for (const CropMode mode : kModes) {
-    if (name == crop_mode_name(mode)) return mode;
+  for (const auto& [mode, known] : kModes) {
+    if (name == known) return mode;
   }
   return std::nullopt;
 }
 
 CropMode parse_crop_mode(const std::string& name) {
-  if (const auto mode = find_crop_mode(name)) return *mode;
-  std::vector<std::string> known;
-  for (const CropMode mode : kModes) known.emplace_back(crop_mode_name(mode));
-  throw UsageError(unknown_name_message("way to crop", name, known));
+  return value_named(kModes, "way to crop", name);
 }
 
 bool is_letterbox(CropMode mode) {

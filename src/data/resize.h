@@ -43,7 +43,7 @@ const ResizeKernels& resize_kernels();
 
 /// The filter that weighs the input pixels of an output pixel. Nearest takes one pixel; the others a triangle, the
 /// cubic with a = -0.5, or a sinc windowed by a sinc of three lobes, widened by the shrink factor. OpenCV's is a
-/// triangle that is never widened (opencv_resize.h).
+/// triangle that is never widened (opencv_resize_part).
 enum class ResizeFilter : std::uint8_t { kNearest, kBilinear, kBicubic, kLanczos, kOpenCv };
 /// "nearest", "bilinear", "bicubic", "lanczos", "opencv".
 const char* resize_filter_name(ResizeFilter filter);
@@ -63,6 +63,16 @@ Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeF
 /// result.
 Picture resize_part(Picture picture, std::int64_t height, std::int64_t width, const PictureArea& part,
                     ResizeFilter filter);
+
+/// Bilinear resizing between four pixels, equal to OpenCV's cv::resize() with INTER_LINEAR. It isn't antialiased: most
+/// pixels of a picture that is made much smaller count for nothing. Detectors that were trained so expect it.
+/// The area `part` of the picture resized to width x height. Weights have 11 bits; a row keeps 15 bits of its sums
+/// until two rows are added: bit-equal to OpenCV 4 and 5 for 8 bits. The extents must be at least 1, the area within
+/// the result and not empty; resize_part() checks both.
+Picture opencv_resize_part(const Picture& picture, std::int64_t height, std::int64_t width, const PictureArea& part);
+/// The same, computed by plain C++, for tests.
+Picture plain_opencv_resize_part(const Picture& picture, std::int64_t height, std::int64_t width,
+                                 const PictureArea& part);
 
 /// "299x224" for 4000x3000: of the same proportions, with the 224 pixels on the shorter side that most networks are
 /// made for. Empty where that would not be smaller.

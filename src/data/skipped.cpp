@@ -1,8 +1,24 @@
 #include "data/skipped.h"
 
 #include <algorithm>
+#include <new>
+
+#include "base/error.h"
 
 namespace evener::data {
+
+std::string failure_of(const std::function<void()>& work, const char* what) {
+  try {
+    work();
+    return "";
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  } catch (const std::bad_alloc&) {
+    return std::string("not enough memory to ") + what;
+  }
+}
 
 std::string first_skipped(const std::vector<Skipped>& skipped) {
   constexpr std::size_t kShown = 5;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <string>
 
 #include "base/error.h"
@@ -113,13 +112,7 @@ Split stratified_split(const std::vector<std::int32_t>& labels, std::size_t clas
 }
 
 Split plain_split(std::size_t count, const std::vector<double>& percent, std::uint64_t seed) {
-  const Percent parts_percent = checked(percent);
-  std::vector<std::uint32_t> members(count);
-  std::iota(members.begin(), members.end(), 0U);
-  Split split;
-  deal(members, parts_percent, seed, 0, split);
-  sort_parts(split);
-  return split;
+  return stratified_split(std::vector<std::int32_t>(count), 1, percent, seed);
 }
 
 Split split_samples(const Dataset& dataset, std::span<const std::uint32_t> samples, const std::vector<double>& percent,

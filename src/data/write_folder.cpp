@@ -3,19 +3,22 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/utf8.h"
-#include "data/box_text.h"
+#include "data/codecs/decode.h"
 #include "data/each_index.h"
-#include "data/png_encode.h"
 
 namespace evener::data {
 
@@ -23,68 +26,99 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// Safe between tags.
+std::string xml_text(const std::string& text) {
+  std::string escaped;
+  for (const char c : to_utf8_text(text)) {
+    if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '>') {
+      escaped += "&gt;";
+    } else if (!is_control(c) || c == '\t') {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string json_text(const std::string& text) {
+  return nlohmann::json(to_utf8_text(text)).dump();
+}
+
+const std::string& name_of(const LabelledBox& box, const std::vector<std::string>& classes) {
+  return classes.at(static_cast<std::size_t>(box.label));
+}
+
+/// The pixels from `low` to `high`, counted from 1, within `extent`; two where there is room.
+std::pair<std::int64_t, std::int64_t> pixels(float low, float high, std::int64_t extent) {
+  const std::int64_t most = std::max<std::int64_t>(extent, 2);
+  const std::int64_t first = std::clamp<std::int64_t>(std::llround(low) + 1, 1, most - 1);
+  return {first, std::clamp<std::int64_t>(std::llround(high), first + 1, most)};
+}
+
 /// A folder of files that gets its final name only when it is complete: until finish() it has a temporary name
 /// beside its final place; without finish() it is removed with its content.
 class NewFolder {
  public:
   /// Throws Error if `target` exists and is not an empty folder, or nothing can be written beside it.
-  explicit NewFolder(const fs::path& target);
-  ~NewFolder();
+  explicit NewFolder(const fs::path& target) {
+    std::error_code error;
+    if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
+      throw Error("'" + target.string() + "' exists and is not an empty folder; remove it or choose another name");
+    }
+    // The name without a trailing slash, so that the temporary folder stands beside it.
+    target_ = target.has_filename() ? target : target.parent_path();
+    const fs::path path = target_.string() + ".tmp-" + std::to_string(::getpid());
+    require_writable_directory(path);
+    path_ = path;
+  }
+
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
   const fs::path& path() const { return path_; }
   /// Creates a folder inside, with its parents.
-  void create(const fs::path& relative) const;
+  void create(const fs::path& relative) const {
+    std::error_code error;
+    fs::create_directories(path_ / relative, error);
+    if (error) throw Error("can't create '" + (path_ / relative).string() + "': " + error.message());
+  }
+
   /// Writes a file inside. Thread-safe.
-  void write(const fs::path& relative, const std::string& content) const;
+  void write(const fs::path& relative, const std::string& content) const {
+    const fs::path path = path_ / relative;
+    errno = 0;
+    std::ofstream out(path, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.close();
+    if (!out) fail_to_write(path, errno);
+  }
+
   /// Renames the folder to its final name.
-  void finish();
+  void finish() {
+    std::error_code error;
+    fs::rename(path_, target_, error);  // replaces an empty folder
+    if (error) throw Error("can't rename '" + path_.string() + "' to '" + target_.string() + "': " + error.message());
+    path_.clear();
+  }
 
  private:
   fs::path target_, path_;
 };
 
-NewFolder::NewFolder(const fs::path& target) {
-  std::error_code error;
-  if (fs::exists(target, error) && !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
-    throw Error("'" + target.string() + "' exists and is not an empty folder; remove it or choose another name");
-  }
-  // The name without a trailing slash, so that the temporary folder stands beside it.
-  target_ = target.has_filename() ? target : target.parent_path();
-  const fs::path path = target_.string() + ".tmp-" + std::to_string(::getpid());
-  require_writable_directory(path);
-  path_ = path;
-}
-
-NewFolder::~NewFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
-
-void NewFolder::create(const fs::path& relative) const {
-  std::error_code error;
-  fs::create_directories(path_ / relative, error);
-  if (error) throw Error("can't create '" + (path_ / relative).string() + "': " + error.message());
-}
-
-void NewFolder::write(const fs::path& relative, const std::string& content) const {
-  const fs::path path = path_ / relative;
-  errno = 0;
-  std::ofstream out(path, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  if (!out) fail_to_write(path, errno);
-}
-
-void NewFolder::finish() {
-  std::error_code error;
-  fs::rename(path_, target_, error);  // replaces an empty folder
-  if (error) throw Error("can't rename '" + path_.string() + "' to '" + target_.string() + "': " + error.message());
-  path_.clear();
-}
-
-constexpr BoxFormat kFormats[] = {BoxFormat::kVoc, BoxFormat::kCoco, BoxFormat::kYolo};
+constexpr Named<BoxFormat> kFormats[] = {
+    {BoxFormat::kVoc, "voc"}, {BoxFormat::kCoco, "coco"}, {BoxFormat::kYolo, "yolo"}};
 
 struct NamedPart {
   const char* name;
@@ -173,6 +207,63 @@ void write_yolo(const Dataset& dataset, const Split& split, const NewFolder& wor
 
 }  // namespace
 
+std::string voc_text(const BoxedFile& image, const std::vector<std::string>& classes) {
+  const std::filesystem::path path(image.file);
+  std::string xml = fmt::format(
+      "<annotation>\n  <folder>{}</folder>\n  <filename>{}</filename>\n  <size>\n    <width>{}</width>\n"
+      "    <height>{}</height>\n    <depth>{}</depth>\n  </size>\n  <segmented>0</segmented>\n",
+      xml_text(path.parent_path().filename().string()), xml_text(path.filename().string()), image.width, image.height,
+      image.channels);
+  for (std::size_t i = 0; i < image.boxes.size(); ++i) {
+    const LabelledBox& box = image.boxes[i];
+    const auto [xmin, xmax] = pixels(box.x1, box.x2, image.width);
+    const auto [ymin, ymax] = pixels(box.y1, box.y2, image.height);
+    const std::string score = image.scores.empty() ? "" : fmt::format("    <score>{}</score>\n", image.scores.at(i));
+    xml += fmt::format(
+        "  <object>\n    <name>{}</name>\n    <pose>Unspecified</pose>\n    <truncated>{:d}</truncated>\n"
+        "    <difficult>{:d}</difficult>\n{}    <bndbox>\n      <xmin>{}</xmin>\n      <ymin>{}</ymin>\n"
+        "      <xmax>{}</xmax>\n      <ymax>{}</ymax>\n    </bndbox>\n  </object>\n",
+        xml_text(name_of(box, classes)), box.is_truncated, box.is_difficult, score, xmin, ymin, xmax, ymax);
+  }
+  return xml + "</annotation>\n";
+}
+
+std::string yolo_text(const BoxedFile& image) {
+  const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
+  std::string text;
+  for (const LabelledBox& box : image.boxes) {
+    if (box.is_crowd) continue;
+    const double x1 = box.x1 / width, x2 = box.x2 / width, y1 = box.y1 / height, y2 = box.y2 / height;
+    text += fmt::format("{} {:.8f} {:.8f} {:.8f} {:.8f}\n", box.label, (x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1);
+  }
+  return text;
+}
+
+std::string coco_text(std::span<const BoxedFile> images, const std::vector<std::string>& classes) {
+  std::string files, annotations, categories;
+  std::size_t image = 0, annotation = 0;
+  for (const BoxedFile& one : images) {
+    files += fmt::format("{}{{\"id\":{},\"file_name\":{},\"width\":{},\"height\":{}}}", image == 0 ? "" : ",\n",
+                         image + 1, json_text(one.file), one.width, one.height);
+    ++image;
+    for (std::size_t i = 0; i < one.boxes.size(); ++i) {
+      const LabelledBox& box = one.boxes[i];
+      const double w = double{box.x2} - box.x1, h = double{box.y2} - box.y1;
+      // A float's shortest text gives the same float back: rounding to decimals would move boxes over COCO's limits.
+      annotations += fmt::format(
+          "{}{{\"id\":{},\"image_id\":{},\"category_id\":{},\"bbox\":[{},{},{},{}],\"area\":{},\"iscrowd\":{:d}{}}}",
+          annotation == 0 ? "" : ",\n", annotation + 1, image, box.label + 1, box.x1, box.y1, w, h, w * h, box.is_crowd,
+          one.scores.empty() ? "" : fmt::format(",\"score\":{}", one.scores.at(i)));
+      ++annotation;
+    }
+  }
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    categories += fmt::format("{}{{\"id\":{},\"name\":{}}}", c == 0 ? "" : ",\n", c + 1, json_text(classes[c]));
+  }
+  return fmt::format("{{\"images\":[\n{}\n],\n\"annotations\":[\n{}\n],\n\"categories\":[\n{}\n]}}\n", files,
+                     annotations, categories);
+}
+
 void write_image_folder(const Dataset& dataset, const std::filesystem::path& folder, int threads) {
   NewFolder work(folder);
   for (const std::string& name : dataset.classes()) work.create(name);
@@ -186,40 +277,18 @@ void write_image_folder(const Dataset& dataset, const std::filesystem::path& fol
 }
 
 const char* box_format_name(BoxFormat format) {
-  switch (format) {
-    case BoxFormat::kVoc:
-      return "voc";
-    case BoxFormat::kCoco:
-      return "coco";
-    case BoxFormat::kYolo:
-      return "yolo";
-  }
-  return "";
+  return name_in(kFormats, format);
 }
 
 BoxFormat parse_box_format(const std::string& name) {
-  std::vector<std::string> known;
-  for (const BoxFormat format : kFormats) {
-    known.emplace_back(box_format_name(format));
-    if (name == known.back()) return format;
-  }
-  throw UsageError(unknown_name_message("format of boxes", name, known));
+  return value_named(kFormats, "format of boxes", name);
 }
 
 void write_box_folder(const Dataset& dataset, const Split& split, const fs::path& folder, BoxFormat format,
                       int threads) {
   NewFolder work(folder);
-  switch (format) {
-    case BoxFormat::kVoc:
-      write_voc(dataset, split, work, threads);
-      break;
-    case BoxFormat::kCoco:
-      write_coco(dataset, split, work, threads);
-      break;
-    case BoxFormat::kYolo:
-      write_yolo(dataset, split, work, threads);
-      break;
-  }
+  const auto write = format == BoxFormat::kVoc ? write_voc : format == BoxFormat::kCoco ? write_coco : write_yolo;
+  write(dataset, split, work, threads);
   work.finish();
 }
 

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "data/png_encode.h"
+#include "data/codecs/decode.h"
 
 namespace evener::test {
 namespace {

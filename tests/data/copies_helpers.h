@@ -90,10 +90,10 @@ inline Scene turned_right(const Scene& scene) {  // what was at the left is at t
 inline Scene turned_left(const Scene& scene) {
   return turned_right(turned_right(turned_right(scene)));
 }
-/// Shares of the sides are cut off.
-inline Scene cropped(const Scene& scene, double top, double bottom, double left, double right) {
-  return [=](double down, double across, std::size_t c) {
-    return scene(top + down * (1 - top - bottom), left + across * (1 - left - right), c);
+/// That share of the sides is cut off at each border.
+inline Scene cropped(const Scene& scene, double share) {
+  return [=](double down, double right, std::size_t c) {
+    return scene(share + down * (1 - 2 * share), share + right * (1 - 2 * share), c);
   };
 }
 inline Scene times(const Scene& scene, double factor) {

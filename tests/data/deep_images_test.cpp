@@ -21,6 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+namespace fs = std::filesystem;
+
 constexpr std::uint32_t kSide = 3;
 using Values = std::vector<std::uint16_t>;  // kSide x kSide, grey
 
@@ -205,6 +207,33 @@ TEST_F(DeepNotes, AreToldOfImagesWithBoxes) {
     write_bytes(folder_ / "labels/train" / (std::string(name) + ".txt"), "0 0.5 0.5 0.5 0.5\n");
   }
   EXPECT_THAT(notes_of_data(), ElementsAre(HasSubstr("2 of 2 images of 16 bits per channel have no value above 255")));
+}
+
+Picture deep(std::uint16_t largest) {
+  Picture picture = Picture::unset(1, 1, 1);
+  picture.largest_of_16_bits = largest;
+  return picture;
+}
+
+TEST(DeepImageRules, TheFactorBringsTheLargestValueUpWithoutClipping) {
+  const auto note = [](std::initializer_list<std::uint16_t> values) {
+    DeepImages images;
+    for (const std::uint16_t value : values) images.add(deep(value));
+    return images.notes().empty() ? std::string() : images.notes()[0];
+  };
+  EXPECT_THAT(note({4095}), AllOf(HasSubstr("1 image of 16 bits"), HasSubstr("above 4095"), HasSubstr("16 are used"),
+                                  HasSubstr("multiply all values by 16 ")));
+  EXPECT_THAT(note({4096}), HasSubstr("multiply all values by 8 ")) << "4096 * 16 is one too many";
+  EXPECT_THAT(note({1000, 3000, 2000}), AllOf(HasSubstr("3 images"), HasSubstr("above 3000"))) << "the largest of all";
+  EXPECT_THAT(note({16383}), Not(IsEmpty()));
+  EXPECT_THAT(note({16384}), IsEmpty());
+  EXPECT_THAT(note({255}), AllOf(HasSubstr("1 of 1 image"), HasSubstr("it is black"), HasSubstr("by 256 ")));
+  EXPECT_THAT(note({256}), Not(HasSubstr("black")));
+  EXPECT_THAT(note({255, 100, 60000}), AllOf(HasSubstr("2 of 3 images"), HasSubstr("they are black"),
+                                             HasSubstr("60000"), HasSubstr("scale their values before")));
+  DeepImages plain;
+  plain.add(Picture::unset(1, 1, 1));
+  EXPECT_THAT(plain.notes(), IsEmpty());
 }
 
 }  // namespace

@@ -1,16 +1,24 @@
-// How folders of classes may lie: parts, wrappings, stray files; and several folders that are joined.
+// How folders of classes may lie: parts, wrappings, stray files; several folders that are joined; annotations of other
+// tools, which are named and not read.
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "data/boxes_helpers.h"
+#include "data/codecs/picture.h"
 #include "data/data_helpers.h"
 #include "data/locations.h"
 #include "data/open/open_data.h"
 #include "data/open/pictures.h"
 #include "data/passed_over.h"
+#include "data/sources/folder_walk.h"
+#include "data/sources/foreign_files.h"
+#include "data/sources/loaded_images.h"
 
 namespace evener::data {
 namespace {
@@ -23,6 +31,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
@@ -319,6 +328,146 @@ TEST_F(JoinedFolders, AreToldApartFromAFolderWhoseNameHasThatText) {
   EXPECT_TRUE(are_same_locations(two, place("salt/") + kLocationJoint + place("./b")));
   EXPECT_FALSE(are_same_locations(two, place("salt")));
   EXPECT_EQ(absolute_locations(two), two);
+}
+
+constexpr const char* kCvat = "<annotations><image name=\"0.png\"><box label=\"stork\"/></image></annotations>";
+
+TEST(OtherAnnotations, AreNamed) {
+  for (const auto& [file, text, name] :
+       {std::tuple("images/a.json", R"({"version":"5.0","shapes":[{"label":"a","shape_type":"rectangle"}]})",
+                   "Labelme's"),
+        {"_annotations.createml.json", R"([{"image":"a.png","annotations":[{"label":"a","coordinates":{"x":1}}]}])",
+         "CreateML's"},
+        {"via.json", R"({"a.png":{"regions":[{"shape_attributes":{"name":"rect"}}]}})", "VGG Image Annotator's"},
+        {"boxes.csv", "filename,width,height,class,xmin,ymin,xmax,ymax\n", "a table of boxes"},
+        {"annotations.xml", kCvat, "CVAT's XML"}}) {
+    const TemporaryFolder folder;
+    write_bytes(folder.path() / "images/a.png", small_image());
+    EXPECT_EQ(other_annotations(folder.path()), "");
+    write_bytes(folder.path() / file, text);
+    EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }),
+                AllOf(HasSubstr("only one class"), HasSubstr(file), HasSubstr(name), HasSubstr("as COCO, PASCAL VOC")));
+    EXPECT_THAT(error_of([&] { open_boxes(folder.path() / file); }),
+                AllOf(StartsWith("'" + (folder.path() / file).string() + "' is "), HasSubstr(name)));
+    write_bytes(folder.path() / "masks/a.png", small_image());
+    EXPECT_THAT(open_boxes(folder.path()).notes, Contains(HasSubstr(name)));
+  }
+}
+
+// An XML beside folders of classes doesn't make them something else; and VOC's is found beside others.
+TEST(OtherAnnotations, LeaveFoldersWhatTheyAre) {
+  const TemporaryFolder folder;
+  for (const char* name : {"ants/1.png", "ants/2.png", "bees/1.png"}) write_bytes(folder.path() / name, small_image());
+  for (const char* xml : {kCvat, "<annotations/>", "<project/>"}) {
+    write_bytes(folder.path() / "annotations.xml", xml);
+    EXPECT_THAT(open_boxes(folder.path()).dataset->classes(), ElementsAre("ants", "bees"));
+  }
+  const TemporaryFolder voc;
+  write_bytes(voc.path() / "annotations.xml", kCvat);
+  write_bytes(voc.path() / "b.png", small_image());
+  write_bytes(voc.path() / "b.xml",
+              "<annotation><object><name>dog</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>"
+              "</bndbox></object></annotation>");
+  EXPECT_EQ(open_boxes(voc.path()).kind, "VOC annotations");
+  EXPECT_THAT(error_of([&] { open_boxes(voc.path() / "b.xml"); }), HasSubstr("name the folder with the XML of all"));
+}
+
+// COCO's JSON may have members of its own that are called as another tool's.
+TEST(OtherAnnotations, AreNotCocos) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a.png", small_image());
+  write_bytes(folder.path() / "a.json",
+              R"({"images":[{"id":1,"file_name":"a.png","coordinates":[1,2]}],"categories":[{"id":1,"name":"cat"}],)"
+              R"("annotations":[{"id":1,"image_id":1,"category_id":1,"bbox":[1,2,3,4]}]})");
+  EXPECT_EQ(open_boxes(folder.path() / "a.json").kind, "COCO annotations");
+}
+
+TEST(FolderNameRules, PartsAreKnownByAnyOfTheirNames) {
+  for (const char* name : {"train", "Training"}) EXPECT_EQ(part_named(name), Part::kTrain) << name;
+  for (const char* name : {"val", "Valid", "validation", "DEV"}) EXPECT_EQ(part_named(name), Part::kVal) << name;
+  for (const char* name : {"test", "testing"}) EXPECT_EQ(part_named(name), Part::kTest) << name;
+  for (const char* name : {"trains", "eval", "tes", "", "cat"}) EXPECT_FALSE(part_named(name)) << name;
+}
+
+TEST(FolderNameRules, NamesMayResembleAPart) {
+  EXPECT_EQ(resembles_part("seg_train"), Part::kTrain);
+  EXPECT_EQ(resembles_part("Images-VAL2017"), Part::kVal);
+  EXPECT_EQ(resembles_part("my test set"), Part::kTest);
+  EXPECT_EQ(resembles_part("seg_pred"), Part::kUnused);
+  EXPECT_EQ(resembles_part("unlabeled2017"), Part::kUnused);
+  for (const char* name : {"trainee", "contest", "valley", "cats"}) EXPECT_FALSE(resembles_part(name)) << name;
+  for (const char* name : {"train_images", "val-set", "TestData", "test"}) {
+    EXPECT_EQ(is_called_as_part(name), std::string(name) != "TestData") << name;
+  }
+  for (const char* name : {"test tubes", "images", "data"}) EXPECT_FALSE(is_called_as_part(name)) << name;
+}
+
+TEST(FolderNameRules, ClassesInNamesAreAdvisedWhereSeveralHaveSeveralFiles) {
+  const fs::path folder = "d";
+  const auto advised = [&](std::vector<fs::path> files) {
+    for (fs::path& file : files) file = folder / file;
+    return class_options_of_names(files, folder);
+  };
+  EXPECT_EQ(advised({"cat.1.jpg", "cat.12.jpg", "dog.1.jpg", "dog.2.jpg"}), "--class cat='cat.*' --class dog='dog.*'");
+  EXPECT_EQ(advised({"cat (1).jpg", "cat (2).jpg", "dog (1).jpg", "dog (2).jpg"}),
+            "--class cat='cat (*' --class dog='dog (*'");
+  EXPECT_EQ(advised({"cat1.jpg", "cat2.jpg", "dog1.jpg"}), "") << "one dog might be anything";
+  EXPECT_EQ(advised({"cat1.jpg", "cat2.jpg"}), "") << "one class";
+  EXPECT_EQ(advised({"1.jpg", "2.jpg", "3.jpg"}), "");
+  EXPECT_EQ(advised({"a1.jpg", "a2.jpg", "b1.jpg", "b2.jpg", "c1.jpg", "c2.jpg"}),
+            "--class a='a*' --class b='b*' --class c='c*'");
+  EXPECT_EQ(advised({"a1.jpg", "a2.jpg", "b1.jpg", "b2.jpg", "c1.jpg", "c2.jpg", "d1.jpg", "d2.jpg"}),
+            "--class a='a*' --class b='b*' --class c='c*' ...");
+  EXPECT_EQ(class_options_of_names({"d/in/a1.jpg", "d/in/a2.jpg", "d/in/b1.jpg", "d/in/b2.jpg"}, folder),
+            "--class a='in/a*' --class b='in/b*'");
+}
+
+TEST(LocationRules, ATextOfSeveralPlacesIsDividedUnlessItIsOne) {
+  const TemporaryFolder folder;
+  const std::string a = folder / "a", b = folder / "b", both = a + " + " + b;
+  fs::create_directories(a);
+  EXPECT_THAT(locations_in(both), ElementsAre(a, b)) << "one of them is there";
+  EXPECT_FALSE(are_on_disk(both));
+  fs::create_directories(b);
+  EXPECT_TRUE(are_on_disk(both));
+  EXPECT_TRUE(are_on_disk(a));
+  EXPECT_THAT(locations_in("synth:3x8x8 + no/where"), SizeIs(2));
+  EXPECT_THAT(locations_in("no/where + no/there"), ElementsAre("no/where + no/there"));
+  const std::string odd = folder / "x + y";
+  fs::create_directories(odd);
+  fs::create_directories(folder / "x");
+  EXPECT_THAT(locations_in(odd), ElementsAre(odd)) << "a folder may be called so";
+  EXPECT_EQ(absolute_locations(a + " + " + b + "/../b"), both);
+  EXPECT_TRUE(are_same_locations(both, a + "/ + " + (folder / "." / "b").string()));
+  EXPECT_FALSE(are_same_locations(both, b + " + " + a)) << "in another order images have other numbers";
+  EXPECT_FALSE(are_same_locations(both, a));
+}
+
+TEST(PassedOverRules, OnlyImagesThatWouldBeSeenAreCounted) {
+  const TemporaryFolder folder;
+  for (const char* file : {"@eaDir/a.jpg", "@eaDir/deep/b.png", "@eaDir/.hidden.jpg", "@eaDir/c.txt",
+                           "sub/@eaDir/d.jpg", "#recycle/e.jpg"}) {
+    write_bytes(folder / file, "");
+  }
+  fs::create_directories(folder / "@eaDir/folder.jpg");
+  fs::create_directories(folder / "lost+found");
+  const std::vector<std::string> notes = passed_over_below(folder.path());
+  ASSERT_THAT(notes, SizeIs(1));
+  EXPECT_THAT(notes[0], HasSubstr("passed over: 1 image file in '#recycle', 3 image files in '@eaDir' (2 folders),"));
+}
+
+TEST(PassedOverRules, AFolderThatIsNamedIsRead) {
+  const fs::path folder = "photos/@eaDir";
+  PassedOver usual;
+  EXPECT_TRUE(usual.is_passed_over(folder));
+  PassedOver named({"photos/@eaDir/*.jpg"});
+  EXPECT_FALSE(named.is_passed_over(folder));
+  EXPECT_TRUE(named.is_passed_over("photos/#recycle"));
+  for (const char* system : {"@EADIR", ".Trash-1000", "$RECYCLE.BIN", "__MACOSX"})
+    EXPECT_TRUE(is_system_folder(system)) << system;
+  for (const char* other : {"trash", "eaDir", "trash-1000", "cats"}) EXPECT_FALSE(is_system_folder(other)) << other;
+  EXPECT_TRUE(is_passed_over(".hidden"));
+  EXPECT_FALSE(is_passed_over("seen"));
 }
 
 }  // namespace

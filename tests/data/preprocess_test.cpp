@@ -41,22 +41,6 @@ std::vector<std::uint8_t> prepared(Picture picture, const Preprocessing& steps) 
   return chw;
 }
 
-TEST(Preprocess, CentreTakesTheMiddleWithoutScalingWhereTheSizeFits) {
-  // torchvision: Resize(8) leaves 8 x 12, CenterCrop(7): top round(0.5) = 0, left round(2.5) = 2.
-  const auto chw = prepared(map_of(8, 12), {.shape = {3, 7, 7}, .crop = CropMode::kCentre, .crop_fraction = 0.875});
-  EXPECT_EQ(chw[0], 2);           // the left column
-  EXPECT_EQ(chw[6], 8);           // the right one
-  EXPECT_EQ(chw[49], 0);          // the upper row
-  EXPECT_EQ(chw[49 + 6 * 7], 6);  // the lower one
-}
-
-TEST(Preprocess, CentreScalesTheShorterSide) {
-  // A picture of 20 x 60 for 8 x 8 with the whole shorter side: 8 x 24, of which columns 8 to 15.
-  const auto chw = prepared(map_of(20, 60), {.shape = {3, 8, 8}, .crop = CropMode::kCentre});
-  EXPECT_NEAR(chw[0], 2.5 * 8 + 0.75, 1);
-  EXPECT_NEAR(chw[7], 2.5 * 15 + 0.75, 1);
-}
-
 TEST(Preprocess, TheWholeOfAFractionIsNotRoundedDownByItsBinaryDigits) {
   const Preprocessing steps{.shape = {1, 28, 28}, .crop = CropMode::kCentre, .crop_fraction = 0.28};
   EXPECT_EQ(frame_of(100, 100, steps).scale_x, 1) << "28 is 28 % of 100, though 28 / 0.28 is 99.99999999999999";

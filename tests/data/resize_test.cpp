@@ -17,7 +17,6 @@
 #include "data/area_resize.h"
 #include "data/codecs/decode.h"
 #include "data/data_helpers.h"
-#include "data/opencv_resize.h"
 #include "weights/safetensors.h"
 
 namespace evener::data {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/box_text.h"
 #include "data/boxes.h"
 #include "data/boxes_helpers.h"
 #include "data/data_helpers.h"

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/sources/yolo_set.h"
-#include "data/sources/yolo_text.h"
+#include "data/sources/yolo.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(bytes), size);

@@ -12,7 +12,7 @@
 #include "base/http_client.h"
 #include "base/module.h"
 #include "base/test_folder.h"
-#include "data/png_encode.h"
+#include "data/codecs/decode.h"
 #include "job/serve_helpers.h"
 
 namespace evener::job {

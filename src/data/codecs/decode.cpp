@@ -20,24 +20,14 @@ namespace {
 
 struct PhotoModule {
   const char* module;
-  const char* file;  // "a HEIC file"
+  const char* file;
 };
-
-PhotoModule module_of(PhotoFormat format) {
-  switch (format) {
-    case PhotoFormat::kHeif:
-      return {"heif", "a HEIC file"};
-    case PhotoFormat::kAvif:
-      return {"avif", "an AVIF file"};
-    case PhotoFormat::kJpegXl:
-      return {"jxl", "a JPEG XL file"};
-    case PhotoFormat::kRaw:
-      return {"raw", "a camera's RAW file"};
-    case PhotoFormat::kTiff:
-      return {"tiff", "a TIFF file"};
-  }
-  throw Error("a format of photos that is none");
-}
+/// By PhotoFormat.
+constexpr PhotoModule kPhotoModules[] = {{"heif", "a HEIC file"},
+                                         {"avif", "an AVIF file"},
+                                         {"jxl", "a JPEG XL file"},
+                                         {"raw", "a camera's RAW file"},
+                                         {"tiff", "a TIFF file"}};
 
 bool is_one_of(std::string_view brand, std::initializer_list<std::string_view> brands) {
   return std::find(brands.begin(), brands.end(), brand) != brands.end();
@@ -86,75 +76,39 @@ bool is_raw(std::string_view file) {
   return is_tiff && is_raw_tiff(file);
 }
 
-std::string why_not(const ModuleStatus& status) {
-  switch (status.state) {
-    case ModuleState::kNotBuilt:
-      return "is not built: ";
-    case ModuleState::kNotLoadable:
-      return "can't be loaded: " + status.reason + "; ";
-    default:
-      return "can't be used: " + status.reason + "; ";
-  }
-}
-
 std::unique_ptr<const PhotoDecoder> open_decoder(PhotoFormat format) {
-  const auto [module, file] = module_of(format);
+  const auto& [module, file] = kPhotoModules[static_cast<std::size_t>(format)];
   const ModuleStatus status = module_status(module);
-  if (status.state != ModuleState::kUsable) {
-    throw Error(std::string(file) + ", and the module '" + module + "' that decodes it " + why_not(status) +
-                status.remedy);
+  if (status.state == ModuleState::kUsable) {
+    return std::unique_ptr<const PhotoDecoder>(static_cast<const PhotoDecoder*>(require_module(module).create()));
   }
-  return std::unique_ptr<const PhotoDecoder>(static_cast<const PhotoDecoder*>(require_module(module).create()));
+  const std::string why = status.state == ModuleState::kNotBuilt      ? "is not built: "
+                          : status.state == ModuleState::kNotLoadable ? "can't be loaded: " + status.reason + "; "
+                                                                      : "can't be used: " + status.reason + "; ";
+  throw Error(std::string(file) + ", and the module '" + module + "' that decodes it " + why + status.remedy);
 }
 
+/// Functions of this program, or a format that a module decodes.
 struct Codec {
   std::string_view magic;
-  StoredHeader (*read_header)(std::string_view file);
-  StoredPicture (*decode)(std::string_view file);
+  StoredHeader (*read_header)(std::string_view file) = nullptr;
+  StoredPicture (*decode)(std::string_view file) = nullptr;
+  PhotoFormat photo = PhotoFormat::kTiff;
 };
 
 constexpr std::string_view kJpegMagic("\xFF\xD8\xFF", 3);
 constexpr std::string_view kRiffMagic("RIFF");  // WebP, but also sound and video
 
-template <PhotoFormat format>
-StoredHeader read_photo_header(std::string_view file) {
-  return photo_decoder(format).read_header(file);
-}
-template <PhotoFormat format>
-StoredPicture decode_photo(std::string_view file) {
-  return photo_decoder(format).decode(file);
-}
-template <PhotoFormat format>
-constexpr Codec photo_codec_of(std::string_view magic) {
-  return {magic, read_photo_header<format>, decode_photo<format>};
-}
-
-constexpr Codec kCodecs[] = {
-    {kJpegMagic, read_jpeg_header, decode_jpeg},      {{"\x89PNG\r\n\x1a\n", 8}, read_png_header, decode_png},
-    {kRiffMagic, read_webp_header, decode_webp},      {"BM", read_bmp_header, decode_bmp},
-    photo_codec_of<PhotoFormat::kTiff>({"II*\0", 4}), photo_codec_of<PhotoFormat::kTiff>({"MM\0*", 4}),
-    photo_codec_of<PhotoFormat::kTiff>({"II+\0", 4}),  // BigTIFF
-    photo_codec_of<PhotoFormat::kTiff>({"MM\0+", 4}), {"GIF87a", read_gif_header, decode_gif},
-    {"GIF89a", read_gif_header, decode_gif}};
-
-template <PhotoFormat format>
-constexpr Codec kPhotoCodec = photo_codec_of<format>("");
-
-const Codec& photo_codec(PhotoFormat format) {
-  switch (format) {
-    case PhotoFormat::kHeif:
-      return kPhotoCodec<PhotoFormat::kHeif>;
-    case PhotoFormat::kAvif:
-      return kPhotoCodec<PhotoFormat::kAvif>;
-    case PhotoFormat::kJpegXl:
-      return kPhotoCodec<PhotoFormat::kJpegXl>;
-    case PhotoFormat::kTiff:
-      return kPhotoCodec<PhotoFormat::kTiff>;
-    case PhotoFormat::kRaw:
-      break;
-  }
-  return kPhotoCodec<PhotoFormat::kRaw>;
-}
+constexpr Codec kCodecs[] = {{kJpegMagic, read_jpeg_header, decode_jpeg},
+                             {{"\x89PNG\r\n\x1a\n", 8}, read_png_header, decode_png},
+                             {kRiffMagic, read_webp_header, decode_webp},
+                             {"BM", read_bmp_header, decode_bmp},
+                             {{"II*\0", 4}},
+                             {{"MM\0*", 4}},
+                             {{"II+\0", 4}},  // BigTIFF
+                             {{"MM\0+", 4}},
+                             {"GIF87a", read_gif_header, decode_gif},
+                             {"GIF89a", read_gif_header, decode_gif}};
 
 bool has_at(std::string_view file, std::size_t offset, std::string_view text) {
   return file.size() >= offset && file.substr(offset, text.size()) == text;
@@ -179,13 +133,12 @@ std::string other_format(std::string_view file) {
   return "a text file";
 }
 
-const Codec& codec_of(std::string_view file) {
-  static constexpr Codec kPnm{"P", read_pnm_header, decode_pnm};
+Codec codec_of(std::string_view file) {
   if (file.empty()) throw Error("the file is empty");
-  if (is_pnm(file)) return kPnm;
+  if (is_pnm(file)) return {"P", read_pnm_header, decode_pnm};
   if (const std::optional<PhotoFormat> photo = photo_format(file)) {
-    static constexpr Codec kRaw{"", read_raw_header, decode_raw};
-    return photo == PhotoFormat::kRaw && has_known_preview(file) ? kRaw : photo_codec(*photo);
+    if (photo == PhotoFormat::kRaw && has_known_preview(file)) return {"", read_raw_header, decode_raw};
+    return {"", nullptr, nullptr, *photo};
   }
   bool is_beginning = file == "P" || (file.size() < 12 && (file.starts_with(kRiffMagic) || has_at(file, 4, "ftyp")));
   for (const Codec& codec : kCodecs) {
@@ -195,6 +148,10 @@ const Codec& codec_of(std::string_view file) {
   }
   if (is_beginning) throw Error("the file is cut short: it has " + std::to_string(file.size()) + " bytes");
   throw Error("no JPEG, PNG, WebP, GIF, HEIC, AVIF, JPEG XL, RAW, BMP, TIFF or PNM file, but " + other_format(file));
+}
+
+StoredPicture decode_stored(const Codec& codec, std::string_view file) {
+  return codec.decode != nullptr ? codec.decode(file) : photo_decoder(codec.photo).decode(file);
 }
 
 }  // namespace
@@ -225,21 +182,23 @@ std::string unknown_format(std::string_view file) {
 }
 
 PictureHeader read_picture_header(std::string_view file) {
-  const StoredHeader stored = codec_of(file).read_header(file);
+  const Codec codec = codec_of(file);
+  const StoredHeader stored =
+      codec.read_header != nullptr ? codec.read_header(file) : photo_decoder(codec.photo).read_header(file);
   PictureHeader header{stored.channels, stored.height, stored.width, stored.has_16_bits, stored.copies};
   if (is_transposed(stored.orientation)) std::swap(header.height, header.width);
   return header;
 }
 
 Picture decode_picture(std::string_view file) {
-  StoredPicture stored = codec_of(file).decode(file);
+  StoredPicture stored = decode_stored(codec_of(file), file);
   return turn_upright(std::move(stored.picture), stored.orientation);
 }
 
 Picture decode_picture_fast(std::string_view file, std::int64_t height, std::int64_t width) {
-  const Codec& codec = codec_of(file);
-  const bool is_jpeg = codec.magic == kJpegMagic;
-  StoredPicture stored = is_jpeg ? decode_jpeg_fast(file, {height, width}) : codec.decode(file);
+  const Codec codec = codec_of(file);
+  StoredPicture stored =
+      codec.decode == decode_jpeg ? decode_jpeg_fast(file, {height, width}) : decode_stored(codec, file);
   return turn_upright(std::move(stored.picture), stored.orientation);
 }
 

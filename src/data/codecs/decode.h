@@ -1,13 +1,15 @@
-// Files to pictures, and pictures to JPEG files. Files are told apart by content, not by name: JPEG, PNG, WebP, GIF,
-// BMP, TIFF and PNM (PBM, PGM, PPM); through modules HEIC, AVIF, JPEG XL and the previews in cameras' RAW files. Files
-// are untrusted: sizes are checked before memory is taken, damaged and cut short files are refused.
+// Files to pictures, and pictures to JPEG and PNG files. Files are told apart by content, not by name: JPEG, PNG, WebP,
+// GIF, BMP, TIFF and PNM (PBM, PGM, PPM); through modules HEIC, AVIF, JPEG XL and the previews in cameras' RAW files.
+// Files are untrusted: sizes are checked before memory is taken, damaged and cut short files are refused.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "data/codecs/picture.h"
+#include "data/image_shape.h"
 
 namespace evener::data {
 
@@ -49,5 +51,8 @@ constexpr std::int64_t kMostJpegExtent = 65'500;
 /// The bytes of a JPEG file of that quality, from 1 to 100. Throws Error with the reason, such as a side that is too
 /// long.
 std::string encode_jpeg(const Picture& picture, int quality);
+
+/// The bytes of a PNG file of an image given as (C, H, W) with 1 or 3 channels. Throws Error with the reason.
+std::string encode_png(const ImageShape& shape, std::span<const std::uint8_t> chw);
 
 }  // namespace evener::data

@@ -6,22 +6,6 @@ namespace evener::data {
 
 namespace {
 
-/// Reads numbers of a TIFF structure; out of bounds gives 0.
-struct TiffReader {
-  std::string_view bytes;
-  bool little = true;
-
-  std::uint32_t number(std::size_t offset, int size) const {
-    if (offset > bytes.size() || bytes.size() - offset < static_cast<std::size_t>(size)) return 0;
-    std::uint32_t value = 0;
-    for (int i = 0; i < size; ++i) {
-      const int from = little ? size - 1 - i : i;
-      value = value << 8 | static_cast<unsigned char>(bytes[offset + static_cast<std::size_t>(from)]);
-    }
-    return value;
-  }
-};
-
 enum TiffType : std::uint32_t { kByte = 1, kText = 2, kShort = 3, kLong = 4 };
 
 struct TiffEntry {
@@ -30,12 +14,8 @@ struct TiffEntry {
 };
 
 std::optional<TiffEntry> entry_of(std::string_view tiff, std::uint16_t tag) {
-  TiffReader reader{tiff};
-  if (tiff.substr(0, 2) == "MM") {
-    reader.little = false;
-  } else if (tiff.substr(0, 2) != "II") {
-    return std::nullopt;
-  }
+  const TiffBytes reader{tiff, !tiff.starts_with("MM")};
+  if (!tiff.starts_with("MM") && !tiff.starts_with("II")) return std::nullopt;
   if (reader.number(2, 2) != 42) return std::nullopt;
   const std::size_t directory = reader.number(4, 4);
   const std::uint32_t entries = reader.number(directory, 2);
@@ -44,12 +24,21 @@ std::optional<TiffEntry> entry_of(std::string_view tiff, std::uint16_t tag) {
     if (entry + 12 > tiff.size()) break;
     if (reader.number(entry, 2) != tag) continue;
     const std::uint32_t type = reader.number(entry + 2, 2);
-    return TiffEntry{type, reader.number(entry + 8, type == kLong ? 4 : type == kShort ? 2 : 1)};
+    return TiffEntry{type, reader.number(entry + 8, type == kLong ? 4U : type == kShort ? 2U : 1U)};
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+std::uint32_t TiffBytes::number(std::size_t at, std::size_t bytes) const {
+  if (at > file.size() || file.size() - at < bytes) return 0;
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    value = value << 8 | static_cast<unsigned char>(file[is_little ? at + bytes - 1 - i : at + i]);
+  }
+  return value;
+}
 
 std::optional<std::uint32_t> tiff_number(std::string_view tiff, std::uint16_t tag) {
   const std::optional<TiffEntry> entry = entry_of(tiff, tag);

@@ -1,6 +1,7 @@
 // The one thing we want of EXIF data: which way is up.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,14 @@ namespace evener::data {
 /// The orientation (1 to 8) in a TIFF structure as EXIF stores it (without the "Exif\0\0" in front); 1 if it has none
 /// or is damaged. Source: EXIF 2.32, tag 0x0112.
 int exif_orientation(std::string_view tiff);
+
+/// Numbers in a file of either byte order; beyond the end they are 0.
+struct TiffBytes {
+  std::string_view file;
+  bool is_little = true;
+
+  std::uint32_t number(std::size_t at, std::size_t bytes) const;
+};
 
 /// The first number of a tag in the first directory of a TIFF structure, of one, two or four bytes; of texts the first
 /// letter. Nothing where there is no such tag, or the structure is damaged.

@@ -29,29 +29,170 @@ std::int64_t scaled_extent(JDIMENSION extent, unsigned int eighths) {
 
 class JpegDecoder {
  public:
-  explicit JpegDecoder(std::string_view file);
+  explicit JpegDecoder(std::string_view file) : file_(file) {
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = on_error;
+    errors_.emit_message = on_message;
+    if (!create()) fail();
+  }
+
   ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  StoredHeader read_header();
+  StoredHeader read_header() {
+    if (!parse_header()) fail();
+    StoredHeader header;
+    header.channels = info_.num_components == 1 ? 1 : 3;
+    header.width = info_.image_width;
+    header.height = info_.image_height;
+    header.orientation = orientation();
+    check_picture_size(header.width, header.height);
+    return header;
+  }
+
   /// Between read_header and read_pixels: decode quickly, at no less than this size (as stored).
-  void hurry(const FastTarget& target);
-  Picture read_pixels();
+  void hurry(const FastTarget& target) {
+    hurries_ = true;
+    // Other eighths would do, but the library has no fast transform for them: five are slower than all eight.
+    for (const unsigned int eighths : {1u, 2u, 4u}) {
+      if (scaled_extent(info_.image_height, eighths) < target.height ||
+          scaled_extent(info_.image_width, eighths) < target.width)
+        continue;
+      eighths_ = eighths;
+      return;
+    }
+  }
+
+  Picture read_pixels() {
+    Picture picture = Picture::unset(info_.num_components == 1 ? 1 : 3, scaled_extent(info_.image_height, eighths_),
+                                     scaled_extent(info_.image_width, eighths_));
+    const bool done = decode_rows(picture.pixels.get());
+    // Several scans refine or complete one picture: with the file at its end, some of them may be missing. Arithmetic
+    // coding doesn't notice the end by itself.
+    const bool data_missing = input_ended_ && (jpeg_has_multiple_scans(&info_) || info_.arith_code);
+    if (!done || damaged_ || data_missing) fail();
+    return picture;
+  }
 
  private:
   static JpegDecoder& of(j_common_ptr info) { return *static_cast<JpegDecoder*>(info->client_data); }
-  static void on_error(j_common_ptr info);
-  static void on_message(j_common_ptr info, int level);
-  static void on_progress(j_common_ptr info);
-  static boolean fill_input(j_decompress_ptr info);
-  static void skip_input(j_decompress_ptr info, long count);
+  static void on_error(j_common_ptr info) {
+    JpegDecoder& self = of(info);
+    if (self.message_[0] == 0) info->err->format_message(info, self.message_);
+    std::longjmp(self.jump_, 1);
+  }
 
-  bool create();
-  bool parse_header();
-  bool decode_rows(std::uint8_t* pixels);
-  int orientation() const;
-  [[noreturn]] void fail() const;
+  /// Warnings have level -1. Those that mean wrong pixels are kept; others (stray bytes between markers) are common in
+  /// files of cameras and harmless.
+  static void on_message(j_common_ptr info, int level) {
+    if (level >= 0) return;
+    JpegDecoder& self = of(info);
+    switch (info->err->msg_code) {
+      case JWRN_HIT_MARKER:
+      case JWRN_HUFF_BAD_CODE:
+      case JWRN_MUST_RESYNC:
+        if (!self.damaged_) info->err->format_message(info, self.message_);
+        self.damaged_ = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  static void on_progress(j_common_ptr info) {
+    if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+    std::snprintf(of(info).message_, sizeof(message_), "more than %d scans", kMaxScans);
+    std::longjmp(of(info).jump_, 1);
+  }
+
+  /// At the end of the file the library is given an end marker: a file that lacks only that one is still whole.
+  static boolean fill_input(j_decompress_ptr info) {
+    static const JOCTET kEndOfImage[] = {0xFF, JPEG_EOI};
+    of(reinterpret_cast<j_common_ptr>(info)).input_ended_ = true;
+    info->src->next_input_byte = kEndOfImage;
+    info->src->bytes_in_buffer = sizeof(kEndOfImage);
+    return TRUE;
+  }
+
+  static void skip_input(j_decompress_ptr info, long count) {
+    if (count <= 0) return;
+    const std::size_t skipped = std::min(static_cast<std::size_t>(count), info->src->bytes_in_buffer);
+    info->src->next_input_byte += skipped;
+    info->src->bytes_in_buffer -= skipped;
+  }
+
+  bool create() {
+    if (setjmp(jump_)) return false;
+    jpeg_create_decompress(&info_);
+    source_.init_source = [](j_decompress_ptr) {};
+    source_.fill_input_buffer = fill_input;
+    source_.skip_input_data = skip_input;
+    source_.resync_to_restart = jpeg_resync_to_restart;
+    source_.term_source = [](j_decompress_ptr) {};
+    source_.next_input_byte = reinterpret_cast<const JOCTET*>(file_.data());
+    source_.bytes_in_buffer = file_.size();
+    info_.src = &source_;
+    progress_.progress_monitor = on_progress;
+    info_.progress = &progress_;
+    jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xFFFF);
+    return true;
+  }
+
+  bool parse_header() {
+    if (setjmp(jump_)) return false;
+    jpeg_read_header(&info_, TRUE);
+    return true;
+  }
+
+  /// After parse_header. `pixels` has room for the picture in 1 or 3 channels.
+  bool decode_rows(std::uint8_t* pixels) {
+    if (setjmp(jump_)) return false;
+    const bool is_cmyk = info_.num_components == 4;
+    info_.out_color_space = info_.num_components == 1 ? JCS_GRAYSCALE : is_cmyk ? JCS_CMYK : JCS_RGB;
+    if (hurries_) {
+      info_.scale_num = eighths_;
+      info_.scale_denom = 8;
+      // Not the "fast" transform: the exact one has the newer vector code and is as quick.
+      info_.do_fancy_upsampling = FALSE;
+    }
+    jpeg_start_decompress(&info_);
+    const std::size_t stride = std::size_t{info_.output_width} * (info_.num_components == 1 ? 1u : 3u);
+    JSAMPARRAY ink = nullptr;
+    if (is_cmyk) {
+      ink = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, info_.output_width * 4, 1);
+    }
+    constexpr JDIMENSION kRowsAtOnce = 16;
+    JSAMPROW rows[kRowsAtOnce];
+    while (info_.output_scanline < info_.output_height && !damaged_) {
+      std::uint8_t* next = pixels + info_.output_scanline * stride;
+      if (is_cmyk) {
+        jpeg_read_scanlines(&info_, ink, 1);
+        inverted_cmyk_to_rgb(ink[0], next, info_.output_width);
+        continue;
+      }
+      const JDIMENSION count = std::min(kRowsAtOnce, info_.output_height - info_.output_scanline);
+      for (JDIMENSION i = 0; i < count; ++i) rows[i] = next + i * stride;
+      jpeg_read_scanlines(&info_, rows, count);
+    }
+    return true;
+  }
+
+  int orientation() const {
+    constexpr std::string_view kSignature("Exif\0\0", 6);
+    for (jpeg_saved_marker_ptr marker = info_.marker_list; marker != nullptr; marker = marker->next) {
+      const std::string_view content(reinterpret_cast<const char*>(marker->data), marker->data_length);
+      if (content.substr(0, kSignature.size()) == kSignature)
+        return exif_orientation(content.substr(kSignature.size()));
+    }
+    return 1;
+  }
+
+  [[noreturn]] void fail() const {
+    if (input_ended_) throw Error("the JPEG file is cut short");
+    throw Error(std::string("damaged JPEG file: ") + message_);
+  }
 
   std::string_view file_;
   jpeg_decompress_struct info_ = {};
@@ -65,163 +206,6 @@ class JpegDecoder {
   unsigned int eighths_ = 8;  // of the stored size
   bool hurries_ = false;
 };
-
-void JpegDecoder::on_error(j_common_ptr info) {
-  JpegDecoder& self = of(info);
-  if (self.message_[0] == 0) info->err->format_message(info, self.message_);
-  std::longjmp(self.jump_, 1);
-}
-
-/// Warnings have level -1. Those that mean wrong pixels are kept; others (stray bytes between markers) are common in
-/// files of cameras and harmless.
-void JpegDecoder::on_message(j_common_ptr info, int level) {
-  if (level >= 0) return;
-  JpegDecoder& self = of(info);
-  switch (info->err->msg_code) {
-    case JWRN_HIT_MARKER:
-    case JWRN_HUFF_BAD_CODE:
-    case JWRN_MUST_RESYNC:
-      if (!self.damaged_) info->err->format_message(info, self.message_);
-      self.damaged_ = true;
-      break;
-    default:
-      break;
-  }
-}
-
-void JpegDecoder::on_progress(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
-  std::snprintf(of(info).message_, sizeof(message_), "more than %d scans", kMaxScans);
-  std::longjmp(of(info).jump_, 1);
-}
-
-/// At the end of the file the library is given an end marker: a file that lacks only that one is still whole.
-boolean JpegDecoder::fill_input(j_decompress_ptr info) {
-  static const JOCTET kEndOfImage[] = {0xFF, JPEG_EOI};
-  of(reinterpret_cast<j_common_ptr>(info)).input_ended_ = true;
-  info->src->next_input_byte = kEndOfImage;
-  info->src->bytes_in_buffer = sizeof(kEndOfImage);
-  return TRUE;
-}
-
-void JpegDecoder::skip_input(j_decompress_ptr info, long count) {
-  if (count <= 0) return;
-  const std::size_t skipped = std::min(static_cast<std::size_t>(count), info->src->bytes_in_buffer);
-  info->src->next_input_byte += skipped;
-  info->src->bytes_in_buffer -= skipped;
-}
-
-JpegDecoder::JpegDecoder(std::string_view file) : file_(file) {
-  info_.err = jpeg_std_error(&errors_);
-  info_.client_data = this;
-  errors_.error_exit = on_error;
-  errors_.emit_message = on_message;
-  if (!create()) fail();
-}
-
-bool JpegDecoder::create() {
-  if (setjmp(jump_)) return false;
-  jpeg_create_decompress(&info_);
-  source_.init_source = [](j_decompress_ptr) {};
-  source_.fill_input_buffer = fill_input;
-  source_.skip_input_data = skip_input;
-  source_.resync_to_restart = jpeg_resync_to_restart;
-  source_.term_source = [](j_decompress_ptr) {};
-  source_.next_input_byte = reinterpret_cast<const JOCTET*>(file_.data());
-  source_.bytes_in_buffer = file_.size();
-  info_.src = &source_;
-  progress_.progress_monitor = on_progress;
-  info_.progress = &progress_;
-  jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xFFFF);
-  return true;
-}
-
-bool JpegDecoder::parse_header() {
-  if (setjmp(jump_)) return false;
-  jpeg_read_header(&info_, TRUE);
-  return true;
-}
-
-StoredHeader JpegDecoder::read_header() {
-  if (!parse_header()) fail();
-  StoredHeader header;
-  header.channels = info_.num_components == 1 ? 1 : 3;
-  header.width = info_.image_width;
-  header.height = info_.image_height;
-  header.orientation = orientation();
-  check_picture_size(header.width, header.height);
-  return header;
-}
-
-int JpegDecoder::orientation() const {
-  constexpr std::string_view kSignature("Exif\0\0", 6);
-  for (jpeg_saved_marker_ptr marker = info_.marker_list; marker != nullptr; marker = marker->next) {
-    const std::string_view content(reinterpret_cast<const char*>(marker->data), marker->data_length);
-    if (content.substr(0, kSignature.size()) == kSignature) return exif_orientation(content.substr(kSignature.size()));
-  }
-  return 1;
-}
-
-/// After parse_header. `pixels` has room for the picture in 1 or 3 channels.
-bool JpegDecoder::decode_rows(std::uint8_t* pixels) {
-  if (setjmp(jump_)) return false;
-  const bool is_cmyk = info_.num_components == 4;
-  info_.out_color_space = info_.num_components == 1 ? JCS_GRAYSCALE : is_cmyk ? JCS_CMYK : JCS_RGB;
-  if (hurries_) {
-    info_.scale_num = eighths_;
-    info_.scale_denom = 8;
-    // Not the "fast" transform: the exact one has the newer vector code and is as quick.
-    info_.do_fancy_upsampling = FALSE;
-  }
-  jpeg_start_decompress(&info_);
-  const std::size_t stride = std::size_t{info_.output_width} * (info_.num_components == 1 ? 1u : 3u);
-  JSAMPARRAY ink = nullptr;
-  if (is_cmyk) {
-    ink = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, info_.output_width * 4, 1);
-  }
-  constexpr JDIMENSION kRowsAtOnce = 16;
-  JSAMPROW rows[kRowsAtOnce];
-  while (info_.output_scanline < info_.output_height && !damaged_) {
-    std::uint8_t* next = pixels + info_.output_scanline * stride;
-    if (is_cmyk) {
-      jpeg_read_scanlines(&info_, ink, 1);
-      inverted_cmyk_to_rgb(ink[0], next, info_.output_width);
-      continue;
-    }
-    const JDIMENSION count = std::min(kRowsAtOnce, info_.output_height - info_.output_scanline);
-    for (JDIMENSION i = 0; i < count; ++i) rows[i] = next + i * stride;
-    jpeg_read_scanlines(&info_, rows, count);
-  }
-  return true;
-}
-
-void JpegDecoder::hurry(const FastTarget& target) {
-  hurries_ = true;
-  // Other eighths would do, but the library has no fast transform for them: five are slower than all eight.
-  for (const unsigned int eighths : {1u, 2u, 4u}) {
-    if (scaled_extent(info_.image_height, eighths) < target.height ||
-        scaled_extent(info_.image_width, eighths) < target.width)
-      continue;
-    eighths_ = eighths;
-    return;
-  }
-}
-
-Picture JpegDecoder::read_pixels() {
-  Picture picture = Picture::unset(info_.num_components == 1 ? 1 : 3, scaled_extent(info_.image_height, eighths_),
-                                   scaled_extent(info_.image_width, eighths_));
-  const bool done = decode_rows(picture.pixels.get());
-  // Several scans refine or complete one picture: with the file at its end, some of them may be missing. Arithmetic
-  // coding doesn't notice the end by itself.
-  const bool data_missing = input_ended_ && (jpeg_has_multiple_scans(&info_) || info_.arith_code);
-  if (!done || damaged_ || data_missing) fail();
-  return picture;
-}
-
-void JpegDecoder::fail() const {
-  if (input_ended_) throw Error("the JPEG file is cut short");
-  throw Error(std::string("damaged JPEG file: ") + message_);
-}
 
 /// Where errors of the library jump back to. No object with a destructor may live between the setjmp and the library,
 /// since longjmp would not destroy it.

@@ -30,21 +30,6 @@ enum RawTag : std::uint32_t {
   kPreviewBytes = 514
 };
 
-/// Numbers in a file of either byte order; beyond the end they are 0.
-struct RawBytes {
-  std::string_view file;
-  bool is_little = true;
-
-  std::uint32_t number(std::size_t at, std::size_t bytes) const {
-    if (at > file.size() || file.size() - at < bytes) return 0;
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < bytes; ++i) {
-      value = value << 8 | static_cast<unsigned char>(file[is_little ? at + bytes - 1 - i : at + i]);
-    }
-    return value;
-  }
-};
-
 /// A tag's values in a TIFF directory: the first ones as numbers, and where they stand.
 struct RawEntry {
   std::vector<std::uint32_t> values;
@@ -160,7 +145,7 @@ class RawFile {
     if (part.starts_with(kJpegMagic)) parts_.push_back(part);
   }
 
-  RawBytes bytes_;
+  TiffBytes bytes_;
   std::vector<std::string_view> parts_;
   int orientation_ = 1;  // of the photo
   bool is_landscape_ = true;

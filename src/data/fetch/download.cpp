@@ -32,97 +32,85 @@ class PartFile {
   };
 
   /// Opens or creates "<target>.part". Throws Error: not writable, or another process downloads the same file.
-  explicit PartFile(std::filesystem::path target);
+  explicit PartFile(fs::path target)
+      : target_(std::move(target)), path_(target_.string() + ".part"), origin_path_(path_.string() + ".from") {
+    file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    if (!file_.valid()) fail(errno);
+    // Some network file systems have no locks; there a second process is not noticed, and the checksum tells.
+    if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      throw Error("'" + path_.string() +
+                  "' is being written by another process, which downloads the same file; wait "
+                  "until that one is done, or choose another folder with --out");
+    }
+    size_ = size_of(file_, path_);
+  }
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
   /// Where the bytes so far came from; {"", ""} if that isn't known.
-  Origin origin() const;
-  void set_origin(const Origin& origin);
-  void append(std::string_view bytes);
+  PartFile::Origin origin() const {
+    constexpr std::uint64_t kLongest = 1U << 16;
+    Origin origin;
+    std::error_code missing;
+    if (!fs::is_regular_file(origin_path_, missing)) return origin;
+    std::istringstream lines(read_file(origin_path_, kLongest));
+    std::getline(lines, origin.url);
+    std::getline(lines, origin.version);
+    return origin;
+  }
+
+  void set_origin(const Origin& origin) {
+    write_file_atomically(origin_path_, origin.url + "\n" + origin.version + "\n");
+  }
+
+  void append(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(errno);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+      size_ += static_cast<std::uint64_t>(written);
+    }
+  }
+
   /// Empties the file, to download it from the start.
-  void restart();
+  void restart() {
+    if (::ftruncate(file_.get(), 0) != 0) fail(errno);
+    size_ = 0;
+  }
+
   /// Removes the file; afterwards only the destructor may be called.
-  void discard();
+  void discard() {
+    ::unlink(path_.c_str());
+    ::unlink(origin_path_.c_str());
+    file_.close();
+  }
+
   /// Syncs the file to the disk and renames it to its final name.
-  void finish();
+  void finish() {
+    if (::fsync(file_.get()) != 0 && errno != EINVAL) fail(errno);
+    if (::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
+    ::unlink(origin_path_.c_str());
+    file_.close();
+  }
 
   /// Removes the file if it is empty; otherwise it stays, to be resumed.
-  ~PartFile();
+  ~PartFile() {
+    if (file_.valid() && size_ == 0) discard();
+  }
+
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
 
  private:
-  [[noreturn]] void fail(int error_number) const;
+  [[noreturn]] void fail(int error_number) const {
+    throw Error("can't write '" + path_.string() + "': " + file_error_text(error_number, path_));
+  }
 
   std::filesystem::path target_, path_, origin_path_;
   Descriptor file_;
   std::uint64_t size_ = 0;
 };
-
-PartFile::PartFile(fs::path target)
-    : target_(std::move(target)), path_(target_.string() + ".part"), origin_path_(path_.string() + ".from") {
-  file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file_.valid()) fail(errno);
-  // Some network file systems have no locks; there a second process is not noticed, and the checksum tells.
-  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw Error("'" + path_.string() +
-                "' is being written by another process, which downloads the same file; wait "
-                "until that one is done, or choose another folder with --out");
-  }
-  size_ = size_of(file_, path_);
-}
-
-PartFile::~PartFile() {
-  if (file_.valid() && size_ == 0) discard();
-}
-
-void PartFile::fail(int error_number) const {
-  throw Error("can't write '" + path_.string() + "': " + file_error_text(error_number, path_));
-}
-
-PartFile::Origin PartFile::origin() const {
-  constexpr std::uint64_t kLongest = 1U << 16;
-  Origin origin;
-  std::error_code missing;
-  if (!fs::is_regular_file(origin_path_, missing)) return origin;
-  std::istringstream lines(read_file(origin_path_, kLongest));
-  std::getline(lines, origin.url);
-  std::getline(lines, origin.version);
-  return origin;
-}
-
-void PartFile::set_origin(const Origin& origin) {
-  write_file_atomically(origin_path_, origin.url + "\n" + origin.version + "\n");
-}
-
-void PartFile::append(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(errno);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-    size_ += static_cast<std::uint64_t>(written);
-  }
-}
-
-void PartFile::restart() {
-  if (::ftruncate(file_.get(), 0) != 0) fail(errno);
-  size_ = 0;
-}
-
-void PartFile::discard() {
-  ::unlink(path_.c_str());
-  ::unlink(origin_path_.c_str());
-  file_.close();
-}
-
-void PartFile::finish() {
-  if (::fsync(file_.get()) != 0 && errno != EINVAL) fail(errno);
-  if (::rename(path_.c_str(), target_.c_str()) != 0) fail(errno);
-  ::unlink(origin_path_.c_str());
-  file_.close();
-}
 
 /// An address failed, for the reason in its text; the next address may work.
 struct AddressError {

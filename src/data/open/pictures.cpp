@@ -75,7 +75,7 @@ void Pictures::add_video(const std::string& file, const FrameChoice& choice) {
   std::size_t left = choice.most;
   for (const Video& video : videos_) left -= video.frames->size();
   if (left == 0) return;
-  try {
+  const auto open = [&] {
     Video video{file, names_.size(), std::make_shared<VideoFrames>(file, choice, left)};
     for (std::size_t i = 0; i < video.frames->size(); ++i) {
       names_.push_back(frame_name(file, video.frames->time_s(i)));
@@ -84,11 +84,8 @@ void Pictures::add_video(const std::string& file, const FrameChoice& choice) {
       notes_.push_back("'" + file + "' ends early, after " + counted(video.frames->size(), "frame") + ": " + why);
     }
     videos_.push_back(std::move(video));
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const Error& error) {
-    skipped_.push_back({file, error.what()});
-  }
+  };
+  if (const std::string why = failure_of(open, "read it"); !why.empty()) skipped_.push_back({file, why});
 }
 
 void Pictures::refuse(const std::vector<std::string>& locations) const {
@@ -119,14 +116,9 @@ void Pictures::require_readable() const {
   std::string first_reason;
   const std::size_t tried = std::min(names_.size(), kMostTried);
   for (std::size_t i = 0; i < tried; ++i) {
-    try {
-      read(i);
-      return;
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      if (first_reason.empty()) first_reason = error.what();
-    }
+    const std::string reason = failure_of([&] { read(i); }, "decode it");
+    if (reason.empty()) return;
+    if (first_reason.empty()) first_reason = reason;
   }
   if (tried < names_.size()) return;
   throw Error(fmt::format("no image can be read: of {} none is whole; '{}': {}", counted(tried, "file"),
@@ -162,15 +154,13 @@ PictureSurvey survey_pictures(const Pictures& pictures, int threads, const Progr
   std::vector<std::string> reasons(pictures.size());
   DeepImages deep;
   const auto look = [&](std::size_t i) {
-    try {
-      const Picture picture = pictures.read(i);
-      deep.add(picture);
-      shapes[i] = {picture.channels, picture.height, picture.width};
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      reasons[i] = error.what();
-    }
+    reasons[i] = failure_of(
+        [&] {
+          const Picture picture = pictures.read(i);
+          deep.add(picture);
+          shapes[i] = {picture.channels, picture.height, picture.width};
+        },
+        "decode it");
   };
   for_each_index(pictures.size(), threads, look, progress);
 
@@ -202,13 +192,12 @@ std::vector<std::string> deep_notes(const Pictures& pictures) {
   DeepImages deep;
   for (std::size_t i = 0; i < pictures.size(); i += step) {
     if (pictures.video_of(i) != nullptr) continue;
-    try {
-      const std::string file = read_image_file(pictures.source(i));
-      if (read_picture_header(file).has_16_bits) deep.add(decode_image_file(file));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // told when it is to be shown
-    }
+    failure_of(  // which is told when it is to be shown
+        [&] {
+          const std::string file = read_image_file(pictures.source(i));
+          if (read_picture_header(file).has_16_bits) deep.add(decode_image_file(file));
+        },
+        "decode it");
   }
   return deep.notes();
 }

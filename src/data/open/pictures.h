@@ -14,8 +14,6 @@
 #include "data/each_index.h"
 #include "data/passed_over.h"
 #include "data/skipped.h"
-#include "data/video/frame_choice.h"
-#include "data/video/live_frames.h"
 #include "data/video/video_frames.h"
 
 namespace evener::data {

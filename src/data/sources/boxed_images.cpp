@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <new>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -24,96 +24,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class BoxedImages : public Dataset {
+class BoxedImages : public FileDataset<Dataset> {
  public:
-  BoxedImages(std::vector<AnnotatedImage> images, std::vector<std::string> classes, const ImageShape& shape,
-              const DataOptions& options)
-      : files_(std::move(images)),
-        classes_(std::move(classes)),
-        steps_{shape, options.crop, options.crop_fraction, options.filter, options.keeps_fitting},
-        mode_(options.decode),
-        extents_(files_.size()),
-        reasons_(files_.size()),
-        cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
+  BoxedImages(std::unique_ptr<const LoadedFiles> files, std::vector<AnnotatedImage> images)
+      : FileDataset(std::move(files)), images_(std::move(images)) {}
 
-  /// Decodes every file and keeps what fits into memory; of files that can't be decoded it keeps the reason. With
-  /// look_only it learns their sizes alone.
-  void decode_all(const DataOptions& options) {
-    if (!options.look_only) contents_.resize(files_.size());
-    const auto decode = [&](std::size_t file) {
-      thread_local std::vector<std::uint8_t> pixels;
-      try {
-        if (options.look_only) {
-          const std::optional<PictureHeader> header = header_of(files_[file].image);
-          if (!header) throw Error("it is no image that can be decoded");
-          extents_[file] = {header->width, header->height};
-          return;
-        }
-        pixels.resize(steps_.shape.bytes());
-        const LoadedImage loaded = load_image(files_[file].image, steps_, mode_, pixels, &deep_);
-        extents_[file] = loaded.extent;
-        contents_[file] = loaded.content;
-        cache_.store(file, pixels);
-      } catch (const Interrupted&) {
-        throw;
-      } catch (const Error& error) {
-        reasons_[file] = error.what();
-      } catch (const std::bad_alloc&) {
-        reasons_[file] = "not enough memory to decode it";
-      }
-    };
-    deal_over_threads(files_.size(), options, decode);
-  }
-
-  std::vector<std::string> deep_notes() const { return deep_.notes(); }
-
-  /// Chooses the usable images as samples and places their boxes. What is left out goes to `source`.
-  void select(Source& source);
-
-  std::size_t size() const override { return samples_.size(); }
-  ImageShape shape() const override { return steps_.shape; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   TargetKind target_kind() const override { return TargetKind::kBoxes; }
-  SampleTargets targets(std::size_t index) const override { return files_[samples_[index]].boxes; }
-  std::string source(std::size_t index) const override { return files_[samples_[index]].image.string(); }
-  std::optional<std::uint64_t> content(std::size_t index) const override {
-    return contents_.empty() ? std::nullopt : std::optional(contents_[samples_[index]]);
-  }
-  const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(samples_[index]); }
-  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    const std::uint32_t file = samples_[index];
-    if (cache_.load(file, chw)) return;
-    try {
-      load_image(files_[file].image, steps_, mode_, chw);
-    } catch (const Error& error) {
-      throw Error("the image '" + files_[file].image.string() +
-                  "' could be read at the start, but no longer: " + error.what());
-    }
-  }
+  SampleTargets targets(std::size_t index) const override { return images_[file(index)].boxes; }
 
  private:
-  bool is_usable(std::uint32_t file, Source& source) const;
-  void place_boxes(AnnotatedImage& image, const PictureExtent& extent, Source& source);
-
-  std::vector<AnnotatedImage> files_;
-  std::vector<std::string> classes_;
-  Preprocessing steps_;
-  DecodeMode mode_;
-  std::vector<PictureExtent> extents_;
-  std::vector<std::uint64_t> contents_;  // of each file; empty: they weren't read
-  std::vector<std::string> reasons_;     // why a file can't be used, "" if it can
-  std::vector<std::uint32_t> samples_;   // indices into files_
-  std::size_t clipped_ = 0, other_size_ = 0;
-  std::string first_clipped_, first_other_size_;
-  PixelCache cache_;
-  DeepImages deep_;
+  std::vector<AnnotatedImage> images_;  // of each file
 };
 
-bool BoxedImages::is_usable(std::uint32_t file, Source& source) const {
-  const AnnotatedImage& image = files_[file];
-  const PictureExtent extent = extents_[file];
-  if (!reasons_[file].empty()) {
-    source.skipped.push_back({image.image.string(), reasons_[file]});
+/// Instead of decoding the files: learns their sizes alone.
+void look_at_all(LoadedFiles& files, const DataOptions& options) {
+  files.for_each(options, [&](std::size_t file) {
+    const std::optional<PictureHeader> header = header_of(files.paths[file]);
+    if (!header) throw Error("it is no image that can be decoded");
+    files.extents[file] = {header->width, header->height};
+  });
+}
+
+/// Why an image can't be used is told in `source`.
+bool is_usable(const LoadedFiles& files, std::uint32_t file, const AnnotatedImage& image, Source& source) {
+  const PictureExtent extent = files.extents[file];
+  if (!files.reasons[file].empty()) {
+    source.skipped.push_back({image.image.string(), files.reasons[file]});
     return false;
   }
   const bool is_turned = image.stated_width == extent.height && image.stated_height == extent.width;
@@ -129,10 +65,11 @@ bool BoxedImages::is_usable(std::uint32_t file, Source& source) const {
 }
 
 /// Brings an image's boxes to the shape that is served, without those that are not on it.
-void BoxedImages::place_boxes(AnnotatedImage& image, const PictureExtent& extent, Source& source) {
+void place_boxes(const LoadedFiles& files, const PictureExtent& extent, AnnotatedImage& image, FirstOf& clipped,
+                 Source& source) {
   constexpr float kTolerance = 1.01F;  // pixels beyond the edge that come from rounding and from counting from 1
   const ImageShape own{1, extent.height, extent.width};
-  const PictureFrame frame = frame_of(extent.width, extent.height, steps_);
+  const PictureFrame frame = frame_of(extent.width, extent.height, files.steps);
   std::vector<LabelledBox> placed;
   for (LabelledBox box : image.boxes) {
     if (image.are_shares) {
@@ -145,43 +82,46 @@ void BoxedImages::place_boxes(AnnotatedImage& image, const PictureExtent& extent
       source.skipped.push_back(
           {image.annotation, fmt::format("a box of '{}' from ({:g}, {:g}) to ({:g}, {:g}) is outside of its image of "
                                          "{}x{} pixels; the box is left out",
-                                         printable(classes_[static_cast<std::size_t>(box.label)]), whole.x1, whole.y1,
-                                         whole.x2, whole.y2, extent.width, extent.height)});
+                                         printable(files.classes[static_cast<std::size_t>(box.label)]), whole.x1,
+                                         whole.y1, whole.x2, whole.y2, extent.width, extent.height)});
       continue;
     }
     if (std::max({box.x1 - whole.x1, box.y1 - whole.y1, whole.x2 - box.x2, whole.y2 - box.y2}) > kTolerance) {
-      if (clipped_++ == 0) first_clipped_ = image.annotation;
+      clipped.add(image.annotation);
     }
     const auto x = [&frame](float at) { return static_cast<float>(at * frame.scale_x + frame.left); };
     const auto y = [&frame](float at) { return static_cast<float>(at * frame.scale_y + frame.top); };
     box.x1 = x(box.x1), box.x2 = x(box.x2), box.y1 = y(box.y1), box.y2 = y(box.y2);
-    clip_box(steps_.shape, box);  // by rounding, or where only the image's middle is served
+    clip_box(files.steps.shape, box);  // by rounding, or where only the image's middle is served
     if (has_area(box)) placed.push_back(box);
   }
   image.boxes = std::move(placed);
 }
 
-void BoxedImages::select(Source& source) {
-  for (std::uint32_t file = 0; file < files_.size(); ++file) {
-    if (!is_usable(file, source)) continue;
-    AnnotatedImage& image = files_[file];
-    const PictureExtent extent = extents_[file];
+/// Chooses the usable images as samples and places their boxes. What is left out goes to `source`.
+void select_samples(LoadedFiles& files, std::vector<AnnotatedImage>& images, Source& source) {
+  FirstOf clipped, other_size;
+  for (std::uint32_t file = 0; file < images.size(); ++file) {
+    AnnotatedImage& image = images[file];
+    if (!is_usable(files, file, image, source)) continue;
+    const PictureExtent extent = files.extents[file];
     const bool is_stated = image.stated_width > 0 && image.stated_height > 0;
     if (is_stated && (image.stated_width != extent.width || image.stated_height != extent.height)) {
-      if (other_size_++ == 0) first_other_size_ = image.annotation;
+      other_size.add(image.annotation);
     }
-    place_boxes(image, extent, source);
-    samples_.push_back(file);
+    place_boxes(files, extent, image, clipped, source);
+    files.samples.push_back(file);
     source.parts.push_back(image.part);
   }
-  if (clipped_ > 0) {
-    source.notes.push_back(std::to_string(clipped_) + (clipped_ == 1 ? " box" : " boxes") +
-                           " reached beyond the image by more than a pixel, the first in '" + first_clipped_ +
+  if (clipped.count > 0) {
+    source.notes.push_back(counted(clipped.count, "box", "boxes") +
+                           " reached beyond the image by more than a pixel, the first in '" + clipped.first +
                            "'; what is on the image was kept");
   }
-  if (other_size_ > 0) {
-    source.notes.push_back(counted(other_size_, "annotation") + " with another size than the image has, the first '" +
-                           first_other_size_ + "'; the boxes were taken as pixels of the image as it is");
+  if (other_size.count > 0) {
+    source.notes.push_back(counted(other_size.count, "annotation") +
+                           " with another size than the image has, the first '" + other_size.first +
+                           "'; the boxes were taken as pixels of the image as it is");
   }
 }
 
@@ -311,13 +251,17 @@ Source open_boxed_images(AnnotatedListing listing, const fs::path& where, const 
   for (const AnnotatedImage& image : listing.images) files.push_back(image.image);
   const ImageShape shape = choose_shape(files, options, source.notes);
   if (options.before_decoding) options.before_decoding(files.size(), shape);
-  const auto images =
-      std::make_shared<BoxedImages>(std::move(listing.images), std::move(listing.classes), shape, options);
-  images->decode_all(options);
-  std::ranges::move(images->deep_notes(), std::back_inserter(source.notes));
-  images->select(source);
+  auto loaded = std::make_unique<LoadedFiles>(std::move(files), shape, options);
+  loaded->classes = std::move(listing.classes);
+  if (options.look_only) {
+    look_at_all(*loaded, options);
+  } else {
+    loaded->decode_all(options);
+  }
+  std::ranges::move(loaded->deep.notes(), std::back_inserter(source.notes));
+  select_samples(*loaded, listing.images, source);
   check_strict(source, where, options);
-  source.dataset = images;
+  source.dataset = std::make_shared<BoxedImages>(std::move(loaded), std::move(listing.images));
   return source;
 }
 

@@ -127,6 +127,16 @@ FolderEntries list_folder(const fs::path& folder, PassedOver& passed_over) {
   return entries;
 }
 
+std::vector<fs::path> entries_in(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (is_wanted(it->path())) entries.push_back(it->path());
+  }
+  std::ranges::sort(entries);
+  return entries;
+}
+
 std::vector<fs::path> files_below(const fs::path& folder, const std::function<bool(const fs::path&)>& is_wanted) {
   PassedOver passed_over;
   return files_below(folder, is_wanted, passed_over);

@@ -21,6 +21,10 @@ struct FolderEntries {
 /// be listed.
 FolderEntries list_folder(const std::filesystem::path& folder, PassedOver& passed_over);
 
+/// What lies directly in a folder and is wanted, sorted; nothing where it can't be listed.
+std::vector<std::filesystem::path> entries_in(const std::filesystem::path& folder,
+                                              const std::function<bool(const std::filesystem::path&)>& is_wanted);
+
 /// Files anywhere below a folder, sorted by path. Hidden names and system folders are passed over; links to folders are
 /// followed, each folder once. Throws Error if a folder can't be listed.
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "data/image_files.h"
 #include "data/passed_over.h"
-#include "data/sources/binary_files.h"
+#include "data/sources/folder_walk.h"
+#include "data/sources/source.h"
 
 namespace evener::data {
 
@@ -70,15 +72,11 @@ std::string hint_of_file(const fs::path& path) {
 
 /// `levels`: how many folders below are looked into.
 std::string hint_of_folder(const fs::path& folder, int levels) {
+  std::error_code ignored;
   std::vector<fs::path> files, folders;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    std::error_code ignored;
-    if (!is_passed_over(it->path())) (it->is_directory(ignored) ? folders : files).push_back(it->path());
+  for (const fs::path& path : entries_in(folder, std::not_fn(is_passed_over))) {
+    (fs::is_directory(path, ignored) ? folders : files).push_back(path);
   }
-  std::ranges::sort(files);
-  std::ranges::sort(folders);
   for (const fs::path& file : files) {
     if (std::string hint = hint_of_file(file); !hint.empty()) return hint;
   }
@@ -146,19 +144,18 @@ std::string foreign_files_hint(const fs::path& location) {
 
 std::string other_annotations(const fs::path& location) {
   constexpr std::size_t kMostFiles = 20;  // of a folder that are looked at
-  std::error_code error, ignored;
+  std::error_code ignored;
   if (!fs::is_directory(location, ignored)) return may_have_annotations(location) ? annotation_hint(location) : "";
   std::vector<fs::path> folders{location};
   for (std::size_t i = 0; i < folders.size(); ++i) {
     const fs::path top = folders[i];
     std::vector<fs::path> files;
-    for (fs::directory_iterator it(top, error); !error && it != fs::directory_iterator(); it.increment(error)) {
-      if (is_hidden(it->path()) || has_image_extension(it->path())) continue;
-      const bool is_folder = it->is_directory(ignored);
-      if (is_folder && i == 0) folders.push_back(it->path());
-      if (!is_folder && may_have_annotations(it->path())) files.push_back(it->path());
+    for (const fs::path& path :
+         entries_in(top, [](const fs::path& each) { return !is_hidden(each) && !has_image_extension(each); })) {
+      const bool is_folder = fs::is_directory(path, ignored);
+      if (is_folder && i == 0) folders.push_back(path);
+      if (!is_folder && may_have_annotations(path)) files.push_back(path);
     }
-    std::sort(files.begin(), files.end());
     files.resize(std::min(files.size(), kMostFiles));
     for (const fs::path& file : files) {
       if (std::string hint = annotation_hint(file); !hint.empty()) return hint;

@@ -2,8 +2,7 @@
 // bad ones are known before the data is divided, and keeps as many as fit in memory.
 #include <algorithm>
 #include <iterator>
-#include <new>
-#include <numeric>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -75,121 +74,59 @@ FolderListing list_folders(const std::vector<fs::path>& folders, const std::vect
   return joined;
 }
 
-class ImageFolder : public ClassDataset {
+class ImageFolder : public FileDataset<ClassDataset> {
  public:
-  /// Reads no file. There are no samples before decode_all() and select().
-  ImageFolder(std::vector<ListedImage> images, const ImageShape& shape, const DataOptions& options)
-      : files_(std::move(images)),
-        steps_{shape, options.crop, options.crop_fraction, options.filter, options.keeps_fitting},
-        mode_(options.decode),
-        cache_(files_.size(), shape.bytes(), options.cache_limit_bytes) {}
+  ImageFolder(std::unique_ptr<const LoadedFiles> files, std::vector<std::int32_t> labels)
+      : FileDataset(std::move(files)), labels_(std::move(labels)) {}
 
-  /// Decodes every file in parallel and keeps what fits into memory. After that reasons()[i] says why file i can't be
-  /// used, "" if it can.
-  void decode_all(const DataOptions& options) {
-    reasons_.resize(files_.size());
-    contents_.resize(files_.size());
-    const auto decode = [this](std::size_t file) {
-      thread_local std::vector<std::uint8_t> pixels;
-      pixels.resize(steps_.shape.bytes());
-      try {
-        contents_[file] = load_image(files_[file].path, steps_, mode_, pixels, &deep_).content;
-        cache_.store(file, pixels);
-      } catch (const Error& error) {
-        reasons_[file] = error.what();
-      } catch (const std::bad_alloc&) {
-        reasons_[file] = "not enough memory to decode it";
-      }
-    };
-    deal_over_threads(files_.size(), options, decode);
-  }
-
-  /// Instead of decode_all(): takes all files for good if there is one whose header can be read.
-  void trust_all() {
-    reasons_.resize(files_.size());
-    for (std::size_t file = 0; file < files_.size(); ++file) {
-      if (stop_requested()) throw Interrupted("stopped while looking for a readable image");
-      try {
-        read_picture_header(read_image_file(files_[file].path));
-        std::ranges::fill(reasons_, "");
-        return;
-      } catch (const Error& error) {
-        reasons_[file] = error.what();
-      }
-    }
-  }
-
-  const std::vector<std::string>& reasons() const { return reasons_; }
-  const DeepImages& deep() const { return deep_; }
-  const ListedImage& file(std::size_t file) const { return files_[file]; }
-  std::size_t file_count() const { return files_.size(); }
-
-  /// Says which files are the samples, and their labels among `classes`.
-  void select(std::vector<std::uint32_t> files, std::vector<std::int32_t> labels, std::vector<std::string> classes) {
-    samples_ = std::move(files);
-    labels_ = std::move(labels);
-    classes_ = std::move(classes);
-  }
-
-  std::size_t size() const override { return samples_.size(); }
-  ImageShape shape() const override { return steps_.shape; }
-  const std::vector<std::string>& classes() const override { return classes_; }
   std::int32_t label(std::size_t index) const override { return labels_[index]; }
-  std::string source(std::size_t index) const override { return files_[samples_[index]].path.string(); }
-  std::optional<std::uint64_t> content(std::size_t index) const override {
-    return contents_.empty() ? std::nullopt : std::optional(contents_[samples_[index]]);
-  }
-
-  const std::uint8_t* pixels(std::size_t index) const override { return cache_.find(samples_[index]); }
-  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
-    const std::uint32_t file = samples_[index];
-    if (cache_.load(file, chw)) return;
-    try {
-      load_image(files_[file].path, steps_, mode_, chw);
-    } catch (const Error& error) {
-      throw Error("the image '" + files_[file].path.string() +
-                  "' could be read at the start, but no longer: " + error.what());
-    }
-  }
 
  private:
-  std::vector<ListedImage> files_;
-  Preprocessing steps_;
-  DecodeMode mode_;
-  PixelCache cache_;
-  DeepImages deep_;
-  std::vector<std::string> reasons_;
-  std::vector<std::uint64_t> contents_;  // of each file; empty: they weren't read
-  std::vector<std::uint32_t> samples_;   // indices into files_
   std::vector<std::int32_t> labels_;
-  std::vector<std::string> classes_;
 };
 
-std::vector<Skipped> skipped_of(const ImageFolder& images, const fs::path& folder, bool strict) {
-  std::vector<Skipped> skipped;
-  for (std::size_t i = 0; i < images.file_count(); ++i) {
-    if (!images.reasons()[i].empty()) skipped.push_back({images.file(i).path.string(), images.reasons()[i]});
+/// Instead of decoding the files: takes all of them for good if there is one whose header can be read.
+void trust_all(LoadedFiles& files) {
+  for (std::size_t file = 0; file < files.paths.size(); ++file) {
+    if (stop_requested()) throw Interrupted("stopped while looking for a readable image");
+    try {
+      read_picture_header(read_image_file(files.paths[file]));
+      std::ranges::fill(files.reasons, "");
+      return;
+    } catch (const Error& error) {
+      files.reasons[file] = error.what();
+    }
   }
-  const std::string count = std::to_string(skipped.size()) + " of " + std::to_string(images.file_count());
-  if (skipped.size() == images.file_count()) {
-    throw Error("none of the " + std::to_string(images.file_count()) + " image files of '" + folder.string() +
+}
+
+void add_skipped(const LoadedFiles& files, const fs::path& folder, bool strict, std::vector<Skipped>& all) {
+  std::vector<Skipped> skipped;
+  for (std::size_t i = 0; i < files.paths.size(); ++i) {
+    if (!files.reasons[i].empty()) skipped.push_back({files.paths[i].string(), files.reasons[i]});
+  }
+  if (skipped.size() == files.paths.size()) {
+    throw Error("none of the " + std::to_string(files.paths.size()) + " image files of '" + folder.string() +
                 "' can be used:" + first_skipped(skipped));
   }
   if (strict && !skipped.empty()) {
-    throw Error(count + " image files of '" + folder.string() +
-                "' are bad; remove or repair them:" + first_skipped(skipped));
+    throw Error(std::to_string(skipped.size()) + " of " + std::to_string(files.paths.size()) + " image files of '" +
+                folder.string() + "' are bad; remove or repair them:" + first_skipped(skipped));
   }
-  return skipped;
+  all.insert(all.end(), skipped.begin(), skipped.end());
 }
 
-/// Chooses the good files, numbers the classes that have any, and notes what is odd about them.
-void select_samples(ImageFolder& images, const std::vector<std::string>& names, const fs::path& folder,
-                    Source& source) {
+/// Chooses the good files, numbers the classes that have any, and notes what is odd about them. Returns the labels.
+std::vector<std::int32_t> select_samples(LoadedFiles& files, const FolderListing& listing, const fs::path& folder,
+                                         Source& source) {
+  const std::vector<std::string>& names = listing.classes;
   std::vector<std::size_t> counts(names.size());
-  for (std::size_t i = 0; i < images.file_count(); ++i) {
-    if (images.reasons()[i].empty()) ++counts[static_cast<std::size_t>(images.file(i).label)];
+  for (std::uint32_t i = 0; i < listing.images.size(); ++i) {
+    if (!files.reasons[i].empty()) continue;
+    ++counts[static_cast<std::size_t>(listing.images[i].label)];
+    files.samples.push_back(i);
+    source.parts.push_back(listing.images[i].part);
   }
-  std::vector<std::string> classes, of_none, of_one;
+  std::vector<std::string>&classes = files.classes, of_none, of_one;
   std::vector<std::int32_t> new_label(names.size(), -1);
   for (std::size_t c = 0; c < names.size(); ++c) {
     if (counts[c] == 0) {
@@ -202,27 +139,23 @@ void select_samples(ImageFolder& images, const std::vector<std::string>& names, 
   }
   note_classes(of_none, "has no usable image and is left out", "have no usable image and are left out", source);
   note_classes(of_one, "has only one image", "have only one image", source);
+  const std::size_t count = listing.images.size();
   if (classes.size() == 1 && !of_none.empty()) {
-    const std::size_t good = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
     throw Error("only the class '" + classes[0] + "' of '" + folder.string() + "' has images that can be read: " +
-                std::to_string(images.file_count() - good) + " of " + std::to_string(images.file_count()) +
+                std::to_string(count - files.samples.size()) + " of " + std::to_string(count) +
                 " image files are bad, and at least two classes are needed. Repair or replace them:" +
                 first_skipped(source.skipped));
   }
   if (classes.size() == 1) {
     throw Error("only one class with images in '" + folder.string() + "': '" + classes[0] + "' (" +
-                std::to_string(images.file_count()) + " files); at least two folders with images are needed. If '" +
+                std::to_string(count) + " files); at least two folders with images are needed. If '" +
                 innermost_single(folder / classes[0]).string() + "' holds the class folders, give that folder");
   }
-  std::vector<std::uint32_t> files;
   std::vector<std::int32_t> labels;
-  for (std::size_t i = 0; i < images.file_count(); ++i) {
-    if (!images.reasons()[i].empty()) continue;
-    files.push_back(static_cast<std::uint32_t>(i));
-    labels.push_back(new_label[static_cast<std::size_t>(images.file(i).label)]);
-    source.parts.push_back(images.file(i).part);
+  for (const std::uint32_t i : files.samples) {
+    labels.push_back(new_label[static_cast<std::size_t>(listing.images[i].label)]);
   }
-  images.select(std::move(files), std::move(labels), std::move(classes));
+  return labels;
 }
 
 /// Leaves one image of those that are one file, in one part; one that lies in two classes has the first, which is told.
@@ -260,17 +193,16 @@ Source open_image_folder(const std::vector<fs::path>& folders, const DataOptions
   for (const ListedImage& image : listing.images) files.push_back(image.path);
   const ImageShape shape = choose_shape(files, options, source.notes);
   if (options.before_decoding) options.before_decoding(listing.images.size(), shape);
-  const auto images = std::make_shared<ImageFolder>(std::move(listing.images), shape, options);
+  auto loaded = std::make_unique<LoadedFiles>(std::move(files), shape, options);
   if (options.look_only) {
-    images->trust_all();
+    trust_all(*loaded);
   } else {
-    images->decode_all(options);
+    loaded->decode_all(options);
   }
-  std::ranges::move(images->deep().notes(), std::back_inserter(source.notes));
-  const std::vector<Skipped> bad = skipped_of(*images, folder, options.strict);
-  source.skipped.insert(source.skipped.end(), bad.begin(), bad.end());
-  select_samples(*images, listing.classes, folder, source);
-  source.dataset = images;
+  std::ranges::move(loaded->deep.notes(), std::back_inserter(source.notes));
+  add_skipped(*loaded, folder, options.strict, source.skipped);
+  std::vector<std::int32_t> labels = select_samples(*loaded, listing, folder, source);
+  source.dataset = std::make_shared<ImageFolder>(std::move(loaded), std::move(labels));
   return source;
 }
 

@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "data/image_files.h"
 #include "data/resize.h"
+#include "data/skipped.h"
 #include "data/sources/source.h"
 
 namespace evener::data {
@@ -47,6 +48,32 @@ void tell_sizes(const SizesFound& sizes, const ImageShape& shape, std::vector<st
   notes.push_back("the images differ in size (" + size_text(sizes.smallest) + " to " + size_text(sizes.largest) +
                   " pixels in " + std::to_string(sizes.looked_at) + " that were looked at) and are all brought to " +
                   size_text(shape) + ", the first one's; another size is chosen with --size, such as --size " + other);
+}
+
+struct LoadedImage {
+  PictureExtent extent;
+  std::uint64_t content = 0;  // see Dataset::content
+};
+
+/// Reads one file, preprocesses it by `steps` into `chw`, and adds it to `deep`, which may be null. Throws Error with
+/// the reason alone.
+LoadedImage load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode, std::span<std::uint8_t> chw,
+                       DeepImages* deep = nullptr) {
+  const std::string file = read_image_file(path);
+  const PhaseMark mark(Phase::kDecode);
+  PictureExtent extent;
+  Picture picture;
+  if (mode == DecodeMode::kFast) {
+    const PictureHeader header = read_picture_header(file);
+    extent = {header.width, header.height};
+    picture = decode_picture_fast(file, steps.shape.height, steps.shape.width);
+  } else {
+    picture = decode_picture(file);
+    extent = {picture.width, picture.height};
+  }
+  if (deep != nullptr) deep->add(picture);
+  preprocess(std::move(picture), steps, chw);
+  return {extent, content_hash(file)};
 }
 
 }  // namespace
@@ -147,30 +174,41 @@ ImageShape choose_shape(const std::vector<fs::path>& files, const DataOptions& o
   return shape;
 }
 
-LoadedImage load_image(const fs::path& path, const Preprocessing& steps, DecodeMode mode, std::span<std::uint8_t> chw,
-                       DeepImages* deep) {
-  const std::string file = read_image_file(path);
-  const PhaseMark mark(Phase::kDecode);
-  PictureExtent extent;
-  Picture picture;
-  if (mode == DecodeMode::kFast) {
-    const PictureHeader header = read_picture_header(file);
-    extent = {header.width, header.height};
-    picture = decode_picture_fast(file, steps.shape.height, steps.shape.width);
+LoadedFiles::LoadedFiles(std::vector<fs::path> files, const ImageShape& shape, const DataOptions& options)
+    : paths(std::move(files)),
+      steps{shape, options.crop, options.crop_fraction, options.filter, options.keeps_fitting},
+      mode(options.decode),
+      cache(paths.size(), shape.bytes(), options.cache_limit_bytes),
+      reasons(paths.size()),
+      extents(paths.size()) {}
+
+void LoadedFiles::for_each(const DataOptions& options, const std::function<void(std::size_t file)>& work) {
+  const auto try_it = [&](std::size_t file) { reasons[file] = failure_of([&] { work(file); }, "decode it"); };
+  if (options.deal) {
+    options.deal(paths.size(), try_it);
   } else {
-    picture = decode_picture(file);
-    extent = {picture.width, picture.height};
+    for_each_index(paths.size(), options.threads, try_it, options.progress);
   }
-  if (deep != nullptr) deep->add(picture);
-  preprocess(std::move(picture), steps, chw);
-  return {extent, content_hash(file)};
 }
 
-void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work) {
-  if (options.deal) {
-    options.deal(files, work);
-  } else {
-    for_each_index(files, options.threads, work, options.progress);
+void LoadedFiles::decode_all(const DataOptions& options) {
+  contents.resize(paths.size());
+  for_each(options, [this](std::size_t file) {
+    thread_local std::vector<std::uint8_t> pixels;
+    pixels.resize(steps.shape.bytes());
+    const LoadedImage loaded = load_image(paths[file], steps, mode, pixels, &deep);
+    extents[file] = loaded.extent;
+    contents[file] = loaded.content;
+    cache.store(file, pixels);
+  });
+}
+
+void LoadedFiles::read(std::size_t file, std::span<std::uint8_t> chw) const {
+  if (cache.load(file, chw)) return;
+  try {
+    load_image(paths[file], steps, mode, chw);
+  } catch (const Error& error) {
+    throw Error("the image '" + paths[file].string() + "' could be read at the start, but no longer: " + error.what());
   }
 }
 

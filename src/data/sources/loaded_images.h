@@ -13,11 +13,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/codecs/decode.h"
 #include "data/codecs/picture.h"
 #include "data/data_options.h"
+#include "data/dataset.h"
 #include "data/preprocess.h"
 
 namespace evener::data {
@@ -72,18 +74,52 @@ struct PictureExtent {
   std::int64_t width = 0, height = 0;
 };
 
-/// What load_image() finds out of a file.
-struct LoadedImage {
-  PictureExtent extent;
-  std::uint64_t content = 0;  // see Dataset::content
+/// Image files that a dataset is made of. Each is decoded before the data is divided, so that bad ones are known, and
+/// as many are kept as fit in memory.
+struct LoadedFiles {
+  LoadedFiles(std::vector<std::filesystem::path> files, const ImageShape& shape, const DataOptions& options);
+
+  /// Calls `work` for each file, by options.deal, or else on options.threads threads with options.progress, and keeps
+  /// the reason where it throws Error.
+  void for_each(const DataOptions& options, const std::function<void(std::size_t file)>& work);
+  /// Decodes every file, for its extent and content as well.
+  void decode_all(const DataOptions& options);
+  /// Throws Error where a file can't be read any more.
+  void read(std::size_t file, std::span<std::uint8_t> chw) const;
+
+  std::vector<std::filesystem::path> paths;
+  Preprocessing steps;
+  DecodeMode mode;
+  PixelCache cache;
+  DeepImages deep;
+  std::vector<std::string> reasons;  // why a file can't be used, "" if it can
+  std::vector<PictureExtent> extents;
+  std::vector<std::uint64_t> contents;  // see Dataset::content; empty: they weren't read
+  std::vector<std::uint32_t> samples;   // the files that are used
+  std::vector<std::string> classes;
 };
 
-/// Reads one file, preprocesses it by `steps` into `chw`, and adds it to `deep`, which may be null. Throws Error with
-/// the reason alone.
-LoadedImage load_image(const std::filesystem::path& path, const Preprocessing& steps, DecodeMode mode,
-                       std::span<std::uint8_t> chw, DeepImages* deep = nullptr);
+/// A dataset of such files, to which a class derived from it adds the targets. Base: Dataset or ClassDataset.
+template <class Base>
+class FileDataset : public Base {
+ public:
+  explicit FileDataset(std::unique_ptr<const LoadedFiles> files) : files_(std::move(files)) {}
 
-/// Calls `work` with each file's number: by options.deal, or else on options.threads threads with options.progress.
-void deal_over_threads(std::size_t files, const DataOptions& options, const std::function<void(std::size_t)>& work);
+  std::size_t size() const override { return files_->samples.size(); }
+  ImageShape shape() const override { return files_->steps.shape; }
+  const std::vector<std::string>& classes() const override { return files_->classes; }
+  std::string source(std::size_t index) const override { return files_->paths[file(index)].string(); }
+  std::optional<std::uint64_t> content(std::size_t index) const override {
+    return files_->contents.empty() ? std::nullopt : std::optional(files_->contents[file(index)]);
+  }
+  const std::uint8_t* pixels(std::size_t index) const override { return files_->cache.find(file(index)); }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override { files_->read(file(index), chw); }
+
+ protected:
+  std::uint32_t file(std::size_t index) const { return files_->samples[index]; }
+
+ private:
+  std::unique_ptr<const LoadedFiles> files_;
+};
 
 }  // namespace evener::data

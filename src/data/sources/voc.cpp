@@ -2,11 +2,12 @@
 // checked, and told of when it can't be used.
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <fstream>
 #include <initializer_list>
 #include <map>
-#include <new>
 #include <optional>
+#include <pugixml.hpp>
 #include <sstream>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,9 +16,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 #include "data/each_index.h"
 #include "data/image_files.h"
+#include "data/skipped.h"
 #include "data/sources/boxed_images.h"
 #include "data/sources/folder_listing.h"
 #include "data/sources/source.h"
@@ -28,6 +31,56 @@ namespace evener::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string_view text_of(const pugi::xml_node& parent, const char* name) {
+  return trimmed(parent.child(name).text().get());
+}
+
+std::optional<double> number_in(std::string_view text) {
+  const auto value = to_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+/// The extent, or 0 where it isn't plausible: many files have 0 or nothing.
+std::int64_t extent_in(std::string_view text) {
+  const double value = number_in(text).value_or(0);
+  return value >= 1 && value <= 1e7 ? static_cast<std::int64_t>(value) : 0;
+}
+
+bool is_set(std::string_view flag) {
+  return flag == "1" || flag == "true" || flag == "True";
+}
+
+/// What is wrong with an object is added to `problems`, and it is left out.
+void read_object(const pugi::xml_node& node, VocAnnotation& annotation) {
+  VocObject object;
+  object.name = text_of(node, "name");
+  const std::string called = "object " + std::to_string(annotation.objects.size() + annotation.problems.size() + 1);
+  if (object.name.empty()) {
+    annotation.problems.push_back(called + " has no name");
+    return;
+  }
+  const pugi::xml_node box = node.child("bndbox");
+  if (!box) {
+    annotation.problems.push_back(called + " (" + printable(object.name) + ") has no bndbox");
+    return;
+  }
+  const std::pair<const char*, double*> corners[] = {
+      {"xmin", &object.xmin}, {"ymin", &object.ymin}, {"xmax", &object.xmax}, {"ymax", &object.ymax}};
+  for (const auto& [name, corner] : corners) {
+    const std::string_view text = text_of(box, name);
+    const std::optional<double> value = number_in(text);
+    if (!value) {
+      annotation.problems.push_back(called + " (" + printable(object.name) + ") has the " + name + " " +
+                                    quoted_text(text) + ", which is no number");
+      return;
+    }
+    *corner = *value;
+  }
+  object.is_difficult = is_set(text_of(node, "difficult"));
+  object.is_truncated = is_set(text_of(node, "truncated"));
+  annotation.objects.push_back(std::move(object));
+}
 
 /// Numbers names in the order in which they are first met, until all are known.
 class ClassNames {
@@ -178,8 +231,7 @@ std::optional<ImageSets> read_image_sets(const fs::path& folder, const Annotatio
   if (folder.empty()) return std::nullopt;
   ImageSets sets;
   bool has_any = false;
-  std::size_t repeated = 0;
-  std::string first;
+  FirstOf repeated;
   for (const auto& [name, part] : {std::pair("train", Part::kTrain), std::pair("val", Part::kVal),
                                    std::pair("test", Part::kTest), std::pair("trainval", Part::kTrain)}) {
     const fs::path file = folder / (std::string(name) + ".txt");
@@ -189,14 +241,14 @@ std::optional<ImageSets> read_image_sets(const fs::path& folder, const Annotatio
       const auto [found, is_new] = sets.emplace(std::move(image), part);
       const bool is_of_trainval = std::string_view(name) == "trainval" && found->second != Part::kTest;
       if (is_new || is_of_trainval || found->second == part) continue;
-      if (repeated++ == 0) first = found->first;
+      repeated.add(found->first);
       found->second = std::max(found->second, part);  // training, validation, test
     }
   }
   if (!has_any) return std::nullopt;
-  if (repeated > 0) {
-    const std::string what = counted(repeated, "image") + " in more than one of the sets of '" + folder.string() +
-                             "', such as " + quoted_text(first);
+  if (repeated.count > 0) {
+    const std::string what = counted(repeated.count, "image") + " in more than one of the sets of '" + folder.string() +
+                             "', such as " + quoted_text(repeated.first);
     if (strict) throw Error(what + "; name each in one of them, or leave --strict out");
     notes.push_back(what + ": each counts in the first of test, validation and training");
   }
@@ -240,28 +292,6 @@ class ImageFinder {
   fs::path folder_;
   Names by_relative_, by_file_name_, by_stem_;
 };
-
-/// The result of reading an XML file: an annotation, or the reason why it can't be used.
-struct ReadVoc {
-  VocAnnotation annotation;
-  std::string refusal;
-};
-
-std::vector<ReadVoc> read_all(const std::vector<VocFile>& files, int threads) {
-  std::vector<ReadVoc> read(files.size());
-  for_each_index(files.size(), threads, [&](std::size_t i) {
-    try {
-      read[i].annotation = parse_voc(read_file(files[i].path, kMaxVocBytes));
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error& error) {
-      read[i].refusal = error.what();
-    } catch (const std::bad_alloc&) {
-      read[i].refusal = "not enough memory to read it";
-    }
-  });
-  return read;
-}
 
 /// The XML files of a tree that its image sets name; all, where there are no sets.
 std::vector<VocFile> list_files(const VocTree& tree, bool strict, AnnotatedListing& listing) {
@@ -324,12 +354,16 @@ void add_boxes(const VocAnnotation& annotation, ClassNames& classes, AnnotatedIm
 void add_tree(const VocTree& tree, const DataOptions& options, ClassNames& classes, AnnotatedListing& listing) {
   const ImageFinder images(tree.images);
   const std::vector<VocFile> files = list_files(tree, options.strict, listing);
-  const std::vector<ReadVoc> read = read_all(files, options.threads);
+  std::vector<VocAnnotation> annotations(files.size());
+  std::vector<std::string> refusals(files.size());  // why they can't be used
+  for_each_index(files.size(), options.threads, [&](std::size_t i) {
+    refusals[i] = failure_of([&] { annotations[i] = parse_voc(read_file(files[i].path, kMaxVocBytes)); }, "read it");
+  });
   const std::size_t before = listing.images.size();
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const auto& [annotation, refusal] = read[i];
-    if (!refusal.empty()) {
-      listing.skipped.push_back({files[i].path.string(), refusal});
+    const VocAnnotation& annotation = annotations[i];
+    if (!refusals[i].empty()) {
+      listing.skipped.push_back({files[i].path.string(), refusals[i]});
       continue;
     }
     std::optional<fs::path> path = images.find(files[i], annotation.filename);
@@ -355,6 +389,36 @@ void add_tree(const VocTree& tree, const DataOptions& options, ClassNames& class
 }
 
 }  // namespace
+
+VocAnnotation parse_voc(std::string_view file) {
+  if (trimmed(file).empty()) throw Error("it is empty");
+  if (file.size() > kMaxVocBytes) {
+    throw Error("it has " + bytes_text(file.size()) + "; annotations of one image have at most " +
+                bytes_text(kMaxVocBytes));
+  }
+  // pugixml passes over document types and knows only the five entities of XML itself, so that none can grow.
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed = document.load_buffer(file.data(), file.size());
+  if (!parsed) {
+    throw Error("it is no whole XML: " + std::string(parsed.description()) + " at byte " +
+                std::to_string(parsed.offset));
+  }
+  const pugi::xml_node root = document.child("annotation");
+  if (!root) throw Error("it has no <annotation>");
+  VocAnnotation annotation;
+  annotation.filename = text_of(root, "filename");
+  const pugi::xml_node size = root.child("size");
+  annotation.width = extent_in(text_of(size, "width"));
+  annotation.height = extent_in(text_of(size, "height"));
+  std::size_t objects = 0;
+  for (const pugi::xml_node& node : root.children("object")) {
+    if (++objects > kMaxVocObjects) {
+      throw Error("it has more than " + std::to_string(kMaxVocObjects) + " objects for one image");
+    }
+    read_object(node, annotation);
+  }
+  return annotation;
+}
 
 bool is_voc_folder(const fs::path& folder) {
   return !find_voc_trees(folder).empty();

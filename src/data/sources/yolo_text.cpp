@@ -1,5 +1,3 @@
-#include "data/sources/yolo_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "base/names.h"
 #include "base/plural.h"
+#include "data/sources/yolo.h"
 
 namespace evener::data {
 

@@ -1,6 +1,10 @@
 #include "data/video/video_frames.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "base/cpu.h"
@@ -8,10 +12,18 @@
 #include "base/error.h"
 #include "base/phase.h"
 #include "base/random.h"
+#include "base/stop.h"
+#include "base/this_work.h"
 #include "data/codecs/exif.h"
 
 namespace evener::data {
+
 namespace {
+
+/// How many frames can still be read after they were waited for: more than are ever on their way to a network.
+constexpr std::size_t kKept = 64;
+/// How many names are kept, unless all are asked for: a camera may run for weeks.
+constexpr std::size_t kNamed = 65536;
 
 constexpr int kMostThreads = 8;                      // of a decoder; more gain little
 constexpr std::size_t kMostWaiting = 32;             // decoded frames that nobody has asked for
@@ -33,6 +45,150 @@ std::uint64_t sampled_hash(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+LiveFrames::LiveFrames(std::string name, std::unique_ptr<VideoReader> source, const FrameChoice& choice)
+    : name_(std::move(name)), source_(std::move(source)), choice_(choice) {}
+
+LiveFrames::~LiveFrames() {
+  source_->stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LiveFrames::capture() {
+  FrameChooser chooser(choice_);
+  std::string failure;
+  try {
+    while (std::shared_ptr<VideoFrame> frame = source_->next()) {
+      if (!chooser.takes(frame->place.time_s)) continue;
+      const std::scoped_lock lock(mutex_);
+      if (is_over_) break;
+      if (newest_) ++dropped_;
+      newest_ = std::move(frame);
+      came_.notify_all();
+    }
+  } catch (const Interrupted&) {  // the end that was wanted
+  } catch (const std::exception& error) {
+    failure = name_ + ": " + error.what();
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!is_over_) failure_ = std::move(failure);
+  ended_ = true;
+  came_.notify_all();
+}
+
+bool LiveFrames::wait_for(std::size_t number) {
+  using std::chrono_literals::operator""ms;
+  if (number >= choice_.most) return false;
+  if (!thread_.joinable()) thread_ = std::thread(as_this_work([this] { capture(); }));
+  std::unique_lock lock(mutex_);
+  while (!newest_ && !ended_) {
+    came_.wait_for(lock, 50ms);
+    if (stop_requested()) {
+      is_over_ = true;
+      return false;
+    }
+  }
+  if (!newest_) return false;
+  const double time_s = newest_->place.time_s;
+  given_[number] = {frame_name(name_, time_s), time_s};
+  if (given_.size() > kNamed && !choice_.keeps_all_names) given_.erase(given_.begin());
+  kept_[number] = std::move(newest_);
+  newest_ = nullptr;
+  if (kept_.size() > kKept) kept_.erase(kept_.begin());
+  is_over_ = number + 1 >= choice_.most;
+  return true;
+}
+
+Picture LiveFrames::read(std::size_t number) const {
+  std::shared_ptr<VideoFrame> frame;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = kept_.find(number);
+    if (found == kept_.end()) throw Error("the frame is gone: those of a camera or a pipe can't be read again later");
+    frame = found->second;
+  }
+  const PhaseMark mark(Phase::kDecode);
+  const Picture& picture = frame->picture;
+  Picture copy = Picture::unset(picture.channels, picture.height, picture.width);
+  std::copy_n(picture.row(0), picture.bytes(), copy.row(0));
+  return copy;
+}
+
+const std::string& LiveFrames::name(std::size_t number) const {
+  const std::scoped_lock lock(mutex_);
+  return given_.at(number).name;
+}
+
+double LiveFrames::time_s(std::size_t number) const {
+  const std::scoped_lock lock(mutex_);
+  return given_.at(number).time_s;
+}
+
+std::size_t LiveFrames::dropped() const {
+  const std::scoped_lock lock(mutex_);
+  return dropped_;
+}
+
+std::string LiveFrames::failure() const {
+  const std::scoped_lock lock(mutex_);
+  return failure_;
+}
+
+bool FrameChoice::is_default() const {
+  return !is_told && every == 1 && every_s == 0 && most == std::numeric_limits<std::size_t>::max();
+}
+
+FrameChoice parse_every(const std::string& text) {
+  const auto refuse = [&]() {
+    return UsageError("--every '" + text + "': give a number of frames, such as 10, or a time, such as 1s or 200ms");
+  };
+  FrameChoice choice;
+  if (text.empty()) return choice;
+  choice.is_told = true;
+  std::size_t digits = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &digits);
+  } catch (const std::exception&) {
+    throw refuse();
+  }
+  const std::string unit = text.substr(digits);
+  constexpr double kMost = 1e9;
+  if (!(value > 0) || value > kMost || (unit != "" && unit != "s" && unit != "ms")) throw refuse();
+  if (unit.empty()) {
+    if (value != std::floor(value)) throw refuse();
+    choice.every = static_cast<std::size_t>(value);
+  } else {
+    choice.every_s = unit == "s" ? value : value / 1000;
+  }
+  return choice;
+}
+
+bool FrameChooser::takes(double time_s) {
+  if (seen_ == 0) begin_s_ = time_s;
+  const std::size_t number = seen_++;
+  if (choice_.every_s == 0) return number % choice_.every == 0;
+  // Times are rounded to the stream's ticks: a frame a little before a span's begin is the one that was meant.
+  constexpr double kRounding_s = 1e-3;
+  const auto span = static_cast<std::int64_t>(std::floor((time_s - begin_s_ + kRounding_s) / choice_.every_s));
+  if (span < next_span_) return false;
+  next_span_ = span + 1;
+  return true;
+}
+
+std::vector<std::size_t> chosen_frames(const std::vector<FramePlace>& frames, const FrameChoice& choice,
+                                       std::size_t most) {
+  FrameChooser chooser(choice);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < frames.size() && chosen.size() < most; ++i) {
+    if (chooser.takes(frames[i].time_s)) chosen.push_back(i);
+  }
+  return chosen;
+}
+
+std::string frame_name(const std::string& video, double time_s) {
+  return fmt::format("{}@{:.3f}s", video, time_s);
+}
 
 /// A decoder at some place of the video.
 class VideoFrames::Cursor {

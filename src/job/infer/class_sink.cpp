@@ -18,7 +18,7 @@
 #include "base/tensor.h"
 #include "base/utf8.h"
 #include "data/codecs/colour.h"
-#include "data/png_encode.h"
+#include "data/codecs/decode.h"
 #include "data/resize.h"
 #include "engine/best_class.h"
 #include "engine/engine.h"

@@ -19,7 +19,6 @@
 #include "data/codecs/colour.h"
 #include "data/codecs/decode.h"
 #include "data/each_index.h"
-#include "data/png_encode.h"
 #include "data/resize.h"
 #include "job/progress.h"
 #include "job/sort_folder.h"

@@ -7,7 +7,7 @@
 #include "data/augment.h"
 #include "data/open/drop_list.h"
 #include "data/open/open_data.h"
-#include "data/video/frame_choice.h"
+#include "data/video/video_frames.h"
 #include "job/options/option.h"
 
 namespace evener::job {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/tensor.h"
-#include "data/box_text.h"
+#include "data/write_folder.h"
 #include "network/network.h"
 #include "task/detect/decoders/detection.h"
 

@@ -214,10 +214,6 @@ const char* version() {
   return text.c_str();
 }
 
-const char* unusable_reason() {
-  return "";
-}
-
 }  // namespace
 }  // namespace evener::data::tiff_module
 
@@ -225,5 +221,5 @@ extern "C" {
 extern const evener::ModuleEntry evener_module;
 const evener::ModuleEntry evener_module =
     evener::module_entry<evener::data::PhotoDecoder, evener::data::tiff_module::TiffPhotos>(
-        evener::data::tiff_module::version, evener::data::tiff_module::unusable_reason);
+        evener::data::tiff_module::version);
 }

@@ -272,19 +272,8 @@ class OpenVinoEngine : public Engine {
   const char* name() const override { return "openvino"; }
 
   std::string runner_refusal(const network::Network& /*network*/, const RunnerOptions& options) const override {
-    if (options.batch < 1) return "a runner takes one image a call at least, not " + std::to_string(options.batch);
-    if (options.in_flight < 1) {
-      return "a runner has one call under way at least, not " + std::to_string(options.in_flight);
-    }
-    if (options.threads < 1) {
-      return "a runner computes with one thread at least, not " + std::to_string(options.threads);
-    }
-    return device_refusal(options.device);
-  }
-
-  std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
-                                      const RunnerOptions& options) override {
-    return std::move(make_runners(network, state, options, 1).front());
+    const std::string refusal = call_refusal(options);
+    return refusal.empty() ? device_refusal(options.device) : refusal;
   }
 
   std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
@@ -311,11 +300,7 @@ const char* version() {
   return text.c_str();
 }
 }  // namespace
-}  // namespace evener::engine::openvino_engine
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::Engine, evener::engine::openvino_engine::OpenVinoEngine>(
-        evener::engine::openvino_engine::version);
-}
+EVENER_MODULE(Engine, OpenVinoEngine, version);
+
+}  // namespace evener::engine::openvino_engine

@@ -311,11 +311,6 @@ const char* unusable_reason() {
 
 }  // namespace
 
-}  // namespace evener::engine::native_mlp
+EVENER_MODULE(AcceleratorDriver, CudaAccelerators, version, unusable_reason);
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::native_mlp::AcceleratorDriver, evener::engine::native_mlp::CudaAccelerators>(
-        evener::engine::native_mlp::version, evener::engine::native_mlp::unusable_reason);
-}
+}  // namespace evener::engine::native_mlp

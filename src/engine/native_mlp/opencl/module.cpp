@@ -313,11 +313,6 @@ const char* version() {
 
 }  // namespace
 
-}  // namespace evener::engine::native_mlp
+EVENER_MODULE(AcceleratorDriver, OpenClDriver, version);
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::native_mlp::AcceleratorDriver, evener::engine::native_mlp::OpenClDriver>(
-        evener::engine::native_mlp::version);
-}
+}  // namespace evener::engine::native_mlp

@@ -127,12 +127,12 @@ int main(int argc, char** argv) {
     });
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    add_level("avx2", kernels::avx2::winograd_table.fp32);
+    add_level("avx2", kernels::avx2::level.winograd.fp32);
   }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq")) {
-    add_level("avx512", kernels::avx512::winograd_table.fp32);
-    add_level("avx512_bfloat16_images", kernels::avx512::winograd_table.bf16);
+    add_level("avx512", kernels::avx512::level.winograd.fp32);
+    add_level("avx512_bfloat16_images", kernels::avx512::level.winograd.bf16);
   }
   if (has_bfloat16_products()) add_level("avx512_bfloat16_products", kernels::avx512_bf16::winograd_kernels);
   benchmark::Initialize(&argc, argv);

@@ -20,3 +20,12 @@ constexpr ModuleEntry module_entry(const char* (*version)(), const char* (*unusa
 }
 
 }  // namespace evener
+
+/// Defines the entry of a module, outside of anonymous namespaces: its interface, the class that implements it, and the
+/// functions for module_entry().
+#define EVENER_MODULE(Interface, Made, ...)                                                     \
+  extern "C" {                                                                                  \
+  extern const evener::ModuleEntry evener_module;                                               \
+  const evener::ModuleEntry evener_module = evener::module_entry<Interface, Made>(__VA_ARGS__); \
+  }                                                                                             \
+  static_assert(true)

@@ -37,18 +37,18 @@ std::string Engine::runner_refusal(const network::Network& /*network*/, const Ru
   return std::string("the engine '") + name() + "' trains networks, but has no runner for them; use another --engine";
 }
 
-std::unique_ptr<Runner> Engine::make_runner(const network::Network& network, const TensorMap& /*state*/,
-                                            const RunnerOptions& options) {
+std::vector<std::unique_ptr<Runner>> Engine::make_runners(const network::Network& network, const TensorMap& /*state*/,
+                                                          const RunnerOptions& options, int /*count*/) {
   throw Error(runner_refusal(network, options));
 }
 
-std::vector<std::unique_ptr<Runner>> Engine::make_runners(const network::Network& network, const TensorMap& state,
-                                                          const RunnerOptions& options, int count) {
-  RunnerOptions each = options;
-  each.threads = std::max(1, options.threads / std::max(1, count));
-  std::vector<std::unique_ptr<Runner>> runners;
-  for (int i = 0; i < count; ++i) runners.push_back(make_runner(network, state, each));
-  return runners;
+std::string call_refusal(const RunnerOptions& options) {
+  if (options.batch < 1) return "a runner takes one image a call at least, not " + std::to_string(options.batch);
+  if (options.in_flight < 1) {
+    return "a runner has one call under way at least, not " + std::to_string(options.in_flight);
+  }
+  if (options.threads < 1) return "a runner computes with one thread at least, not " + std::to_string(options.threads);
+  return "";
 }
 
 std::unique_ptr<ModelFile> Engine::open_model_file(const std::filesystem::path& path) {

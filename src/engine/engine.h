@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/device.h"
@@ -78,10 +79,12 @@ class Engine {
   virtual std::string runner_refusal(const network::Network& network, const RunnerOptions& options) const;
   /// Makes a runner with the parameters and buffers in `state` (see Trainer::state). Throws Error with the refusal, or
   /// naming a tensor that is missing or of another shape, and OutOfMemory.
-  virtual std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
-                                              const RunnerOptions& options);
+  std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
+                                      const RunnerOptions& options) {
+    return std::move(make_runners(network, state, options, 1).front());
+  }
   /// Makes `count` runners that compute side by side on the same device, each driven by a thread of its own: together
-  /// they reach the most images per second. Engines that can keep the weights only once for all of them.
+  /// they reach the most images per second. Keeps the weights only once for all of them.
   virtual std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
                                                             const RunnerOptions& options, int count);
 
@@ -95,6 +98,9 @@ class Engine {
   /// Throws Error with the refusal, and OutOfMemory.
   virtual std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options);
 };
+
+/// Why no runner of any engine has these numbers of images, calls and threads; "" = they are possible.
+std::string call_refusal(const RunnerOptions& options);
 
 /// The default engine for running networks on a kind of device: OpenVINO on CPUs, or LibTorch if OpenVINO can't be
 /// used; LibTorch on GPUs.

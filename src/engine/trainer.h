@@ -81,10 +81,13 @@ class Trainer {
   StepReport step_by_parts(const data::Batch& batch, double weight, double learning_rate);
 };
 
+/// What only some trainers can do.
+struct Ability {
+  virtual ~Ability() = default;
+};
+
 /// The trainer's gradients can be read and replaced in host memory, so that replicas can exchange them.
-class ExchangesGradients {
- public:
-  virtual ~ExchangesGradients() = default;
+struct ExchangesGradients : Ability {
   /// Names of the trained parameters, in the order of Network::parameters().
   virtual const std::vector<std::string>& trained_parameters() const = 0;
   /// `callback` is called during add_gradients with the index (into trained_parameters()) of each gradient as it
@@ -103,9 +106,7 @@ class ExchangesGradients {
 
 /// Whole steps whose gradients no other replica needs. The device may lag some steps behind the calls, so a report can
 /// be about earlier steps.
-class StepsAhead {
- public:
-  virtual ~StepsAhead() = default;
+struct StepsAhead : Ability {
   virtual StepReport step_ahead(const data::Batch& batch, double weight, double learning_rate) = 0;
   /// Waits for the steps that have not been reported yet, and reports them.
   virtual StepReport settle_steps() = 0;
@@ -119,9 +120,7 @@ struct SharedBatch {
 
 /// Whole steps of replicas whose devices exchange gradients themselves (TrainerOptions::device_sums). The report is
 /// about the whole batch, and the same for all replicas; as with StepsAhead, it can be about earlier steps.
-class StepsOnDevices {
- public:
-  virtual ~StepsOnDevices() = default;
+struct StepsOnDevices : Ability {
   /// `share`: this replica's samples of `batch`, which may be none.
   virtual StepReport step_on_devices(const data::Batch& share, const SharedBatch& batch, double learning_rate) = 0;
 };
@@ -129,9 +128,7 @@ class StepsOnDevices {
 /// Trained parameters, their gradients and the optimiser's values lie in TrainerOptions::shared, memory that all
 /// replicas see. Parameters and the optimiser's values exist once, and only replica 0 loads them: the other replicas
 /// load only the rest of a state.
-class SharesArrays {
- public:
-  virtual ~SharesArrays() = default;
+struct SharesArrays : Ability {
   /// Replaces apply(): does the optimiser step for this replica's part of the parameters, with the sum of the gradients
   /// of all `members` (ascending numbers of replicas). Every member must do its part after all have computed their
   /// gradients and before any computes new ones.
@@ -146,9 +143,7 @@ struct BatchShare {
 
 /// Replicas divide the work of each step, not only its samples. Their arrays lie in TrainerOptions::shared, as with
 /// SharesArrays.
-class StepsTogether {
- public:
-  virtual ~StepsTogether() = default;
+struct StepsTogether : Ability {
   /// A step on the batch made of this replica's `share` and those of the other members, who must all call it; each gets
   /// the report of the whole batch. The weights may be read once all have returned.
   virtual StepReport step_together(const data::Batch& share, const BatchShare& of, double weight,
@@ -156,18 +151,14 @@ class StepsTogether {
 };
 
 /// The trainer keeps an exponential moving average of the weights (OptimizerOptions::average_decay).
-class KeepsAverage {
- public:
-  virtual ~KeepsAverage() = default;
+struct KeepsAverage : Ability {
   /// Swaps the weights with their average: called before an evaluation, and again after it. Buffers are not swapped.
   virtual void swap_average() = 0;
 };
 
 /// A detector's trainer: losses are averaged over the anchors that are matched with objects, and an image may have
 /// none.
-class DetectsObjects {
- public:
-  virtual ~DetectsObjects() = default;
+struct DetectsObjects : Ability {
   /// The number of matched anchors of a batch, from its targets alone. The weight of a step is 1 / (matched anchors of
   /// the whole batch), for every replica.
   virtual std::int64_t matches(const data::Batch& batch) const = 0;
@@ -187,16 +178,12 @@ struct DeviceReport {
   std::map<std::string, int> executed;          // as Runner::executed; of rank 0 alone, as the notes
 };
 
-class ReportsDevice {
- public:
-  virtual ~ReportsDevice() = default;
+struct ReportsDevice : Ability {
   virtual DeviceReport report() const = 0;
 };
 
 /// The trainer can measure the time of each layer of a step.
-class TimesLayers {
- public:
-  virtual ~TimesLayers() = default;
+struct TimesLayers : Ability {
   /// Does the forward and backward pass of a training step without applying it, and times each layer. Each layer waits
   /// for the one before it, so that their sum is more than the time of a step. Buffers (running means) change as in any
   /// step.
@@ -212,9 +199,7 @@ struct StageValues {
 
 /// Trains one stage of a network that is divided over several devices (TrainerOptions::stage). A batch passes in
 /// micro-batches, identified by numbers, of which several may be under way at once.
-class TrainsStage {
- public:
-  virtual ~TrainsStage() = default;
+struct TrainsStage : Ability {
   struct Passed {
     std::vector<StageValues> sent;  // to the next stage, in the order of Network::outputs(); empty for the last stage
     Sums sums;                      // of the last stage; empty for the others

@@ -61,6 +61,10 @@ network::Network small_mobilenet(data::ImageShape shape, int classes);
 /// A trunk with a Linear and a ReLU, and two Linears on it that give the outputs "scores" and "votes".
 network::Network two_outputs(data::ImageShape shape, int classes);
 
+inline engine::ExchangesGradients& exchange_of(engine::Trainer& trainer) {
+  return *trainer.capabilities().exchange;
+}
+
 /// A trainer of an engine with the values of `state`, by default first values from `options.seed`.
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,
                                               const engine::TrainerOptions& options = {}, const TensorMap& state = {},

@@ -15,9 +15,9 @@ namespace evener::engine::kernels {
 namespace {
 
 std::vector<const ProductKernels*> product_levels() {
-  std::vector<const ProductKernels*> levels = {&baseline::product_table};
-  if (simd_level() != SimdLevel::kBaseline) levels.push_back(&avx2::product_table);
-  if (simd_level() == SimdLevel::kAvx512) levels.push_back(&avx512::product_table);
+  std::vector<const ProductKernels*> levels = {&baseline::level.products};
+  if (simd_level() != SimdLevel::kBaseline) levels.push_back(&avx2::level.products);
+  if (simd_level() == SimdLevel::kAvx512) levels.push_back(&avx512::level.products);
   return levels;
 }
 

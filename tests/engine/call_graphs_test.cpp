@@ -12,15 +12,13 @@
 namespace evener {
 namespace {
 
-using test::kColour;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 using testing::HasSubstr;
 
-class CallGraphsTest : public test::DeviceTest {
+class CallGraphsTest : public DeviceTest {
  protected:
   void SetUp() override {
-    test::DeviceTest::SetUp();
+    DeviceTest::SetUp();
     if (!IsSkipped()) engine_ = engine::open_engine("torch");
   }
 
@@ -45,7 +43,7 @@ class CallGraphsTest : public test::DeviceTest {
 };
 
 TEST_P(CallGraphsTest, OutputsAreThoseOfCallsMadeOneByOne) {
-  for (const network::Network& network : {test::small_resnet(kColour, 5), test::two_outputs(kColour, 5)}) {
+  for (const network::Network& network : {small_resnet(kColour, 5), two_outputs(kColour, 5)}) {
     engine::RunnerOptions options = replaying();
     options.in_flight = 2;
     const auto one_by_one = runner(network, plain()), replayed = runner(network, options);
@@ -102,7 +100,7 @@ TEST_P(CallGraphsTest, SizesComeAndGo) {
 }
 
 TEST_P(CallGraphsTest, RunnersOfOneDeviceShareTheWeights) {
-  const network::Network network = test::small_resnet(kColour, 5);
+  const network::Network network = small_resnet(kColour, 5);
   const auto several = engine_->make_runners(network, network::initial_state(network, 1), replaying(), 2);
   const auto one_by_one = runner(network, plain());
   for (std::uint64_t call = 0; call < 5; ++call) {
@@ -115,7 +113,7 @@ TEST_P(CallGraphsTest, RunnersOfOneDeviceShareTheWeights) {
 }
 
 TEST_P(CallGraphsTest, LayersAreTimedOneByOne) {
-  const network::Network network = test::small_resnet(kColour, 5);
+  const network::Network network = small_resnet(kColour, 5);
   engine::RunnerOptions options = replaying();
   options.times_layers = true;
   const auto timed = runner(network, options);
@@ -128,7 +126,7 @@ TEST_P(CallGraphsTest, LayersAreTimedOneByOne) {
   EXPECT_FALSE(timed->layer_times().empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(, CallGraphsTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, CallGraphsTest, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace
 }  // namespace evener

@@ -271,7 +271,7 @@ TensorMap gradients_of(Trainer& whole, const test::OwnedBatch& batch) {
   whole.clear_gradients();
   whole.add_gradients(batch.view(0, 3), 0.2);
   whole.add_gradients(batch.view(3, 5), 0.2);
-  return whole.capabilities().exchange->gradients();
+  return test::exchange_of(whole).gradients();
 }
 
 class StageConvolutions : public testing::Test {

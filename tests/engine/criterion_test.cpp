@@ -55,8 +55,8 @@ TEST_P(TwoOutputs, LossAndGradientsAreThoseOfTheTermsCombined) {
   EXPECT_EQ(all.total("correct"), of_scores.total("correct")) << "the first term's output says the class";
   for (const auto& entry : all.entries()) EXPECT_EQ(entry.count, 9) << entry.name;
 
-  TensorMap expected = scores->capabilities().exchange->gradients();
-  for (const auto& [name, tensor] : votes->capabilities().exchange->gradients()) {
+  TensorMap expected = test::exchange_of(*scores).gradients();
+  for (const auto& [name, tensor] : test::exchange_of(*votes).gradients()) {
     if (!expected.contains(name))
       expected.emplace(
           name, HostTensor::of_floats(tensor.shape,
@@ -65,7 +65,7 @@ TEST_P(TwoOutputs, LossAndGradientsAreThoseOfTheTermsCombined) {
       expected.at(name).floats()[i] += static_cast<float>(kWeight) * tensor.floats()[i];
     }
   }
-  EXPECT_LT(test::relative_distance(both->capabilities().exchange->gradients(), expected), 2e-6);
+  EXPECT_LT(test::relative_distance(test::exchange_of(*both).gradients(), expected), 2e-6);
 }
 
 TEST_P(TwoOutputs, Train) {

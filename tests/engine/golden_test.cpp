@@ -15,8 +15,7 @@ namespace evener {
 namespace {
 
 using engine::MemoryLayout;
-using test::GoldenCase;
-using test::GoldenTensors;
+using namespace test;
 
 // How many of PyTorch's own errors are allowed. Ours is a draw of the same kind: the same kernels, summed in another
 // order, on another processor. Seen with AVX-512, AVX2 and SSE4.1 kernels, in both layouts: 1.6 at most.
@@ -65,14 +64,14 @@ class GoldenTest : public testing::TestWithParam<Setting> {
   void SetUp() override {
     if (module_status(GetParam().engine).state == ModuleState::kNotBuilt)
       GTEST_SKIP() << "the " << GetParam().engine << " engine is not built";
-    golden_ = test::read_golden(GetParam().file, GetParam().precision);
+    golden_ = read_golden(GetParam().file, GetParam().precision);
     golden_.options.torch.layout = GetParam().layout;
     golden_.options.native.kernels = GetParam().kernels;
-    batch_ = test::golden_batch(golden_);
-    const network::Network network = test::golden_network(golden_);
+    batch_ = golden_batch(golden_);
+    const network::Network network = golden_network(golden_);
     const std::string why = engine::open_engine(GetParam().engine)->trainer_refusal(network, golden_.options);
     if (!why.empty()) GTEST_SKIP() << why;  // bfloat16 on a processor without it
-    trainer_ = test::make_trainer(network, golden_.options, {}, GetParam().engine);
+    trainer_ = make_trainer(network, golden_.options, {}, GetParam().engine);
   }
 
   double step() {
@@ -103,7 +102,7 @@ class GoldenTest : public testing::TestWithParam<Setting> {
     std::vector<double> result;
     for (std::size_t row = 0; row < golden.names.size(); ++row) {
       const double unit = golden.deviation.at(row) + floor * golden.norm.at(row);
-      result.push_back(test::probe_distance(found.at(golden.names[row]), golden, row, unit, golden_.seed));
+      result.push_back(probe_distance(found.at(golden.names[row]), golden, row, unit, golden_.seed));
     }
     return result;
   }
@@ -122,7 +121,7 @@ class GoldenTest : public testing::TestWithParam<Setting> {
   bool bf16() const { return GetParam().precision == Precision::kBf16; }
 
   GoldenCase golden_;
-  test::OwnedBatch batch_;
+  OwnedBatch batch_;
   std::unique_ptr<engine::Trainer> trainer_;
 };
 
@@ -224,16 +223,16 @@ class DetectorGolden : public testing::TestWithParam<MemoryLayout> {
 void expect_equal(const TensorMap& found, const GoldenTensors& golden, std::uint64_t seed) {
   for (std::size_t row = 0; row < golden.names.size(); ++row) {
     const double unit = golden.deviation.at(row) + kFloor * golden.norm.at(row);
-    EXPECT_LE(test::probe_distance(found.at(golden.names[row]), golden, row, unit, seed), kErrorsAllowed)
+    EXPECT_LE(probe_distance(found.at(golden.names[row]), golden, row, unit, seed), kErrorsAllowed)
         << golden.names[row];
   }
 }
 
 TEST_P(DetectorGolden, FirstStepsLossGradientsAndStatisticsAreTorchvisions) {
-  GoldenCase golden = test::read_golden("ssdlite320_mobilenet_v3_large", Precision::kFp32);
+  GoldenCase golden = read_golden("ssdlite320_mobilenet_v3_large", Precision::kFp32);
   golden.options.torch.layout = GetParam();
-  const auto trainer = test::make_trainer(test::golden_network(golden), golden.options);
-  const test::OwnedBatch images = test::golden_batch(golden);
+  const auto trainer = make_trainer(golden_network(golden), golden.options);
+  const OwnedBatch images = golden_batch(golden);
   data::Batch batch = images.view();
   batch.targets = data::BoxTargets{golden.boxes};
   ASSERT_EQ(trainer->capabilities().exchange->trained_parameters(), golden.gradients.names);

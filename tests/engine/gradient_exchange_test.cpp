@@ -16,10 +16,7 @@
 namespace evener::engine {
 namespace {
 
-using test::kColour;
-using test::kManySteps;
-using test::make_trainer;
-using test::OwnedBatch;
+using namespace test;
 using testing::ElementsAre;
 using testing::Pair;
 
@@ -77,8 +74,8 @@ class DeviceSumsTest : public testing::Test {
     result.states.resize(replicas);
     result.optimizer_states.resize(replicas);
     result.notes.resize(replicas);
-    test::ThreadSums sums(replicas);
-    result.errors = test::on_threads(sums, replicas, [&](std::size_t i, const auto& sum) {
+    ThreadSums sums(replicas);
+    result.errors = on_threads(sums, replicas, [&](std::size_t i, const auto& sum) {
       TrainerOptions own = options_;
       own.torch.like_accelerator = true;
       own.sum_over_replicas = [](std::span<double>) { FAIL() << "the host was asked to add up"; };
@@ -135,7 +132,7 @@ class DeviceSumsTest : public testing::Test {
 
   void expect_as_alone(const network::Network& network, const std::vector<std::int64_t>& parts,
                        const std::vector<std::int64_t>& sizes = {8}) {
-    const OwnedBatch batch = test::random_batch(8, kColour, 5);
+    const OwnedBatch batch = random_batch(8, kColour, 5);
     const SharedTraining alone = train_alone(network, batch, sizes), shared = train(network, batch, parts, sizes);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       EXPECT_EQ(shared.errors[i], "");
@@ -143,9 +140,9 @@ class DeviceSumsTest : public testing::Test {
       EXPECT_EQ(shared.reports[i].sums.count("loss"), alone.reports[0].sums.count("loss"));
       const double loss = alone.reports[0].sums.total("loss");
       EXPECT_NEAR(shared.reports[i].sums.total("loss"), loss, kClose * loss);
-      EXPECT_LT(test::relative_distance(shared.states[i], alone.states[0]), kClose);
+      EXPECT_LT(relative_distance(shared.states[i], alone.states[0]), kClose);
       if (alone.optimizer_states[0].empty()) continue;
-      EXPECT_LT(test::relative_distance(shared.optimizer_states[i], alone.optimizer_states[0]), 50 * kClose);
+      EXPECT_LT(relative_distance(shared.optimizer_states[i], alone.optimizer_states[0]), 50 * kClose);
     }
   }
 
@@ -155,7 +152,7 @@ class DeviceSumsTest : public testing::Test {
 };
 
 TEST_F(DeviceSumsTest, LearnWhatOneLearns) {
-  const network::Network resnet = test::small_resnet(kColour, 5);
+  const network::Network resnet = small_resnet(kColour, 5);
   options_.optimizer.momentum = 0.9;
   for (const std::vector<std::int64_t>& parts : {std::vector<std::int64_t>{5, 3}, {3, 2, 2, 1}}) {
     SCOPED_TRACE(testing::PrintToString(parts));
@@ -166,38 +163,38 @@ TEST_F(DeviceSumsTest, LearnWhatOneLearns) {
 // Of three images replicas 1 and 2 have none.
 TEST_F(DeviceSumsTest, ReplicasMayHaveNothingOfABatch) {
   options_.optimizer.momentum = 0.9;
-  expect_as_alone(test::small_resnet(kColour, 5), {3, 3, 2}, {8, 8, 3});
-  expect_as_alone(test::small_mlp(kColour, 5), {3, 3, 2}, {8, 3});
+  expect_as_alone(small_resnet(kColour, 5), {3, 3, 2}, {8, 8, 3});
+  expect_as_alone(small_mlp(kColour, 5), {3, 3, 2}, {8, 3});
 }
 
 TEST_F(DeviceSumsTest, OptimisersClipAndAverageWhatAllComputed) {
   options_.optimizer.kind = OptimizerKind::kAdamW;
   options_.optimizer.clip_norm = 0.5;
   options_.optimizer.average_decay = 0.9;
-  expect_as_alone(test::small_mlp(kColour, 5), {5, 3}, {8, 7});
+  expect_as_alone(small_mlp(kColour, 5), {5, 3}, {8, 7});
 }
 
 TEST_F(DeviceSumsTest, StepsAreReplayedWithTheirSums) {
-  const SharedTraining shared = train(test::small_resnet(kColour, 5), test::random_batch(8, kColour, 5), {4, 4}, {8});
+  const SharedTraining shared = train(small_resnet(kColour, 5), random_batch(8, kColour, 5), {4, 4}, {8});
   EXPECT_THAT(shared.notes, testing::Each(testing::HasSubstr("replayed as a graph")));
 }
 
 TEST_F(DeviceSumsTest, AreScaledInFloat16) {
   options_.precision = Precision::kFp16;
-  const OwnedBatch batch = test::random_batch(8, kColour, 5);
-  const network::Network network = test::small_mlp(kColour, 5);
+  const OwnedBatch batch = random_batch(8, kColour, 5);
+  const network::Network network = small_mlp(kColour, 5);
   const SharedTraining alone = train_alone(network, batch, {8}), shared = train(network, batch, {5, 3}, {8});
   // Of float16's eleven digits some are lost in each step.
-  EXPECT_LT(test::relative_distance(shared.states[0], alone.states[0]), 1e-3);
+  EXPECT_LT(relative_distance(shared.states[0], alone.states[0]), 1e-3);
   EXPECT_EQ(shared.states[0].begin()->second.bytes, shared.states[1].begin()->second.bytes);
 }
 
 // Weights that only one replica's samples make overflow.
 TEST_F(DeviceSumsTest, AllStopWhereTheLossOfOneIsNotFinite) {
-  network::Network network = test::small_mlp(kColour, 5);
+  network::Network network = small_mlp(kColour, 5);
   options_.mean.assign(3, 0.0F);
   options_.standard_deviation.assign(3, 1e-39F);  // a white pixel is beyond float32, a black one is 0
-  OwnedBatch batch = test::random_batch(8, kColour, 5);
+  OwnedBatch batch = random_batch(8, kColour, 5);
   std::ranges::fill(batch.images, 0);
   std::fill(batch.images.end() - 10, batch.images.end(), 255);
   const SharedTraining shared = train(network, batch, {5, 3}, {8});
@@ -207,7 +204,7 @@ TEST_F(DeviceSumsTest, AllStopWhereTheLossOfOneIsNotFinite) {
     EXPECT_EQ(report.steps, 0);
   }
   const auto untouched = make_trainer(network, options_);
-  EXPECT_EQ(test::relative_distance(shared.states[0], untouched->state()), 0);
+  EXPECT_EQ(relative_distance(shared.states[0], untouched->state()), 0);
 }
 
 constexpr std::size_t kMiB = (std::size_t{1} << 20) / sizeof(float);  // values

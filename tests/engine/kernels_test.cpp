@@ -56,16 +56,16 @@ template <class T>
 std::vector<Level<T>> levels();
 template <>
 std::vector<Level<float>> levels() {
-  std::vector<Level<float>> list = {{"baseline", &baseline::float_table}};
-  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::float_table});
-  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::float_table});
+  std::vector<Level<float>> list = {{"baseline", &baseline::level.fp32}};
+  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::level.fp32});
+  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::level.fp32});
   return list;
 }
 template <>
 std::vector<Level<BFloat16>> levels() {
-  std::vector<Level<BFloat16>> list = {{"baseline", &baseline::bfloat16_table}};
-  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::bfloat16_table});
-  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::bfloat16_table});
+  std::vector<Level<BFloat16>> list = {{"baseline", &baseline::level.bf16}};
+  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::level.bf16});
+  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::level.bf16});
   return list;
 }
 

@@ -10,27 +10,20 @@ namespace evener {
 namespace {
 
 using engine::TrainerOptions;
-using test::kColour;
-using test::kManySteps;
-using test::kRate;
-using test::make_trainer;
-using test::OwnedBatch;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 
-class LossScale : public test::DeviceTest {};
+class LossScale : public DeviceTest {};
 
 TEST_P(LossScale, LeavesOutStepsWhoseGradientsOverflow) {
   options_.precision = Precision::kFp16;
   const OwnedBatch batch = random_batch(8, kColour, 5);
   for (const TrainerOptions& options : {options_, on_device()}) {
-    const auto trainer = make_trainer(test::small_mlp(kColour, 5), options);
+    const auto trainer = make_trainer(small_mlp(kColour, 5), options);
     const auto scale = [&] { return trainer->optimizer_state().at("optimizer.loss_scale").floats()[0]; };
     EXPECT_EQ(scale(), 65536);
     trainer->forward_backward(batch.view(), 1.0 / 8);
     const TensorMap before = trainer->state();
-    trainer->capabilities().exchange->gradient(1)[0] =
-        std::numeric_limits<float>::infinity();  // as an exchange may bring it
+    exchange_of(*trainer).gradient(1)[0] = std::numeric_limits<float>::infinity();  // as an exchange may bring it
     trainer->apply(kRate);
     EXPECT_EQ(trainer->state(), before);
     EXPECT_EQ(scale(), 32768);
@@ -57,13 +50,13 @@ TEST_P(LossScale, StepsThatAreLeftOutAreNotCounted) {
   options_.precision = Precision::kFp16;
   options_.optimizer.kind = engine::OptimizerKind::kAdamW;
   const OwnedBatch batch = random_batch(8, kColour, 5);
-  const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_device());
+  const auto trainer = make_trainer(small_mlp(kColour, 5), on_device());
   const auto steps = [&] { return trainer->optimizer_state().at("optimizer.steps").floats()[0]; };
   // AdamW's steps make these weights so large that float16 can't hold their gradients times the scale of the start.
   set_loss_scale(*trainer, 64);
   for (const float counted : {0.0F, 1.0F, 1.0F, 2.0F}) {
     trainer->forward_backward(batch.view(), 1.0 / 8);
-    if (counted == steps()) trainer->capabilities().exchange->gradient(1)[0] = std::numeric_limits<float>::infinity();
+    if (counted == steps()) exchange_of(*trainer).gradient(1)[0] = std::numeric_limits<float>::infinity();
     trainer->apply(kRate);
     EXPECT_EQ(steps(), counted);
   }
@@ -73,7 +66,7 @@ TEST_P(LossScale, StepsThatAreLeftOutAreNotCounted) {
 TEST_P(LossScale, GrowsAfterManyGoodStepsAndIsPartOfTheState) {
   options_.precision = Precision::kFp16;
   const OwnedBatch batch = random_batch(8, kColour, 5);
-  const auto trainer = make_trainer(test::small_mlp(kColour, 5), on_device());
+  const auto trainer = make_trainer(small_mlp(kColour, 5), on_device());
   set_loss_scale(*trainer, 1024, 1998);
   for (const float expected : {1024.0F, 2048.0F, 2048.0F}) {
     trainer->step(batch.view(), 1.0 / 8, kRate);
@@ -91,20 +84,18 @@ TEST_P(LossScale, LeavesNoTrace) {
   const bool cpu = GetParam().kind == DeviceKind::kCpu;
   other.precision = cpu ? Precision::kBf16 : Precision::kFp32;
   const double tolerance = cpu ? 1e-6 : 5e-2;
-  const auto scaled = make_trainer(test::small_resnet(kColour, 5), on_device()),
-             plain = make_trainer(test::small_resnet(kColour, 5), other);
+  const auto scaled = make_trainer(small_resnet(kColour, 5), on_device()),
+             plain = make_trainer(small_resnet(kColour, 5), other);
   set_loss_scale(*scaled, 1024);  // no step is to be skipped
   EXPECT_NEAR(scaled->forward_backward(batch.view(), 1.0 / 8).total("loss"),
               plain->forward_backward(batch.view(), 1.0 / 8).total("loss"), 0.05);
-  EXPECT_LT(
-      relative_distance(scaled->capabilities().exchange->gradients(), plain->capabilities().exchange->gradients()),
-      tolerance);
+  EXPECT_LT(relative_distance(exchange_of(*scaled).gradients(), exchange_of(*plain).gradients()), tolerance);
   train(*scaled, batch, {8}, kManySteps);
   train(*plain, batch, {8}, kManySteps);
   EXPECT_LT(relative_distance(scaled->state(), plain->state()), tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(, LossScale, testing::ValuesIn(test::test_devices()), test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, LossScale, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace
 }  // namespace evener

@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "base/error.h"
-#include "engine/native_mlp/cuda/compiler.h"
+#include "engine/native_mlp/cuda/libraries.h"
 #include "engine/native_mlp/device/kernels.h"
 
 namespace evener {

@@ -15,16 +15,7 @@ using engine::KernelChoice;
 using engine::StepReport;
 using engine::Trainer;
 using engine::TrainerOptions;
-using test::BatchData;
-using test::kCpuRounding;
-using test::kRounding;
-using test::mlp;
-using test::naive;
-using test::native;
-using test::NativeDeviceTest;
-using test::OwnedBatch;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -62,9 +53,7 @@ TEST_P(NativeDeviceTest, GradientsAndEvaluationsAreThoseOfPlainLoops) {
         EXPECT_NEAR(found.total("loss"), expected.total("loss"), kRounding * expected.total("loss"));
         EXPECT_EQ(found.total("correct"), expected.total("correct"));
         EXPECT_EQ(found.count("loss"), samples);
-        EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
-                                    reference->capabilities().exchange->gradients()),
-                  kRounding);
+        EXPECT_LT(relative_distance(exchange_of(*trainer).gradients(), exchange_of(*reference).gradients()), kRounding);
       }
       std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
       const auto expected = reference->evaluate(batch.view(), &expected_classes);
@@ -115,7 +104,7 @@ TEST_P(NativeDeviceTest, ClipsGradientsAndKeepsFrozenParameters) {
   network.freeze({"0.weight", "2.bias"});
   expect_equal_training(network, shape, options);
   const auto trainer = native(network, on_device(options));
-  EXPECT_THAT(trainer->capabilities().exchange->trained_parameters(), ElementsAre("0.bias", "2.weight"));
+  EXPECT_THAT(exchange_of(*trainer).trained_parameters(), ElementsAre("0.bias", "2.weight"));
   network.freeze({"0.bias"});
   expect_equal_training(network, shape, options);  // nothing to be done below the last layer
 }
@@ -160,12 +149,8 @@ TEST_P(NativeDeviceTest, ComputesTheSameFromDataThatTheDeviceKeeps) {
   EXPECT_EQ(sent->evaluate(batch.view(3, 17)).total("loss"), kept->evaluate(named).total("loss"));
   const std::vector<std::uint32_t> outside(14, 21);
   named.samples = outside;
-  try {
-    kept->step(named, 1.0 / 14, 0.1);
-    FAIL() << "an image that isn't there";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("image 21"), HasSubstr("keeps 21 images")));
-  }
+  EXPECT_THAT([&] { kept->step(named, 1.0 / 14, 0.1); },
+              testing::ThrowsMessage<Error>(AllOf(HasSubstr("image 21"), HasSubstr("keeps 21 images"))));
   EXPECT_THROW(sent->step(named, 1.0 / 14, 0.1), Error) << "no pixels, and none are kept";
 }
 
@@ -175,27 +160,25 @@ TEST_P(NativeDeviceTest, GradientsHaveTheOrderThatReplicasOnTheCpuHaveThemIn) {
   const OwnedBatch batch = random_batch(11, shape, 5);
   const auto here = native(network, {}), there = native(network, on_device());
   std::vector<std::size_t> ready;
-  there->capabilities().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  exchange_of(*there).on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
   here->forward_backward(batch.view(), 1.0 / 11);
   there->add_gradients(batch.view(0, 0), 1.0 / 11);
-  for (const float value : there->capabilities().exchange->gradient(0)) ASSERT_EQ(value, 0.0F);
+  for (const float value : exchange_of(*there).gradient(0)) ASSERT_EQ(value, 0.0F);
   there->add_gradients(batch.view(0, 7), 1.0 / 11);
   there->add_gradients(batch.view(7, 11), 1.0 / 11);
-  EXPECT_EQ(ready.size(), 3 * here->capabilities().exchange->trained_parameters().size());
-  for (std::size_t i = 0; i < here->capabilities().exchange->trained_parameters().size(); ++i) {
-    const std::span<const float> expected = here->capabilities().exchange->gradient(i),
-                                 found = there->capabilities().exchange->gradient(i);
+  EXPECT_EQ(ready.size(), 3 * exchange_of(*here).trained_parameters().size());
+  for (std::size_t i = 0; i < exchange_of(*here).trained_parameters().size(); ++i) {
+    const std::span<const float> expected = exchange_of(*here).gradient(i), found = exchange_of(*there).gradient(i);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t v = 0; v < found.size(); ++v) ASSERT_NEAR(found[v], expected[v], 1e-6) << i << " " << v;
   }
-  for (float& value : there->capabilities().exchange->gradient(1))
-    value = 0;  // what an exchange leaves is what is applied
+  for (float& value : exchange_of(*there).gradient(1)) value = 0;  // what an exchange leaves is what is applied
   const TensorMap before = there->state();
   there->apply(0.1);
-  EXPECT_EQ(there->state().at(there->capabilities().exchange->trained_parameters()[1]),
-            before.at(there->capabilities().exchange->trained_parameters()[1]));
-  EXPECT_NE(there->state().at(there->capabilities().exchange->trained_parameters()[0]),
-            before.at(there->capabilities().exchange->trained_parameters()[0]));
+  EXPECT_EQ(there->state().at(exchange_of(*there).trained_parameters()[1]),
+            before.at(exchange_of(*there).trained_parameters()[1]));
+  EXPECT_NE(there->state().at(exchange_of(*there).trained_parameters()[0]),
+            before.at(exchange_of(*there).trained_parameters()[0]));
 }
 
 TEST_P(NativeDeviceTest, ALossThatIsNotFiniteEndsTheTraining) {
@@ -267,9 +250,7 @@ TEST_P(NativeOnEachDevice, MixedLabelsAndSquaredErrorsAreThoseOfPlainLoops) {
     const auto reference = native(network, naive(options)), trainer = native(network, on_device(options));
     const auto expected = reference->forward_backward(batch, 0.5), found = trainer->forward_backward(batch, 0.5);
     EXPECT_NEAR(found.total("loss"), expected.total("loss"), rounding * expected.total("loss"));
-    EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
-                                reference->capabilities().exchange->gradients()),
-              rounding);
+    EXPECT_LT(relative_distance(exchange_of(*trainer).gradients(), exchange_of(*reference).gradients()), rounding);
   }
 }
 
@@ -303,12 +284,8 @@ TEST_P(NativeDeviceTest, SaysWhatItCannotDo) {
   EXPECT_EQ(engine->shared_bytes(network, on_device(), 2), 0u);
   options = on_device();
   options.device.index = 99;
-  try {
-    native(network, options);
-    FAIL() << "a device that isn't there";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("there is no " + device_text(options.device)));
-  }
+  EXPECT_THAT([&] { native(network, options); },
+              testing::ThrowsMessage<Error>(HasSubstr("there is no " + device_text(options.device))));
 }
 
 TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
@@ -316,24 +293,17 @@ TEST_P(NativeDeviceTest, SaysWhatDoesNotFit) {
   OwnedBatch batch = random_batch(1, shape, 3);
   TrainerOptions options = on_device();
   options.resident = std::make_shared<BatchData>(batch, std::size_t{1} << 40);
-  try {
-    native(mlp("mlp:16-3", shape), options);
-    FAIL() << "16 TB of images";
-  } catch (const engine::OutOfMemory& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("17.6 TB"), HasSubstr("--data-on host")));
-  }
+  EXPECT_THAT([&] { native(mlp("mlp:16-3", shape), options); },
+              testing::ThrowsMessage<engine::OutOfMemory>(AllOf(HasSubstr("17.6 TB"), HasSubstr("--data-on host"))));
   options.resident = std::make_shared<BatchData>(batch);
   constexpr std::int64_t kMany = 1 << 20;
   const std::vector<std::int32_t> labels(kMany, 0);
   const std::vector<std::uint32_t> samples(kMany, 0);
   const data::Batch large{kMany, shape, {}, data::ClassTargets{labels}, samples, 1};
   const auto trainer = native(mlp("mlp:16-300000-3", shape), options);
-  try {
-    trainer->step(large, 1, 0.1);
-    FAIL() << "2.5 TB of activations";
-  } catch (const engine::OutOfMemory& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("1048576 images"), HasSubstr("largest that fits"), HasSubstr("--batch")));
-  }
+  EXPECT_THAT([&] { trainer->step(large, 1, 0.1); },
+              testing::ThrowsMessage<engine::OutOfMemory>(
+                  AllOf(HasSubstr("1048576 images"), HasSubstr("largest that fits"), HasSubstr("--batch"))));
   const data::Batch small = data::part_of(large, 0, 2);
   engine::StepReport smaller = trainer->step(small, 1, 0.1);
   add(smaller, trainer->settle());

@@ -14,12 +14,7 @@ namespace evener {
 namespace {
 
 using engine::TrainerOptions;
-using test::mlp;
-using test::naive;
-using test::native;
-using test::OwnedBatch;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 
 class NativeDriverTest : public testing::Test {
  protected:
@@ -113,9 +108,7 @@ TEST_F(NativeDriverTest, DividesProductsOfFewTiles) {
     const long before = count("launches of add_parts");
     trainer->forward_backward(batch.view(), 1.0 / 64);
     EXPECT_EQ(count("launches of add_parts") - before, divided);
-    EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
-                                reference->capabilities().exchange->gradients()),
-              test::kRounding);
+    EXPECT_LT(relative_distance(exchange_of(*trainer).gradients(), exchange_of(*reference).gradients()), kRounding);
   }
   unsetenv("MADE_UP_MULTIPROCESSORS");
 }

@@ -14,9 +14,7 @@
 namespace evener {
 namespace {
 
-using test::make_trainer;
-using test::random_batch;
-using test::small_mlp;
+using namespace test;
 
 const data::ImageShape kGrey{1, 12, 10};
 constexpr double kLearningRate = 0.05;
@@ -45,7 +43,7 @@ class OptimizerTest : public testing::Test {
     for (const auto& [name, list] : weights) slots[name].resize(list.size());
     for (int step = 1; step <= 3; ++step) {
       trainer_->forward_backward(batch_.view(), 1.0 / 8);
-      const Values gradients = values_of(trainer_->capabilities().exchange->gradients());
+      const Values gradients = values_of(exchange_of(*trainer_).gradients());
       trainer_->apply(kLearningRate);
       const Values found = values_of(trainer_->state());
       for (auto& [name, list] : weights) {
@@ -67,7 +65,7 @@ class OptimizerTest : public testing::Test {
   }
 
   engine::TrainerOptions options_;
-  test::OwnedBatch batch_ = random_batch(8, kGrey, 5);
+  OwnedBatch batch_ = random_batch(8, kGrey, 5);
   std::unique_ptr<engine::Trainer> trainer_;
 };
 
@@ -176,7 +174,7 @@ TEST_F(OptimizerTest, KeepsAsManyValuesAsItsSlots) {
         options_.optimizer.momentum = momentum;
         options_.optimizer.average_decay = decay;
         const auto trainer = make_trainer(small_mlp(kGrey, 5), options_);
-        const std::size_t parameters = trainer->capabilities().exchange->trained_parameters().size(),
+        const std::size_t parameters = exchange_of(*trainer).trained_parameters().size(),
                           steps = trainer->optimizer_state().count("optimizer.steps");
         EXPECT_EQ(trainer->optimizer_state().size() - steps,
                   parameters * static_cast<std::size_t>(engine::optimizer_slots(options_.optimizer)));
@@ -193,9 +191,7 @@ TEST_F(OptimizerTest, GradientsOfSeveralBatchesAddUp) {
   sums += parts->add_gradients(batch_.view(3, 3), 1.0 / 8);
   sums += parts->add_gradients(batch_.view(3, 8), 1.0 / 8);
   EXPECT_EQ(sums.count("loss"), 8);
-  EXPECT_LT(
-      test::relative_distance(parts->capabilities().exchange->gradients(), whole->capabilities().exchange->gradients()),
-      2e-6);
+  EXPECT_LT(relative_distance(exchange_of(*parts).gradients(), exchange_of(*whole).gradients()), 2e-6);
 }
 
 // Cross-entropy is linear in its target: smoothing mixes in the mean loss over all classes.

@@ -59,17 +59,17 @@ SharedStep shared_step(const Start& start, const OwnedBatch& batch, const std::v
     engine::TrainerOptions own = start.options;
     own.sum_over_replicas = sum;
     const auto trainer = make_trainer(start.network, own, start.state);
-    trainer->capabilities().exchange->on_gradient_ready([&, i, driver = std::this_thread::get_id()](std::size_t index) {
+    exchange_of(*trainer).on_gradient_ready([&, i, driver = std::this_thread::get_id()](std::size_t index) {
       EXPECT_EQ(std::this_thread::get_id(), driver);
       if (parts[i] == 0) {
-        for (const float value : trainer->capabilities().exchange->gradient(index)) ASSERT_EQ(value, 0.0F);
+        for (const float value : exchange_of(*trainer).gradient(index)) ASSERT_EQ(value, 0.0F);
       }
       step.ready[i].push_back(index);
     });
     const std::int64_t begin =
         std::accumulate(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i), std::int64_t{0});
     results[i] = trainer->forward_backward(batch.view(begin, begin + parts[i]), 1.0 / static_cast<double>(count));
-    gradients[i] = trainer->capabilities().exchange->gradients();
+    gradients[i] = exchange_of(*trainer).gradients();
     step.states[i] = trainer->state();
   });
   for (const auto& error : errors) EXPECT_EQ(error, "");
@@ -84,7 +84,7 @@ SharedStep lone_step(const Start& start, const OwnedBatch& batch) {
   const auto trainer = make_trainer(start.network, start.options, start.state);
   SharedStep step;
   step.result = trainer->forward_backward(batch.view(), 1.0 / static_cast<double>(batch.labels.size()));
-  step.gradients = trainer->capabilities().exchange->gradients();
+  step.gradients = exchange_of(*trainer).gradients();
   step.states.push_back(trainer->state());
   return step;
 }

@@ -21,14 +21,7 @@ namespace evener {
 namespace {
 
 using network::ActivationKind;
-using test::lone_step;
-using test::make_trainer;
-using test::on_threads;
-using test::random_batch;
-using test::relative_distance;
-using test::shared_step;
-using test::SharedStep;
-using test::ThreadSums;
+using namespace test;
 
 const data::ImageShape kReplicasShape{3, 40, 40};
 constexpr int kReplicasClasses = 5;
@@ -99,7 +92,7 @@ void expect_same(const SharedStep& shared, const SharedStep& whole, const Tolera
   for (const auto& ready : shared.ready) EXPECT_EQ(ready, shared.ready.front()) << "gradients in another order";
 }
 
-test::Start started(network::Network network, Precision precision = Precision::kFp32) {
+Start started(network::Network network, Precision precision = Precision::kFp32) {
   engine::TrainerOptions options;
   options.precision = precision;
   TensorMap state = network::initial_state(network, 1);
@@ -141,8 +134,8 @@ TEST_F(ReplicasTest, PartsOfANetworkWithBatchNormButNoConvolution) {
 
 TEST_F(ReplicasTest, PartsInBf16) {
   const auto batch = random_batch(kReplicasBatch, kReplicasShape, kReplicasClasses);
-  for (const auto& network : {test::small_resnet(kReplicasShape, kReplicasClasses),
-                              test::small_mobilenet(kReplicasShape, kReplicasClasses)}) {
+  for (const auto& network :
+       {small_resnet(kReplicasShape, kReplicasClasses), small_mobilenet(kReplicasShape, kReplicasClasses)}) {
     const auto start = started(network, Precision::kBf16);
     const auto whole = lone_step(start, batch);
     for (const auto& parts : kDivisions) {
@@ -154,7 +147,7 @@ TEST_F(ReplicasTest, PartsInBf16) {
 
 // As in a run whose last batch is short, or that adds up small batches: nothing is added, and nothing is lost.
 TEST_F(ReplicasTest, AnAbsentReplicaKeepsTheGradientsItHas) {
-  const auto network = test::small_mobilenet(kReplicasShape, kReplicasClasses);
+  const auto network = small_mobilenet(kReplicasShape, kReplicasClasses);
   const auto batch = random_batch(7, kReplicasShape, kReplicasClasses);
   ThreadSums sums(2);
   const auto errors = on_threads(sums, 2, [&](std::size_t i, const auto& sum) {
@@ -162,16 +155,16 @@ TEST_F(ReplicasTest, AnAbsentReplicaKeepsTheGradientsItHas) {
     options.sum_over_replicas = sum;
     const auto trainer = make_trainer(network, options);
     trainer->forward_backward(i == 0 ? batch.view(0, 3) : batch.view(3, 5), 1.0 / 7);
-    const TensorMap before = trainer->capabilities().exchange->gradients();
+    const TensorMap before = exchange_of(*trainer).gradients();
     std::size_t ready = 0;
-    trainer->capabilities().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
+    exchange_of(*trainer).on_gradient_ready([&](std::size_t) { ++ready; });
     const auto result = trainer->add_gradients(i == 0 ? batch.view(5, 7) : batch.view(7, 7), 1.0 / 7);
-    EXPECT_EQ(ready, trainer->capabilities().exchange->trained_parameters().size());
+    EXPECT_EQ(ready, exchange_of(*trainer).trained_parameters().size());
     EXPECT_EQ(result.count("loss"), i == 0 ? 2 : 0);
     if (i == 0) {
-      EXPECT_GT(relative_distance(trainer->capabilities().exchange->gradients(), before), 0.1);
+      EXPECT_GT(relative_distance(exchange_of(*trainer).gradients(), before), 0.1);
     } else {
-      EXPECT_EQ(trainer->capabilities().exchange->gradients(), before);
+      EXPECT_EQ(exchange_of(*trainer).gradients(), before);
     }
     EXPECT_EQ(trainer->state().at("bn1.num_batches_tracked"), HostTensor::scalar_i64(2));
   });
@@ -209,13 +202,9 @@ TEST_F(ReplicasTest, AnErrorOfTheExchangeComesThrough) {
     options.sum_over_replicas = [&](std::span<double>) {
       if (++calls == last) throw Error("replica 3 is gone");
     };
-    const auto trainer = make_trainer(test::small_mobilenet(kReplicasShape, kReplicasClasses), options);
-    try {
-      trainer->forward_backward(batch.view(), 0.25);
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_STREQ(error.what(), "replica 3 is gone");
-    }
+    const auto trainer = make_trainer(small_mobilenet(kReplicasShape, kReplicasClasses), options);
+    EXPECT_THAT([&] { trainer->forward_backward(batch.view(), 0.25); },
+                testing::ThrowsMessage<Error>(testing::StrEq("replica 3 is gone")));
   }
 }
 
@@ -226,7 +215,7 @@ TEST_F(ReplicasTest, SharedBatchNormRefusesChannelsFirst) {
   EXPECT_EQ(engine->trainer_refusal(built("resnet20"), options), "");
   options.sum_over_replicas = [](std::span<double>) {};
   EXPECT_THAT(engine->trainer_refusal(built("resnet20"), options), testing::HasSubstr("nhwc"));
-  EXPECT_EQ(engine->trainer_refusal(test::small_mlp(kReplicasShape, kReplicasClasses), options), "");
+  EXPECT_EQ(engine->trainer_refusal(small_mlp(kReplicasShape, kReplicasClasses), options), "");
   options.torch.layout = engine::MemoryLayout::kAuto;
   EXPECT_EQ(engine->trainer_refusal(built("resnet20"), options), "");
 }
@@ -252,7 +241,7 @@ int only_cpu(int task) {
 // Each replica keeps the threads and CPUs it was given, though another one is made before it does anything.
 TEST_F(ReplicasTest, ReplicasOnThreadsHaveTheirOwnThreadsAndCpus) {
   const std::vector<int> cpus = cpu_topology().allowed;
-  const auto network = test::small_resnet(kReplicasShape, kReplicasClasses);
+  const auto network = small_resnet(kReplicasShape, kReplicasClasses);
   const auto batch = random_batch(kReplicasBatch, kReplicasShape, kReplicasClasses);
   const auto state = network::initial_state(network, 1);
   const auto engine = engine::open_engine("torch");

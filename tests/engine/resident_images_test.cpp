@@ -18,12 +18,7 @@ namespace evener {
 namespace {
 
 using engine::TrainerOptions;
-using test::BatchData;
-using test::kRate;
-using test::make_trainer;
-using test::OwnedBatch;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 
 constexpr std::uint32_t kKeptImages = 20;
 constexpr std::uint64_t kSeed = 3;
@@ -42,7 +37,7 @@ data::Loader changing_loader(const std::shared_ptr<const data::Dataset>& data, c
   return data::Loader(data, options);
 }
 
-class ResidentImagesTest : public test::DeviceTest {
+class ResidentImagesTest : public DeviceTest {
  protected:
   TrainerOptions keeping(const std::shared_ptr<const data::Dataset>& data) const {
     TrainerOptions options = on_device();
@@ -63,7 +58,7 @@ network::Network one_layer(data::ImageShape shape) {
 /// the pixel.
 std::vector<std::uint8_t> pixels_seen_by(engine::Trainer& trainer, const data::Batch& one_image) {
   trainer.forward_backward(one_image, 1);
-  const TensorMap gradients = trainer.capabilities().exchange->gradients();
+  const TensorMap gradients = exchange_of(trainer).gradients();
   const HostTensor& weights = gradients.at("0.weight");
   const double of_bias = gradients.at("0.bias").floats()[0];
   std::vector<std::uint8_t> pixels(one_image.shape.bytes());
@@ -76,7 +71,7 @@ std::vector<std::uint8_t> pixels_seen_by(engine::Trainer& trainer, const data::B
 }
 
 TEST_P(ResidentImagesTest, AreChangedPixelByPixelAsOnTheHost) {
-  for (const data::ImageShape& shape : {test::kColour, data::ImageShape{1, 9, 17}}) {
+  for (const data::ImageShape& shape : {kColour, data::ImageShape{1, 9, 17}}) {
     const auto data = std::make_shared<BatchData>(random_batch(kKeptImages, shape, 2));
     const auto trainer = make_trainer(one_layer(shape), keeping(data));
     for (const char* changes :
@@ -103,8 +98,8 @@ TEST_P(ResidentImagesTest, AreChangedPixelByPixelAsOnTheHost) {
 }
 
 TEST_P(ResidentImagesTest, AreMixedOnlyWhereABatchNamesPartners) {
-  const OwnedBatch batch = random_batch(kKeptImages, test::kColour, 2);
-  const auto trainer = make_trainer(one_layer(test::kColour), keeping(std::make_shared<BatchData>(batch)));
+  const OwnedBatch batch = random_batch(kKeptImages, kColour, 2);
+  const auto trainer = make_trainer(one_layer(kColour), keeping(std::make_shared<BatchData>(batch)));
   const std::vector<std::int32_t> first = {0}, second = {1};
   const std::vector<float> weight = {0.75F};
   data::Batch named = batch.view(3, 4);
@@ -115,10 +110,10 @@ TEST_P(ResidentImagesTest, AreMixedOnlyWhereABatchNamesPartners) {
 
 // With as many steps as it takes until they are replayed, and a short batch in each epoch, which is not.
 TEST_P(ResidentImagesTest, TrainAsChangedImagesOfTheHostDo) {
-  const auto data = std::make_shared<BatchData>(random_batch(kKeptImages, test::kColour, 5));
+  const auto data = std::make_shared<BatchData>(random_batch(kKeptImages, kColour, 5));
   for (const char* changes : {"flip,crop:2", "flip,crop:2,colour:0.3,mixup:0.4"}) {
     SCOPED_TRACE(changes);
-    const network::Network network = test::small_resnet(test::kColour, 5);
+    const network::Network network = small_resnet(kColour, 5);
     const auto here = make_trainer(network, options_), there = make_trainer(network, keeping(data));
     for (const bool resident : {false, true}) {
       engine::Trainer& trainer = resident ? *there : *here;
@@ -162,11 +157,11 @@ class MetData : public BatchData {
 };
 
 TEST_P(ResidentImagesTest, AreReadByAsManyThreadsAsAsked) {
-  const OwnedBatch batch = random_batch(kKeptImages, test::kColour, 2);
+  const OwnedBatch batch = random_batch(kKeptImages, kColour, 2);
   const auto data = std::make_shared<MetData>(batch, 3);
   TrainerOptions options = keeping(data);
   options.resident_threads = 3;
-  const auto trainer = make_trainer(one_layer(test::kColour), options);
+  const auto trainer = make_trainer(one_layer(kColour), options);
   EXPECT_FALSE(data->has_failed());
   for (std::int64_t i = 0; i < kKeptImages; ++i) {
     data::Batch named = batch.view(i, i + 1);
@@ -175,7 +170,7 @@ TEST_P(ResidentImagesTest, AreReadByAsManyThreadsAsAsked) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ResidentImagesTest, testing::ValuesIn(test::test_devices()), test::device_test_name);
+INSTANTIATE_TEST_SUITE_P(, ResidentImagesTest, testing::ValuesIn(test_devices()), device_test_name);
 
 }  // namespace
 }  // namespace evener

@@ -242,9 +242,9 @@ TEST(WindowNetwork, RefusesWhatItCannotComputeByName) {
 }
 
 std::vector<const kernels::RowKernels*> levels() {
-  std::vector<const kernels::RowKernels*> levels = {&kernels::baseline::row_table};
-  if (simd_level() != SimdLevel::kBaseline) levels.push_back(&kernels::avx2::row_table);
-  if (simd_level() == SimdLevel::kAvx512) levels.push_back(&kernels::avx512::row_table);
+  std::vector<const kernels::RowKernels*> levels = {&kernels::baseline::level.rows};
+  if (simd_level() != SimdLevel::kBaseline) levels.push_back(&kernels::avx2::level.rows);
+  if (simd_level() == SimdLevel::kAvx512) levels.push_back(&kernels::avx512::level.rows);
   return levels;
 }
 

@@ -25,9 +25,9 @@ struct WinogradLevel {
   const WinogradTable* table;
 };
 std::vector<WinogradLevel> winograd_levels() {
-  std::vector<WinogradLevel> list = {{"baseline", &baseline::winograd_table}};
-  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::winograd_table});
-  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::winograd_table});
+  std::vector<WinogradLevel> list = {{"baseline", &baseline::level.winograd}};
+  if (simd_level() != SimdLevel::kBaseline) list.push_back({"avx2", &avx2::level.winograd});
+  if (simd_level() == SimdLevel::kAvx512) list.push_back({"avx512", &avx512::level.winograd});
   return list;
 }
 

@@ -16,19 +16,13 @@ namespace evener {
 namespace {
 
 using engine::TrainerOptions;
-using test::kColour;
-using test::kManySteps;
-using test::make_trainer;
-using test::OwnedBatch;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 
-class LateTraining : public test::LateTest {};
+class LateTraining : public LateTest {};
 
 TEST_F(LateTraining, AnMlpGetsTheCpusWeights) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
-  const auto here = make_trainer(test::small_mlp(kColour, 5)),
-             there = make_trainer(test::small_mlp(kColour, 5), on_gpu());
+  const auto here = make_trainer(small_mlp(kColour, 5)), there = make_trainer(small_mlp(kColour, 5), on_gpu());
   steps(*here, batch, 8, kManySteps);
   steps(*there, batch, 8, kManySteps);
   EXPECT_LT(relative_distance(there->state(), here->state()), 1e-6);
@@ -39,8 +33,8 @@ TEST_F(LateTraining, ComputesInBfloat16AsTheCpuDoes) {
   options.precision = Precision::kBf16;
   options.torch.like_accelerator = true;
   const OwnedBatch batch = random_batch(8, kColour, 5);
-  const auto here = make_trainer(test::small_resnet(kColour, 5), options),
-             there = make_trainer(test::small_resnet(kColour, 5), on_gpu(options));
+  const auto here = make_trainer(small_resnet(kColour, 5), options),
+             there = make_trainer(small_resnet(kColour, 5), on_gpu(options));
   steps(*here, batch, 8, kManySteps);
   steps(*there, batch, 8, kManySteps);
   EXPECT_LT(relative_distance(there->state(), here->state()), 1e-5);
@@ -54,8 +48,8 @@ TEST_F(LateTraining, GraphsDoWhatSingleKernelsDo) {
   TrainerOptions single = options;
   single.step_graph = false;
   const OwnedBatch batch = random_batch(8, kColour, 5);
-  const auto graph = make_trainer(test::small_resnet(kColour, 5), on_gpu(options)),
-             kernels = make_trainer(test::small_resnet(kColour, 5), on_gpu(single));
+  const auto graph = make_trainer(small_resnet(kColour, 5), on_gpu(options)),
+             kernels = make_trainer(small_resnet(kColour, 5), on_gpu(single));
   steps(*graph, batch, 8, 2 * kManySteps);
   steps(*kernels, batch, 8, 2 * kManySteps);
   EXPECT_LT(relative_distance(graph->state(), kernels->state()), 1e-6);
@@ -64,7 +58,7 @@ TEST_F(LateTraining, GraphsDoWhatSingleKernelsDo) {
 
 TEST_F(LateTraining, StagesComeToTheWholesGradients) {
   const OwnedBatch batch = random_batch(8, kColour, 5);
-  const network::Network network = test::small_resnet(kColour, 5);
+  const network::Network network = small_resnet(kColour, 5);
   const TensorMap state = network::initial_state(network, 1);
   const auto whole = make_trainer(network, {}, state);
   whole->forward_backward(batch.view(), 1.0 / 8);
@@ -85,13 +79,13 @@ TEST_F(LateTraining, StagesComeToTheWholesGradients) {
     }
     TensorMap gradients = trainers[0]->capabilities().exchange->gradients();
     gradients.merge(trainers[1]->capabilities().exchange->gradients());
-    EXPECT_LT(relative_distance(gradients, whole->capabilities().exchange->gradients()), 1e-4);
+    EXPECT_LT(relative_distance(gradients, exchange_of(*whole).gradients()), 1e-4);
     EXPECT_GT(first.peak_bytes(), 0);
   }
 }
 
 TEST_F(LateTraining, ARunnerAnswersAsOnTheCpu) {
-  const network::Network network = test::small_resnet(kColour, 5);
+  const network::Network network = small_resnet(kColour, 5);
   const TensorMap state = network::initial_state(network, 1);
   const auto torch = engine::open_engine("torch");
   engine::RunnerOptions options;

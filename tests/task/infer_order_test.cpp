@@ -29,10 +29,14 @@ class ForgetfulEngine : public engine::Engine {
     events_.push_back("asked for " + device_text(options.device));
     return options.device.index > 0 ? "there is no " + device_text(options.device) : "";
   }
-  std::unique_ptr<engine::Runner> make_runner(const network::Network&, const TensorMap&,
-                                              const engine::RunnerOptions& options) override {
-    events_.push_back("made for " + device_text(options.device));
-    return std::make_unique<IdleRunner>();
+  std::vector<std::unique_ptr<engine::Runner>> make_runners(const network::Network&, const TensorMap&,
+                                                            const engine::RunnerOptions& options, int count) override {
+    std::vector<std::unique_ptr<engine::Runner>> runners;
+    for (int i = 0; i < count; ++i) {
+      events_.push_back("made for " + device_text(options.device));
+      runners.push_back(std::make_unique<IdleRunner>());
+    }
+    return runners;
   }
 
  private:

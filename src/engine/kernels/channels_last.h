@@ -63,6 +63,17 @@ void moments(const T* x, std::int64_t rows, std::int64_t channels, const float* 
       });
 }
 
+template <bool V>
+struct Flag {
+  static constexpr bool value = V;
+};
+/// Calls body(Flag<first>, Flag<second>).
+template <class Body>
+void with_flags(bool first, bool second, const Body& body) {
+  if (first) return second ? body(Flag<true>(), Flag<true>()) : body(Flag<true>(), Flag<false>());
+  second ? body(Flag<false>(), Flag<true>()) : body(Flag<false>(), Flag<false>());
+}
+
 template <bool kResidual, bool kStream, class T>
 void normalize_rows(const T* x, const T* residual, T* y, std::int64_t rows, std::int64_t channels, const float* scale,
                     const float* shift, Clamp clamp) {
@@ -82,22 +93,13 @@ void normalize_rows(const T* x, const T* residual, T* y, std::int64_t rows, std:
   }
 }
 
-template <bool kStream, class T>
-void normalize_to(const T* x, const T* residual, T* y, std::int64_t rows, std::int64_t channels, const float* scale,
-                  const float* shift, Clamp clamp) {
-  if (residual != nullptr) {
-    normalize_rows<true, kStream>(x, residual, y, rows, channels, scale, shift, clamp);
-  } else {
-    normalize_rows<false, kStream>(x, residual, y, rows, channels, scale, shift, clamp);
-  }
-}
-
 template <class T>
 void normalize(const T* x, const T* residual, T* y, std::int64_t rows, std::int64_t channels, const float* scale,
                const float* shift, Clamp clamp) {
-  if (!streams(y, rows, channels)) return normalize_to<false>(x, residual, y, rows, channels, scale, shift, clamp);
-  normalize_to<true>(x, residual, y, rows, channels, scale, shift, clamp);
-  end_stream();
+  with_flags(residual != nullptr, streams(y, rows, channels), [&](auto has_residual, auto streamed) {
+    normalize_rows<has_residual.value, streamed.value>(x, residual, y, rows, channels, scale, shift, clamp);
+    if constexpr (streamed.value) end_stream();
+  });
 }
 
 /// The gradient that the clamp let pass, at value `at` of channel `c`.
@@ -147,11 +149,8 @@ void gradient_sums_of(const NormBackward<T>& in, const float* mean, T* passed, d
 template <class T>
 void gradient_sums(const NormBackward<T>& in, const float* mean, T* passed, double* sum, double* sum_x,
                    float* scratch) {
-  if (in.y != nullptr) {
-    gradient_sums_of<true>(in, mean, passed, sum, sum_x, scratch);
-  } else {
-    gradient_sums_of<false>(in, mean, passed, sum, sum_x, scratch);
-  }
+  if (in.y != nullptr) return gradient_sums_of<true>(in, mean, passed, sum, sum_x, scratch);
+  gradient_sums_of<false>(in, mean, passed, sum, sum_x, scratch);
 }
 
 template <bool kStoredOutput, bool kStream, class T>
@@ -172,20 +171,12 @@ void input_gradient_of(const NormBackward<T>& in, const float* a, const float* b
   }
 }
 
-template <bool kStoredOutput, class T>
-void input_gradient_to(const NormBackward<T>& in, const float* a, const float* b, const float* c, T* dx) {
-  if (!streams(dx, in.rows, in.channels)) return input_gradient_of<kStoredOutput, false>(in, a, b, c, dx);
-  input_gradient_of<kStoredOutput, true>(in, a, b, c, dx);
-  end_stream();
-}
-
 template <class T>
 void input_gradient(const NormBackward<T>& in, const float* a, const float* b, const float* c, T* dx) {
-  if (in.y != nullptr) {
-    input_gradient_to<true>(in, a, b, c, dx);
-  } else {
-    input_gradient_to<false>(in, a, b, c, dx);
-  }
+  with_flags(in.y != nullptr, streams(dx, in.rows, in.channels), [&](auto stored_output, auto streamed) {
+    input_gradient_of<stored_output.value, streamed.value>(in, a, b, c, dx);
+    if constexpr (streamed.value) end_stream();
+  });
 }
 
 /// Output columns whose window lies inside the image: [begin, end).

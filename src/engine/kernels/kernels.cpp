@@ -9,37 +9,34 @@
 namespace evener::engine::kernels {
 namespace {
 
-const WinogradTable& winograd_table() {
-  if (simd_level() == SimdLevel::kAvx512) return avx512::winograd_table;
-  return simd_level() == SimdLevel::kAvx2 ? avx2::winograd_table : baseline::winograd_table;
+/// The widest that this processor has.
+const LevelKernels& level() {
+  if (simd_level() == SimdLevel::kAvx512) return avx512::level;
+  return simd_level() == SimdLevel::kAvx2 ? avx2::level : baseline::level;
 }
 
 }  // namespace
 
 const Kernels<float>& float_kernels() {
-  if (simd_level() == SimdLevel::kAvx512) return avx512::float_table;
-  return simd_level() == SimdLevel::kAvx2 ? avx2::float_table : baseline::float_table;
+  return level().fp32;
 }
 
 const Kernels<BFloat16>& bfloat16_kernels() {
-  if (simd_level() == SimdLevel::kAvx512) return avx512::bfloat16_table;
-  return simd_level() == SimdLevel::kAvx2 ? avx2::bfloat16_table : baseline::bfloat16_table;
+  return level().bf16;
+}
+
+const RowKernels& row_kernels() {
+  return level().rows;
+}
+
+const ProductKernels& product_kernels() {
+  return level().products;
 }
 
 std::int64_t filter_block(std::int64_t out_channels) {
   std::int64_t block = 8;
   while (out_channels % block != 0) --block;
   return block;
-}
-
-const RowKernels& row_kernels() {
-  if (simd_level() == SimdLevel::kAvx512) return avx512::row_table;
-  return simd_level() == SimdLevel::kAvx2 ? avx2::row_table : baseline::row_table;
-}
-
-const ProductKernels& product_kernels() {
-  if (simd_level() == SimdLevel::kAvx512) return avx512::product_table;
-  return simd_level() == SimdLevel::kAvx2 ? avx2::product_table : baseline::product_table;
 }
 
 bool winograd_supported(const WinogradShape& s) {
@@ -60,11 +57,11 @@ std::int64_t winograd_gradient_scratch_units(const WinogradShape& shape, std::in
 }
 
 const WinogradKernels<float>& winograd_kernels() {
-  return winograd_table().fp32;
+  return level().winograd.fp32;
 }
 
 const WinogradKernels<BFloat16>& winograd_bfloat16_kernels(WinogradProducts products) {
-  return products == WinogradProducts::kBFloat16 ? avx512_bf16::winograd_kernels : winograd_table().bf16;
+  return products == WinogradProducts::kBFloat16 ? avx512_bf16::winograd_kernels : level().winograd.bf16;
 }
 
 }  // namespace evener::engine::kernels

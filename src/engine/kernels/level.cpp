@@ -21,13 +21,12 @@ constexpr Kernels<T> table_of() {
 }  // namespace
 
 namespace EVENER_KERNEL_LEVEL {
-constinit const Kernels<float> float_table = table_of<float>();
-constinit const Kernels<BFloat16> bfloat16_table = table_of<BFloat16>();
-constinit const WinogradTable winograd_table = {winograd_kernels_of<FloatProducts, float>(),
-                                                winograd_kernels_of<FloatProducts, BFloat16>()};
-constinit const RowKernels row_table = {convolve_row, convolve_four_rows, transform_row_weights, max_pool_row};
-constinit const ProductKernels product_table = {
-    {kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, row_squared_distance, places_not_below};
+constinit const LevelKernels level = {
+    table_of<float>(),
+    table_of<BFloat16>(),
+    {winograd_kernels_of<FloatProducts, float>(), winograd_kernels_of<FloatProducts, BFloat16>()},
+    {convolve_row, convolve_four_rows, transform_row_weights, max_pool_row},
+    {{kProductPanel, 1, 1, pack_rows, multiply_rows}, row_product, row_squared_distance, places_not_below}};
 }  // namespace EVENER_KERNEL_LEVEL
 
 }  // namespace evener::engine::kernels

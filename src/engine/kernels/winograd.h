@@ -87,11 +87,10 @@ struct WinogradForward {
   Clamp clamp = {};
 };
 
-/// The part of the outputs that one call of WinogradKernels::forward computes.
+/// The part of the outputs that one call computes.
 struct WinogradPart {
-  std::int64_t first_tile, last_tile;  // [first, last)
-  std::int64_t first_channel,
-      last_channel;  // output channels [first, last); both multiples of kWinogradPanel, or the end
+  std::int64_t first_tile, last_tile;        // [first, last)
+  std::int64_t first_channel, last_channel;  // [first, last); both multiples of kWinogradPanel, or the end
 };
 
 /// The contribution of some tiles to the gradient of the weights of some output channels: sums over the tiles, still in
@@ -101,9 +100,8 @@ struct WinogradGradient {
   WinogradShape shape;
   const T* x;
   const T* dy;
-  float* sums;                               // shape.sum_values(), of which those of these channels are written
-  std::int64_t first_tile, last_tile;        // [first, last)
-  std::int64_t first_channel, last_channel;  // [first, last); both multiples of kWinogradPanel, or the end
+  float* sums;        // shape.sum_values(), of which those of these channels are written
+  WinogradPart part;  // of the tiles and of the output channels
 };
 
 /// The kernels that read images of T, for shapes with `products`.

@@ -269,9 +269,9 @@ void transform_gradient_tile(const WinogradGradient<T>& work, const TilePlace& p
   const std::int64_t height = s.out_height(), width = s.out_width();
   const Square<T, kTileOut> square(work.dy + place.image * height * width * s.out_channels, height, width,
                                    s.out_channels, place.row, place.column, zeros);
-  for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWidestLanes) {
+  for (std::int64_t c = work.part.first_channel; c < work.part.last_channel; c += kWidestLanes) {
     const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
-    float* const at = to + panels.begin(panel.first - work.first_channel) +
+    float* const at = to + panels.begin(panel.first - work.part.first_channel) +
                       Strips{panels.rows, panel.width}.at(tile / Scheme::kInUnit, c - panel.first);
     const std::int64_t step = panels.step(panel.width);
     transform_square<WidestLanes, kTileOut, kTileIn>(
@@ -287,19 +287,19 @@ template <class Scheme, class T>
 void sum_gradient(const WinogradGradient<T>& work, float* scratch) {
   constexpr int kFrequencies = kernels::kFrequencies<Scheme>, kInUnit = Scheme::kInUnit;
   const WinogradShape& s = work.shape;
-  const std::int64_t chunk = winograd_chunk_tiles(s, work.last_channel - work.first_channel);
+  const std::int64_t chunk = winograd_chunk_tiles(s, work.part.last_channel - work.part.first_channel);
   const std::int64_t input_step = winograd_input_step(s, chunk);
   const WinogradPanels images{kFrequencies, chunk / kInUnit}, weights{kFrequencies, s.in_channels};
   const std::int64_t most_channels = s.in_channels < s.out_channels ? s.out_channels : s.in_channels;
   const T* const zeros = zeros_in<T>(scratch, most_channels);
   float* const inputs = scratch + most_channels;
   float* const gradients = inputs + kFrequencies * input_step;
-  if (work.first_tile == work.last_tile) {
-    zero(work.sums + weights.begin(work.first_channel),
-         weights.begin(work.last_channel) - weights.begin(work.first_channel));
+  if (work.part.first_tile == work.part.last_tile) {
+    zero(work.sums + weights.begin(work.part.first_channel),
+         weights.begin(work.part.last_channel) - weights.begin(work.part.first_channel));
   }
-  for (std::int64_t first = work.first_tile; first < work.last_tile; first += chunk) {
-    const std::int64_t tiles = work.last_tile - first < chunk ? work.last_tile - first : chunk;
+  for (std::int64_t first = work.part.first_tile; first < work.part.last_tile; first += chunk) {
+    const std::int64_t tiles = work.part.last_tile - first < chunk ? work.part.last_tile - first : chunk;
     for (std::int64_t t = 0; t < tiles; ++t) {
       const TilePlace place = tile_place<Scheme>(s, first + t);
       float* const to = inputs + t / kInUnit * s.in_channels;
@@ -309,15 +309,15 @@ void sum_gradient(const WinogradGradient<T>& work, float* scratch) {
           });
       transform_gradient_tile<Scheme>(work, place, zeros, t, images, gradients);
     }
-    for (std::int64_t c = work.first_channel; c < work.last_channel; c += kWinogradPanel) {
+    for (std::int64_t c = work.part.first_channel; c < work.part.last_channel; c += kWinogradPanel) {
       const WinogradPanel panel = winograd_panel(s.out_channels, c / kWinogradPanel);
       const Strips strips{chunk / kInUnit, panel.width};
       const std::int64_t depth = (tiles + kInUnit - 1) / kInUnit;
       for (int f = 0; f < kFrequencies; ++f) {
         const float* const x = inputs + f * input_step;
-        const float* const dy = gradients + images.begin(c - work.first_channel) + f * images.step(panel.width);
+        const float* const dy = gradients + images.begin(c - work.part.first_channel) + f * images.step(panel.width);
         float* const sums = work.sums + weights.begin(c) + f * weights.step(panel.width);
-        if (first == work.first_tile) {
+        if (first == work.part.first_tile) {
           multiply_matrices<typename Scheme::Math, false>(s.in_channels, depth, x, 1, s.in_channels, dy, strips, sums);
         } else {
           multiply_matrices<typename Scheme::Math, true>(s.in_channels, depth, x, 1, s.in_channels, dy, strips, sums);

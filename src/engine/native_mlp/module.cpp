@@ -43,11 +43,7 @@ const char* version() {
 }
 
 }  // namespace
-}  // namespace evener::engine::native_mlp
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::Engine, evener::engine::native_mlp::NativeEngine>(
-        evener::engine::native_mlp::version);
-}
+EVENER_MODULE(Engine, NativeEngine, version);
+
+}  // namespace evener::engine::native_mlp

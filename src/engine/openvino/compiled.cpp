@@ -19,7 +19,7 @@
 #include "base/forked.h"
 #include "base/phase.h"
 #include "base/terminal_text.h"
-#include "engine/openvino/lower.h"
+#include "engine/openvino/graphs.h"
 #include "engine/trainer_options.h"
 
 namespace evener::engine::openvino_engine {

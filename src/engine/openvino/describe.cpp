@@ -16,8 +16,7 @@
 
 #include "base/error.h"
 #include "engine/model_file.h"
-#include "engine/openvino/lower.h"
-#include "engine/openvino/values.h"
+#include "engine/openvino/graphs.h"
 
 namespace evener::engine::openvino_engine {
 namespace {

@@ -1,5 +1,3 @@
-#include "engine/openvino/graph_changes.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/openvino/values.h"
+#include "engine/openvino/graphs.h"
 
 namespace evener::engine::openvino_engine {
 namespace {

@@ -1,5 +1,3 @@
-#include "engine/openvino/lower.h"
-
 #include <algorithm>
 #include <cmath>
 #include <openvino/opsets/opset14.hpp>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/openvino/graphs.h"
 #include "network/quantization.h"
 
 namespace evener::engine::openvino_engine {

@@ -1,11 +1,10 @@
-#include "engine/openvino/values.h"
-
 #include <algorithm>
 #include <cstring>
 #include <openvino/op/constant.hpp>
 #include <openvino/opsets/opset14.hpp>
 
 #include "base/error.h"
+#include "engine/openvino/graphs.h"
 
 namespace evener::engine::openvino_engine {
 namespace {

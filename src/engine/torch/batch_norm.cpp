@@ -104,9 +104,8 @@ struct BatchNormGradients {
 
 /// `y`: undefined unless a residual was added and clamped.
 template <class T>
-BatchNormGradients gradients_of(const Normalization& norm, const at::Tensor& x, const at::Tensor& y,
+BatchNormGradients gradients_of(const Normalization& norm, const Rows<T>& in, const at::Tensor& x, const at::Tensor& y,
                                 const at::Tensor& dy, bool has_residual) {
-  const Rows<T> in(x);
   kernels::NormBackward<T> backward{in.data,           y.defined() ? Rows<T>(y).data : nullptr,
                                     Rows<T>(dy).data,  in.rows,
                                     in.channels,       norm.scale.data(),
@@ -134,10 +133,8 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
                             const at::Tensor& /*weight*/, const at::Tensor& /*bias*/, const BatchNormTensors& tensors,
                             const BatchNormOptions& options) {
     const at::Tensor residual = term.value_or(at::Tensor());
-    const bool wide = x.scalar_type() == at::kFloat;
-    const NormalizationPtr norm =
-        wide ? normalization_of<float>(x, tensors, options) : normalization_of<kernels::BFloat16>(x, tensors, options);
-    at::Tensor y = wide ? normalized<float>(x, residual, *norm) : normalized<kernels::BFloat16>(x, residual, *norm);
+    const NormalizationPtr norm = normalization_of(x, tensors, options);
+    at::Tensor y = normalized(x, residual, *norm);
     const bool keep_y = residual.defined() && clamps(options.clamp);
     ctx->save_for_backward({x, keep_y ? y : at::Tensor()});
     ctx->saved_data["norm"] = at::IValue::make_capsule(norm);
@@ -151,9 +148,8 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     const auto norm = c10::static_intrusive_pointer_cast<Normalization>(ctx->saved_data["norm"].toCapsule());
     const bool has_residual = ctx->saved_data["residual"].toBool();
     const at::Tensor dy = as_rows(grads[0], x);
-    const BatchNormGradients gradients = x.scalar_type() == at::kFloat
-                                             ? gradients_of<float>(*norm, x, y, dy, has_residual)
-                                             : gradients_of<kernels::BFloat16>(*norm, x, y, dy, has_residual);
+    const BatchNormGradients gradients =
+        with_rows(x, [&]<class T>(const Rows<T>& in) { return gradients_of(*norm, in, x, y, dy, has_residual); });
     return {gradients.x, gradients.residual, gradients.weight, gradients.bias, {}, {}};
   }
 };
@@ -281,9 +277,7 @@ at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const Bat
     if (residual.defined()) term = residual;
     return BatchNormFunction::apply(x, term, tensors.weight, tensors.bias, tensors, options);
   }
-  const NormalizationPtr norm = running_normalization(tensors, options);
-  return x.scalar_type() == at::kFloat ? normalized<float>(x, residual, *norm)
-                                       : normalized<kernels::BFloat16>(x, residual, *norm);
+  return normalized(x, residual, *running_normalization(tensors, options));
 }
 
 NormalizationPtr running_normalization(const BatchNormTensors& tensors, const BatchNormOptions& options) {
@@ -320,43 +314,35 @@ NormalizationPtr batch_normalization(const ChannelSums& sums, const std::vector<
   return norm;
 }
 
-template <class T>
 NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormTensors& tensors,
                                   const BatchNormOptions& options) {
   if (!options.training || options.frozen) return running_normalization(tensors, options);
-  const Rows<T> in(x);
-  // Sums of x - pivot lose no digits where the mean is large against the deviation. Any value of the channel will do.
-  std::vector<float> pivot;
-  for (std::int64_t c = 0; c < in.channels; ++c) {
-    pivot.push_back(x.const_data_ptr<typename Rows<T>::Scalar>()[c]);
-  }
-  const auto sums = sum_over_rows(
-      in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
-        kernels_of<T>().moments(in.data + begin * in.channels, end - begin, in.channels, pivot.data(), first, second,
-                                scratch);
-      });
-  return batch_normalization(sums, pivot, in.rows, tensors, options);
+  return with_rows(x, [&]<class T>(const Rows<T>& in) {
+    // Sums of x - pivot lose no digits where the mean is large against the deviation. Any value of the channel will do.
+    const auto* const first_row = x.const_data_ptr<typename Rows<T>::Scalar>();
+    const std::vector<float> pivot(first_row, first_row + in.channels);
+    const auto sums = sum_over_rows(
+        in.rows, in.channels, [&](std::int64_t begin, std::int64_t end, double* first, double* second, float* scratch) {
+          kernels_of<T>().moments(in.data + begin * in.channels, end - begin, in.channels, pivot.data(), first, second,
+                                  scratch);
+        });
+    return batch_normalization(sums, pivot, in.rows, tensors, options);
+  });
 }
 
-template NormalizationPtr normalization_of<float>(const at::Tensor&, const BatchNormTensors&, const BatchNormOptions&);
-template NormalizationPtr normalization_of<kernels::BFloat16>(const at::Tensor&, const BatchNormTensors&,
-                                                              const BatchNormOptions&);
-
-template <class T>
 at::Tensor normalized(const at::Tensor& x, const at::Tensor& residual, const Normalization& norm) {
   at::Tensor y = at::empty_like(x);
-  const Rows<T> in(x), out(y);
-  const T* other = residual.defined() ? Rows<T>(residual).data : nullptr;
-  for_row_parts(in.rows, row_parts(in.rows, in.channels), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    const std::int64_t at = begin * in.channels;
-    kernels_of<T>().normalize(in.data + at, other != nullptr ? other + at : nullptr, out.data + at, end - begin,
-                              in.channels, norm.scale.data(), norm.shift.data(), norm.clamp);
+  with_rows(x, [&]<class T>(const Rows<T>& in) {
+    const Rows<T> out(y);
+    const T* other = residual.defined() ? Rows<T>(residual).data : nullptr;
+    for_row_parts(in.rows, row_parts(in.rows, in.channels), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      const std::int64_t at = begin * in.channels;
+      kernels_of<T>().normalize(in.data + at, other != nullptr ? other + at : nullptr, out.data + at, end - begin,
+                                in.channels, norm.scale.data(), norm.shift.data(), norm.clamp);
+    });
   });
   return y;
 }
-
-template at::Tensor normalized<float>(const at::Tensor&, const at::Tensor&, const Normalization&);
-template at::Tensor normalized<kernels::BFloat16>(const at::Tensor&, const at::Tensor&, const Normalization&);
 
 NormGradients gradients_of(const Normalization& norm, const ChannelSums& sums) {
   // dx = w / deviation * (g - mean(g) - x^ * mean(g * x^)), x^ = (x - mean) / deviation (Ioffe, Szegedy 2015). The

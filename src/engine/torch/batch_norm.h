@@ -102,12 +102,10 @@ NormalizationPtr batch_normalization(const ChannelSums& sums, const std::vector<
 
 /// The same from x (kernels::Kernels::moments), or from the running statistics where the layer is frozen or not in
 /// training.
-template <class T>
 NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormTensors& tensors,
                                   const BatchNormOptions& options);
 
 /// clamp(x * scale + shift + residual); the latter may be undefined.
-template <class T>
 at::Tensor normalized(const at::Tensor& x, const at::Tensor& residual, const Normalization& norm);
 
 struct NormGradients {

@@ -3,56 +3,31 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
 namespace evener::engine::torch_engine {
 namespace {
 
+constexpr std::pair<DType, at::ScalarType> kTypes[] = {
+    {DType::kU8, at::kByte},       {DType::kI8, at::kChar},  {DType::kI32, at::kInt},   {DType::kI64, at::kLong},
+    {DType::kBF16, at::kBFloat16}, {DType::kF16, at::kHalf}, {DType::kF32, at::kFloat}, {DType::kF64, at::kDouble}};
+
 at::ScalarType scalar_type(DType dtype) {
-  switch (dtype) {
-    case DType::kU8:
-      return at::kByte;
-    case DType::kI8:
-      return at::kChar;
-    case DType::kI32:
-      return at::kInt;
-    case DType::kI64:
-      return at::kLong;
-    case DType::kBF16:
-      return at::kBFloat16;
-    case DType::kF16:
-      return at::kHalf;
-    case DType::kF32:
-      return at::kFloat;
-    case DType::kF64:
-      return at::kDouble;
+  for (const auto& [ours, theirs] : kTypes) {
+    if (ours == dtype) return theirs;
   }
   throw Error("tensor of an unknown type");
 }
 
 DType host_type(at::ScalarType type) {
-  switch (type) {
-    case at::kByte:
-      return DType::kU8;
-    case at::kChar:
-      return DType::kI8;
-    case at::kInt:
-      return DType::kI32;
-    case at::kLong:
-      return DType::kI64;
-    case at::kBFloat16:
-      return DType::kBF16;
-    case at::kHalf:
-      return DType::kF16;
-    case at::kFloat:
-      return DType::kF32;
-    case at::kDouble:
-      return DType::kF64;
-    default:
-      throw Error(std::string("tensor of a type that files can't hold: ") + at::toString(type));
+  for (const auto& [ours, theirs] : kTypes) {
+    if (theirs == type) return ours;
   }
+  throw Error(std::string("tensor of a type that files can't hold: ") + at::toString(type));
 }
 
 /// Normalises one image from planar bytes to planar floats.
@@ -75,6 +50,13 @@ void normalize_interleaved(const std::uint8_t* in, float* out, std::int64_t plan
     }
     in += plane;
   }
+}
+
+template <class To, class From>
+at::Tensor copied(std::span<const From> values, at::ScalarType type) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, type);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<To>());
+  return tensor;
 }
 
 }  // namespace
@@ -138,15 +120,11 @@ at::Tensor to_labels(const data::Batch& batch) {
 }
 
 at::Tensor to_tensor(std::span<const std::int32_t> labels) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(labels.size())}, at::kLong);
-  std::copy(labels.begin(), labels.end(), tensor.mutable_data_ptr<std::int64_t>());
-  return tensor;
+  return copied<std::int64_t>(labels, at::kLong);
 }
 
 at::Tensor to_tensor(std::span<const float> weights) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(weights.size())}, at::kFloat);
-  std::copy(weights.begin(), weights.end(), tensor.mutable_data_ptr<float>());
-  return tensor;
+  return copied<float>(weights, at::kFloat);
 }
 
 }  // namespace evener::engine::torch_engine

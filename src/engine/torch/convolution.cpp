@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <array>
@@ -24,8 +23,6 @@ namespace evener::engine::torch_engine {
 namespace {
 
 using network::ActivationKind;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 /// What a convolution is made of, besides its tensors. Windows have no gaps (dilation).
 struct OneDnnShape {
@@ -72,24 +69,14 @@ at::Tensor onednn_convolution(const at::Tensor& x, const at::Tensor& weight, con
 
 /// The name of an activation for these operators.
 const char* onednn_name(std::optional<ActivationKind> kind) {
-  if (!kind) return "none";
-  switch (*kind) {
-    case ActivationKind::kRelu:
-      return "relu";
-    case ActivationKind::kRelu6:
-      return "hardtanh";
-    case ActivationKind::kSigmoid:
-      return "sigmoid";
-    case ActivationKind::kTanh:
-      return "tanh";
-    case ActivationKind::kSilu:
-      return "swish";
-    case ActivationKind::kHardSwish:
-      return "hardswish";
-    case ActivationKind::kHardSigmoid:
-      return "hardsigmoid";
-  }
-  return "none";
+  static const std::map<ActivationKind, const char*> names = {{ActivationKind::kRelu, "relu"},
+                                                              {ActivationKind::kRelu6, "hardtanh"},
+                                                              {ActivationKind::kSigmoid, "sigmoid"},
+                                                              {ActivationKind::kTanh, "tanh"},
+                                                              {ActivationKind::kSilu, "swish"},
+                                                              {ActivationKind::kHardSwish, "hardswish"},
+                                                              {ActivationKind::kHardSigmoid, "hardsigmoid"}};
+  return kind ? names.at(*kind) : "none";
 }
 
 OneDnnShape onednn_shape(const network::Conv2d& op) {
@@ -183,16 +170,6 @@ at::Tensor turned_weight(const at::Tensor& weight) {
   return weight.scalar_type() == at::kFloat ? turned<float>(weight) : turned<at::BFloat16>(weight);
 }
 
-/// One layer's call; what autograd needs for its backward pass.
-struct Call : torch::CustomClassHolder {
-  Call(const network::Conv2d& conv, StepWeightsPtr weights, LaterParametersPtr parameters)
-      : op(conv), kept(std::move(weights)), later(std::move(parameters)) {}
-  const network::Conv2d op;
-  const StepWeightsPtr kept;
-  const LaterParametersPtr later;
-};
-using CallPtr = c10::intrusive_ptr<Call>;
-
 /// The shape of the convolution that computes the gradient of the input with turned weights.
 OneDnnShape turned_shape(const network::Conv2d& op) {
   return {{1, 1}, {op.kernel.height - 1 - op.padding.height, op.kernel.width - 1 - op.padding.width}};
@@ -208,76 +185,54 @@ bool can_turn(const network::Conv2d& op) {
          op.padding.width < op.kernel.width;
 }
 
-at::Tensor convolve(const Call& call, const at::Tensor& x, const at::Tensor& weight) {
-  const network::Conv2d& op = call.op;
-  const at::Tensor values = weight.detach();
-  // In float32 reordering weights for a forward pass takes less than a tenth of it: not worth the memory.
-  if (!call.kept || x.scalar_type() == at::kFloat) {
-    return at::conv2d(x, values.to(x.scalar_type()), {}, sides(op.stride), sides(op.padding), 1, op.groups);
-  }
-  const OneDnnShape shape{sides(op.stride), sides(op.padding), op.groups};
-  return onednn_convolution(x,
-                            call.kept->get(values, Order::kForward,
-                                           [&] { return onednn_weight(values.to(x.scalar_type()), x.sizes(), shape); }),
-                            shape);
-}
-
-/// Gradients of the input and of the weight by LibTorch.
-std::array<at::Tensor, 2> gradients_of(const network::Conv2d& op, const at::Tensor& x, const at::Tensor& dy,
-                                       const at::Tensor& weight, const std::array<bool, 2>& which) {
-  auto [dx, dweight, dbias] =
-      at::convolution_backward(dy, x, weight.detach().to(x.scalar_type()), at::OptionalIntArrayRef(), sides(op.stride),
-                               sides(op.padding), sides(network::Extent2d(1)), /*transposed=*/false,
-                               sides(network::Extent2d(0)), op.groups, {which[0], which[1], false});
-  return {dx, dweight};
-}
-
-at::Tensor input_gradient(const Call& call, const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight) {
-  const network::Conv2d& op = call.op;
-  if (!call.kept || !can_turn(op)) return gradients_of(op, x, dy, weight, {true, false})[0];
-  const OneDnnShape shape = turned_shape(op);
-  const at::Tensor values = weight.detach();
-  return onednn_convolution(
-      dy,
-      call.kept->get(values, Order::kBackward,
-                     [&] { return onednn_weight(turned_weight(values.to(x.scalar_type())), dy.sizes(), shape); }),
-      shape);
-}
-
-at::Tensor weight_gradient(const network::Conv2d& op, const at::Tensor& x, const at::Tensor& dy,
-                           const at::Tensor& weight) {
-  if (!product_pays(pixels_of(dy), op.out_channels)) {
-    return gradients_of(op, x, dy, weight, {false, true})[1].to(at::kFloat, false, false,
-                                                                at::MemoryFormat::ChannelsLast);
-  }
-  const at::Tensor of_outputs = dy.permute({0, 2, 3, 1}).reshape({pixels_of(dy), op.out_channels});
-  const at::Tensor product = of_outputs.t().mm(windows(x, op, dy)).to(at::kFloat);
-  return product.view({op.out_channels, op.kernel.height, op.kernel.width, x.size(1)}).permute({0, 3, 1, 2});
-}
-
-class DirectConvolution : public torch::autograd::Function<DirectConvolution> {
- public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& /*anchor*/, const CallPtr& call) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["call"] = at::IValue::make_capsule(call);
-    return convolve(*call, x, weight);
-  }
-
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
-    const auto call = c10::static_intrusive_pointer_cast<Call>(ctx->saved_data["call"].toCapsule());
-    const at::Tensor dy = as_rows(grads[0], x);
-    if (call->later) {
-      call->later->leave([op = call->op, x = x.detach(), dy, weight] {
-        return std::vector<at::Tensor>{weight_gradient(op, x, dy, weight)};
-      });
+struct Direct {
+  static at::Tensor convolved(const ConvolutionCall& call, const at::Tensor& x, const at::Tensor& weight) {
+    const network::Conv2d& op = call.op;
+    const at::Tensor values = weight.detach();
+    // In float32 reordering weights for a forward pass takes less than a tenth of it: not worth the memory.
+    if (!call.kept || x.scalar_type() == at::kFloat) {
+      return at::conv2d(x, values.to(x.scalar_type()), {}, sides(op.stride), sides(op.padding), 1, op.groups);
     }
-    variable_list gradients(4);
-    if (ctx->needs_input_grad(0)) gradients[0] = input_gradient(*call, x, dy, weight);
-    if (ctx->needs_input_grad(1)) gradients[1] = weight_gradient(call->op, x, dy, weight);
-    return gradients;
+    const OneDnnShape shape{sides(op.stride), sides(op.padding), op.groups};
+    return onednn_convolution(
+        x,
+        call.kept->get(values, Order::kForward,
+                       [&] { return onednn_weight(values.to(x.scalar_type()), x.sizes(), shape); }),
+        shape);
+  }
+
+  /// Gradients of the input and of the weight by LibTorch.
+  static std::array<at::Tensor, 2> gradients_of(const network::Conv2d& op, const at::Tensor& x, const at::Tensor& dy,
+                                                const at::Tensor& weight, const std::array<bool, 2>& which) {
+    auto [dx, dweight, dbias] =
+        at::convolution_backward(dy, x, weight.detach().to(x.scalar_type()), at::OptionalIntArrayRef(),
+                                 sides(op.stride), sides(op.padding), sides(network::Extent2d(1)), /*transposed=*/false,
+                                 sides(network::Extent2d(0)), op.groups, {which[0], which[1], false});
+    return {dx, dweight};
+  }
+
+  static at::Tensor input_gradient(const ConvolutionCall& call, const at::Tensor& x, const at::Tensor& dy,
+                                   const at::Tensor& weight) {
+    const network::Conv2d& op = call.op;
+    if (!call.kept || !can_turn(op)) return gradients_of(op, x, dy, weight, {true, false})[0];
+    const OneDnnShape shape = turned_shape(op);
+    const at::Tensor values = weight.detach();
+    return onednn_convolution(
+        dy,
+        call.kept->get(values, Order::kBackward,
+                       [&] { return onednn_weight(turned_weight(values.to(x.scalar_type())), dy.sizes(), shape); }),
+        shape);
+  }
+
+  static at::Tensor weight_gradient(const network::Conv2d& op, const at::Tensor& x, const at::Tensor& dy,
+                                    const at::Tensor& weight) {
+    if (!product_pays(pixels_of(dy), op.out_channels)) {
+      return gradients_of(op, x, dy, weight, {false, true})[1].to(at::kFloat, false, false,
+                                                                  at::MemoryFormat::ChannelsLast);
+    }
+    const at::Tensor of_outputs = dy.permute({0, 2, 3, 1}).reshape({pixels_of(dy), op.out_channels});
+    const at::Tensor product = of_outputs.t().mm(windows(x, op, dy)).to(at::kFloat);
+    return product.view({op.out_channels, op.kernel.height, op.kernel.width, x.size(1)}).permute({0, 3, 1, 2});
   }
 };
 
@@ -301,28 +256,15 @@ PreparedConvolution::PreparedConvolution(const network::Conv2d& op, const Convol
 }
 
 const char* PreparedConvolution::method() const {
-  switch (method_) {
-    case Method::kWinograd:
-      return "winograd";
-    case Method::kOneDnn:
-      return "direct";
-    case Method::kLibTorch:
-      break;
-  }
-  return "direct unfused";
+  if (method_ == Method::kWinograd) return "winograd";
+  return method_ == Method::kOneDnn ? "direct" : "direct unfused";
 }
 
 at::Tensor PreparedConvolution::run(const at::Tensor& x, const at::Tensor& residual) const {
   const at::Tensor images = as_rows(x, x);
   const at::Tensor other = residual.defined() ? as_rows(residual, x) : residual;
-  switch (method_) {
-    case Method::kWinograd:
-      break;
-    case Method::kOneDnn:
-      return run_onednn(images, other);
-    case Method::kLibTorch:
-      return run_libtorch(images, other);
-  }
+  if (method_ == Method::kOneDnn) return run_onednn(images, other);
+  if (method_ == Method::kLibTorch) return run_libtorch(images, other);
   const auto clamp = clamp_of(activation_);
   const at::Tensor y = winograd_inference(images, weight_, op_.out_channels, op_.padding.height,
                                           {bias_, other, clamp.value_or(*clamp_of(std::nullopt))});
@@ -408,9 +350,8 @@ bool takes_direct(const network::Conv2d& op, const at::Tensor& x, bool keeps_wei
 
 at::Tensor direct_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op,
                               const StepWeightsPtr& kept, const LaterParametersPtr& later) {
-  const at::Tensor values = weight.detach();
-  return DirectConvolution::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values,
-                                  c10::make_intrusive<Call>(op, is_kept(op) ? kept : StepWeightsPtr(), later));
+  return OwnConvolution<Direct>::of(
+      x, weight, c10::make_intrusive<ConvolutionCall>(op, is_kept(op) ? kept : StepWeightsPtr(), later));
 }
 
 }  // namespace evener::engine::torch_engine

@@ -22,7 +22,7 @@ struct AnchorTargets {
 
 /// The targets of a batch.
 struct TargetTensors {
-  at::Tensor labels;                        // int64 (N)
+  at::Tensor labels;                        // int64 (N); undefined where there are boxes
   at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
   AnchorTargets anchors;                    // of detectors, in place of all others; otherwise undefined
 };

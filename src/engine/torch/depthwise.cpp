@@ -45,13 +45,13 @@ std::int64_t depthwise_parts(const DepthwiseShape& s) {
 
 /// Computes the convolution's result, not yet normalised, and sets origin.before and origin.after.
 template <class T>
-at::Tensor convolved(const at::Tensor& x, const at::Tensor& taps, const BatchNormLayer* before,
+at::Tensor convolved(const Rows<T>& in, const at::Tensor& x, const at::Tensor& taps, const BatchNormLayer* before,
                      const BatchNormLayer* after, DepthwiseOrigin& origin) {
   const DepthwiseShape& s = origin.shape;
   at::Tensor y = at::empty({s.batch, s.channels, s.out_height, s.out_width},
                            x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  if (before != nullptr) origin.before = normalization_of<T>(x, before->tensors, before->options);
-  const Rows<T> in(x), out(y);
+  if (before != nullptr) origin.before = normalization_of(x, before->tensors, before->options);
+  const Rows<T> out(y);
   kernels::DepthwiseForward<T> pass{s,        in.data, channel_norm(origin.before), taps.const_data_ptr<float>(),
                                     out.data, nullptr};
   const auto compute = [&](std::int64_t begin, std::int64_t end, double* sum, double* square_sum) {
@@ -90,13 +90,13 @@ struct Part {
 };
 
 template <class T>
-DepthwiseGradients gradients_of(const DepthwiseOrigin& origin, const at::Tensor& x, const at::Tensor& y,
-                                const at::Tensor& dy, const at::Tensor& taps) {
+DepthwiseGradients gradients_of(const DepthwiseOrigin& origin, const Rows<T>& in, const at::Tensor& x,
+                                const at::Tensor& y, const at::Tensor& dy, const at::Tensor& taps) {
   const DepthwiseShape& s = origin.shape;
   DepthwiseGradients gradients;
   gradients.x = at::empty_like(x);
   const at::Tensor flipped = taps.flip(0);
-  const Rows<T> in(x), out_gradient(dy), in_gradient(gradients.x);
+  const Rows<T> out_gradient(dy), in_gradient(gradients.x);
   kernels::DepthwiseBackward<T> pass{
       .shape = s,
       .x = in.data,
@@ -160,16 +160,14 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     const at::Tensor taps = taps_of(weight);
     auto origin = c10::make_intrusive<DepthwiseOrigin>();
     origin->shape = shape_of(x, op.kernel.height, op.stride.height, op.padding.height);
-    const bool wide = x.scalar_type() == at::kFloat;
-    at::Tensor y = wide ? convolved<float>(x, taps, before, after, *origin)
-                        : convolved<kernels::BFloat16>(x, taps, before, after, *origin);
+    at::Tensor y = with_rows(x, [&](const auto& in) { return convolved(in, x, taps, before, after, *origin); });
     ctx->saved_data["origin"] = at::IValue::make_capsule(origin);
     if (after == nullptr) {
       ctx->save_for_backward({x, at::Tensor(), taps});
       return y;
     }
     ctx->save_for_backward({x, y, taps});
-    return wide ? normalized<float>(y, {}, *origin->after) : normalized<kernels::BFloat16>(y, {}, *origin->after);
+    return normalized(y, {}, *origin->after);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -177,9 +175,8 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     const auto origin = c10::static_intrusive_pointer_cast<DepthwiseOrigin>(ctx->saved_data["origin"].toCapsule());
     const at::Tensor& x = saved[0];
     const at::Tensor dy = as_rows(grads[0], x);
-    const DepthwiseGradients found = x.scalar_type() == at::kFloat
-                                         ? gradients_of<float>(*origin, x, saved[1], dy, saved[2])
-                                         : gradients_of<kernels::BFloat16>(*origin, x, saved[1], dy, saved[2]);
+    const DepthwiseGradients found =
+        with_rows(x, [&](const auto& in) { return gradients_of(*origin, in, x, saved[1], dy, saved[2]); });
     return {found.x, found.weight, found.before.weight, found.before.bias, found.after.weight, found.after.bias, {}, {},
             {}};
   }

@@ -12,15 +12,15 @@
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "engine/box_matching.h"
+#include "engine/torch/activations.h"
 #include "engine/torch/convert.h"
 #include "engine/torch/criterion.h"
-#include "engine/torch/dropout.h"
 #include "engine/torch/streams.h"
 
 namespace evener::engine::torch_engine {
 
-/// The parts of a batch as tensors that share one block.
-struct BatchTensors {
+/// The parts of a batch as tensors that share one block, targets among them.
+struct BatchTensors : TargetTensors {
   at::Tensor numbers;  // float32 (2): learning rate, weight of each sample's gradient
   at::Tensor images;   // uint8 (N, C, H, W); undefined where the device has all data
   at::Tensor samples;  // int64 (N), indices into the data set, or (2 N) with those of the images mixed into them;
@@ -28,10 +28,7 @@ struct BatchTensors {
   at::Tensor moves;    // int64 (3, samples); the pixel (row, column) comes from row + moves[0] and column * moves[1]
                        // + moves[2]; defined where images are moved
   at::Tensor colours;  // float32 (4, samples): data::ColourChange; defined where colours change
-  at::Tensor labels;   // int64 (N); undefined where there are boxes
-  at::Tensor second_labels, label_weights;  // int64 and float32 (N) of mixed images; otherwise undefined
-  AnchorTargets anchors;                    // where there are boxes
-  DropoutMasks masks;                       // empty in evaluation
+  DropoutMasks masks;  // empty in evaluation
 };
 
 /// The layout of the block: the offset, type and shape of each part.

@@ -323,7 +323,7 @@ at::Tensor Graph::run_convolution(const Step& step, const network::Conv2d& op, c
     return depthwise_convolution(x, weight, op);
   }
   if (x.size(0) > 0 && has_rows(x) && computes_winograd(op, {x.size(1), x.size(2), x.size(3)}, x.size(0))) {
-    return winograd_convolution(x, weight, op.padding.height, pass.training ? kept_ : StepWeightsPtr(), later);
+    return winograd_convolution(x, weight, op, pass.training ? kept_ : StepWeightsPtr(), later);
   }
   if (pass.training && options_.own_kernels && takes_direct(op, x, kept_ != nullptr)) {
     return direct_convolution(x, weight, op, kept_, later);

@@ -9,10 +9,10 @@
 
 #include "base/tensor.h"
 #include "engine/engine.h"
+#include "engine/torch/activations.h"
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/convolution.h"
 #include "engine/torch/depthwise.h"
-#include "engine/torch/dropout.h"
 #include "engine/torch/later_gradients.h"
 #include "engine/torch/layer_times.h"
 #include "engine/trainer_options.h"

@@ -2,13 +2,10 @@
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
-
-#include "engine/torch/rows.h"
 
 namespace evener::engine::torch_engine {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/torch/rows.h"
 #include "network/network.h"
 
 namespace evener::engine::torch_engine {
@@ -77,6 +79,51 @@ class LaterParameters : public torch::CustomClassHolder {
   const std::vector<at::Tensor> parameters_;
 };
 using LaterParametersPtr = c10::intrusive_ptr<LaterParameters>;
+
+/// One convolution's call; what autograd needs for its backward pass.
+struct ConvolutionCall : torch::CustomClassHolder {
+  ConvolutionCall(const network::Conv2d& conv, StepWeightsPtr weights, LaterParametersPtr parameters)
+      : op(conv), kept(std::move(weights)), later(std::move(parameters)) {}
+  const network::Conv2d op;
+  const StepWeightsPtr kept;       // null: no weights are kept
+  const LaterParametersPtr later;  // null: the backward pass computes the gradient of the weight
+};
+
+/// A convolution of our own without a bias. `Method` has the functions convolved(call, x, weight), input_gradient(call,
+/// x, dy, weight), where images have the type of `x`, and weight_gradient(op, x, dy, weight).
+template <class Method>
+class OwnConvolution : public torch::autograd::Function<OwnConvolution<Method>> {
+ public:
+  static at::Tensor of(const at::Tensor& x, const at::Tensor& weight, c10::intrusive_ptr<ConvolutionCall> call) {
+    const at::Tensor values = weight.detach();
+    const bool later = call->later.defined();
+    return OwnConvolution::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values, call);
+  }
+
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& /*anchor*/, const c10::intrusive_ptr<ConvolutionCall>& call) {
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["call"] = at::IValue::make_capsule(call);
+    return Method::convolved(*call, x, weight);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 const torch::autograd::variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const auto call = c10::static_intrusive_pointer_cast<ConvolutionCall>(ctx->saved_data["call"].toCapsule());
+    const at::Tensor dy = as_rows(grads[0], x);
+    if (call->later) {
+      call->later->leave([op = call->op, x = x.detach(), dy, weight] {
+        return std::vector<at::Tensor>{Method::weight_gradient(op, x, dy, weight)};
+      });
+    }
+    torch::autograd::variable_list gradients(4);
+    if (ctx->needs_input_grad(0)) gradients[0] = Method::input_gradient(*call, x, dy, weight);
+    if (ctx->needs_input_grad(1)) gradients[1] = Method::weight_gradient(call->op, x, dy, weight);
+    return gradients;
+  }
+};
 
 /// at::conv2d of `x` with the layer's weight, and bias if it has one, in the type of `x`; leaves their gradients for
 /// later.

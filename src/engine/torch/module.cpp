@@ -64,15 +64,6 @@ class TorchEngine : public Engine {
     return torch_engine::runner_refusal(options);
   }
 
-  std::unique_ptr<Runner> make_runner(const network::Network& network, const TensorMap& state,
-                                      const RunnerOptions& options) override {
-    if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
-    return made("runner", options.device, [&] {
-      require_cuda(options.device);
-      return std::move(torch_engine::make_runners(network, state, options, 1).front());
-    });
-  }
-
   std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,
                                                     const RunnerOptions& options, int count) override {
     if (const std::string refusal = torch_engine::runner_refusal(options); !refusal.empty()) throw Error(refusal);
@@ -102,11 +93,7 @@ const char* version() {
 }
 
 }  // namespace
-}  // namespace evener::engine::torch_engine
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::Engine, evener::engine::torch_engine::TorchEngine>(
-        evener::engine::torch_engine::version);
-}
+EVENER_MODULE(Engine, TorchEngine, version);
+
+}  // namespace evener::engine::torch_engine

@@ -95,9 +95,9 @@ void barrier() {
 namespace omp = evener::engine::torch_engine::openmp;
 
 #pragma GCC visibility push(default)
+#pragma GCC diagnostic ignored "-Wmissing-declarations"  // no header of ours declares them
 extern "C" {
 
-void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /*flags*/) {
   omp::Region region;
   region.body = body;
@@ -111,12 +111,10 @@ void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /
   }
 }
 
-void GOMP_barrier();
 void GOMP_barrier() {
   omp::barrier();
 }
 
-bool GOMP_single_start();
 bool GOMP_single_start() {
   omp::Position& here = omp::position();
   if (here.region == nullptr) return true;
@@ -124,75 +122,58 @@ bool GOMP_single_start() {
   return here.region->singles.compare_exchange_strong(mine, mine + 1);
 }
 
-bool GOMP_loop_dynamic_next(long* first, long* last);
 bool GOMP_loop_dynamic_next(long* first, long* last) {
   const bool has_piece = omp::position().share->take(first, last, &omp::position().turn);
   omp::position().turn = -1;
   return has_piece;
 }
-bool GOMP_loop_dynamic_start(long begin, long end, long step, long chunk, long* first, long* last);
 bool GOMP_loop_dynamic_start(long begin, long end, long step, long chunk, long* first, long* last) {
   omp::begin_share(begin, end, step, chunk);
   return GOMP_loop_dynamic_next(first, last);
 }
-bool GOMP_loop_ordered_dynamic_next(long* first, long* last);
 bool GOMP_loop_ordered_dynamic_next(long* first, long* last) {
   return omp::next_piece(first, last);
 }
-bool GOMP_loop_ordered_dynamic_start(long begin, long end, long step, long chunk, long* first, long* last);
 bool GOMP_loop_ordered_dynamic_start(long begin, long end, long step, long chunk, long* first, long* last) {
   omp::begin_share(begin, end, step, chunk);
   return omp::next_piece(first, last);
 }
-void GOMP_ordered_start();
 void GOMP_ordered_start() {
   const omp::Position& here = omp::position();
   if (here.turn >= 0) here.share->await_turn(here.turn);
 }
-void GOMP_ordered_end();
 void GOMP_ordered_end() {}
-void GOMP_loop_end_nowait();
 void GOMP_loop_end_nowait() {}
-void GOMP_loop_end();
 void GOMP_loop_end() {
   omp::barrier();
 }
 
-unsigned GOMP_sections_next();
 unsigned GOMP_sections_next() {
   long section = 0, end = 0, turn = 0;
   return omp::position().share->take(&section, &end, &turn) ? static_cast<unsigned>(section) : 0;
 }
-unsigned GOMP_sections_start(unsigned count);
 unsigned GOMP_sections_start(unsigned count) {
   omp::begin_share(1, static_cast<long>(count) + 1, 1, 1);
   return GOMP_sections_next();
 }
-void GOMP_sections_end_nowait();
 void GOMP_sections_end_nowait() {}
 
-int omp_get_thread_num();
 int omp_get_thread_num() {
   return omp::position().member;
 }
-int omp_get_num_threads();
 int omp_get_num_threads() {
   const omp::Position& here = omp::position();
   return here.region == nullptr ? 1 : here.region->size;
 }
-int omp_get_max_threads();
 int omp_get_max_threads() {
   return omp::most_threads();
 }
-int omp_get_num_procs();
 int omp_get_num_procs() {
   return omp::available_cpus();
 }
-int omp_in_parallel();
 int omp_in_parallel() {
   return omp::position().is_parallel ? 1 : 0;
 }
-void omp_set_num_threads(int threads);
 void omp_set_num_threads(int threads) {
   if (threads <= 0) return;
   omp::position().most_threads = threads;

@@ -39,6 +39,12 @@ struct Rows {
         channels(tensor.size(1)) {}
 };
 
+/// Calls body(Rows) for a tensor in float32 or bfloat16.
+template <class Body>
+auto with_rows(const at::Tensor& tensor, const Body& body) {
+  return tensor.scalar_type() == at::kFloat ? body(Rows<float>(tensor)) : body(Rows<kernels::BFloat16>(tensor));
+}
+
 /// Whether our kernels can read `tensor`.
 inline bool has_rows(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();

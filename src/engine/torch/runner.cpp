@@ -384,12 +384,8 @@ class TorchRunner : public Runner {
 }  // namespace
 
 std::string runner_refusal(const RunnerOptions& options) {
-  if (options.batch < 1) return "a runner takes one image a call at least, not " + std::to_string(options.batch);
-  if (options.in_flight < 1) {
-    return "a runner has one call under way at least, not " + std::to_string(options.in_flight);
-  }
-  if (options.threads < 1) return "a runner computes with one thread at least, not " + std::to_string(options.threads);
-  return device_refusal(options.device);
+  const std::string refusal = call_refusal(options);
+  return refusal.empty() ? device_refusal(options.device) : refusal;
 }
 
 std::vector<std::unique_ptr<Runner>> make_runners(const network::Network& network, const TensorMap& state,

@@ -132,8 +132,7 @@ CriterionResult TorchTrainer::forward(const BatchTensors& batch, bool training, 
       graph_.forward_outputs(normalized_images(feed_->images_of(batch), scale_, shift_, graph_.format()), training,
                              batch.masks, synchronised_ ? &replicas_ : nullptr, step_watch_);
   if (outputs != nullptr) *outputs = found;
-  const TargetTensors targets{batch.labels, batch.second_labels, batch.label_weights, batch.anchors};
-  return criterion_->compute(found, targets, training);
+  return criterion_->compute(found, batch, training);
 }
 
 TorchTrainer::Pass TorchTrainer::forward_on_host(const data::Batch& batch, bool training) {

@@ -1,7 +1,6 @@
 #include "engine/torch/winograd.h"
 
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <functional>
@@ -16,8 +15,6 @@ namespace evener::engine::torch_engine {
 namespace {
 
 using kernels::WinogradShape;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr float kUnbounded = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kChannelBlock = 16;
@@ -155,14 +152,8 @@ at::Tensor weight_gradient(const WinogradShape& shape, const at::Tensor& x, cons
       for (std::int64_t index = first; index < last; ++index) {
         const kernels::WinogradPart part = parts.part(index);
         float* const own = sums.mutable_data_ptr<float>() + index / parts.of_channels * shape.sum_values();
-        const kernels::WinogradGradient<T> work{.shape = shape,
-                                                .x = values_of<T>(x),
-                                                .dy = values_of<T>(dy),
-                                                .sums = own,
-                                                .first_tile = part.first_tile,
-                                                .last_tile = part.last_tile,
-                                                .first_channel = part.first_channel,
-                                                .last_channel = part.last_channel};
+        const kernels::WinogradGradient<T> work{
+            .shape = shape, .x = values_of<T>(x), .dy = values_of<T>(dy), .sums = own, .part = part};
         const at::Tensor scratch =
             floats(kernels::winograd_gradient_scratch_units(shape, part.last_channel - part.first_channel));
         kernels.sum_gradient(work, scratch.mutable_data_ptr<float>());
@@ -186,47 +177,26 @@ at::Tensor kept_or(const StepWeightsPtr& kept, const at::Tensor& weight, StepWei
   return kept ? kept->get(weight, order, make) : make();
 }
 
-/// One layer's call; what autograd needs for its backward pass.
-struct WinogradCall : torch::CustomClassHolder {
-  WinogradCall(std::int64_t pixels, StepWeightsPtr weights, LaterParametersPtr parameters)
-      : padding(pixels), kept(std::move(weights)), later(std::move(parameters)) {}
-  const std::int64_t padding;
-  const StepWeightsPtr kept;
-  const LaterParametersPtr later;
-};
-using WinogradCallPtr = c10::intrusive_ptr<WinogradCall>;
-
-class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
- public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& /*anchor*/, const WinogradCallPtr& call) {
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["call"] = at::IValue::make_capsule(call);
-    const WinogradShape shape = shape_of(x, weight.size(0), call->padding);
-    return convolve(shape, x, kept_or(call->kept, weight, StepWeights::Order::kWinogradForward, [&] {
-                      return transformed(weights_of(weight), x.scalar_type());
-                    }));
+struct Winograd {
+  static WinogradShape shape_of(const network::Conv2d& op, const at::Tensor& x) {
+    return torch_engine::shape_of(x, op.out_channels, op.padding.height);
   }
 
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
-    const at::Tensor dy = as_rows(grads[0], x);
-    const auto call = c10::static_intrusive_pointer_cast<WinogradCall>(ctx->saved_data["call"].toCapsule());
-    const WinogradShape shape = shape_of(x, weight.size(0), call->padding);
-    if (call->later) {
-      call->later->leave([shape, x = x.detach(), dy, weight] {
-        return std::vector<at::Tensor>{weight_gradient(shape, x, dy, weight)};
-      });
-    }
-    variable_list gradients(4);
-    if (ctx->needs_input_grad(0)) {
-      gradients[0] = convolve(shape.turned(), dy,
-                              kept_or(call->kept, weight, StepWeights::Order::kWinogradBackward,
-                                      [&] { return transformed(weights_of(weight).turned(), dy.scalar_type()); }));
-    }
-    if (ctx->needs_input_grad(1)) gradients[1] = weight_gradient(shape, x, dy, weight);
-    return gradients;
+  static at::Tensor convolved(const ConvolutionCall& call, const at::Tensor& x, const at::Tensor& weight) {
+    const auto make = [&] { return transformed(weights_of(weight), x.scalar_type()); };
+    return convolve(shape_of(call.op, x), x, kept_or(call.kept, weight, StepWeights::Order::kWinogradForward, make));
+  }
+
+  static at::Tensor input_gradient(const ConvolutionCall& call, const at::Tensor& x, const at::Tensor& dy,
+                                   const at::Tensor& weight) {
+    const auto make = [&] { return transformed(weights_of(weight).turned(), dy.scalar_type()); };
+    return convolve(shape_of(call.op, x).turned(), dy,
+                    kept_or(call.kept, weight, StepWeights::Order::kWinogradBackward, make));
+  }
+
+  static at::Tensor weight_gradient(const network::Conv2d& op, const at::Tensor& x, const at::Tensor& dy,
+                                    const at::Tensor& weight) {
+    return torch_engine::weight_gradient(shape_of(op, x), x, dy, weight);
   }
 };
 
@@ -262,11 +232,9 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
          multiplications <= bounds.most_multiplications * direct;
 }
 
-at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op,
                                 const StepWeightsPtr& kept, const LaterParametersPtr& later) {
-  const at::Tensor values = weight.detach();
-  return WinogradFunction::apply(x, later ? values : weight, later ? LaterParameters::anchor() : values,
-                                 c10::make_intrusive<WinogradCall>(padding, kept, later));
+  return OwnConvolution<Winograd>::of(x, weight, c10::make_intrusive<ConvolutionCall>(op, kept, later));
 }
 
 at::Tensor winograd_weights(const at::Tensor& weight, at::ScalarType type) {

@@ -32,7 +32,7 @@ bool takes_winograd(const network::Conv2d& op, const network::Shape& input, std:
 /// `x` (N, C, H, W) in float32 or bfloat16, channels-last, as is the result; `weight` (O, C, 3, 3) in float32.
 /// Differentiable; `kept`, unless null, keeps the transformed weights; `later`, unless null, is given the gradient of
 /// the weight, which is its only parameter.
-at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
+at::Tensor winograd_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op,
                                 const StepWeightsPtr& kept = {}, const LaterParametersPtr& later = {});
 
 /// The operations fused after a convolution: y = clamp(convolution + bias + residual).

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "base/simd_level.h"
+
 namespace evener::engine::native_mlp {
 namespace {
 
@@ -20,6 +22,15 @@ ClassLoss loss_of(const network::MultiBox&) {
 }
 
 }  // namespace
+
+const MlpKernels& float_kernels() {
+  if (simd_level() == SimdLevel::kAvx512) return avx512::table;
+  return simd_level() == SimdLevel::kAvx2 ? avx2::table : baseline::table;
+}
+
+const MlpKernels* bfloat16_kernels() {
+  return has_bfloat16_products() ? &avx512_bf16::table : nullptr;
+}
 
 Range Portion::of(std::int64_t count, std::int64_t unit) const {
   const std::int64_t units = (count + unit - 1) / unit;

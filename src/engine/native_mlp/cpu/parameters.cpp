@@ -1,6 +1,7 @@
 #include "engine/native_mlp/cpu/parameters.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <variant>
 
@@ -11,21 +12,13 @@ namespace {
 
 /// The kernels' function for an activation; nothing where they have none.
 std::optional<Function> function_of(network::ActivationKind kind) {
-  switch (kind) {
-    case network::ActivationKind::kRelu:
-      return Function::kRelu;
-    case network::ActivationKind::kRelu6:
-      return Function::kRelu6;
-    case network::ActivationKind::kSigmoid:
-      return Function::kSigmoid;
-    case network::ActivationKind::kTanh:
-      return Function::kTanh;
-    case network::ActivationKind::kSilu:
-    case network::ActivationKind::kHardSwish:
-    case network::ActivationKind::kHardSigmoid:
-      break;
-  }
-  return std::nullopt;
+  static const std::map<network::ActivationKind, Function> functions = {
+      {network::ActivationKind::kRelu, Function::kRelu},
+      {network::ActivationKind::kRelu6, Function::kRelu6},
+      {network::ActivationKind::kSigmoid, Function::kSigmoid},
+      {network::ActivationKind::kTanh, Function::kTanh}};
+  const auto found = functions.find(kind);
+  return found != functions.end() ? std::optional(found->second) : std::nullopt;
 }
 
 /// Whether layer `index` is allowed where it is in a perceptron: flatten, then linear layers with activations between

@@ -9,7 +9,6 @@
 #include "base/module_entry.h"
 #include "base/names.h"
 #include "engine/engine.h"
-#include "engine/native_mlp/cuda/compiler.h"
 #include "engine/native_mlp/cuda/libraries.h"
 #include "engine/native_mlp/device/accelerator.h"
 
@@ -69,8 +68,6 @@ class CudaMoment : public Moment {
     gpu_.try_to_make_current();
     gpu_->event_destroy(event_);
   }
-  CudaMoment(const CudaMoment&) = delete;
-  CudaMoment& operator=(const CudaMoment&) = delete;
 
   void wait() override {
     gpu_.make_current();
@@ -99,8 +96,6 @@ class CudaMemory : public DeviceMemory {
     gpu_.try_to_make_current();
     gpu_->free(address_);
   }
-  CudaMemory(const CudaMemory&) = delete;
-  CudaMemory& operator=(const CudaMemory&) = delete;
 
   CUdeviceptr address() const { return address_; }
 
@@ -118,8 +113,6 @@ class PinnedMemory : public HostMemory {
     gpu_.try_to_make_current();
     gpu_->free_host(data_);
   }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
 
   std::byte* data() override { return static_cast<std::byte*>(data_); }
 
@@ -142,8 +135,6 @@ class CudaRecording : public Recording {
     gpu_.check(code, "cuGraphInstantiateWithFlags");
   }
   ~CudaRecording() override { gpu_->graph_exec_destroy(graph_); }
-  CudaRecording(const CudaRecording&) = delete;
-  CudaRecording& operator=(const CudaRecording&) = delete;
 
   void replay() override {
     gpu_.make_current();
@@ -181,8 +172,6 @@ class CudaAccelerator : public Accelerator {
     if (module_ != nullptr) gpu_->module_unload(module_);
     if (stream_ != nullptr) gpu_->stream_destroy(stream_);
   }
-  CudaAccelerator(const CudaAccelerator&) = delete;
-  CudaAccelerator& operator=(const CudaAccelerator&) = delete;
 
   const DeviceFacts& facts() const override { return facts_; }
 
@@ -291,26 +280,23 @@ std::string why_no_cuda() {
   return why;
 }
 
-/// The GPU of this number. Throws Error.
-std::unique_ptr<Accelerator> open_cuda_device(int index) {
-  std::string why;
-  const CudaCalls* calls = cuda_calls(why);
-  const NvrtcCalls* nvrtc = calls != nullptr ? nvrtc_calls(why) : nullptr;
-  if (nvrtc == nullptr) throw Error(why);
-  const Gpu gpu(*calls, index);
-  gpu.check(calls->init(0), "cuInit");
-  int count = 0;
-  gpu.check(calls->device_count(&count), "cuDeviceGetCount");
-  if (index < 0 || index >= count) {
-    throw Error("there is no cuda:" + std::to_string(index) + ": the driver reports " + std::to_string(count) +
-                " GPUs; look at CUDA_VISIBLE_DEVICES and the job's allocation");
-  }
-  return std::make_unique<CudaAccelerator>(*calls, *nvrtc, index);
-}
-
 class CudaAccelerators : public AcceleratorDriver {
  public:
-  std::unique_ptr<Accelerator> open(int index) override { return open_cuda_device(index); }
+  std::unique_ptr<Accelerator> open(int index) override {
+    std::string why;
+    const CudaCalls* calls = cuda_calls(why);
+    const NvrtcCalls* nvrtc = calls != nullptr ? nvrtc_calls(why) : nullptr;
+    if (nvrtc == nullptr) throw Error(why);
+    const Gpu gpu(*calls, index);
+    gpu.check(calls->init(0), "cuInit");
+    int count = 0;
+    gpu.check(calls->device_count(&count), "cuDeviceGetCount");
+    if (index < 0 || index >= count) {
+      throw Error("there is no cuda:" + std::to_string(index) + ": the driver reports " + std::to_string(count) +
+                  " GPUs; look at CUDA_VISIBLE_DEVICES and the job's allocation");
+    }
+    return std::make_unique<CudaAccelerator>(*calls, *nvrtc, index);
+  }
 };
 
 const char* version() {
@@ -325,11 +311,6 @@ const char* unusable_reason() {
 
 }  // namespace
 
-}  // namespace evener::engine::native_mlp
+EVENER_MODULE(AcceleratorDriver, CudaAccelerators, version, unusable_reason);
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::native_mlp::AcceleratorDriver, evener::engine::native_mlp::CudaAccelerators>(
-        evener::engine::native_mlp::version, evener::engine::native_mlp::unusable_reason);
-}
+}  // namespace evener::engine::native_mlp

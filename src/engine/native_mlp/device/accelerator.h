@@ -17,38 +17,34 @@
 
 namespace evener::engine::native_mlp {
 
-/// Memory on the device.
-class DeviceMemory {
- public:
-  virtual ~DeviceMemory() = default;
+/// What a device holds for its user.
+struct Held {
+  Held() = default;
+  virtual ~Held() = default;
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
 };
 
+/// Memory on the device.
+struct DeviceMemory : Held {};
+
 /// Host memory for asynchronous copies from and to the device.
-class HostMemory {
- public:
-  virtual ~HostMemory() = default;
+struct HostMemory : Held {
   virtual std::byte* data() = 0;
 };
 
 /// An event in the work enqueued on a device.
-class Moment {
- public:
-  virtual ~Moment() = default;
+struct Moment : Held {
   virtual void wait() = 0;
   /// Seconds by the device's clock; `earlier` must be of the same device, and both must have passed.
   virtual double seconds_since(const Moment& earlier) const = 0;
 };
 
 /// A compiled function of the program.
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-};
+struct Kernel : Held {};
 
 /// Recorded work that can be launched again as a whole.
-class Recording {
- public:
-  virtual ~Recording() = default;
+struct Recording : Held {
   virtual void replay() = 0;
 };
 
@@ -69,9 +65,8 @@ struct DeviceFacts {
   int multiprocessors = 1;  // which take groups at once
 };
 
-class Accelerator {
+class Accelerator : public Held {
  public:
-  virtual ~Accelerator() = default;
   virtual const DeviceFacts& facts() const = 0;
 
   /// Throws OutOfMemory. The memory's content is undefined.

@@ -50,7 +50,7 @@ struct DeviceResult {
 constexpr int kLossOnly = 0, kLossAndSlopes = 1, kLossOfStep = 2;
 constexpr int kUpdateAtOnce = 0, kWriteGradient = 1, kAddGradient = 2;
 
-/// The source text without a prelude (opencl/module.cpp, cuda/compiler.cpp).
+/// The source text without a prelude (opencl/module.cpp, cuda/libraries.cpp).
 const std::string& device_kernels();
 
 /// The tile shape for a device. CPUs get few items with wide registers, whose fetches needn't be coalesced; GPUs get

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -36,28 +37,19 @@ using OwnedEvent = Owned<cl_event, clReleaseEvent>;
 
 /// "CL_OUT_OF_RESOURCES", or "error -1234".
 std::string error_name(cl_int code) {
-  switch (code) {
-    case CL_DEVICE_NOT_AVAILABLE:
-      return "CL_DEVICE_NOT_AVAILABLE";
-    case CL_COMPILER_NOT_AVAILABLE:
-      return "CL_COMPILER_NOT_AVAILABLE";
-    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-      return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
-    case CL_OUT_OF_RESOURCES:
-      return "CL_OUT_OF_RESOURCES";
-    case CL_OUT_OF_HOST_MEMORY:
-      return "CL_OUT_OF_HOST_MEMORY";
-    case CL_BUILD_PROGRAM_FAILURE:
-      return "CL_BUILD_PROGRAM_FAILURE";
-    case CL_INVALID_BUFFER_SIZE:
-      return "CL_INVALID_BUFFER_SIZE";
-    case CL_INVALID_WORK_GROUP_SIZE:
-      return "CL_INVALID_WORK_GROUP_SIZE";
-    case CL_INVALID_WORK_ITEM_SIZE:
-      return "CL_INVALID_WORK_ITEM_SIZE";
-    default:
-      return "error " + std::to_string(code);
-  }
+  static const std::map<cl_int, const char*> names = {
+      {CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"},
+      {CL_COMPILER_NOT_AVAILABLE, "CL_COMPILER_NOT_AVAILABLE"},
+      {CL_MEM_OBJECT_ALLOCATION_FAILURE, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+      {CL_OUT_OF_RESOURCES, "CL_OUT_OF_RESOURCES"},
+      {CL_OUT_OF_HOST_MEMORY, "CL_OUT_OF_HOST_MEMORY"},
+      {CL_BUILD_PROGRAM_FAILURE, "CL_BUILD_PROGRAM_FAILURE"},
+      {CL_INVALID_BUFFER_SIZE, "CL_INVALID_BUFFER_SIZE"},
+      {CL_INVALID_WORK_GROUP_SIZE, "CL_INVALID_WORK_GROUP_SIZE"},
+      {CL_INVALID_WORK_ITEM_SIZE, "CL_INVALID_WORK_ITEM_SIZE"},
+  };
+  const auto found = names.find(code);
+  return found != names.end() ? found->second : "error " + std::to_string(code);
 }
 
 /// Whether the device had too little memory.
@@ -293,28 +285,26 @@ class OpenClAccelerator : public Accelerator {
   OwnedProgram program_;
 };
 
-/// The device of this number, all platforms' counted in the loader's order. Throws Error.
-std::unique_ptr<Accelerator> open_opencl_device(int index) {
-  const std::vector<cl_device_id> devices = all_devices();
-  const std::string asked = "opencl:" + std::to_string(index);
-  if (devices.empty()) {
-    throw Error("there is no " + asked + ": no OpenCL driver offers a device; install your vendor's, or " +
-                "pocl-opencl-icd for the CPU");
-  }
-  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
-    throw Error("there is no " + asked + ": there are " + std::to_string(devices.size()) + " OpenCL devices, from " +
-                "opencl:0 (" + name_of(devices.front()) + ") on; 'evener doctor' lists them");
-  }
-  cl_device_id device = devices[static_cast<std::size_t>(index)];
-  if (number_of<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE) {
-    throw Error(asked + " (" + name_of(device) + ") has no compiler for kernels; use another device");
-  }
-  return std::make_unique<OpenClAccelerator>(device);
-}
-
 class OpenClDriver : public AcceleratorDriver {
  public:
-  std::unique_ptr<Accelerator> open(int index) override { return open_opencl_device(index); }
+  /// The devices of all platforms are counted in the loader's order.
+  std::unique_ptr<Accelerator> open(int index) override {
+    const std::vector<cl_device_id> devices = all_devices();
+    const std::string asked = "opencl:" + std::to_string(index);
+    if (devices.empty()) {
+      throw Error("there is no " + asked + ": no OpenCL driver offers a device; install your vendor's, or " +
+                  "pocl-opencl-icd for the CPU");
+    }
+    if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
+      throw Error("there is no " + asked + ": there are " + std::to_string(devices.size()) + " OpenCL devices, from " +
+                  "opencl:0 (" + name_of(devices.front()) + ") on; 'evener doctor' lists them");
+    }
+    cl_device_id device = devices[static_cast<std::size_t>(index)];
+    if (number_of<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE) {
+      throw Error(asked + " (" + name_of(device) + ") has no compiler for kernels; use another device");
+    }
+    return std::make_unique<OpenClAccelerator>(device);
+  }
 };
 
 const char* version() {
@@ -323,11 +313,6 @@ const char* version() {
 
 }  // namespace
 
-}  // namespace evener::engine::native_mlp
+EVENER_MODULE(AcceleratorDriver, OpenClDriver, version);
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::native_mlp::AcceleratorDriver, evener::engine::native_mlp::OpenClDriver>(
-        evener::engine::native_mlp::version);
-}
+}  // namespace evener::engine::native_mlp

@@ -69,11 +69,7 @@ const char* version() {
 }
 
 }  // namespace
-}  // namespace evener::engine::torch_engine
 
-extern "C" {
-extern const evener::ModuleEntry evener_module;
-const evener::ModuleEntry evener_module =
-    evener::module_entry<evener::engine::torch_engine::CudaParts, evener::engine::torch_engine::Parts>(
-        evener::engine::torch_engine::version);
-}
+EVENER_MODULE(CudaParts, Parts, version);
+
+}  // namespace evener::engine::torch_engine

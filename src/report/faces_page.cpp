@@ -98,9 +98,7 @@ std::string naming_part(const FacesPage& page, const std::vector<std::pair<int, 
       "<code>3,Anna</code>; the same command with <code>--resume</code> takes them over, without looking at any photo "
       "again. A face that isn't the person's is taken out by its line of <code>faces.csv</code> in a file "
       "<code>apart.csv</code> beside it.</p>\n<p id=\"names\" hidden><button type=\"button\" data-others=\"{}\">Save "
-      "names.csv</button> <span "
-      "class=\"soft\">as "
-      "<code>{}</code>, in place of the one there.</span></p>\n",
+      "names.csv</button> <span class=\"soft\">as <code>{}</code>, in place of the one there.</span></p>\n",
       escape_html(page.names_file), escape_html(nlohmann::json(others).dump()), escape_html(page.names_file));
 }
 
@@ -118,12 +116,12 @@ std::string persons_part(const FacesPage& page, const std::vector<std::pair<int,
         page.names_file.empty()
             ? escape_html(name)
             : fmt::format(
-                  "<input data-group=\"{}\" value=\"{}\" placeholder=\"Person {}\" aria-label=\"Name of person "
-                  "{}\" autocomplete=\"off\" spellcheck=\"false\">",
+                  "<input data-group=\"{}\" value=\"{}\" placeholder=\"Person {}\" aria-label=\"Name of person {}\" "
+                  "autocomplete=\"off\" spellcheck=\"false\">",
                   number + 1, page.names.contains(number) ? escape_html(name) : "", number + 1, number + 1);
     html += fmt::format(
-        "<section class=\"card person\"><div class=\"lead\">{}</div><div><h3>{}</h3>"
-        "<p class=\"soft\">{}on {} photos</p>{}</div></section>\n",
+        "<section class=\"card person\"><div class=\"lead\">{}</div><div><h3>{}</h3><p class=\"soft\">{}on {} "
+        "photos</p>{}</div></section>\n",
         image(page, members.front()), heading,
         page.names.contains(number) ? fmt::format("Person {}, ", number + 1) : std::string(), members.size(),
         faces_of(page, Members(members.begin() + 1, members.end())));
@@ -139,8 +137,7 @@ std::string others_part(const FacesPage& page, bool clear, const char* heading, 
   }
   if (members.empty()) return "";
   return fmt::format(
-      "<h2>{} <span class=\"soft\">{}</span></h2>\n<section class=\"card{}\"><p class=\"soft\">{}</p>{}"
-      "</section>\n",
+      "<h2>{} <span class=\"soft\">{}</span></h2>\n<section class=\"card{}\"><p class=\"soft\">{}</p>{}</section>\n",
       heading, members.size(), clear ? "" : " unclear", words, faces_of(page, members));
 }
 
@@ -158,8 +155,7 @@ std::string pairs_part(const FacesPage& page) {
   }
   if (pairs.empty()) return "";
   return "<h2>Most alike</h2>\n<section class=\"card\"><p class=\"soft\">Pairs of clear faces with the least distance; "
-         "0 "
-         "is the same picture.</p><div class=\"pairs\">\n" +
+         "0 is the same picture.</p><div class=\"pairs\">\n" +
          pairs + "</div></section>\n";
 }
 
@@ -224,8 +220,7 @@ std::string judgement_part(const std::optional<JudgementOnPage>& judgement) {
                      y_of(0) + 56);
   return fmt::format(
       "<h2>How well persons are told apart</h2>\n<section class=\"card\">{}</svg><p class=\"soft\">Upwards: pairs of "
-      "one "
-      "person that are accepted, at each limit. The dot is where as many are wrongly refused as wrongly accepted. "
+      "one person that are accepted, at each limit. The dot is where as many are wrongly refused as wrongly accepted. "
       "{}</p></section>\n",
       svg, escape_html(judgement->words));
 }
@@ -397,11 +392,10 @@ std::string faces_html(const FacesPage& page) {
   html += "<h2>About this page</h2>\n";
   for (const std::string& sentence : page.summary) html += "<p class=\"soft\">" + escape_html(sentence) + "</p>\n";
   html +=
-      "<p class=\"soft\">Written by evener. The faces are inside this file; photos are shown from where they lie, "
-      "so "
+      "<p class=\"soft\">Written by evener. The faces are inside this file; photos are shown from where they lie, so "
       "that whoever gets this file alone sees none.</p>\n</main>\n"
-      "<dialog id=\"photo\"><form method=\"dialog\"><button aria-label=\"Close\">&#10005;</button></form>"
-      "<div class=\"frame\"><img alt=\"\"><i></i></div><p></p></dialog>\n";
+      "<dialog id=\"photo\"><form method=\"dialog\"><button aria-label=\"Close\">&#10005;</button></form><div "
+      "class=\"frame\"><img alt=\"\"><i></i></div><p></p></dialog>\n";
   return Page{.title = page.title + " - faces",
               .policy = kFacesPolicy,
               .styles = {kFacesStyle},

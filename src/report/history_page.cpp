@@ -57,8 +57,7 @@ std::string header_of(const History& history, const std::vector<std::string>& fa
   for (const std::string& machine : machines) chips += "<li>" + escape_html(machine) + "</li>";
   return fmt::format(
       "<header><p class=\"brand\"><b>evener</b> history</p><h1>{}</h1><p class=\"lead\">{}</p>{}<ul "
-      "class=\"chips\">{}</ul>"
-      "</header>",
+      "class=\"chips\">{}</ul></header>",
       title_of(history), escape_html(lead_of(history)), leads, chips);
 }
 
@@ -81,19 +80,18 @@ std::string plots_html(const HistorySeries& series, std::size_t number) {
       changes_in(series) > 0 ? series.figures.size() : std::min<std::size_t>(1, series.figures.size());
   std::string cards;
   for (std::size_t n = 0; n < shown; ++n) {
-    cards +=
-        plot_card(fmt::format("history-{}-{}", number, n), plot_title(series.figures[n]),
-                  n > 0 ? ""
-                        : "A dot is a run, the newest at the right; a line is a level (the median). Where the level "
-                          "changed there is a dashed line, and where only the program did, a faint one.");
+    cards += plot_card(fmt::format("history-{}-{}", number, n), plot_title(series.figures[n]),
+                       n > 0 ? ""
+                             : "A dot is a run, the newest at the right; a line is a level (the median). Where the "
+                               "level changed there is a dashed line, and where only the program did, a faint one.");
   }
   return "<div class=\"needs-plots\"><div class=\"grid\">" + cards + "</div></div>";
 }
 
 std::string section_of(const HistorySeries& series, std::size_t number) {
   return fmt::format(
-      "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div class=\"card\">{}</div>{}"
-      "<details><summary>All programs by date</summary>{}</details></section>\n",
+      "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div "
+      "class=\"card\">{}</div>{}<details><summary>All programs by date</summary>{}</details></section>\n",
       escape_html(series.cell), escape_html(series.machine), sentences_html(series), plots_html(series, number),
       table_html(versions_table(series), false));
 }
@@ -104,12 +102,9 @@ std::string method_section(const History& history) {
   if (!notes.empty()) notes = "<ul class=\"notes\">" + notes + "</ul>";
   return fmt::format(
       "<section><h2>How sure this is</h2><p class=\"explain\">Change points by E-divisive means with permutation "
-      "tests. p is "
-      "the chance of a change like this where there is none, corrected for {} (Holm): among them all, a false one is "
-      "told in at "
-      "most 5 of 100 such pages. Intervals cover 95 %. Runs that follow each other closely and share a disturbance can "
-      "look like "
-      "a change: see whether the program changed there.</p>{}</section>\n",
+      "tests. p is the chance of a change like this where there is none, corrected for {} (Holm): among them all, a "
+      "false one is told in at most 5 of 100 such pages. Intervals cover 95 %. Runs that follow each other closely and "
+      "share a disturbance can look like a change: see whether the program changed there.</p>{}</section>\n",
       counted(history.tests, "test"), notes);
 }
 

@@ -210,8 +210,7 @@ std::string profile_part(std::span<const Run> runs) {
   return "<section><h2>Time of each layer</h2><p>Layers were timed one by one in a pass of their own, after the run: "
          "all together take longer than in the run, where they overlap. The roof is the time in which the processor "
          "could do a layer's operations at its peak of multiply-adds, or read what the layer moves from memory, "
-         "whichever "
-         "is longer; a layer whose data stay in a cache can exceed it.</p>" +
+         "whichever is longer; a layer whose data stay in a cache can exceed it.</p>" +
          html + "</section>";
 }
 
@@ -221,8 +220,8 @@ std::string details_part(std::span<const Run> runs) {
       "class=\"explain\">Their names are those of record.json.</p>";
   if (runs.size() > 1) {
     html +=
-        "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> "
-        "<label for=\"only-differences\" class=\"only\">only what differs between the runs</label>";
+        "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> <label for=\"only-differences\" "
+        "class=\"only\">only what differs between the runs</label>";
   }
   html += everything_table(runs).scrolled() + "</details>";
   for (std::size_t n = 0; n < runs.size(); ++n) {

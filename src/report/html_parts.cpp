@@ -71,8 +71,8 @@ Facts machine_facts(const record::MachineRecord& machine) {
 /// A word of a command line, quoted for a shell.
 std::string quoted_for_shell(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(
-                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                          "0123456789_-+=./:,@%") == std::string::npos;
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%") ==
+                                          std::string::npos;
   if (plain) return word;
   std::string inner;
   for (const char c : word) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -221,9 +221,7 @@ std::string header_part(std::span<const Run> runs) {
   }
   add_chip(chips, first.started.empty() ? "" : "started " + first.started);
   return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1>{}<ul "
-      "class=\"chips\">{}</ul>"
-      "</header>",
+      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
       escape_html(title_of(runs)), lead, chips);
 }
 

@@ -89,8 +89,8 @@ std::string figure_of(const record::PredictedImage& prediction) {
     map = fmt::format("<img src=\"data:image/png;base64,{}\" alt=\"where it looked\">", prediction.map_base64);
   }
   return fmt::format(
-      "<figure class=\"prediction{}\" title=\"{}\"><img src=\"data:image/png;base64,{}\" alt=\"{}\">{}"
-      "<figcaption>{}</figcaption></figure>",
+      "<figure class=\"prediction{}\" title=\"{}\"><img src=\"data:image/png;base64,{}\" "
+      "alt=\"{}\">{}<figcaption>{}</figcaption></figure>",
       is_wrong ? " wrong" : "", escape_html(prediction.file), prediction.png_base64, escape_html(prediction.file), map,
       caption);
 }
@@ -158,8 +158,8 @@ std::string miss_figure(const record::MissedImage& miss) {
                            : miss.wrong == 0 ? fmt::format("{} missed", miss.missed)
                                              : fmt::format("{} missed, {} wrong", miss.missed, miss.wrong);
   return fmt::format(
-      "<figure class=\"miss\" title=\"{0}\"><img src=\"data:image/jpeg;base64,{1}\" alt=\"{0}\">"
-      "<figcaption><b>{2}</b><br>{3}</figcaption></figure>",
+      "<figure class=\"miss\" title=\"{0}\"><img src=\"data:image/jpeg;base64,{1}\" "
+      "alt=\"{0}\"><figcaption><b>{2}</b><br>{3}</figcaption></figure>",
       escape_html(miss.file), miss.jpeg_base64, what,
       escape_html(std::filesystem::path(miss.file).filename().string()));
 }
@@ -177,24 +177,20 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
   }
   html += fmt::format(
       "<div class=\"card\"><h3>{}Classes</h3><p class=\"explain\">Average precision: all points of the curve, the "
-      "eleven "
-      "of "
-      "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p>{}</div>",
+      "eleven of VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p>{}</div>",
       whose, detected_table(figures).scrolled());
   const std::vector<std::size_t> told = told_classes(figures);
   if (told.size() > 1 && told.size() <= kMostClassesShown + 1) {
     html += fmt::format(
         "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
-        "last "
-        "column was missed, the last row found where nothing is.</p>{}</div>",
+        "last column was missed, the last row found where nothing is.</p>{}</div>",
         whose, figures.confidence, mistakes(figures, told));
   }
   html += "</div>";
   if (figures.misses.empty()) return html;
   html += fmt::format(
       "<div class=\"card after\"><h3>{}The worst misses</h3><p class=\"explain\">Boxes likelier than {:.2f}: right "
-      "ones green, "
-      "<span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
+      "ones green, <span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
       "dashed</span>.</p><div class=\"misses\">",
       whose, figures.confidence);
   for (const record::MissedImage& miss : figures.misses) html += miss_figure(miss);

@@ -214,8 +214,8 @@ std::string bubble_text(const record::Record& record) {
   }
   if (measured.empty()) return "";
   return fmt::format(
-      "Over the whole training the stages waited {} of their time (the bubble); the schedule alone, with "
-      "each stage's mean times, makes it {}.",
+      "Over the whole training the stages waited {} of their time (the bubble); the schedule alone, with each stage's "
+      "mean times, makes it {}.",
       measured, simulated);
 }
 
@@ -256,10 +256,11 @@ std::string timeline_part(std::span<const Run> runs) {
     if (run.timeline.empty() || end_of(run.timeline) <= 0) continue;
     const int steps = steps_of(run.timeline);
     html += fmt::format(
-        "<div class=\"card\"><h3>{}</h3><p class=\"explain\">The last {} of the training. {}</p>"
-        "<p class=\"key\"><span><i class=\"forward\"></i>forward</span><span><i class=\"backward\"></i>backward</span>"
-        "{}<span><i class=\"bubble\"></i>waiting, exchange or update</span></p>"
-        "<div class=\"timeline-scroll\"><div class=\"timeline{}\" style=\"min-width:{}px\">{}</div></div></div>",
+        "<div class=\"card\"><h3>{}</h3><p class=\"explain\">The last {} of the training. {}</p><p "
+        "class=\"key\"><span><i class=\"forward\"></i>forward</span><span><i "
+        "class=\"backward\"></i>backward</span>{}<span><i class=\"bubble\"></i>waiting, exchange or "
+        "update</span></p><div class=\"timeline-scroll\"><div class=\"timeline{}\" "
+        "style=\"min-width:{}px\">{}</div></div></div>",
         escape_html(run.name), steps == 1 ? "step" : counted(steps, "step"), bubble_text(run.record),
         std::ranges::find(run.timeline, "weights", &StageTask::way) != run.timeline.end()
             ? "<span><i class=\"weights\"></i>weights' gradients</span>"

@@ -58,8 +58,8 @@ std::string pictures_html(const PicturesPage& page) {
       .content = "<header><h1>" + escape_html(page.title) +
                  "</h1>\n<form id=\"filter\">\n"
                  "<label>Show <select id=\"class\"></select></label>\n"
-                 "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
-                 "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n" +
+                 "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> <output "
+                 "id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n" +
                  (notes.empty() ? "" : "<section>" + notes + "</section>\n") +
                  "<main id=\"pictures\"></main>\n"
                  "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",

@@ -172,9 +172,9 @@ std::string job_latency(std::span<const Run> runs, const std::vector<std::size_t
                                [&](std::size_t n) { return has_latency(runs[n]) && has(runs[n].record.scenario); });
   };
   std::string html = "<div class=\"grid\">";
-  html += plot_card(id("latency"), "How long queries took",
-                    "Share of the queries by latency. Vertical lines: median and percentile of a single run; dashed: "
-                    "the limit.");
+  html += plot_card(
+      id("latency"), "How long queries took",
+      "Share of the queries by latency. Vertical lines: median and percentile of a single run; dashed: the limit.");
   html += plot_card(id("percentiles"), "Latency by percentile",
                     "How long the quickest half, nine tenths, ... of the queries took at most. Dashed: the limit.");
   if (any([](const record::ScenarioRecord& scenario) { return !scenario.rates.empty(); })) {
@@ -441,10 +441,11 @@ std::vector<std::vector<std::size_t>> coinciding(std::span<const Run> runs, cons
 std::string plot_card(const std::string& id, const std::string& title, const std::string& explanation,
                       const std::string& control) {
   return fmt::format(
-      "<div class=\"card\"><div class=\"plot-head\"><h3>{0}</h3><span class=\"controls\">{1}<span class=\"save\">"
-      "<button type=\"button\" data-plot=\"plot-{3}\" data-format=\"svg\" title=\"Save this plot as SVG\">SVG</button>"
-      "<button type=\"button\" data-plot=\"plot-{3}\" data-format=\"png\" title=\"Save this plot as PNG\">PNG</button>"
-      "</span></span></div><p class=\"explain\">{2}</p><div class=\"plot\" id=\"plot-{3}\"></div></div>",
+      "<div class=\"card\"><div class=\"plot-head\"><h3>{0}</h3><span class=\"controls\">{1}<span "
+      "class=\"save\"><button type=\"button\" data-plot=\"plot-{3}\" data-format=\"svg\" title=\"Save this plot as "
+      "SVG\">SVG</button><button type=\"button\" data-plot=\"plot-{3}\" data-format=\"png\" title=\"Save this plot as "
+      "PNG\">PNG</button></span></span></div><p class=\"explain\">{2}</p><div class=\"plot\" "
+      "id=\"plot-{3}\"></div></div>",
       escape_html(title), control, explanation, id);
 }
 
@@ -466,12 +467,12 @@ std::string plots_of_job(std::span<const Run> runs, const Job& job, std::size_t 
                       "Each dot is a sample; the line is the median, with its 95 % interval where there are enough.");
   }
   if (std::ranges::any_of(job, [&](std::size_t n) { return !runs[n].record.phases_s.empty(); })) {
-    html +=
-        plot_card(id("phases"), "Time per phase",
-                  "Thick: the run's own thread, adding up to the run. Thin, hatched: other threads, behind it.",
-                  fmt::format("<span class=\"switch\" data-job=\"{}\"><button type=\"button\" value=\"seconds\">seconds"
-                              "</button><button type=\"button\" value=\"share\">share</button></span>",
-                              number));
+    html += plot_card(
+        id("phases"), "Time per phase",
+        "Thick: the run's own thread, adding up to the run. Thin, hatched: other threads, behind it.",
+        fmt::format("<span class=\"switch\" data-job=\"{}\"><button type=\"button\" "
+                    "value=\"seconds\">seconds</button><button type=\"button\" value=\"share\">share</button></span>",
+                    number));
   }
   if (epochs >= kFewestEpochs) {
     if (has_accuracies(runs, job)) {

@@ -222,9 +222,8 @@ std::string sweep_reference_part(const Sweep& sweep) {
 
 std::string sweep_cells_part(const Sweep& sweep) {
   return "<section><h2>All cells</h2><p class=\"explain\">In square brackets: the range of the runs; in round ones 95 "
-         "% "
-         "intervals of ratios. Speedup is against the first cell that does the "
-         "same work, by the ratio within each block.</p>" +
+         "% intervals of ratios. Speedup is against the first cell that does the same work, by the ratio within each "
+         "block.</p>" +
          table_html(sweep_table(sweep), true) + "</section>";
 }
 
@@ -254,9 +253,8 @@ std::string sweep_plots_part(const Sweep& sweep) {
   if (sweep.cells.size() > 1) {
     html +=
         "<div class=\"card after\"><div class=\"plot-head\"><h3>Pivot</h3><span class=\"controls\" "
-        "id=\"pivot-controls\">"
-        "</span></div><p class=\"explain\">Means over the other axes (geometric where all are above 0).</p>"
-        "<div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
+        "id=\"pivot-controls\"></span></div><p class=\"explain\">Means over the other axes (geometric where all are "
+        "above 0).</p><div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
   }
   return html + "</section>";
 }
@@ -264,10 +262,8 @@ std::string sweep_plots_part(const Sweep& sweep) {
 std::string sweep_scaling_part(const Sweep& sweep) {
   if (sweep.scalings.empty()) return "";
   return "<section><h2>Scaling</h2><p class=\"explain\">Speedup and efficiency are against the fewest workers, by the "
-         "ratio "
-         "within each block; Karp-Flatt is the serial fraction that alone would explain it. Amdahl: the speedup of the "
-         "fitted "
-         "law; Gustafson: that of work which grows with the workers.</p>" +
+         "ratio within each block; Karp-Flatt is the serial fraction that alone would explain it. Amdahl: the speedup "
+         "of the fitted law; Gustafson: that of work which grows with the workers.</p>" +
          table_html(scaling_table(sweep), false) + "</section>";
 }
 

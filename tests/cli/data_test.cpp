@@ -90,8 +90,8 @@ TEST(DataCommand, WritesAndDescribesShapesWithTheirBoxes) {
   const std::string voc = (folder / "voc").string(), packed = (folder / "shapes.safetensors").string();
   ASSERT_EQ(run_in_process({"data", "synth", "shapes", "--out", voc, "--count", "30", "--size", "64x64"}).exit_code, 0);
   write_text(folder / "voc/Annotations/000003.xml",
-             "<annotation><object><name>square</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>5</xmax><ymax>9</ymax>"
-             "</bndbox></object></annotation>");
+             "<annotation><object><name>square</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>5</xmax><ymax>9</ymax></"
+             "bndbox></object></annotation>");
   const ProgramResult info = run_in_process({"data", "info", voc, "--threads", "2", "--json", "-"});
   ASSERT_EQ(info.exit_code, 0) << info.err;
   const auto json = nlohmann::json::parse(info.out);

@@ -108,15 +108,14 @@ TEST_F(DetectFiles, AFileForOneImageTakesAnyBatchWhereItsGraphAllowsIt) {
 TEST_F(DetectFiles, WhatWasUnderstoodIsToldAndOverruled) {
   write_yolox("m.xml");
   std::ofstream(folder_ / "names.txt") << "cat\ndog\n";
-  EXPECT_THAT(
-      detect({file("m.xml"), file("grey.pgm")}).err,
-      HasSubstr("understood as YOLOX, 2 classes, whole images in the upper left corner of 64x64, on grey 114, 0 to "
-                "255, BGR"));
+  EXPECT_THAT(detect({file("m.xml"), file("grey.pgm")}).err,
+              HasSubstr("understood as YOLOX, 2 classes, whole images in the upper left corner of 64x64, on grey 114, "
+                        "0 to 255, BGR"));
   const Words overruled = {file("m.xml"), file("grey.pgm"), "--labels",        file("names.txt"),
                            "--crop",      "stretch",        "--channel-order", "rgb",
                            "--normalize", "0/0.5",          "--decoder",       "yolox"};
-  EXPECT_THAT(detect(overruled).err, HasSubstr("YOLOX, 2 classes, whole images, stretched to 64x64, less 0:0:0, by "
-                                               "0.5:0.5:0.5, RGB"));
+  EXPECT_THAT(detect(overruled).err,
+              HasSubstr("YOLOX, 2 classes, whole images, stretched to 64x64, less 0:0:0, by 0.5:0.5:0.5, RGB"));
   EXPECT_TRUE(found(joined({file("m.xml"), file("grey.pgm")}, {"--normalize", "0/1"}))[0].empty());
   const auto named = found({file("m.xml"), file("grey.pgm"), "--labels", file("names.txt")});
   EXPECT_EQ(named[0][0]["class"], "dog");

@@ -76,9 +76,8 @@ TEST_F(PhotoFormatsInCommands, NameThePackageWhereAModuleIsMissing) {
       test::run_program({"data", "info", file("all")}, {.environment = {{"EVENER_MODULE_DIR", file("no_modules")}}});
   ASSERT_EQ(told.exit_code, 0) << told.err;
   const std::string text = told.out + told.err;
-  EXPECT_THAT(text,
-              HasSubstr("a HEIC file, and the module 'heif' that decodes it is not built: install the library that "
-                        "it needs (Debian: libheif-dev), then run './evener setup'"));
+  EXPECT_THAT(text, HasSubstr("a HEIC file, and the module 'heif' that decodes it is not built: install the library "
+                              "that it needs (Debian: libheif-dev), then run './evener setup'"));
   for (const char* part : {"an AVIF file", "libavif-dev", "a JPEG XL file", "libjxl-dev", "a camera's RAW file",
                            "libraw-dev", "a TIFF file", "libtiff-dev"}) {
     EXPECT_THAT(text, HasSubstr(part));

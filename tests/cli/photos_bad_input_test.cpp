@@ -130,9 +130,8 @@ TEST_F(PhotosBadInput, ShuffledLabels) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("warning  "), HasSubstr("is no surer than to say"),
-                    HasSubstr("16 of the 32 images to validate or test on are also among those to train "
-                              "on (16 in every pixel, near ones were not looked for: images of 12x12 pixels are too "
-                              "small")));
+                    HasSubstr("16 of the 32 images to validate or test on are also among those to train on (16 in "
+                              "every pixel, near ones were not looked for: images of 12x12 pixels are too small")));
   EXPECT_THAT(record_in(file("run"))["warnings"],
               Contains(AllOf(HasSubstr("nothing, or too little, was learnt"),
                              HasSubstr("Look whether the images lie in the folders of their classes"))));

@@ -66,9 +66,9 @@ TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
   EXPECT_THAT(
       sentences({run_with("cpu/t1", 70), run_with("cpu/t2", 100)}),
       Contains("In one run of each the least energy (measured) went into cpu/t1, 70 J: 0.700x of cpu/t2 (100 J)."));
-  EXPECT_THAT(sentences({run_with("cpu/t1", 98), run_with("cpu/t2", 100)}),
-              Contains("Which way takes the least energy (measured) is undecided between cpu/t1 (98 J) and cpu/t2 "
-                       "(100 J)."));
+  EXPECT_THAT(
+      sentences({run_with("cpu/t1", 98), run_with("cpu/t2", 100)}),
+      Contains("Which way takes the least energy (measured) is undecided between cpu/t1 (98 J) and cpu/t2 (100 J)."));
   Record coarse = run_with("cpu/t1", 70);
   coarse.energy.uncertainty_joules = 40;
   EXPECT_THAT(sentences({coarse, run_with("cpu/t2", 100)}), Contains(HasSubstr("is undecided between cpu/t1 (70 J)")));
@@ -83,9 +83,8 @@ TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
 
 TEST(Conclusion, ComparesTwoRuns) {
   EXPECT_THAT(concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
-              MatchesRegex("resnet34 on cpu/t2 trained 1\\.8.x as fast as on cpu/t1 in one run of each "
-                           "\\(2[67]\\.. against 14\\.. images/s\\), "
-                           "at equal test accuracy \\(97\\.2 % and 97\\.0 %\\)\\."));
+              MatchesRegex("resnet34 on cpu/t2 trained 1\\.8.x as fast as on cpu/t1 in one run of each \\(2[67]\\.. "
+                           "against 14\\.. images/s\\), at equal test accuracy \\(97\\.2 % and 97\\.0 %\\)\\."));
 }
 
 TEST(Conclusion, IsHarmlessWhereItIsShown) {
@@ -100,10 +99,9 @@ TEST(Conclusion, ASlowerSecondRunIsToldAsItIs) {
 }
 
 TEST(Conclusion, OverlappingIntervalsAreUndecided) {
-  EXPECT_THAT(
-      concluded({run_at("cpu/t1", 20, 0.2), run_at("cpu/t2", 21, 0.2)}),
-      HasSubstr("Whether resnet34 trains faster on cpu/t2 or on cpu/t1 is undecided (21.0 against 20.0 images/s; "
-                "within each run it differs by more)"));
+  EXPECT_THAT(concluded({run_at("cpu/t1", 20, 0.2), run_at("cpu/t2", 21, 0.2)}),
+              HasSubstr("Whether resnet34 trains faster on cpu/t2 or on cpu/t1 is undecided (21.0 against 20.0 "
+                        "images/s; within each run it differs by more)"));
 }
 
 TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {
@@ -127,8 +125,10 @@ TEST(Conclusion, TooFewSamplesStayUndecided) {
   b.images_per_s = record::throughput_of({40, 40.1, 39.9}, "steps after the first epoch");
   EXPECT_THAT(concluded({a, b}), HasSubstr("trained 2.00x as fast as on cpu/t1"));
   EXPECT_THAT(concluded({a, b}), HasSubstr("images/s; undecided, with too few samples)"));
-  EXPECT_THAT(concluded({a, b, b}), HasSubstr("Where resnet34 trains fastest stays undecided, with too few samples: "
-                                              "40.0, 40.0 and 20.0 images/s on "));
+  EXPECT_THAT(
+      concluded({a, b, b}),
+      HasSubstr(
+          "Where resnet34 trains fastest stays undecided, with too few samples: 40.0, 40.0 and 20.0 images/s on "));
 }
 
 TEST(Conclusion, MissingSpeedsAreNotInvented) {
@@ -169,8 +169,7 @@ TEST(Conclusion, InvalidRunsAreNamedInASentenceOfTheirOwn) {
 TEST(Conclusion, OfManyRunsTheFastestIsComparedWithTheFirstAndTheNext) {
   EXPECT_THAT(sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)}),
               ElementsAre("In one run of each, resnet34 trained fastest on cpu/t4, with 40.0 images/s: 4.00x as fast "
-                          "as on cpu/t1 (10.0), and "
-                          "2.00x as fast as on cpu/t2 (20.0).",
+                          "as on cpu/t1 (10.0), and 2.00x as fast as on cpu/t2 (20.0).",
                           "Test accuracy of resnet34 is equal (97.0 %)."));
   EXPECT_THAT(sentences({run_at("cpu/t4", 40, 0.01), run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01)}),
               Contains(HasSubstr("4.00x as fast as on cpu/t1 (10.0), and 2.00x as fast as on cpu/t2 (20.0)")));
@@ -276,10 +275,9 @@ TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
 }
 
 TEST(Conclusion, OneRun) {
-  EXPECT_THAT(
-      concluded({run("cpu/t2", 26.9, 0.972)}),
-      MatchesRegex("resnet34 trained 8 epochs of synth:masks on cpu/t2 in 4 min .* at 2[67]\\.. images/s and reached "
-                   "97\\.2 % test accuracy\\."));
+  EXPECT_THAT(concluded({run("cpu/t2", 26.9, 0.972)}),
+              MatchesRegex("resnet34 trained 8 epochs of synth:masks on cpu/t2 in 4 min .* at 2[67]\\.. images/s and "
+                           "reached 97\\.2 % test accuracy\\."));
   Record stopped = run("cpu/t2", 26.9);
   stopped.status = record::Status::kInterrupted;
   EXPECT_THAT(concluded({stopped}), HasSubstr("was interrupted after 8 epochs"));

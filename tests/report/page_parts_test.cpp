@@ -258,9 +258,9 @@ TEST(FacesCosts, AFewChunksAreATableAndMoreArePlots) {
       {.worker = 0, .photos = 20, .begin_s = 5, .seconds = 4, .cpu_percent = 50, .rss_bytes = 4'000'000},
       {.worker = 0, .photos = 90, .begin_s = 0, .seconds = 3, .cpu_percent = 90, .rss_bytes = 3'000'000}};
   const std::string table = faces_costs_part(costs(chunks));
-  EXPECT_THAT(table, HasSubstr("<td>1</td><td>90</td><td>3.0 s</td><td>30.0</td><td>90 %</td><td>3 MB</td></tr>"
-                               "<tr><td>1</td><td>20</td><td>4.0 s</td><td>5.00</td><td>50 %</td><td>4 MB</td></tr>"
-                               "<tr><td>2</td><td>30</td><td>10.0 s</td><td>3.00</td><td>80 %</td>"));
+  EXPECT_THAT(table, HasSubstr("<td>1</td><td>90</td><td>3.0 s</td><td>30.0</td><td>90 %</td><td>3 "
+                               "MB</td></tr><tr><td>1</td><td>20</td><td>4.0 s</td><td>5.00</td><td>50 %</td><td>4 "
+                               "MB</td></tr><tr><td>2</td><td>30</td><td>10.0 s</td><td>3.00</td><td>80 %</td>"));
   EXPECT_THAT(table, Not(HasSubstr("<svg")));
   chunks.push_back({.worker = 2, .photos = 1, .begin_s = 0, .seconds = 0});  // took no time: none
   EXPECT_THAT(faces_costs_part(costs(chunks)), Not(HasSubstr("<svg")));

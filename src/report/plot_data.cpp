@@ -337,6 +337,7 @@ Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label
           {"hidden", phases_data(record.hidden_s, std::nullopt)},
           {"samples", samples_data(run.samples)},
           {"latency", latency_data(run)},
+          {"calibration", run.calibration ? Json::parse(record::calibration_text(*run.calibration)) : Json(nullptr)},
           {"detection", detection_data(run)}};
 }
 

@@ -266,6 +266,10 @@ std::string notes_part(std::span<const Run> runs) {
   return html + "</ul></div></section>";
 }
 
+std::string latency_part(std::span<const Run> runs) {
+  return std::ranges::any_of(runs, has_latency) ? "<section class=\"needs-plots\" id=\"latency\"></section>" : "";
+}
+
 std::string jobs_part(std::span<const Run> runs) {
   const std::vector<Job> jobs = jobs_of(runs);
   const std::vector<std::string> labels = labels_of(runs);
@@ -281,7 +285,7 @@ std::string jobs_part(std::span<const Run> runs) {
     } else {
       html += figures_table(runs, job);
     }
-    html += plots_of_job(runs, job, number) + "</section>";
+    html += fmt::format("<div class=\"needs-plots\" id=\"plots-{}\"></div></section>", number);
   }
   return html;
 }

@@ -220,7 +220,7 @@ std::string classes_part(std::span<const Run> runs) {
                         html.empty() ? " open" : "", swatch(n), escape_html(runs[n].name), escape_html(confusion.part),
                         class_table(record).scrolled(), confusion.counts.size() <= kWidestMatrix ? matrix(record) : "");
   }
-  return html.empty() ? "" : "<section><h2>Classes</h2>" + html + "</section>";
+  return section_html("Classes", "", html);
 }
 
 std::string predictions_part(std::span<const Run> runs) {
@@ -266,11 +266,12 @@ std::string calibration_part(std::span<const Run> runs) {
     html += "<div class=\"grid\">" + diagram("As learnt", found.before, fmt::format("before-{}", n)) +
             diagram("Calibrated", found.after, fmt::format("after-{}", n)) + "</div>";
   }
-  if (html.empty()) return "";
-  return "<section><h2>How far its probabilities hold</h2><p class=\"explain\">Of the answers that are 80 % sure, 80 % "
-         "should be right: bars that end at the diagonal. Strong bars stand for many images. The error is the mean "
-         "distance from the diagonal over the images, in 15 bins.</p>" +
-         html + "</section>";
+  return section_html(
+      "How far its probabilities hold",
+      "Of the answers that are 80 % sure, 80 % should be right: bars that end at the diagonal. Strong "
+      "bars stand for many images. The error is the mean distance from the diagonal over the images, in "
+      "15 bins.",
+      html);
 }
 
 }  // namespace evener::report

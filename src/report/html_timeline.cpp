@@ -237,7 +237,7 @@ std::string replicas_part(std::span<const Run> runs) {
     for (std::size_t rank = 0; rank < replicas; ++rank) table.rows.push_back(replica_row(record, rank));
     html += card_of(runs[n], n, table.scrolled() + divisions_part(record.placement.divisions));
   }
-  return html.empty() ? "" : "<section><h2>Replicas</h2>" + html + "</section>";
+  return section_html("Replicas", "", html);
 }
 
 std::string stages_part(std::span<const Run> runs) {
@@ -247,7 +247,7 @@ std::string stages_part(std::span<const Run> runs) {
     if (replicas.empty() || replicas.front().stages.size() < 2) continue;
     html += card_of(runs[n], n, stages_table(replicas).scrolled());
   }
-  return html.empty() ? "" : "<section><h2>Stages</h2>" + html + "</section>";
+  return section_html("Stages", "", html);
 }
 
 std::string timeline_part(std::span<const Run> runs) {
@@ -267,10 +267,10 @@ std::string timeline_part(std::span<const Run> runs) {
             : "",
         least_width(run.timeline) > kPage ? " wide" : "", least_width(run.timeline), rows(run.timeline));
   }
-  if (html.empty()) return "";
-  return "<section><h2>Stages over time</h2><p class=\"explain\">A bar is a micro-batch, by its number, that passes a "
-         "stage. Point at one, or touch it, to see what it took.</p>" +
-         html + "</section>";
+  return section_html("Stages over time",
+                      "A bar is a micro-batch, by its number, that passes a stage. Point at one, or touch it, to see "
+                      "what it took.",
+                      html);
 }
 
 }  // namespace evener::report

@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::size_t kMostClassesNamed = 12;  // limit of classes named in a sentence
 
-std::string classes_text(const record::Record& record) {
-  std::vector<std::string> names = record.data.classes;
-  const std::size_t more = names.size() > kMostClassesNamed ? names.size() - kMostClassesNamed : 0;
-  if (more > 0) {
-    names.resize(kMostClassesNamed);
-    names.push_back(fmt::format("{} more", more));
-  }
-  return listed(names);
-}
-
 std::string figure(const std::string& name, const std::string& value) {
   return "<div><dt>" + name + "</dt><dd>" + escape_html(value) + "</dd></div>";
 }
@@ -66,7 +56,7 @@ std::string commands_section(const SharedNetwork& shared) {
 
 std::string share_page(const SharedNetwork& shared) {
   const record::Record& training = shared.training.record;
-  const std::string title = "Tells " + classes_text(training) + " apart";
+  const std::string title = "Tells " + listed(training.data.classes, kMostClassesNamed) + " apart";
   const std::string header =
       "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) +
       "</h1><p class=\"lead\">" +

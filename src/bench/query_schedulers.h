@@ -300,18 +300,12 @@ class WarmUpScheduler final : public QueryScheduler {
     query.logged.clear();
     return {.kind = NextStep::Kind::kAnswer, .issued = {std::move(query), number}};
   }
-  void done(int lane, const IssuedQuery& /*issued*/, const Answered& answered) override {
-    if (lane == 0) last_s_ = answered.end_s - answered.begin_s;
-  }
-
-  /// Seconds that lane 0's last query took; absent before its first.
-  std::optional<double> last_s() const { return last_s_; }
+  void done(int /*lane*/, const IssuedQuery& /*issued*/, const Answered& /*answered*/) override {}
 
  private:
   SampleDraw& draw_;
   const std::vector<std::int64_t> sizes_;
   std::vector<std::size_t> next_;  // by lane: index in sizes_
-  std::optional<double> last_s_;
 };
 
 }  // namespace evener::bench

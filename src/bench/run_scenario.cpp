@@ -169,24 +169,6 @@ class Search {
   ScenarioResult& result_;
 };
 
-/// Saves the reported run while others are made, so that it can be put back.
-class KeptRun {
- public:
-  explicit KeptRun(ScenarioResult& result)
-      : result_(result), log_(std::move(result.log)), arrival_rate_(result.arrival_rate) {
-    result.log = {};
-  }
-  void put_back() {
-    result_.log = std::move(log_);
-    result_.arrival_rate = arrival_rate_;
-  }
-
- private:
-  ScenarioResult& result_;
-  RunLog log_;
-  std::optional<double> arrival_rate_;
-};
-
 /// Reduces the rate in growing steps until a whole run keeps the limit.
 void step_down(double rate, Search& search, ScenarioResult& result) {
   double failed = 0;  // the lowest rate that failed; 0: none
@@ -202,11 +184,13 @@ void step_down(double rate, Search& search, ScenarioResult& result) {
   // After a large step the rate may be well below the highest possible: try the middle.
   if (!result.highest_rate || failed * kStepDown <= *result.highest_rate || stop_requested()) return;
   const double middle = (*result.highest_rate + failed) / 2;
-  KeptRun held(result);
+  RunLog held = std::exchange(result.log, {});
+  const std::optional<double> held_rate = result.arrival_rate;
   if (search.run_at(middle)) {
     result.highest_rate = middle;
   } else {
-    held.put_back();
+    result.log = std::move(held);
+    result.arrival_rate = held_rate;
   }
 }
 
@@ -223,9 +207,11 @@ void search_below(double most, Search& search, ScenarioResult& result) {
 
 /// After the given rate failed, searches one that keeps the limit. The run at the given rate stays the reported one.
 void search_what_would_hold(Search& search, ScenarioResult& result) {
-  KeptRun asked(result);
+  RunLog asked = std::exchange(result.log, {});
+  const std::optional<double> asked_rate = result.arrival_rate;
   search_below(std::min(*result.options.target_rate, search.capacity()), search, result);
-  asked.put_back();
+  result.log = std::move(asked);
+  result.arrival_rate = asked_rate;
 }
 
 /// The batch sizes to warm up with, because the first call of a size is slow. A server's batches have any size up to
@@ -300,8 +286,8 @@ void measure_server(const Session& session, ScenarioResult& result) {
 
 ScenarioResult run_scenario(const ScenarioOptions& options, System& system, ScenarioObserver* observer) {
   check_options(options);
-  ThreadLanes lanes(system, options.scenario == Scenario::kSingleStream ? 1 : options.lanes);
-  return run_scenario(options, system, lanes, observer);
+  const auto lanes = thread_lanes(system, options.scenario == Scenario::kSingleStream ? 1 : options.lanes);
+  return run_scenario(options, system, *lanes, observer);
 }
 
 ScenarioResult run_scenario(const ScenarioOptions& options, System& system, Lanes& lanes, ScenarioObserver* observer) {

@@ -13,7 +13,10 @@
 namespace evener::bench {
 namespace {
 
-constexpr std::array kScenarios{Scenario::kSingleStream, Scenario::kMultiStream, Scenario::kServer, Scenario::kOffline};
+constexpr Named<Scenario> kScenarios[] = {{Scenario::kSingleStream, "single-stream"},
+                                          {Scenario::kMultiStream, "multi-stream"},
+                                          {Scenario::kServer, "server"},
+                                          {Scenario::kOffline, "offline"}};
 constexpr std::int64_t kFullOfflineSamples = 24'576;
 
 void require(bool good, const char* what, double value, const char* wanted) {
@@ -27,21 +30,11 @@ bool is_positive(double value) {
 }  // namespace
 
 const char* scenario_name(Scenario scenario) {
-  constexpr const char* kNames[] = {"single-stream", "multi-stream", "server", "offline"};
-  return name_in(kNames, scenario);
-}
-
-std::vector<std::string> scenario_names() {
-  std::vector<std::string> names;
-  for (const Scenario scenario : kScenarios) names.emplace_back(scenario_name(scenario));
-  return names;
+  return name_in(kScenarios, scenario);
 }
 
 Scenario parse_scenario(const std::string& name) {
-  for (const Scenario scenario : kScenarios) {
-    if (name == scenario_name(scenario)) return scenario;
-  }
-  throw UsageError(unknown_name_message("scenario", name, scenario_names()));
+  return value_named(kScenarios, "scenario", name);
 }
 
 ScenarioOptions quick_options(Scenario scenario) {

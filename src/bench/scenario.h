@@ -18,7 +18,6 @@ enum class Scenario : std::uint8_t {
 
 /// "single-stream", "multi-stream", "server", "offline".
 const char* scenario_name(Scenario scenario);
-std::vector<std::string> scenario_names();
 /// Throws a UsageError that suggests the most similar name.
 Scenario parse_scenario(const std::string& name);
 

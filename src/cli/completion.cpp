@@ -9,12 +9,63 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "cli/completion_places.h"
+#include "cli/parser.h"
 
 namespace evener::cli {
 namespace {
 
 const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
+/// An option as a shell needs it.
+struct Offer {
+  std::string name, help;
+  std::vector<std::string> values;  // values to offer
+  bool takes_value = false, takes_file = false;
+};
+
+/// A command with its whole path, such as "data info".
+struct Place {
+  std::string path, help;
+  std::vector<Offer> options;
+  std::vector<std::string> words;  // words to offer where no option is: subcommands, or known values
+  bool takes_files = false;        // files are offered there, too
+  std::vector<std::pair<std::string, std::string>> commands;
+};
+
+bool names_a_file(const std::string& value) {
+  for (const char* word : {"FILE", "DIR", "DATA", "SOURCE"}) {
+    if (value.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Offer offer_of(const job::OptionBase& option) {
+  const job::OptionRules& rules = option.rules();
+  return {option.name(), option.words().help, rules.one_of.empty() ? rules.suggestions : rules.one_of,
+          option.kind() != job::ValueKind::kSwitch, names_a_file(option.words().value)};
+}
+
+void collect(const Command& command, const std::string& path, std::vector<Place>& places) {
+  Place place{path, command.summary, {}, {}, false, {}};
+  for (const job::OptionBase* option : command.options.options()) {
+    if (option->rules().hidden) continue;
+    const Offer offer = offer_of(*option);
+    if (option->is_positional()) {
+      place.words.insert(place.words.end(), offer.values.begin(), offer.values.end());
+      place.takes_files = place.takes_files || offer.takes_file;
+    } else {
+      place.options.push_back(offer);
+    }
+  }
+  if (!command.options.empty()) place.options.push_back(offer_of(GeneralFlags().config));
+  place.options.push_back({"--help", "Print this help and stop", {}, false, false});
+  if (path.empty()) place.options.push_back({"--version", "Print the version and stop", {}, false, false});
+  for (const Command& inner : command.commands) place.commands.emplace_back(inner.name, inner.summary);
+  places.push_back(std::move(place));
+  for (const Command& inner : command.commands) {
+    collect(inner, path.empty() ? inner.name : path + " " + inner.name, places);
+  }
+}
 
 /// In single quotes, for all three shells.
 std::string quoted(const std::string& text) {
@@ -189,7 +240,8 @@ struct CompletionFlags : job::OptionGroup {
 }  // namespace
 
 std::string completion_script(const Command& program, const std::string& shell) {
-  const std::vector<Place> places = places_of(program);
+  std::vector<Place> places;  // the program itself, with an empty path, and all its commands
+  collect(program, "", places);
   if (shell == "bash") return bash_script(places);
   if (shell == "zsh") return zsh_script(places);
   if (shell == "fish") return fish_script(places);

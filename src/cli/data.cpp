@@ -1,5 +1,5 @@
-// evener data info|pack|synth|fetch: looks at data, packs it into one file or writes it for other software, generates
-// it and downloads it.
+// evener data info|labels|pack|synth|fetch: looks at data and for labels that look wrong, packs it into one file or
+// writes it for other software, generates it and downloads it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +18,8 @@
 #include "data/fetch/catalogue.h"
 #include "job/data/data_info.h"
 #include "job/data/write_data.h"
+#include "job/labels/label_report.h"
+#include "job/labels/labels_job.h"
 
 namespace evener::cli {
 namespace {
@@ -103,6 +105,17 @@ int tell_synth(const job::SynthFlags& flags) {
   return 0;
 }
 
+int tell_labels(const job::LabelsCommandFlags& flags) {
+  ProgressLine line(*flags.output.quiet);
+  const job::LabelFindings findings = job::find_labels(flags, line);
+  if (write_json(*flags.output.json, job::labels_json(findings))) return 0;
+  std::fputs(job::labels_text(findings).c_str(), stdout);
+  if (flags.output.out->empty()) return 0;
+  const std::filesystem::path out = *flags.output.out;
+  fmt::print("\ntable      {}\npage       {}\n", (out / job::kLabelsTable).string(), (out / job::kLabelsPage).string());
+  return 0;
+}
+
 Command data_pack_command() {
   const auto flags = std::make_shared<job::PackFlags>();
   return {.name = "pack",
@@ -145,6 +158,25 @@ Command data_info_command() {
               "  evener data info fish/ --class bream='Bream GT/**' --class shrimp='Shrimp GT/**'\n"
               "  evener data info photos/ --size 224x224 --split 80/10/10 --json -\n",
           .run = [flags] { return tell_data(*flags); }};
+}
+
+Command data_labels_command() {
+  const auto flags = std::make_shared<job::LabelsCommandFlags>();
+  return {.name = "labels",
+          .summary = "Find labels that look wrong: images of another class",
+          .options = flags->options(),
+          .footer =
+              "Examples:\n"
+              "  evener data labels photos/ --model mobilenet_v2 --weights mobilenet_v2.pth --out doubts\n"
+              "  evener data labels runs/photos --out doubts          the data of a training, by its network\n"
+              "  evener data labels mnist/                            by pixels alone\n"
+              "  evener train resnet18 --data photos/ --drop doubts/labels.csv\n",
+          .complete =
+              [flags] {
+                job::LabelsFlags& labels = flags->labels;
+                take_named_weights(labels.weights, &labels.normalize, *labels.model);
+              },
+          .run = [flags] { return tell_labels(*flags); }};
 }
 
 Command data_fetch_command() {

@@ -93,8 +93,8 @@ std::string fetch_mirror() {
   const std::string address = value ? value : "";
   if (address.empty() || address.starts_with("http://") || address.starts_with("https://")) return address;
   throw UsageError(
-      fmt::format("the environment variable {} is '{}'; it has to be an address that begins with http:// or "
-                  "https://, below which the files lie as NAME/FILE",
+      fmt::format("the environment variable {} is '{}'; it has to be an address that begins with http:// or https://, "
+                  "below which the files lie as NAME/FILE",
                   kMirrorVariable, address));
 }
 
@@ -131,8 +131,8 @@ void take_named_face_weights(job::FaceNetworkFlags& networks) {
   if (const auto named = *networks.weights == kFacenet ? job::named_weights(kFacenet, kOfFacenet) : std::nullopt) {
     if (*networks.embedder != kOfFacenet) {
       throw UsageError(
-          fmt::format("--weights facenet are those of {}, and --embedder is {}; leave --embedder out, or "
-                      "give the file of its weights",
+          fmt::format("--weights facenet are those of {}, and --embedder is {}; leave --embedder out, or give the file "
+                      "of its weights",
                       kOfFacenet, *networks.embedder));
     }
     fetch_named(kFacenet, *named, networks.weights.name(), named->file.string());

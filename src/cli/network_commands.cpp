@@ -159,30 +159,30 @@ Command quantize_command() {
 
 Command calibrate_command() {
   const auto flags = std::make_shared<job::CalibrateFlags>();
-  return {.name = "calibrate",
-          .summary = "Make a classifier's probabilities hold, and let it know what is unknown to it",
-          .options = flags->options(),
-          .footer =
-              "A temperature is fitted to the validation part, and judged on the test part, or crosswise on halves of "
-              "the\n"
-              "validation part. What is like none of the training images, by the features of the network, is called\n"
-              "unknown. Both are kept in a file beside the weights, which infer, serve and export use from then on;\n"
-              "--uncalibrated leaves it out. 'evener train' does the same at its end.\n\n"
-              "Examples:\n"
-              "  evener calibrate runs/ants\n"
-              "  evener calibrate runs/ants --unlike holidays/ --unknown 0.02\n"
-              "  evener calibrate resnet20 --weights resnet20.th --normalize imagenet --data cifar/ --split 40/30/30\n",
-          .complete = [flags] { job::complete(*flags); },
-          .run =
-              [flags] {
-                ProgressLine line(*flags->output.quiet);
-                const job::CalibratedNetwork network = job::calibrate(*flags, line);
-                const std::string& json = *flags->output.json;
-                const bool is_on_stdout =
-                    !json.empty() && write_json_text(json, record::calibration_text(network.figures) + "\n");
-                if (!is_on_stdout) print_calibration(network);
-                return 0;
-              }};
+  return {
+      .name = "calibrate",
+      .summary = "Make a classifier's probabilities hold, and let it know what is unknown to it",
+      .options = flags->options(),
+      .footer =
+          "A temperature is fitted to the validation part, and judged on the test part, or crosswise on halves of the\n"
+          "validation part. What is like none of the training images, by the features of the network, is called\n"
+          "unknown. Both are kept in a file beside the weights, which infer, serve and export use from then on;\n"
+          "--uncalibrated leaves it out. 'evener train' does the same at its end.\n\n"
+          "Examples:\n"
+          "  evener calibrate runs/ants\n"
+          "  evener calibrate runs/ants --unlike holidays/ --unknown 0.02\n"
+          "  evener calibrate resnet20 --weights resnet20.th --normalize imagenet --data cifar/ --split 40/30/30\n",
+      .complete = [flags] { job::complete(*flags); },
+      .run =
+          [flags] {
+            ProgressLine line(*flags->output.quiet);
+            const job::CalibratedNetwork network = job::calibrate(*flags, line);
+            const std::string& json = *flags->output.json;
+            const bool is_on_stdout =
+                !json.empty() && write_json_text(json, record::calibration_text(network.figures) + "\n");
+            if (!is_on_stdout) print_calibration(network);
+            return 0;
+          }};
 }
 
 Command share_command() {

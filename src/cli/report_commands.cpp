@@ -213,8 +213,8 @@ struct HistoryFlags : job::OptionGroup {
   job::Option<std::string> fail_on{
       *this,
       {"--fail-on", "LIMITS",
-       "End with 1 where the latest level is surely worse than the one before by more than this: "
-       "slower=5%, memory=10%, accuracy=1% (points), energy=10%; several with commas"},
+       "End with 1 where the latest level is surely worse than the one before by more than this: slower=5%, "
+       "memory=10%, accuracy=1% (points), energy=10%; several with commas"},
       "",
       {.has_commas = true}};
   job::Option<std::string> since{*this, {"--since", "DAY", "Without the runs before this day, as in 2026-11-01"}};

@@ -270,8 +270,7 @@ std::vector<std::string> comparison_sentences(const ComparisonOfTwo& of) {
   } else {
     const auto count = [&](Verdict verdict) { return std::ranges::count(of.pairs, verdict, &ComparedPair::verdict); };
     sentences.push_back(fmt::format(
-        "Of {} cells {} is faster than {} in {}, slower in {}, and {} are undecided (corrected for "
-        "their number).",
+        "Of {} cells {} is faster than {} in {}, slower in {}, and {} are undecided (corrected for their number).",
         of.pairs.size(), of.b, of.a, count(Verdict::kFaster), count(Verdict::kSlower), count(Verdict::kUndecided)));
   }
   return sentences;

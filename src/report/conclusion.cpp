@@ -137,90 +137,12 @@ std::string capital(std::string text) {
   return text;
 }
 
-/// The runs of one job, in the given order.
-std::vector<Group> groups_of(std::span<const Run> runs) {
-  std::vector<Group> groups;
-  for (const std::vector<std::size_t>& job : jobs_of(runs)) {
-    Group& group = groups.emplace_back();
-    for (const std::size_t n : job) group.push_back(&runs[n]);
-  }
-  return groups;
-}
-
 std::string invalid_text(const Record& record) {
   const bool is_valid = record.validity.valid.value_or(true) || record.validity.reasons.empty();
   if (is_valid || is_told_in_passing(record)) return "";
   std::string rules;
   for (const auto& reason : record.validity.reasons) rules += (rules.empty() ? "" : ", ") + reason.rule;
   return rules;
-}
-
-/// ", at higher test accuracy (97.2 % against 60.0 %)": compares one figure of quality.
-std::string quality_clause(const Metric& first, const Metric& second) {
-  const std::string texts[] = {figure_text(first, ""), figure_text(second, "")};
-  if (first.unit != "share" || first.of_images.value_or(0) == 0 || second.of_images.value_or(0) == 0) {
-    return fmt::format(", with {} of {} and {}", first.label, texts[0], texts[1]);
-  }
-  if (record::shares_differ(*first.value, *first.of_images, *second.value, *second.of_images)) {
-    return fmt::format(", at {} {} ({} against {})", *first.value > *second.value ? "higher" : "lower", first.label,
-                       texts[0], texts[1]);
-  }
-  if (std::abs(*first.value - *second.value) <= kEqualShare) {
-    return texts[0] == texts[1] ? fmt::format(", at equal {} ({})", first.label, texts[0])
-                                : fmt::format(", at equal {} ({} and {})", first.label, texts[0], texts[1]);
-  }
-  return fmt::format(", with figures of {} ({} and {}) that {} images can't tell apart", first.label, texts[0],
-                     texts[1], std::min(*first.of_images, *second.of_images));
-}
-
-/// Compares the figures of quality that both runs have. A figure that stands in for another is used only if that one is
-/// missing.
-std::string quality_clauses(const Record& a, const Record& b) {
-  const std::vector<Metric> of_a = record::metrics_of(a), of_b = record::metrics_of(b);
-  std::string clauses;
-  for (const Metric& metric : of_a) {
-    const bool both = has_value(of_a, metric.name) && has_value(of_b, metric.name);
-    const bool better_known = has_value(of_a, metric.stands_in_for) && has_value(of_b, metric.stands_in_for);
-    if (metric.role != record::MetricRole::kQuality || !both || better_known) continue;
-    clauses += quality_clause(metric, *record::find_metric(of_b, metric.name));
-  }
-  return clauses;
-}
-
-/// "resnet34 on cpu/t2 trained 1.85x as fast as on cpu/t1 in one run of each (26.9 against 14.5 images/s)": an
-/// observation, which doesn't claim that other runs would show the same.
-std::string speed_clause(const Record& record, const Record& base) {
-  const auto& kind = record::kind_of(record);
-  const std::vector<Metric> metrics = record::metrics_of(record), base_metrics = record::metrics_of(base);
-  const Metric *speed = record::main_speed(metrics), *base_speed = record::main_speed(base_metrics);
-  const std::string way = way_text(record, base);
-  const std::string base_way =
-      way_text(base, record) == way ? "in another run of the same" : "on " + way_text(base, record);
-  const std::optional<double> ratio =
-      speed == nullptr || base_speed == nullptr ? std::nullopt : record::speed_ratio(*base_speed, *speed);
-  if (!ratio) {
-    return fmt::format("{} on {} and {} can't be compared in speed: {} is missing", record.model.name, way, base_way,
-                       speed == nullptr ? "it" : speed->unit);
-  }
-  const record::Comparison comparison = record::compare_speeds(*base_speed, *speed);
-  const std::string rates =
-      fmt::format("{} against {} {}", number_text(*speed->value), number_text(*base_speed->value), speed->unit);
-  const bool valid = record.validity.valid.value_or(true) && base.validity.valid.value_or(true);
-  if (!valid || !comparison.interval) {
-    return fmt::format("{} on {} {} {}x as fast as {} ({}; undecided, {})", record.model.name, way, kind.did,
-                       number_text(*ratio), base_way, rates,
-                       valid ? "with too few samples" : "as the times are not to be quoted");
-  }
-  if (comparison.verdict == record::Verdict::kUndecided) {
-    return fmt::format("Whether {} {} faster on {} or {} is undecided ({}; within each run it differs by more)",
-                       record.model.name, kind.does, way, base_way, rates);
-  }
-  if (std::abs(*ratio - 1) < kRunToRunNoise) {
-    return fmt::format("{} {} about as fast on {} as {} in one run of each ({})", record.model.name, kind.did, way,
-                       base_way, rates);
-  }
-  return fmt::format("{} on {} {} {}x as fast as {} in one run of each ({})", record.model.name, way, kind.did,
-                     number_text(*ratio), base_way, rates);
 }
 
 /// " and reached 97.2 % test accuracy".
@@ -234,33 +156,23 @@ std::string reached_clause(const std::vector<Metric>& metrics) {
   return clause;
 }
 
+constexpr Named<record::Status> kUnfinished[] = {
+    {record::Status::kInterrupted, "was interrupted after"},
+    {record::Status::kDiverged, "diverged after"},
+    {record::Status::kFailed, "failed after"},
+    {record::Status::kRunning, "has not ended yet, and did"},
+    {record::Status::kKilled, "ended without finishing after"},
+};
+
 std::string single_clause(const Record& record) {
   const auto& kind = record::kind_of(record);
   const std::string amount = kind.amount(record);
   const std::string what =
       fmt::format("{}{} on {}", amount.empty() ? "" : amount + " of ", record.data.location, record.placement.text);
-  std::string text = record.model.name + " ";
-  switch (record.status) {
-    case record::Status::kInterrupted:
-      text += "was interrupted after ";
-      break;
-    case record::Status::kDiverged:
-      text += "diverged after ";
-      break;
-    case record::Status::kFailed:
-      text += "failed after ";
-      break;
-    case record::Status::kRunning:
-      text += "has not ended yet, and did ";
-      break;
-    case record::Status::kKilled:
-      text += "ended without finishing after ";
-      break;
-    case record::Status::kDone:
-      text += std::string(kind.did) + " ";
-      break;
-  }
-  text += what;
+  std::string text =
+      record.model.name + " " +
+      (record.status == record::Status::kDone ? std::string(kind.did) : name_in(kUnfinished, record.status));
+  text += " " + what;
   const std::vector<Metric> metrics = record::metrics_of(record);
   const Metric* speed = record::main_speed(metrics);
   if (record.times.total) text += " in " + duration_text(*record.times.total);
@@ -332,15 +244,20 @@ std::string energy_sentence(const Group& group) {
 Sentences quality_sentences(const Group& group) {
   Sentences sentences;
   const std::string& model = group.front()->record.model.name;
-  const std::vector<Metric> first = record::metrics_of(group.front()->record);
-  for (const Metric& metric : first) {
-    if (metric.role != record::MetricRole::kQuality || has_value(first, metric.stands_in_for)) continue;
+  const std::vector<std::string> ways = ways_of(group);
+  const auto found_of = [&](const std::string& name) {
     std::vector<Metric> found;
     for (const Run* run : group) {
       const std::vector<Metric> metrics = record::metrics_of(run->record);
-      if (has_value(metrics, metric.name)) found.push_back(*record::find_metric(metrics, metric.name));
+      if (has_value(metrics, name)) found.push_back(*record::find_metric(metrics, name));
     }
-    if (found.size() < group.size()) continue;
+    return found;
+  };
+  for (const Metric& metric : record::metrics_of(group.front()->record)) {
+    // A figure that stands in for another is told only if that one is missing.
+    const std::vector<Metric> found = found_of(metric.name);
+    const bool better_known = found_of(metric.stands_in_for).size() == group.size();
+    if (metric.role != record::MetricRole::kQuality || better_known || found.size() < group.size()) continue;
     const auto [least, most] = std::ranges::minmax_element(found, {}, [](const Metric& one) { return *one.value; });
     const std::string low = figure_text(*least, ""), high = figure_text(*most, "");
     const std::string span = low == high ? low : low + " to " + high;
@@ -348,7 +265,9 @@ Sentences quality_sentences(const Group& group) {
     if (!counted) {
       sentences.push_back(fmt::format("{} of {} is {}", capital(metric.label), model, span));
     } else if (record::shares_differ(*least->value, *least->of_images, *most->value, *most->of_images)) {
-      sentences.push_back(fmt::format("{} of {} differs: {}", capital(metric.label), model, span));
+      const auto way_of = [&](const auto& one) { return ways[static_cast<std::size_t>(one - found.begin())]; };
+      sentences.push_back(fmt::format("{} of {} differs: {} on {} to {} on {}", capital(metric.label), model, low,
+                                      way_of(least), high, way_of(most)));
     } else if (*most->value - *least->value <= kEqualShare) {
       sentences.push_back(fmt::format("{} of {} is equal ({})", capital(metric.label), model, span));
     } else {
@@ -361,14 +280,8 @@ Sentences quality_sentences(const Group& group) {
 
 Sentences group_sentences(const Group& group) {
   if (group.size() == 1) return {single_clause(group.front()->record)};
-  Sentences sentences;
-  if (group.size() == 2) {
-    const Record &base = group[0]->record, &record = group[1]->record;
-    sentences = {speed_clause(record, base) + quality_clauses(record, base)};
-  } else {
-    sentences = speed_sentences(group);
-    for (std::string& sentence : quality_sentences(group)) sentences.push_back(std::move(sentence));
-  }
+  Sentences sentences = speed_sentences(group);
+  for (std::string& sentence : quality_sentences(group)) sentences.push_back(std::move(sentence));
   if (std::string sentence = energy_sentence(group); !sentence.empty()) sentences.push_back(std::move(sentence));
   return sentences;
 }
@@ -400,16 +313,13 @@ Sentences in_passing_sentences(std::span<const Run> runs) {
 
 /// "INVALID as measurements: a and b (other load), c (noise)": runs with the same reasons together.
 std::string invalid_sentence(std::span<const Run> runs) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> names_of_rules;
+  std::map<std::string, std::vector<std::string>> names_of_rules;
   for (const Run& run : runs) {
-    const std::string rules = invalid_text(run.record);
-    if (rules.empty()) continue;
-    auto found = std::ranges::find(names_of_rules, rules, &std::pair<std::string, std::vector<std::string>>::first);
-    if (found == names_of_rules.end()) found = names_of_rules.insert(found, {rules, {}});
-    found->second.push_back(run.name);
+    if (const std::string rules = invalid_text(run.record); !rules.empty()) names_of_rules[rules].push_back(run.name);
   }
   if (names_of_rules.empty()) return "";
-  if (runs.size() == 1) return fmt::format("Its times are INVALID as a measurement ({})", names_of_rules[0].first);
+  if (runs.size() == 1)
+    return fmt::format("Its times are INVALID as a measurement ({})", names_of_rules.begin()->first);
   std::string text;
   for (const auto& [rules, names] : names_of_rules) {
     text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", listed(names, kMostNamed), rules);
@@ -421,7 +331,9 @@ std::string invalid_sentence(std::span<const Run> runs) {
 
 std::vector<std::string> conclusion(std::span<const Run> runs) {
   Sentences sentences;
-  for (const Group& group : groups_of(runs)) {
+  for (const std::vector<std::size_t>& job : jobs_of(runs)) {
+    Group group;
+    for (const std::size_t n : job) group.push_back(&runs[n]);
     for (std::string& sentence : group_sentences(group)) sentences.push_back(std::move(sentence) + ".");
   }
   for (std::string& sentence : in_passing_sentences(runs)) sentences.push_back(std::move(sentence) + ".");

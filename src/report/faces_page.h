@@ -64,9 +64,4 @@ struct FacesPage {
 /// The page, with everything inside except the photos, which it links to.
 std::string faces_html(const FacesPage& page);
 
-// The part of the page about faces that shows the speed and the memory of each chunk of photos. Inside report/ only.
-
-/// A heading with plots; "" if nothing was measured.
-std::string faces_costs_part(const FacesPage& page);
-
 }  // namespace evener::report

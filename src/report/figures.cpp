@@ -114,8 +114,8 @@ void note_run(const Run& run, std::vector<std::string>& notes) {
   note_checks(run, notes);
   if (const auto epoch = overfitting_epoch(run.record)) {
     notes.push_back(
-        fmt::format("{} overfits after epoch {}: the validation loss rises from there on, while the "
-                    "training loss falls. More images, --augment, --weight-decay or --patience help",
+        fmt::format("{} overfits after epoch {}: the validation loss rises from there on, while the training loss "
+                    "falls. More images, --augment, --weight-decay or --patience help",
                     run.name, *epoch));
   }
   for (const std::string& note : run.record.notes) notes.push_back(fmt::format("{}: {}", run.name, note));

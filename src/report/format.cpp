@@ -45,27 +45,16 @@ std::string listed(const std::vector<std::string>& words, std::size_t most) {
 
 std::string escape_html(std::string_view text) {
   if (!is_utf8(text)) return escape_html(to_utf8_text(text));
+  using Escape = std::pair<char, const char*>;
+  static constexpr Escape kEscapes[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string escaped;
   escaped.reserve(text.size());
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') escaped += c;
+    const auto* const known = std::ranges::find(kEscapes, c, &Escape::first);
+    if (known != std::end(kEscapes)) {
+      escaped += known->second;
+    } else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') {
+      escaped += c;
     }
   }
   return escaped;

@@ -50,22 +50,11 @@ std::string lead_of(const History& history) {
 }
 
 std::string header_of(const History& history, const std::vector<std::string>& failures) {
-  std::string leads, chips;
-  for (const std::string& failure : failures) leads += "<p class=\"lead warns\">" + escape_html(failure) + "</p>";
+  std::string leads = lead_html(lead_of(history));
+  for (const std::string& failure : failures) leads += lead_html(failure, /*warns=*/true);
   std::set<std::string> machines;
   for (const HistorySeries& series : history.series) machines.insert(series.machine);
-  for (const std::string& machine : machines) chips += "<li>" + escape_html(machine) + "</li>";
-  return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> history</p><h1>{}</h1><p class=\"lead\">{}</p>{}<ul "
-      "class=\"chips\">{}</ul>"
-      "</header>",
-      title_of(history), escape_html(lead_of(history)), leads, chips);
-}
-
-std::string sentences_html(const HistorySeries& series) {
-  std::string items;
-  for (const std::string& sentence : history_sentences(series)) items += "<li>" + escape_html(sentence) + "</li>";
-  return "<ul class=\"notes\">" + items + "</ul>";
+  return header_html("history", title_of(history), leads, {machines.begin(), machines.end()});
 }
 
 std::string plot_title(const HistoryFigure& figure) {
@@ -81,36 +70,31 @@ std::string plots_html(const HistorySeries& series, std::size_t number) {
       changes_in(series) > 0 ? series.figures.size() : std::min<std::size_t>(1, series.figures.size());
   std::string cards;
   for (std::size_t n = 0; n < shown; ++n) {
-    cards +=
-        plot_card(fmt::format("history-{}-{}", number, n), plot_title(series.figures[n]),
-                  n > 0 ? ""
-                        : "A dot is a run, the newest at the right; a line is a level (the median). Where the level "
-                          "changed there is a dashed line, and where only the program did, a faint one.");
+    cards += plot_card(fmt::format("history-{}-{}", number, n), plot_title(series.figures[n]),
+                       n > 0 ? ""
+                             : "A dot is a run, the newest at the right; a line is a level (the median). Where the "
+                               "level changed there is a dashed line, and where only the program did, a faint one.");
   }
   return "<div class=\"needs-plots\"><div class=\"grid\">" + cards + "</div></div>";
 }
 
 std::string section_of(const HistorySeries& series, std::size_t number) {
   return fmt::format(
-      "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div class=\"card\">{}</div>{}"
-      "<details><summary>All programs by date</summary>{}</details></section>\n",
-      escape_html(series.cell), escape_html(series.machine), sentences_html(series), plots_html(series, number),
-      table_html(versions_table(series), false));
+      "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div "
+      "class=\"card\">{}</div>{}<details><summary>All programs by date</summary>{}</details></section>\n",
+      escape_html(series.cell), escape_html(series.machine), notes_html(history_sentences(series)),
+      plots_html(series, number), table_html(versions_table(series), false));
 }
 
 std::string method_section(const History& history) {
-  std::string notes;
-  for (const std::string& note : history.notes) notes += "<li>" + escape_html(note) + "</li>";
-  if (!notes.empty()) notes = "<ul class=\"notes\">" + notes + "</ul>";
-  return fmt::format(
-      "<section><h2>How sure this is</h2><p class=\"explain\">Change points by E-divisive means with permutation "
-      "tests. p is "
-      "the chance of a change like this where there is none, corrected for {} (Holm): among them all, a false one is "
-      "told in at "
-      "most 5 of 100 such pages. Intervals cover 95 %. Runs that follow each other closely and share a disturbance can "
-      "look like "
-      "a change: see whether the program changed there.</p>{}</section>\n",
-      counted(history.tests, "test"), notes);
+  const std::string explanation = fmt::format(
+      "<p class=\"explain\">Change points by E-divisive means with permutation tests. p is the chance of a change like "
+      "this where there is none, corrected for {} (Holm): among them all, a false one is told in at most 5 of 100 such "
+      "pages. Intervals cover 95 %. Runs that follow each other closely and share a disturbance can look like a "
+      "change: "
+      "see whether the program changed there.</p>",
+      counted(history.tests, "test"));
+  return section_html("How sure this is", "", explanation + notes_html(history.notes)) + "\n";
 }
 
 }  // namespace
@@ -119,7 +103,7 @@ std::string history_page(const History& history, const std::vector<std::string>&
                          std::string_view hint) {
   std::string sections;
   if (history.series.size() > 1) {
-    sections += "<section><h2>All cells</h2>" + table_html(history_table(history), false) + "</section>\n";
+    sections += section_html("All cells", "", table_html(history_table(history), false)) + "\n";
   }
   for (const bool changed : {true, false}) {
     for (std::size_t n = 0; n < history.series.size(); ++n) {

@@ -18,6 +18,11 @@ namespace evener::report {
 inline constexpr std::string_view kClosedPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:";
 
+/// The same but for pictures that lie beside the page: 'self' allows those of the same server; for a page opened as a
+/// file it allows nothing, hence file:.
+inline constexpr std::string_view kPhotosPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self' file:";
+
 struct Page {
   std::string title;  // of the window
   std::string_view policy = kClosedPolicy;

@@ -193,10 +193,10 @@ std::string layers_part(std::span<const Run> runs) {
     if (run.layers.empty()) continue;
     html += "<h3>" + escape_html(run.name) + "</h3>" + noise_table(run).html();
   }
-  if (html.empty()) return "";
-  return "<section><h2>Layers</h2><p>How far each layer's results are from those in float, with all that came before "
-         "them: signal to quantisation noise, where more is better.</p>" +
-         html + "</section>";
+  return section_html("Layers",
+                      "How far each layer's results are from those in float, with all that came before them: signal to "
+                      "quantisation noise, where more is better.",
+                      html);
 }
 
 std::string profile_part(std::span<const Run> runs) {
@@ -206,13 +206,14 @@ std::string profile_part(std::span<const Run> runs) {
     html += "<details class=\"card\" open><summary>" + escape_html(run.name) + "</summary>" +
             profile_table(run.record.layers).scrolled() + "</details>";
   }
-  if (html.empty()) return "";
-  return "<section><h2>Time of each layer</h2><p>Layers were timed one by one in a pass of their own, after the run: "
-         "all together take longer than in the run, where they overlap. The roof is the time in which the processor "
-         "could do a layer's operations at its peak of multiply-adds, or read what the layer moves from memory, "
-         "whichever "
-         "is longer; a layer whose data stay in a cache can exceed it.</p>" +
-         html + "</section>";
+  return section_html(
+      "Time of each layer",
+      "Layers were timed one by one in a pass of their own, after the run: all together take longer than in the run, "
+      "where they overlap. The roof is the time in which the processor could do a layer's operations at its peak of "
+      "multiply-adds, or read what the layer moves from memory, whichever is longer; a layer whose data stay in a "
+      "cache "
+      "can exceed it.",
+      html);
 }
 
 std::string details_part(std::span<const Run> runs) {
@@ -221,8 +222,8 @@ std::string details_part(std::span<const Run> runs) {
       "class=\"explain\">Their names are those of record.json.</p>";
   if (runs.size() > 1) {
     html +=
-        "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> "
-        "<label for=\"only-differences\" class=\"only\">only what differs between the runs</label>";
+        "<input type=\"checkbox\" id=\"only-differences\" checked class=\"only\"> <label for=\"only-differences\" "
+        "class=\"only\">only what differs between the runs</label>";
   }
   html += everything_table(runs).scrolled() + "</details>";
   for (std::size_t n = 0; n < runs.size(); ++n) {

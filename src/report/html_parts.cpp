@@ -40,10 +40,6 @@ std::string keep_units(std::string text) {
   return text;
 }
 
-void add_chip(std::string& chips, const std::string& text) {
-  if (!text.empty()) chips += "<li>" + escape_html(text) + "</li>";
-}
-
 std::string version_text(const Record& record, const char* name) {
   const auto version = record.versions.find(name);
   if (version == record.versions.end()) return "";
@@ -71,8 +67,8 @@ Facts machine_facts(const record::MachineRecord& machine) {
 /// A word of a command line, quoted for a shell.
 std::string quoted_for_shell(const std::string& word) {
   const bool plain = !word.empty() && word.find_first_not_of(
-                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                          "0123456789_-+=./:,@%") == std::string::npos;
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./:,@%") ==
+                                          std::string::npos;
   if (plain) return word;
   std::string inner;
   for (const char c : word) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -205,30 +201,25 @@ std::string swatch(std::size_t n) {
 
 std::string header_part(std::span<const Run> runs) {
   const Record& first = runs.front().record;
-  std::string lead;
+  std::string leads;
   for (const std::string& sentence : conclusion(runs)) {
-    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Its times are INVALID");
-    lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(keep_units(sentence)));
+    leads += lead_html(keep_units(sentence),
+                       sentence.starts_with("INVALID") || sentence.starts_with("Its times are INVALID"));
   }
-  std::string chips;
-  add_chip(chips, common(runs, [](const Record& record) { return record.machine.cpu; }));
-  add_chip(chips, common(runs, [](const Record& record) { return fmt::format("{} cores", record.machine.cores); }));
-  add_chip(chips,
-           common(runs, [](const Record& record) { return bytes_text(record.machine.memory_bytes) + " memory"; }));
-  add_chip(chips, common(runs, [](const Record& record) { return record.machine.os; }));
+  std::vector<std::string> chips = {
+      common(runs, [](const Record& record) { return record.machine.cpu; }),
+      common(runs, [](const Record& record) { return fmt::format("{} cores", record.machine.cores); }),
+      common(runs, [](const Record& record) { return bytes_text(record.machine.memory_bytes) + " memory"; }),
+      common(runs, [](const Record& record) { return record.machine.os; })};
   for (const char* name : {"evener", "torch", "openvino"}) {
-    add_chip(chips, common(runs, [&](const Record& record) { return version_text(record, name); }));
+    chips.push_back(common(runs, [&](const Record& record) { return version_text(record, name); }));
   }
-  add_chip(chips, first.started.empty() ? "" : "started " + first.started);
-  return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> report</p><h1>{}</h1>{}<ul "
-      "class=\"chips\">{}</ul>"
-      "</header>",
-      escape_html(title_of(runs)), lead, chips);
+  chips.push_back(first.started.empty() ? "" : "started " + first.started);
+  return header_html("report", title_of(runs), leads, chips);
 }
 
 std::string setting_part(std::span<const Run> runs) {
-  std::string html = "<section><h2>What was run</h2><div class=\"grid\"><div class=\"card\"><h3>Commands</h3>";
+  std::string html = "<div class=\"grid\"><div class=\"card\"><h3>Commands</h3>";
   for (std::size_t n = 0; n < runs.size(); ++n) {
     html += fmt::format("<p style=\"margin:10px 0 0\">{}{}</p><pre>{}</pre>", swatch(n), escape_html(runs[n].name),
                         command_html(runs[n].record.command));
@@ -246,7 +237,7 @@ std::string setting_part(std::span<const Run> runs) {
     html += fmt::format("<div class=\"card\"><h3>Machine{}</h3>{}</div>",
                         shown.size() == 1 ? "" : " of " + escape_html(run.name), facts_html(facts));
   }
-  return html + "</div></section>";
+  return section_html("What was run", "", html + "</div>");
 }
 
 std::string warnings_part(std::span<const Run> runs) {
@@ -257,15 +248,16 @@ std::string warnings_part(std::span<const Run> runs) {
       html += "<p class=\"warning\">" + escape_html(of + sentence) + "</p>\n";
     }
   }
-  return html.empty() ? "" : "<section><h2>Warnings</h2>" + html + "</section>";
+  return section_html("Warnings", "", html);
 }
 
 std::string notes_part(std::span<const Run> runs) {
   const std::vector<std::string> notes = notes_of(runs);
-  if (notes.empty()) return "";
-  std::string html = "<section><h2>Notes</h2><div class=\"card\"><ul class=\"notes\">";
-  for (const std::string& note : notes) html += "<li>" + escape_html(note) + "</li>";
-  return html + "</ul></div></section>";
+  return notes.empty() ? "" : section_html("Notes", "", "<div class=\"card\">" + notes_html(notes) + "</div>");
+}
+
+std::string latency_part(std::span<const Run> runs) {
+  return std::ranges::any_of(runs, has_latency) ? "<section class=\"needs-plots\" id=\"latency\"></section>" : "";
 }
 
 std::string jobs_part(std::span<const Run> runs) {
@@ -283,7 +275,7 @@ std::string jobs_part(std::span<const Run> runs) {
     } else {
       html += figures_table(runs, job);
     }
-    html += plots_of_job(runs, job, number) + "</section>";
+    html += fmt::format("<div class=\"needs-plots\" id=\"plots-{}\"></div></section>", number);
   }
   return html;
 }

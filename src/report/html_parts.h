@@ -28,12 +28,10 @@ std::string plot_card(const std::string& id, const std::string& title, const std
                       const std::string& control = "");
 
 std::string header_part(std::span<const Run> runs);
-/// Placeholders for the latency plots of runs that were measured in a scenario; "" without such a run.
+/// The place for the latency plots of runs that were measured in a scenario; "" without such a run.
 std::string latency_part(std::span<const Run> runs);
 /// For each job its runs, as cards or (if many) as a table, and its plots.
 std::string jobs_part(std::span<const Run> runs);
-/// Placeholders with explanations for the plots of the `number`-th job; only plots that have data.
-std::string plots_of_job(std::span<const Run> runs, const std::vector<std::size_t>& job, std::size_t number);
 /// How far the probabilities of classifiers hold, and what they call unknown; "" without a calibrated one.
 std::string calibration_part(std::span<const Run> runs);
 /// Some images with a network's predictions; "" without any.

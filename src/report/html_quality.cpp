@@ -89,8 +89,8 @@ std::string figure_of(const record::PredictedImage& prediction) {
     map = fmt::format("<img src=\"data:image/png;base64,{}\" alt=\"where it looked\">", prediction.map_base64);
   }
   return fmt::format(
-      "<figure class=\"prediction{}\" title=\"{}\"><img src=\"data:image/png;base64,{}\" alt=\"{}\">{}"
-      "<figcaption>{}</figcaption></figure>",
+      "<figure class=\"prediction{}\" title=\"{}\"><img src=\"data:image/png;base64,{}\" "
+      "alt=\"{}\">{}<figcaption>{}</figcaption></figure>",
       is_wrong ? " wrong" : "", escape_html(prediction.file), prediction.png_base64, escape_html(prediction.file), map,
       caption);
 }
@@ -158,8 +158,8 @@ std::string miss_figure(const record::MissedImage& miss) {
                            : miss.wrong == 0 ? fmt::format("{} missed", miss.missed)
                                              : fmt::format("{} missed, {} wrong", miss.missed, miss.wrong);
   return fmt::format(
-      "<figure class=\"miss\" title=\"{0}\"><img src=\"data:image/jpeg;base64,{1}\" alt=\"{0}\">"
-      "<figcaption><b>{2}</b><br>{3}</figcaption></figure>",
+      "<figure class=\"miss\" title=\"{0}\"><img src=\"data:image/jpeg;base64,{1}\" "
+      "alt=\"{0}\"><figcaption><b>{2}</b><br>{3}</figcaption></figure>",
       escape_html(miss.file), miss.jpeg_base64, what,
       escape_html(std::filesystem::path(miss.file).filename().string()));
 }
@@ -177,79 +177,35 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
   }
   html += fmt::format(
       "<div class=\"card\"><h3>{}Classes</h3><p class=\"explain\">Average precision: all points of the curve, the "
-      "eleven "
-      "of "
-      "VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p>{}</div>",
+      "eleven of VOC 2007, and COCO's mean over overlaps from 0.50 to 0.95.</p>{}</div>",
       whose, detected_table(figures).scrolled());
   const std::vector<std::size_t> told = told_classes(figures);
   if (told.size() > 1 && told.size() <= kMostClassesShown + 1) {
     html += fmt::format(
         "<div class=\"card\"><h3>{}What was taken for what</h3><p class=\"explain\">Boxes likelier than {:.2f}. The "
-        "last "
-        "column was missed, the last row found where nothing is.</p>{}</div>",
+        "last column was missed, the last row found where nothing is.</p>{}</div>",
         whose, figures.confidence, mistakes(figures, told));
   }
   html += "</div>";
   if (figures.misses.empty()) return html;
   html += fmt::format(
       "<div class=\"card after\"><h3>{}The worst misses</h3><p class=\"explain\">Boxes likelier than {:.2f}: right "
-      "ones green, "
-      "<span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
+      "ones green, <span class=\"wrong-box\">wrong ones orange</span>, <span class=\"missed-box\">missed ones red and "
       "dashed</span>.</p><div class=\"misses\">",
       whose, figures.confidence);
   for (const record::MissedImage& miss : figures.misses) html += miss_figure(miss);
   return html + "</div></div>";
 }
 
-constexpr double kDiagramSide = 260, kDiagramMargin = 34;
-
-double across(double share) {
-  return kDiagramMargin + share * kDiagramSide;
-}
-double up(double share) {
-  return 8 + (1 - share) * kDiagramSide;
-}
-
-/// A reliability diagram: a bar for each bin, as high as the share of right answers; the nearer to the diagonal the
-/// better. Its strength tells how many images it stands for.
-std::string diagram(const std::string& title, const record::CalibrationError& error) {
-  std::int64_t most = 1;
-  for (const record::ReliabilityBin& bin : error.bins) most = std::max(most, bin.images);
-  std::string svg = fmt::format(
-      "<svg viewBox=\"0 0 {0} {0}\" style=\"max-width:360px\" role=\"img\" aria-label=\"Reliability diagram\" "
-      "font-size=\"11\" fill=\"currentColor\">",
-      kDiagramSide + 2 * kDiagramMargin);
-  const double width = 1.0 / static_cast<double>(std::max<std::size_t>(error.bins.size(), 1));
-  for (std::size_t i = 0; i < error.bins.size(); ++i) {
-    const record::ReliabilityBin& bin = error.bins[i];
-    if (bin.images == 0) continue;
-    const double strength = 0.25 + 0.75 * static_cast<double>(bin.images) / static_cast<double>(most);
-    svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"var(--accent)\" "
-        "fill-opacity=\"{:.2f}\"><title>{} images, {:.1f} % sure, {:.1f} % right</title></rect>",
-        across(static_cast<double>(i) * width) + 1, up(bin.accuracy), width * kDiagramSide - 2,
-        bin.accuracy * kDiagramSide, strength, bin.images, 100 * bin.confidence, 100 * bin.accuracy);
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"var(--bad)\"/>", across(bin.confidence),
-                       up(bin.accuracy));
-  }
-  svg += fmt::format(
-      "<path d=\"M{0:.1f} {1:.1f}L{2:.1f} {3:.1f}M{0:.1f} {3:.1f}V{1:.1f}H{2:.1f}\" fill=\"none\" "
-      "stroke=\"currentColor\" stroke-opacity=\"0.5\"/>",
-      across(0), up(0), across(1), up(1));
-  for (const double tick : {0.0, 0.5, 1.0}) {
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:.0f} %</text>", across(tick),
-                       up(0) + 16, 100 * tick);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.0f}</text>", kDiagramMargin - 4,
-                       up(tick) + 4, 100 * tick);
-  }
-  svg += fmt::format(
-      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">how sure; upwards how often right</text></svg>",
-      across(0.5), up(0) + 32);
+/// The error in words, with the place of its reliability diagram, which page/plots.js.inc draws.
+std::string diagram(const std::string& title, const record::CalibrationError& error, const std::string& id) {
   const std::string interval =
       error.interval ? fmt::format(" (95 %: {:.1f} to {:.1f})", 100 * error.interval->low, 100 * error.interval->high)
                      : "";
-  return fmt::format("<div class=\"card\"><h3>{}: expected calibration error {}{}</h3>{}</div>", title,
-                     percent_text(error.ece), interval, svg);
+  return fmt::format(
+      "<div class=\"card\"><h3>{}: expected calibration error {}{}</h3><div class=\"needs-plots\"><div class=\"plot\" "
+      "id=\"plot-{}\" role=\"img\" aria-label=\"Reliability diagram\"></div></div></div>",
+      title, percent_text(error.ece), interval, id);
 }
 
 }  // namespace
@@ -264,7 +220,7 @@ std::string classes_part(std::span<const Run> runs) {
                         html.empty() ? " open" : "", swatch(n), escape_html(runs[n].name), escape_html(confusion.part),
                         class_table(record).scrolled(), confusion.counts.size() <= kWidestMatrix ? matrix(record) : "");
   }
-  return html.empty() ? "" : "<section><h2>Classes</h2>" + html + "</section>";
+  return section_html("Classes", "", html);
 }
 
 std::string predictions_part(std::span<const Run> runs) {
@@ -307,13 +263,15 @@ std::string calibration_part(std::span<const Run> runs) {
     for (const std::string& sentence : record::calibration_sentences(found)) {
       html += "<p class=\"explain\">" + escape_html(sentence) + "</p>";
     }
-    html += "<div class=\"grid\">" + diagram("As learnt", found.before) + diagram("Calibrated", found.after) + "</div>";
+    html += "<div class=\"grid\">" + diagram("As learnt", found.before, fmt::format("before-{}", n)) +
+            diagram("Calibrated", found.after, fmt::format("after-{}", n)) + "</div>";
   }
-  if (html.empty()) return "";
-  return "<section><h2>How far its probabilities hold</h2><p class=\"explain\">Of the answers that are 80 % sure, 80 % "
-         "should be right: bars that end at the diagonal. Strong bars stand for many images. The error is the mean "
-         "distance from the diagonal over the images, in 15 bins.</p>" +
-         html + "</section>";
+  return section_html(
+      "How far its probabilities hold",
+      "Of the answers that are 80 % sure, 80 % should be right: bars that end at the diagonal. Strong "
+      "bars stand for many images. The error is the mean distance from the diagonal over the images, in "
+      "15 bins.",
+      html);
 }
 
 }  // namespace evener::report

@@ -86,11 +86,32 @@ std::string table_html(const Table& table, bool sortable) {
                              .sort = leading_number(row[n])});
     }
   }
-  std::string html = made.scrolled("card");
-  if (table.notes.empty()) return html;
-  html += "<div class=\"card\"><ul class=\"notes\">";
-  for (const std::string& note : table.notes) html += "<li>" + escape_html(note) + "</li>";
-  return html + "</ul></div>";
+  return made.scrolled("card") +
+         (table.notes.empty() ? "" : "<div class=\"card\">" + notes_html(table.notes) + "</div>");
+}
+
+std::string notes_html(const std::vector<std::string>& notes) {
+  std::string items;
+  for (const std::string& note : notes) items += "<li>" + escape_html(note) + "</li>";
+  return items.empty() ? "" : "<ul class=\"notes\">" + items + "</ul>";
+}
+
+std::string section_html(const std::string& heading, const std::string& explanation, const std::string& content) {
+  if (content.empty()) return "";
+  return fmt::format("<section><h2>{}</h2>{}{}</section>", heading,
+                     explanation.empty() ? "" : "<p class=\"explain\">" + explanation + "</p>", content);
+}
+
+std::string header_html(const std::string& kind, const std::string& title, const std::string& leads,
+                        const std::vector<std::string>& chips) {
+  std::string items;
+  for (const std::string& chip : chips) items += chip.empty() ? "" : "<li>" + escape_html(chip) + "</li>";
+  return fmt::format("<header><p class=\"brand\"><b>evener</b> {}</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
+                     kind, escape_html(title), leads, items);
+}
+
+std::string lead_html(const std::string& sentence, bool warns) {
+  return fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
 }
 
 std::string facts_html(const Facts& facts) {

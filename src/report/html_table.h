@@ -43,6 +43,16 @@ struct HtmlTable {
   std::string scrolled(const std::string& frame = "") const;
 };
 
+/// Texts as a list; "" without any.
+std::string notes_html(const std::vector<std::string>& notes);
+/// A section with its heading and an explanation (HTML; "" = none); "" where the content is empty.
+std::string section_html(const std::string& heading, const std::string& explanation, const std::string& content);
+/// The head of a page: its kind ("report"), title, sentences as HTML, and facts about all of it.
+std::string header_html(const std::string& kind, const std::string& title, const std::string& leads,
+                        const std::vector<std::string>& chips);
+/// A sentence of the head.
+std::string lead_html(const std::string& sentence, bool warns = false);
+
 /// A Table with its notes below, as a card.
 std::string table_html(const Table& table, bool sortable);
 

@@ -214,8 +214,8 @@ std::string bubble_text(const record::Record& record) {
   }
   if (measured.empty()) return "";
   return fmt::format(
-      "Over the whole training the stages waited {} of their time (the bubble); the schedule alone, with "
-      "each stage's mean times, makes it {}.",
+      "Over the whole training the stages waited {} of their time (the bubble); the schedule alone, with each stage's "
+      "mean times, makes it {}.",
       measured, simulated);
 }
 
@@ -237,7 +237,7 @@ std::string replicas_part(std::span<const Run> runs) {
     for (std::size_t rank = 0; rank < replicas; ++rank) table.rows.push_back(replica_row(record, rank));
     html += card_of(runs[n], n, table.scrolled() + divisions_part(record.placement.divisions));
   }
-  return html.empty() ? "" : "<section><h2>Replicas</h2>" + html + "</section>";
+  return section_html("Replicas", "", html);
 }
 
 std::string stages_part(std::span<const Run> runs) {
@@ -247,7 +247,7 @@ std::string stages_part(std::span<const Run> runs) {
     if (replicas.empty() || replicas.front().stages.size() < 2) continue;
     html += card_of(runs[n], n, stages_table(replicas).scrolled());
   }
-  return html.empty() ? "" : "<section><h2>Stages</h2>" + html + "</section>";
+  return section_html("Stages", "", html);
 }
 
 std::string timeline_part(std::span<const Run> runs) {
@@ -256,20 +256,21 @@ std::string timeline_part(std::span<const Run> runs) {
     if (run.timeline.empty() || end_of(run.timeline) <= 0) continue;
     const int steps = steps_of(run.timeline);
     html += fmt::format(
-        "<div class=\"card\"><h3>{}</h3><p class=\"explain\">The last {} of the training. {}</p>"
-        "<p class=\"key\"><span><i class=\"forward\"></i>forward</span><span><i class=\"backward\"></i>backward</span>"
-        "{}<span><i class=\"bubble\"></i>waiting, exchange or update</span></p>"
-        "<div class=\"timeline-scroll\"><div class=\"timeline{}\" style=\"min-width:{}px\">{}</div></div></div>",
+        "<div class=\"card\"><h3>{}</h3><p class=\"explain\">The last {} of the training. {}</p><p "
+        "class=\"key\"><span><i class=\"forward\"></i>forward</span><span><i "
+        "class=\"backward\"></i>backward</span>{}<span><i class=\"bubble\"></i>waiting, exchange or "
+        "update</span></p><div class=\"timeline-scroll\"><div class=\"timeline{}\" "
+        "style=\"min-width:{}px\">{}</div></div></div>",
         escape_html(run.name), steps == 1 ? "step" : counted(steps, "step"), bubble_text(run.record),
         std::ranges::find(run.timeline, "weights", &StageTask::way) != run.timeline.end()
             ? "<span><i class=\"weights\"></i>weights' gradients</span>"
             : "",
         least_width(run.timeline) > kPage ? " wide" : "", least_width(run.timeline), rows(run.timeline));
   }
-  if (html.empty()) return "";
-  return "<section><h2>Stages over time</h2><p class=\"explain\">A bar is a micro-batch, by its number, that passes a "
-         "stage. Point at one, or touch it, to see what it took.</p>" +
-         html + "</section>";
+  return section_html("Stages over time",
+                      "A bar is a micro-batch, by its number, that passes a stage. Point at one, or touch it, to see "
+                      "what it took.",
+                      html);
 }
 
 }  // namespace evener::report

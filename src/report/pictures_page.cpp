@@ -16,10 +16,6 @@ constexpr std::string_view kPicturesScript =
 #include "report/page/pictures.js.inc"
     ;
 
-// 'self' allows images of the same server; for a page opened as a file it allows nothing, hence file:.
-constexpr std::string_view kPicturesPolicy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self' file:";
-
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
@@ -53,13 +49,13 @@ std::string pictures_html(const PicturesPage& page) {
   for (const std::string& note : page.notes) notes += "<p>" + escape_html(note) + "</p>\n";
   return Page{
       .title = page.title,
-      .policy = kPicturesPolicy,
+      .policy = kPhotosPolicy,
       .styles = {kPicturesStyle},
       .content = "<header><h1>" + escape_html(page.title) +
                  "</h1>\n<form id=\"filter\">\n"
                  "<label>Show <select id=\"class\"></select></label>\n"
-                 "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> "
-                 "<output id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n" +
+                 "<label>likelier than <input id=\"least\" type=\"range\" max=\"1\" step=\"0.01\"> <output "
+                 "id=\"told\"></output></label>\n</form>\n<p id=\"count\" role=\"status\"></p></header>\n" +
                  (notes.empty() ? "" : "<section>" + notes + "</section>\n") +
                  "<main id=\"pictures\"></main>\n"
                  "<noscript><p>The pictures lie beside this page; it needs JavaScript to show them.</p></noscript>\n",

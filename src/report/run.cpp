@@ -147,41 +147,13 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
   return runs;
 }
 
-void load_predictions(const fs::path& dir, Run& run) {
+/// Reads a file that a run may have; why it can't be read becomes a warning.
+template <typename Part>
+void load_part(const fs::path& file, Run& run, Part& part, const auto& read) {
   std::error_code error;
-  if (!fs::exists(dir / record::kPredictedImages, error)) return;
+  if (!fs::exists(file, error)) return;
   try {
-    run.predictions = record::read_predicted_images(dir / record::kPredictedImages);
-  } catch (const Error& failure) {
-    run.warnings.emplace_back(failure.what());
-  }
-}
-
-void load_detection(const fs::path& dir, Run& run) {
-  std::error_code error;
-  if (!fs::exists(dir / record::kDetection, error)) return;
-  try {
-    run.detection = record::read_detection(dir / record::kDetection);
-  } catch (const Error& failure) {
-    run.warnings.emplace_back(failure.what());
-  }
-}
-
-void load_calibration(const fs::path& dir, Run& run) {
-  std::error_code error;
-  if (!fs::exists(dir / record::kCalibrationFile, error)) return;
-  try {
-    run.calibration = record::read_calibration_record(dir / record::kCalibrationFile);
-  } catch (const Error& failure) {
-    run.warnings.emplace_back(failure.what());
-  }
-}
-
-void load_timeline(const fs::path& dir, Run& run) {
-  std::error_code error;
-  if (!fs::exists(dir / kTimeline, error)) return;
-  try {
-    run.timeline = read_timeline(dir / kTimeline);
+    part = read(file);
   } catch (const Error& failure) {
     run.warnings.emplace_back(failure.what());
   }
@@ -248,11 +220,11 @@ Run load_run(const fs::path& dir) {
   run.record = load_record(dir);
   run.name = folder_name(dir);
   load_latencies(dir, run);
-  load_predictions(dir, run);
+  load_part(dir / record::kPredictedImages, run, run.predictions, record::read_predicted_images);
   load_layers(dir, run);
-  load_detection(dir, run);
-  load_calibration(dir, run);
-  load_timeline(dir, run);
+  load_part(dir / record::kDetection, run, run.detection, record::read_detection);
+  load_part(dir / record::kCalibrationFile, run, run.calibration, record::read_calibration_record);
+  load_part(dir / kTimeline, run, run.timeline, read_timeline);
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

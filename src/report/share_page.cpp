@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::size_t kMostClassesNamed = 12;  // limit of classes named in a sentence
 
-std::string classes_text(const record::Record& record) {
-  std::vector<std::string> names = record.data.classes;
-  const std::size_t more = names.size() > kMostClassesNamed ? names.size() - kMostClassesNamed : 0;
-  if (more > 0) {
-    names.resize(kMostClassesNamed);
-    names.push_back(fmt::format("{} more", more));
-  }
-  return listed(names);
-}
-
 std::string figure(const std::string& name, const std::string& value) {
   return "<div><dt>" + name + "</dt><dd>" + escape_html(value) + "</dd></div>";
 }
@@ -35,8 +25,8 @@ std::string quality_card(const SharedNetwork& shared) {
   std::string html = "<div class=\"card run single\">";
   if (accuracy != nullptr && accuracy->value && accuracy->of_images) {
     html += fmt::format(
-        "<p class=\"big\">{} <small>of {} images were recognised</small></p>"
-        "<p class=\"interval\">Of many images like these it would be {}, which is known with a certainty of 95 %.</p>",
+        "<p class=\"big\">{} <small>of {} images were recognised</small></p><p class=\"interval\">Of many images like "
+        "these it would be {}, which is known with a certainty of 95 %.</p>",
         percent_text(*accuracy->value), *accuracy->of_images,
         record::share_interval_text(*accuracy->value, *accuracy->of_images));
   }
@@ -66,16 +56,16 @@ std::string commands_section(const SharedNetwork& shared) {
 
 std::string share_page(const SharedNetwork& shared) {
   const record::Record& training = shared.training.record;
-  const std::string title = "Tells " + classes_text(training) + " apart";
+  const std::string title = "Tells " + listed(training.data.classes, kMostClassesNamed) + " apart";
   const std::string header =
       "<header><p class=\"brand\"><b>evener</b> a trained network</p><h1>" + escape_html(title) +
       "</h1><p class=\"lead\">" +
-      escape_html(fmt::format("A {} that was shown images of {} classes, and then these, which it had not learnt "
-                              "from{}.",
-                              training.model.name, training.data.classes.size(),
-                              shared.judging.record.confusion.part == "validation"
-                                  ? " (they chose the best of its states: others may come out a little worse)"
-                                  : "")) +
+      escape_html(
+          fmt::format("A {} that was shown images of {} classes, and then these, which it had not learnt from{}.",
+                      training.model.name, training.data.classes.size(),
+                      shared.judging.record.confusion.part == "validation"
+                          ? " (they chose the best of its states: others may come out a little worse)"
+                          : "")) +
       "</p></header>";
   const std::span<const Run> trained(&shared.training, 1), judged(&shared.judging, 1);
   const std::string sections = "<section>" + quality_card(shared) + "</section>\n" + warnings_part(trained) + "\n" +

@@ -116,10 +116,8 @@ std::string overview_header(std::span<const Sweep> sweeps, const std::vector<Ref
   std::vector<std::string> sentences = top.sentences;
   sentences.insert(sentences.end(),
                    {reference_sentence(references), missing_sentence(sweeps), energy_sentence(sweeps)});
-  std::string lead, chips;
-  for (const std::string& sentence : sentences) {
-    if (!sentence.empty()) lead += "<p class=\"lead\">" + escape_html(sentence) + "</p>";
-  }
+  std::string leads;
+  for (const std::string& sentence : sentences) leads += sentence.empty() ? "" : lead_html(sentence);
   std::vector<std::string> machines;
   for (const Sweep& sweep : sweeps) {
     for (const SweepCellRuns& cell : sweep.cells) {
@@ -131,10 +129,7 @@ std::string overview_header(std::span<const Sweep> sweeps, const std::vector<Ref
       if (std::ranges::find(machines, text) == machines.end()) machines.push_back(std::move(text));
     }
   }
-  for (const std::string& machine : machines) chips += "<li>" + escape_html(machine) + "</li>";
-  return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> sweeps</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
-      escape_html(title), lead, chips);
+  return header_html("sweeps", title, leads, machines);
 }
 
 /// Reference figures beside the sweep's; "" without any.
@@ -221,11 +216,10 @@ std::string sweep_reference_part(const Sweep& sweep) {
 }
 
 std::string sweep_cells_part(const Sweep& sweep) {
-  return "<section><h2>All cells</h2><p class=\"explain\">In square brackets: the range of the runs; in round ones 95 "
-         "% "
-         "intervals of ratios. Speedup is against the first cell that does the "
-         "same work, by the ratio within each block.</p>" +
-         table_html(sweep_table(sweep), true) + "</section>";
+  return section_html("All cells",
+                      "In square brackets: the range of the runs; in round ones 95 % intervals of ratios. Speedup is "
+                      "against the first cell that does the same work, by the ratio within each block.",
+                      table_html(sweep_table(sweep), true));
 }
 
 std::string sweep_plots_part(const Sweep& sweep) {
@@ -254,27 +248,26 @@ std::string sweep_plots_part(const Sweep& sweep) {
   if (sweep.cells.size() > 1) {
     html +=
         "<div class=\"card after\"><div class=\"plot-head\"><h3>Pivot</h3><span class=\"controls\" "
-        "id=\"pivot-controls\">"
-        "</span></div><p class=\"explain\">Means over the other axes (geometric where all are above 0).</p>"
-        "<div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
+        "id=\"pivot-controls\"></span></div><p class=\"explain\">Means over the other axes (geometric where all are "
+        "above 0).</p><div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
   }
   return html + "</section>";
 }
 
 std::string sweep_scaling_part(const Sweep& sweep) {
   if (sweep.scalings.empty()) return "";
-  return "<section><h2>Scaling</h2><p class=\"explain\">Speedup and efficiency are against the fewest workers, by the "
-         "ratio "
-         "within each block; Karp-Flatt is the serial fraction that alone would explain it. Amdahl: the speedup of the "
-         "fitted "
-         "law; Gustafson: that of work which grows with the workers.</p>" +
-         table_html(scaling_table(sweep), false) + "</section>";
+  return section_html(
+      "Scaling",
+      "Speedup and efficiency are against the fewest workers, by the ratio within each block; Karp-Flatt "
+      "is the serial fraction that alone would explain it. Amdahl: the speedup of the fitted law; "
+      "Gustafson: that of work which grows with the workers.",
+      table_html(scaling_table(sweep), false));
 }
 
 }  // namespace
 
 std::string sweep_runs_part(const Sweep& sweep) {
-  std::string html = "<section><h2>Runs</h2><div class=\"card\">";
+  std::string html = "<div class=\"card\">";
   for (const SweepCellRuns& cell : sweep.cells) {
     std::vector<std::string> command;
     for (const auto& [name, value] : cell.cell.environment) command.push_back(name + "=" + value);
@@ -283,14 +276,13 @@ std::string sweep_runs_part(const Sweep& sweep) {
     html += fmt::format("<details><summary>{}: {}</summary><pre>{}</pre>{}</details>", escape_html(cell.name),
                         counted(cell.runs.size(), "run"), command_html(command), runs_table(cell).scrolled());
   }
-  return html + "</div></section>";
+  return section_html("Runs", "", html + "</div>");
 }
 
 std::string sweep_header_part(const Sweep& sweep) {
-  std::string lead;
+  std::string leads;
   for (const std::string& sentence : sweep_conclusion(sweep)) {
-    const bool warns = sentence.starts_with("INVALID") || sentence.starts_with("Failed");
-    lead += fmt::format("<p class=\"lead{}\">{}</p>", warns ? " warns" : "", escape_html(sentence));
+    leads += lead_html(sentence, sentence.starts_with("INVALID") || sentence.starts_with("Failed"));
   }
   constexpr std::size_t kMostLaws = 4;  // more are in the table only
   for (const SweepScaling& scaling : sweep.scalings) {
@@ -299,20 +291,17 @@ std::string sweep_header_part(const Sweep& sweep) {
       return sweep.cells[n].not_comparable + sweep.cells[n].beside_others == 0;  // of others' threads it isn't the law
     });
     if (!holds) continue;
-    if (const std::string text = scaling_sentence(scaling); !text.empty())
-      lead += "<p class=\"lead\">" + escape_html(text) + "</p>";
+    if (const std::string text = scaling_sentence(scaling); !text.empty()) leads += lead_html(text);
   }
   std::size_t runs = 0;
   for (const SweepCellRuns& cell : sweep.cells) runs += cell.runs.size();
-  std::string chips = fmt::format("<li>{}</li><li>{}</li>", counted(sweep.cells.size(), "cell"), counted(runs, "run"));
+  std::vector<std::string> chips = {counted(sweep.cells.size(), "cell"), counted(runs, "run")};
   if (const record::Record* record = any_record(sweep)) {
-    chips += fmt::format("<li>{}</li><li>{} cores</li><li>{} memory</li>", escape_html(record->machine.cpu),
-                         record->machine.cores, bytes_text(record->machine.memory_bytes));
+    chips.insert(chips.end(), {record->machine.cpu, fmt::format("{} cores", record->machine.cores),
+                               bytes_text(record->machine.memory_bytes) + " memory"});
   }
-  if (!sweep.record.started.empty()) chips += "<li>started " + escape_html(sweep.record.started) + "</li>";
-  return fmt::format(
-      "<header><p class=\"brand\"><b>evener</b> sweep</p><h1>{}</h1>{}<ul class=\"chips\">{}</ul></header>",
-      escape_html(sweep.record.title.empty() ? sweep.name : sweep.record.title), lead, chips);
+  if (!sweep.record.started.empty()) chips.push_back("started " + sweep.record.started);
+  return header_html("sweep", title_of_sweep(sweep), leads, chips);
 }
 
 std::string sweep_method_part(const Sweep& sweep) {
@@ -337,8 +326,9 @@ std::string sweep_method_part(const Sweep& sweep) {
     add("machine", series.machine);
     add("program", fmt::format("version {}, files {}", record.version, series.program));
   }
-  return fmt::format("<section><h2>How it was measured</h2><div class=\"card\">{}<pre>{}</pre></div></section>",
-                     facts_html(facts), command_html(record.words));
+  return section_html(
+      "How it was measured", "",
+      fmt::format("<div class=\"card\">{}<pre>{}</pre></div>", facts_html(facts), command_html(record.words)));
 }
 
 std::vector<record::Metric> sweep_metrics(const Sweep& sweep) {

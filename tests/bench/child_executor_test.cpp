@@ -98,10 +98,9 @@ TEST(CoolDownWaits, TellsHowLongAndHowFarFromTheStart) {
   waited_s("12.5", always(0), none, 100, {}, &told);
   EXPECT_EQ(told, "waited 12.5 s before the run (--cool-down)");
   waited_s("load", always(0.25), falling(45, 52, 0.5, 30), 100, falling(20, 40, 2, 10), &told);
-  EXPECT_EQ(
-      told,
-      "waited 8 s before the run, until the machine was nearly as at the start (--cool-down): others' load 0 % of "
-      "the CPUs more, 3 degrees more, 4 W more");
+  EXPECT_EQ(told,
+            "waited 8 s before the run, until the machine was nearly as at the start (--cool-down): others' load 0 % "
+            "of the CPUs more, 3 degrees more, 4 W more");
   waited_s("load", falling(0, 0.9, 0, 0.9), none, 100, {}, &told);
   EXPECT_EQ(told,
             "waited 120 s before the run, the longest, and the machine was still not as at the start (--cool-down): "

@@ -197,8 +197,7 @@ TEST(Arguments, OfAnOptionGivenTwiceTheLastOneCounts) {
 TEST(Placements, AreRefusedWithACaret) {
   EXPECT_EQ(usage_error(dry_run({"--on", "cpu/t1+cdua:0"})),
             "evener: placement 'cpu/t1+cdua:0' is not understood: unknown device 'cdua'; did you mean 'cuda'? Known: "
-            "cpu, cuda, "
-            "opencl, intel, npu, auto\n"
+            "cpu, cuda, opencl, intel, npu, auto\n"
             "  cpu/t1+cdua:0\n"
             "         ^\n");
   EXPECT_THAT(usage_error(dry_run({"--on", "cpu+"})), HasSubstr("\n  cpu+\n      ^"));

@@ -55,10 +55,8 @@ TEST(Completion, OffersCommandsOptionsAndValuesInBash) {
 TEST(Completion, IsUnderstoodByTheOtherShells) {
   EXPECT_THAT(script("zsh"), AllOf(StartsWith("#compdef evener\n"), HasSubstr("'--label-smoothing:Share of"),
                                    HasSubstr("'train|--optimizer') values=('sgd' 'adamw')")));
-  EXPECT_THAT(
-      script("fish"),
-      HasSubstr("complete -c evener -n '__evener_at \"train\"' -l optimizer -d 'sgd or adamw (detectors: adamw)' -x "
-                "-a 'sgd adamw'\n"));
+  EXPECT_THAT(script("fish"), HasSubstr("complete -c evener -n '__evener_at \"train\"' -l optimizer -d 'sgd or adamw "
+                                        "(detectors: adamw)' -x -a 'sgd adamw'\n"));
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     const TemporaryFolder folder;
     std::ofstream(folder / "script") << script(shell);

@@ -66,9 +66,8 @@ TEST_F(InferTrouble, CtrlCKeepsTheAnswersSoFar) {
 }
 
 TEST_F(InferTrouble, AFullDiskEndsItEarly) {
-  const ProgramResult answers = bash(
-      "exec $evener infer "
-      "mlp:4-3-2 random:5000 --on cpu/t1 --seconds 0 --format table > /dev/full");
+  const ProgramResult answers =
+      bash("exec $evener infer mlp:4-3-2 random:5000 --on cpu/t1 --seconds 0 --format table > /dev/full");
   EXPECT_EQ(answers.exit_code, 1);
   EXPECT_THAT(answers.err, HasSubstr("can't write to standard output: No space left on device"));
   const test::SmallDisk disk("size=64k");
@@ -159,10 +158,9 @@ class HalfACore {
 TEST_F(InferTrouble, AQuotaOfHalfACoreLeavesOneThread) {
   const HalfACore half;
   if (half.group().empty()) GTEST_SKIP() << "no control group can be made here";
-  const ProgramResult result = bash("echo $$ > " + half.group().string() +
-                                    "/cgroup.procs && exec $evener infer resnet20 "
-                                    "random:20 --format none --seconds 0 --out " +
-                                    file("out"));
+  const ProgramResult result =
+      bash("echo $$ > " + half.group().string() +
+           "/cgroup.procs && exec $evener infer resnet20 random:20 --format none --seconds 0 --out " + file("out"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("1 thread (a quota allows 0.5 CPUs), 1 stream"));
   EXPECT_EQ(record_in(file("out"))["config"]["streams"], 1);

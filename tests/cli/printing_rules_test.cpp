@@ -72,9 +72,8 @@ TEST(EpochLine, OfADetectorHasItsOwnFigures) {
                      {"val_map_50", 0.375}};
     epoch.val_loss = 6;
   });
-  EXPECT_THAT(line,
-              EndsWith("train loss 0.2500 (boxes 0.500, classes 1.500)  validation loss 6.0000 (boxes 2.500, classes "
-                       "3.500)  mAP@0.5 0.375\n"));
+  EXPECT_THAT(line, EndsWith("train loss 0.2500 (boxes 0.500, classes 1.500)  validation loss 6.0000 (boxes 2.500, "
+                             "classes 3.500)  mAP@0.5 0.375\n"));
 }
 
 TEST(SetupLines, NameFewFilesAndWhereARunGoesOn) {

@@ -181,8 +181,8 @@ TEST_F(Resume, WithNothingToDoTheRecordStaysAsItWas) {
 TEST_F(Resume, ANewEndOfTheScheduleIsTold) {
   train(digits(out(), "2", {"--schedule", "cosine"}));
   const ProgramResult longer = run_in_process({"train", "--resume", out().string(), "--epochs", "4"});
-  EXPECT_THAT(longer.err, HasSubstr("the cosine schedule now ends after epoch 4 instead of 2: the rate goes on with "
-                                    "0.05"));
+  EXPECT_THAT(longer.err,
+              HasSubstr("the cosine schedule now ends after epoch 4 instead of 2: the rate goes on with 0.05"));
   EXPECT_THAT(record_in(out())["notes"].dump(), HasSubstr("now ends after epoch 4"));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,17 +14,21 @@
 #include "base/random.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
+#include "cli/run_program.h"
+#include "record/record.h"
 #include "record/sweep_file.h"
 
 namespace evener::test {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Pair;
-namespace fs = std::filesystem;
+using testing::StartsWith;
 
 /// What the cells of these sweeps have in common: a training of a tenth of a second.
 const Words kSmallTraining = {"train",    "mlp:784-16-10", "--data",   "synth:digits:200",
@@ -395,6 +400,26 @@ TEST_F(SweepCommand, BrokenRecordsAreRowsThatFailed) {
   const ProgramResult report = run_in_process({"report", out(), "--no-html"});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("failed"));
+}
+
+// evener sweep --steady, from the command to the records of its runs.
+
+TEST(SweepSteady, RunsHaveTheLengthThatPilotRunsFoundAndTellIt) {
+  const TemporaryFolder folder;
+  const auto out = folder / "sweep";
+  const ProgramResult result =
+      run_program({"sweep", "--steady", "90%", "--repeats", "1", "--no-html", "--out", out.string(), "matmul", "128"});
+  ASSERT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("pilot runs of the cell: seconds = "));
+  EXPECT_TRUE(std::filesystem::is_directory(out / record::kPilotFolder));
+  const record::SweepRecord sweep = record::read_sweep(out);
+  EXPECT_EQ(sweep.steady_deviation, 0.9);
+  EXPECT_THAT(sweep.steady, AllOf(StartsWith("seconds = "), HasSubstr("--steady 90%")));
+  ASSERT_EQ(sweep.cells.size(), 1U);
+  EXPECT_THAT(sweep.cells[0].words, Contains(StartsWith("--seconds="))) << "which nobody gave";
+  const record::SweepJournal journal = record::read_journal(out);
+  ASSERT_EQ(journal.runs.size(), 1U) << "pilot runs are none of the sweep";
+  EXPECT_THAT(record::read_record(out / journal.runs[0].folder).notes, Contains(sweep.steady));
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ TEST(Memory, ThatRunsOutIsExplained) {
   EXPECT_THAT(module.err, AllOf(HasSubstr("ulimit -v"), Not(HasSubstr("build it again"))));
   // Some more than the program needs to start at all, and less than with the stack of a thread.
   const ProgramResult thread = shell(
-      "v=16000; while ! (ulimit -v $v; \"$EVENER\" --version) >/dev/null 2>&1; do v=$((v + 500)); done; "
-      "ulimit -v $((v + 4000)); " +
+      "v=16000; while ! (ulimit -v $v; \"$EVENER\" --version) >/dev/null 2>&1; do v=$((v + 500)); done; ulimit -v $((v "
+      "+ 4000)); " +
       train + "' mlp:784-10");
   EXPECT_EQ(thread.exit_code, 1);
   EXPECT_THAT(thread.err, HasSubstr("ulimit -v"));

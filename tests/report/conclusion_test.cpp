@@ -66,9 +66,9 @@ TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
   EXPECT_THAT(
       sentences({run_with("cpu/t1", 70), run_with("cpu/t2", 100)}),
       Contains("In one run of each the least energy (measured) went into cpu/t1, 70 J: 0.700x of cpu/t2 (100 J)."));
-  EXPECT_THAT(sentences({run_with("cpu/t1", 98), run_with("cpu/t2", 100)}),
-              Contains("Which way takes the least energy (measured) is undecided between cpu/t1 (98 J) and cpu/t2 "
-                       "(100 J)."));
+  EXPECT_THAT(
+      sentences({run_with("cpu/t1", 98), run_with("cpu/t2", 100)}),
+      Contains("Which way takes the least energy (measured) is undecided between cpu/t1 (98 J) and cpu/t2 (100 J)."));
   Record coarse = run_with("cpu/t1", 70);
   coarse.energy.uncertainty_joules = 40;
   EXPECT_THAT(sentences({coarse, run_with("cpu/t2", 100)}), Contains(HasSubstr("is undecided between cpu/t1 (70 J)")));
@@ -82,10 +82,11 @@ TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
 }
 
 TEST(Conclusion, ComparesTwoRuns) {
-  EXPECT_THAT(concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
-              MatchesRegex("resnet34 on cpu/t2 trained 1\\.8.x as fast as on cpu/t1 in one run of each "
-                           "\\(2[67]\\.. against 14\\.. images/s\\), "
-                           "at equal test accuracy \\(97\\.2 % and 97\\.0 %\\)\\."));
+  EXPECT_THAT(
+      concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
+      MatchesRegex("In one run of each, resnet34 trained fastest on cpu/t2, with 2[67]\\.. images/s: 1\\.8.x as "
+                   "fast as on cpu/t1 \\(14\\..\\)\\.\nTest accuracy of resnet34 is equal "
+                   "\\(97\\.0 % to 97\\.2 %\\)\\."));
 }
 
 TEST(Conclusion, IsHarmlessWhereItIsShown) {
@@ -95,68 +96,57 @@ TEST(Conclusion, IsHarmlessWhereItIsShown) {
   EXPECT_THAT(markdown_conclusion(runs), HasSubstr("on ?\\[2J \\<b\\>"));
 }
 
-TEST(Conclusion, ASlowerSecondRunIsToldAsItIs) {
-  EXPECT_THAT(concluded({run("cpu/t2", 26.9), run("cpu/t1", 14.5)}), HasSubstr("cpu/t1 trained 0.5"));
-}
-
 TEST(Conclusion, OverlappingIntervalsAreUndecided) {
   EXPECT_THAT(
-      concluded({run_at("cpu/t1", 20, 0.2), run_at("cpu/t2", 21, 0.2)}),
-      HasSubstr("Whether resnet34 trains faster on cpu/t2 or on cpu/t1 is undecided (21.0 against 20.0 images/s; "
-                "within each run it differs by more)"));
+      concluded({run_at("cpu/t1", 20, 0.3), run_at("cpu/t2", 22, 0.3)}),
+      HasSubstr("Where resnet34 trains fastest is undecided between cpu/t2 and cpu/t1 (22.0 and 20.0 images/s): "
+                "the noise is larger than the difference"));
 }
 
 TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {
   const Record a = run_at("cpu/t1", 20, 0.001), b = run_at("cpu/t2", 20.6, 0.001);
   ASSERT_EQ(record::compare_rates(a.images_per_s.samples, b.images_per_s.samples).verdict, record::Verdict::kFaster);
-  EXPECT_THAT(concluded({a, b}), HasSubstr("trained about as fast on cpu/t2 as on cpu/t1 in one run of each ("));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("trained about equally fast on cpu/t2 and cpu/t1 (20.6 and 20.0 images/s)"));
 }
 
 TEST(Conclusion, SpeedsOfSingleRunsCountFromFivePercentOn) {
   const auto steady = [](const char* placement, double images_per_s) {
     return run_at(placement, images_per_s, 0.0001);
   };
-  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1048)}), HasSubstr("trained about as fast"));
-  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1052)}),
-              HasSubstr("trained 1.05x as fast as on cpu/t1 in one run of each"));
+  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1048)}), HasSubstr("trained about equally fast"));
+  EXPECT_THAT(concluded({steady("cpu/t1", 1000), steady("cpu/t2", 1052)}), HasSubstr("1.05x as fast as on cpu/t1"));
 }
 
 TEST(Conclusion, TooFewSamplesStayUndecided) {
   Record a = run("cpu/t1", 20), b = run("cpu/t2", 40);
   a.images_per_s = record::throughput_of({20, 20.1, 19.9}, "steps after the first epoch");
   b.images_per_s = record::throughput_of({40, 40.1, 39.9}, "steps after the first epoch");
-  EXPECT_THAT(concluded({a, b}), HasSubstr("trained 2.00x as fast as on cpu/t1"));
-  EXPECT_THAT(concluded({a, b}), HasSubstr("images/s; undecided, with too few samples)"));
-  EXPECT_THAT(concluded({a, b, b}), HasSubstr("Where resnet34 trains fastest stays undecided, with too few samples: "
-                                              "40.0, 40.0 and 20.0 images/s on "));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("Where resnet34 trains fastest stays undecided, with too few samples: 40.0 "
+                                           "and 20.0 images/s on cpu/t2 and cpu/t1"));
+  EXPECT_THAT(
+      concluded({a, b, b}),
+      HasSubstr(
+          "Where resnet34 trains fastest stays undecided, with too few samples: 40.0, 40.0 and 20.0 images/s on "));
 }
 
 TEST(Conclusion, MissingSpeedsAreNotInvented) {
   Record a = run("cpu/t1", 20), b = run("cpu/t2", 40);
   b.images_per_s = {};
-  EXPECT_THAT(concluded({a, b}), HasSubstr("can't be compared in speed: images/s is missing"));
-}
-
-TEST(Conclusion, AccuracyDifferencesAreTold) {
-  EXPECT_THAT(concluded({run("cpu/t1", 10, 0.97), run("cpu/t2", 20, 0.60)}),
-              HasSubstr("at lower test accuracy (60.0 % against 97.0 %)"));
-  EXPECT_THAT(concluded({run("cpu/t1", 10, 0.97), run("cpu/t2", 20, 0.92)}),
-              HasSubstr("that 90 images can't tell apart"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("The 2 runs can't be compared in speed: it is missing"));
 }
 
 TEST(Conclusion, WithoutATestPartValidationCounts) {
   Record a = run("cpu/t1", 10), b = run("cpu/t2", 20);
   b.training.accuracy.test.reset();
-  EXPECT_THAT(concluded({a, b}), HasSubstr("validation accurac"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("alidation accuracy of resnet34"));
 }
 
 TEST(Conclusion, InvalidRunsAreNamedInASentenceOfTheirOwn) {
   Record a = run("cpu/t1", 10), b = run("cpu/t2", 20);
   b.validity = {false, {{"other load", "w", "a"}, {"swap", "w", "a"}}};
-  EXPECT_THAT(sentences({a, b}),
-              ElementsAre(HasSubstr("trained 1.99x as fast as on cpu/t1 (20.0 against 10.0 images/s; undecided, as the "
-                                    "times are not to be quoted), at equal test accuracy (97.0 %)."),
-                          "INVALID as measurements: b (other load, swap)."));
+  EXPECT_THAT(sentences({a, b}), ElementsAre(HasSubstr("stays undecided, because the times are not to be quoted: "),
+                                             "Test accuracy of resnet34 is equal (97.0 %).",
+                                             "INVALID as measurements: b (other load, swap)."));
   a.validity = b.validity;
   Record c = run("cpu/t4", 40);
   c.validity = {false, {{"noise", "w", "a"}}};
@@ -169,8 +159,7 @@ TEST(Conclusion, InvalidRunsAreNamedInASentenceOfTheirOwn) {
 TEST(Conclusion, OfManyRunsTheFastestIsComparedWithTheFirstAndTheNext) {
   EXPECT_THAT(sentences({run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01), run_at("cpu/t4", 40, 0.01)}),
               ElementsAre("In one run of each, resnet34 trained fastest on cpu/t4, with 40.0 images/s: 4.00x as fast "
-                          "as on cpu/t1 (10.0), and "
-                          "2.00x as fast as on cpu/t2 (20.0).",
+                          "as on cpu/t1 (10.0), and 2.00x as fast as on cpu/t2 (20.0).",
                           "Test accuracy of resnet34 is equal (97.0 %)."));
   EXPECT_THAT(sentences({run_at("cpu/t4", 40, 0.01), run_at("cpu/t1", 10, 0.01), run_at("cpu/t2", 20, 0.01)}),
               Contains(HasSubstr("4.00x as fast as on cpu/t1 (10.0), and 2.00x as fast as on cpu/t2 (20.0)")));
@@ -218,7 +207,7 @@ TEST(Conclusion, AccuraciesOfManyRunsAreToldTogether) {
     return sentences({run("cpu/t1", 10, a), run("cpu/t2", 20, b), run("cpu/t4", 40, c)}).at(1);
   };
   EXPECT_EQ(accuracies(0.97, 0.972, 0.975), "Test accuracy of resnet34 is equal (97.0 % to 97.5 %).");
-  EXPECT_EQ(accuracies(0.97, 0.6, 0.975), "Test accuracy of resnet34 differs: 60.0 % to 97.5 %.");
+  EXPECT_EQ(accuracies(0.97, 0.6, 0.975), "Test accuracy of resnet34 differs: 60.0 % on cpu/t2 to 97.5 % on cpu/t4.");
   EXPECT_EQ(accuracies(0.97, 0.93, 0.975),
             "Test accuracy of resnet34 is 93.0 % to 97.5 %, which 90 images can't tell apart.");
 }
@@ -233,17 +222,16 @@ TEST(Conclusion, DifferentJobsAreNotCompared) {
 TEST(Conclusion, WhatElseDiffersIsNamed) {
   Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
   b.precision = "bf16";
-  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 in bf16 trained"));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("trained fastest on cpu/t2 in bf16, with "));
 }
 
 TEST(Conclusion, RunsOnOnePlacementAreToldApartByTheirOptions) {
   Record a = run("cpu/t2", 10), b = run("cpu/t2", 20);
-  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as in another run of the same in one run of each ("));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("trained fastest on cpu/t2 (b), with "));
   a.config = {{"lr", "0.1"}, {"nesterov", "false"}, {"seed", "1"}};
   b.config = {{"lr", "0.02"}, {"nesterov", "true"}, {"seed", "1"}};
-  EXPECT_THAT(concluded({a, b}), HasSubstr("on cpu/t2 with --lr 0.02 and --nesterov trained"));
-  EXPECT_THAT(concluded({a, b}),
-              HasSubstr("as fast as on cpu/t2 with --lr 0.1 and no --nesterov in one run of each ("));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("trained fastest on cpu/t2 with --lr 0.02 and --nesterov, with "));
+  EXPECT_THAT(concluded({a, b}), HasSubstr("as fast as on cpu/t2 with --lr 0.1 and no --nesterov ("));
 }
 
 TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
@@ -270,16 +258,15 @@ TEST(Conclusion, FiguresOfOtherTasksAreToldByTheirNamesAndDirections) {
                                  .of_images = 100});
   }
   EXPECT_EQ(concluded({a, b}),
-            "resnet34 on cpu/t2 ran 2.00x as fast as on cpu/t1 in one run of each (0.100 against 0.200 s), at equal "
-            "recall (90.0 %).");
+            "In one run of each, resnet34 ran fastest on cpu/t2, with 0.100 s: 2.00x as fast as on cpu/t1 (0.200).\n"
+            "Recall of resnet34 is equal (90.0 %).");
   EXPECT_THAT(concluded({a}), HasSubstr("and reached 90.0 % recall"));
 }
 
 TEST(Conclusion, OneRun) {
-  EXPECT_THAT(
-      concluded({run("cpu/t2", 26.9, 0.972)}),
-      MatchesRegex("resnet34 trained 8 epochs of synth:masks on cpu/t2 in 4 min .* at 2[67]\\.. images/s and reached "
-                   "97\\.2 % test accuracy\\."));
+  EXPECT_THAT(concluded({run("cpu/t2", 26.9, 0.972)}),
+              MatchesRegex("resnet34 trained 8 epochs of synth:masks on cpu/t2 in 4 min .* at 2[67]\\.. images/s and "
+                           "reached 97\\.2 % test accuracy\\."));
   Record stopped = run("cpu/t2", 26.9);
   stopped.status = record::Status::kInterrupted;
   EXPECT_THAT(concluded({stopped}), HasSubstr("was interrupted after 8 epochs"));

@@ -52,10 +52,11 @@ TEST(History, TellsWhenWhichProgramBecameSlowerAndByHowMuch) {
   EXPECT_GE(history.tests, 2 * series.figures.size());
   EXPECT_THAT(
       history_sentences(series),
-      ElementsAre(AllOf(HasSubstr("training speed: "), HasSubstr(" % slower (95 %: "), HasSubstr("from 2026-11-05 on"),
-                        HasSubstr("between evener 0.7.0, program aaaaaaaa of 2026-11-04 and evener 0.8.0, program "
-                                  "bbbbbbbb of 2026-11-05"),
-                        Not(HasSubstr("the program is the same")))));
+      ElementsAre(AllOf(
+          HasSubstr("training speed: "), HasSubstr(" % slower (95 %: "), HasSubstr("from 2026-11-05 on"),
+          HasSubstr(
+              "between evener 0.7.0, program aaaaaaaa of 2026-11-04 and evener 0.8.0, program bbbbbbbb of 2026-11-05"),
+          Not(HasSubstr("the program is the same")))));
 }
 
 TEST(History, SaysWhereTheProgramIsTheSameOnBothSidesOfAChange) {

@@ -119,10 +119,9 @@ TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
   EXPECT_EQ(scaling_sentence(of), "") << "nothing was fitted";
   of.scaling.fit.emplace();
   of.scaling.fit->serial_share = 0.25;
-  EXPECT_EQ(
-      scaling_sentence(of),
-      "With more threads, 25.0 % of the work stays serial by Amdahl's law; no number of workers would be more than "
-      "4.00x as fast as one.");
+  EXPECT_EQ(scaling_sentence(of),
+            "With more threads, 25.0 % of the work stays serial by Amdahl's law; no number of workers would be more "
+            "than 4.00x as fast as one.");
   of.scaling.share_interval = record::Interval{0.2, 0.3};
   EXPECT_THAT(scaling_sentence(of), HasSubstr("Amdahl's law (95 %: 20.0 % to 30.0 %); no number"));
   most.speedup.emplace();

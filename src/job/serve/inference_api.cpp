@@ -26,12 +26,6 @@ HttpResponse json_response(const OrderedJson& body) {
   return {.body = body.dump(-1, ' ', false, OrderedJson::error_handler_t::replace)};
 }
 
-HttpResponse try_later(const std::string& what) {
-  HttpResponse response = http_error(503, what);
-  response.headers.emplace_back("Retry-After", "1");
-  return response;
-}
-
 /// Removes and returns the path's text up to the next '/'; "" at the end.
 std::string_view next_word(std::string_view& path) {
   const std::size_t end = std::min(path.find('/'), path.size());

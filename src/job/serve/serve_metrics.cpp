@@ -84,7 +84,6 @@ std::string ServeMetrics::text(const task::BatchQueue& queue, const HttpCounts& 
   text += value_text("evener_queue_capacity_samples", "gauge", "Samples that may wait.", queue.options().capacity);
   text += value_text("evener_connections", "gauge", "Open connections.", http.open);
   text += value_text("evener_connections_total", "counter", "Connections that were answered.", http.connections);
-  text += value_text("evener_connections_refused_total", "counter", "Connections beyond --connections.", http.refused);
   text += value_text("evener_body_bytes", "gauge", "Memory promised to requests under way.", http.bodies_bytes);
   text += value_text("process_resident_memory_bytes", "gauge", "Resident memory.", process_memory().resident_bytes);
   if (const auto joules = joules_ ? joules_() : std::nullopt) {

@@ -6,10 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
 #include "placement/plan.h"
 #include "plan/candidates.h"
@@ -39,33 +37,6 @@ struct EnergyReading {
 /// which the slowest sensor has a new value, or longer, and there are 20 at most. Without a power, and with a reason,
 /// where there would be fewer than three.
 TrialPower power_between(const std::vector<EnergyReading>& readings, double begin_s, double end_s, double step_s);
-
-/// Reads the sensors of a meter in a thread, until it is told to stop or goes.
-class PowerTrace {
- public:
-  /// `plan`: tells which devices are used. `step_s`: the time in which the slowest sensor has a new value. `meter` must
-  /// outlive the trace, and nobody else may use it meanwhile.
-  PowerTrace(measure::EnergyMeter& meter, const placement::Plan& plan, double step_s);
-  ~PowerTrace() { stop(); }
-  PowerTrace(const PowerTrace&) = delete;
-  PowerTrace& operator=(const PowerTrace&) = delete;
-
-  /// Ends the reading and gives the power from `begin_s` to `end_s`, by now_s().
-  TrialPower power(double begin_s, double end_s);
-
- private:
-  void follow(const std::stop_token& stopping);
-  void read();
-  void stop();
-
-  measure::EnergyMeter& meter_;
-  const placement::Plan& plan_;
-  const double step_s_;
-  std::vector<EnergyReading> readings_;
-  record::EnergyClass kind_ = record::EnergyClass::kAbsent;
-  std::string lost_;  // why readings can't be used
-  std::jthread thread_;
-};
 
 struct Trial {
   std::vector<Timing> timings;  // median step time for each batch size, ascending

@@ -25,15 +25,10 @@
 namespace evener::job {
 namespace {
 
-struct PictureInfoRequest {
-  std::string location;  // a folder, a file or a pattern (data/picture_listing.h)
-  int threads = 1;
-  bool strict = false;      // an unusable picture is an error
-  std::string advice = {};  // a sentence on what to do so that the pictures can be trained on
-};
-
 constexpr const char* kKind = "pictures without classes";
 constexpr const char* kTrainingNote = "no classes were found, so nothing can be trained on this: ";
+
+using Json = nlohmann::ordered_json;
 
 /// Everything that was found.
 struct Found {
@@ -45,28 +40,45 @@ struct Found {
   double seconds = 0;
 };
 
-data::PictureSurvey survey_shown(const data::Pictures& pictures, int threads, Observer& observer) {
+/// Does `work` with a function that shows its progress.
+template <class Work>
+auto shown_reading(Observer& observer, Work work) {
   LoadingProgress loading(observer);
-  const auto show = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
   try {
-    data::PictureSurvey survey = data::survey_pictures(pictures, threads, show);
+    auto result = work([&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); });
     observer.finish();
-    return survey;
+    return result;
   } catch (...) {
     observer.finish();
     throw;
   }
 }
 
-nlohmann::ordered_json size_json(const data::PictureSize& size) {
+Json skipped_json(const std::vector<data::Skipped>& files) {
+  Json skipped = Json::array();
+  for (const data::Skipped& file : files) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
+  return skipped;
+}
+
+std::string line_text(const char* what, const std::string& value) {
+  return fmt::format("{:<9} {}\n", what, value);
+}
+
+std::string skipped_text(const std::vector<data::Skipped>& files, const std::vector<std::string>& notes) {
+  std::string text = line_text("skipped", std::to_string(files.size()));
+  for (const data::Skipped& file : files) {
+    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
+  }
+  for (const std::string& note : notes) text += line_text("note", one_line(note));
+  return text;
+}
+
+Json size_json(const data::PictureSize& size) {
   return {{"width", size.width}, {"height", size.height}, {"images", size.pictures}};
 }
 
 /// The keys that data with classes has too mean the same there; what pictures without classes don't have is null.
-nlohmann::ordered_json json_of(const Found& found) {
-  using Json = nlohmann::ordered_json;
-  Json skipped = Json::array();
-  for (const data::Skipped& file : found.skipped) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
+Json json_of(const Found& found) {
   const data::PictureSurvey& survey = found.survey;
   return {{"schema", 1},
           {"kind", "data info"},
@@ -85,27 +97,19 @@ nlohmann::ordered_json json_of(const Found& found) {
           {"per_class", Json::object()},
           {"split", nullptr},
           {"boxes", 0},
-          {"skipped", skipped},
+          {"skipped", skipped_json(found.skipped)},
           {"notes", found.notes}};
 }
 
 std::string text_of(const Found& found) {
   const data::PictureSurvey& survey = found.survey;
-  std::string text = fmt::format("{} ({})\n", one_line(found.location), kKind);
-  const auto line = [&text](const char* what, const std::string& value) {
-    text += fmt::format("{:<9} {}\n", what, value);
-  };
-  line("images", fmt::format("{} of {} files; {} in colour, {} grey", survey.readable(), found.files, survey.colour,
-                             survey.grey));
-  line("sizes", fmt::format("{}x{} to {}x{} pixels; most often {}x{} ({} images)", survey.smallest.width,
-                            survey.smallest.height, survey.largest.width, survey.largest.height, survey.commonest.width,
-                            survey.commonest.height, survey.commonest.pictures));
-  line("skipped", std::to_string(found.skipped.size()));
-  for (const data::Skipped& file : found.skipped) {
-    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
-  }
-  for (const std::string& note : found.notes) line("note", one_line(note));
-  return text;
+  return fmt::format("{} ({})\n", one_line(found.location), kKind) +
+         line_text("images", fmt::format("{} of {} files; {} in colour, {} grey", survey.readable(), found.files,
+                                         survey.colour, survey.grey)) +
+         line_text("sizes", fmt::format("{}x{} to {}x{} pixels; most often {}x{} ({} images)", survey.smallest.width,
+                                        survey.smallest.height, survey.largest.width, survey.largest.height,
+                                        survey.commonest.width, survey.commonest.height, survey.commonest.pictures)) +
+         skipped_text(found.skipped, found.notes);
 }
 
 void refuse_bad(const Found& found, bool strict) {
@@ -119,8 +123,6 @@ void refuse_bad(const Found& found, bool strict) {
                             found.skipped.size(), found.files, found.location, data::first_skipped(found.skipped)));
   }
 }
-
-using Json = nlohmann::ordered_json;
 
 /// The description of data, as text and as JSON.
 struct DataFindings {
@@ -182,8 +184,6 @@ Json info_json(const DataFindings& info) {
   const data::ImageShape shape = dataset.shape();
   Json per_class = Json::object();
   for (std::size_t c = 0; c < info.per_class.size(); ++c) per_class[dataset.classes()[c]] = info.per_class[c];
-  Json skipped = Json::array();
-  for (const data::Skipped& file : opened.skipped) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
   return {
       {"schema", 1},
       {"kind", "data info"},
@@ -200,7 +200,7 @@ Json info_json(const DataFindings& info) {
       {"box_details", box_json(info)},
       {"copies", copies_json(info.copies)},
       {"reading", reading_json(info.reading)},
-      {"skipped", skipped},
+      {"skipped", skipped_json(opened.skipped)},
       {"notes", opened.notes}};
 }
 
@@ -220,9 +220,7 @@ std::string info_text(const DataFindings& info) {
   const data::Dataset& dataset = *opened.dataset;
   const data::ImageShape shape = dataset.shape();
   std::string text = fmt::format("{} ({})\n", one_line(info.location), opened.kind);
-  const auto line = [&text](const char* what, const std::string& value) {
-    text += fmt::format("{:<9} {}\n", what, value);
-  };
+  const auto line = [&text](const char* what, const std::string& value) { text += line_text(what, value); };
   line("images", fmt::format("{} of {}x{} pixels, {}; {} as 8 bit per value", dataset.size(), shape.width, shape.height,
                              shape.channels == 1 ? "grey" : "RGB", bytes_text(dataset.size() * shape.bytes())));
   line("split", fmt::format("{} train, {} val, {} test", opened.split.train.size(), opened.split.val.size(),
@@ -242,11 +240,7 @@ std::string info_text(const DataFindings& info) {
     }
     text += "\n";
   }
-  line("skipped", std::to_string(opened.skipped.size()));
-  for (const data::Skipped& file : opened.skipped) {
-    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
-  }
-  for (const std::string& note : opened.notes) line("note", one_line(note));
+  text += skipped_text(opened.skipped, opened.notes);
   if (info.copies.is_made) {
     line("copies",
          fmt::format("{} of the {} images to validate or test on are also in training ({})", info.copies.judged,
@@ -254,20 +248,6 @@ std::string info_text(const DataFindings& info) {
   }
   if (const std::string reading = reading_text(info.reading); !reading.empty()) line("reading", reading);
   return text;
-}
-
-data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& reading, Observer& observer) {
-  LoadingProgress loading(observer);
-  options.progress = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
-  read_by_flow(options, reading);
-  try {
-    data::OpenedData opened = data::open_data(options);
-    observer.finish();
-    return opened;
-  } catch (...) {
-    observer.finish();
-    throw;
-  }
 }
 
 /// The error that a training on a folder without classes would give.
@@ -284,22 +264,23 @@ std::string class_advice(data::DataOptions options) {
   return "put the images of each class into a folder with its name, or use --class NAME=GLOB";
 }
 
-/// Decodes every picture once; tells how many there are, their sizes and colours, and which are unusable. Throws Error
-/// where there is none that can be used.
-Description picture_info(const PictureInfoRequest& request, Observer& observer) {
+/// `advice`: a sentence on what to do so that the pictures can be trained on. Decodes every picture once; tells how
+/// many there are, their sizes and colours, and which are unusable. Throws Error where there is none that can be used.
+Description picture_info(const data::DataOptions& options, const std::string& advice, Observer& observer) {
   const Stopwatch watch;
-  const data::Pictures pictures({request.location});
+  const data::Pictures pictures({options.location});
   Found found;
-  found.location = request.location;
+  found.location = options.location;
   found.files = pictures.size();
-  found.survey = survey_shown(pictures, request.threads, observer);
+  found.survey =
+      shown_reading(observer, [&](const auto& show) { return data::survey_pictures(pictures, options.threads, show); });
   found.seconds = watch.seconds();
   found.skipped = pictures.skipped();
   found.skipped.insert(found.skipped.end(), found.survey.unreadable.begin(), found.survey.unreadable.end());
   found.notes = pictures.notes();
   found.notes.insert(found.notes.end(), found.survey.notes.begin(), found.survey.notes.end());
-  found.notes.push_back(kTrainingNote + request.advice);
-  refuse_bad(found, request.strict);
+  found.notes.push_back(kTrainingNote + advice);
+  refuse_bad(found, options.strict);
   return {text_of(found), json_of(found)};
 }
 
@@ -316,10 +297,10 @@ Description classless_info(const data::DataOptions& options, bool wants_copies, 
                      "--split out, or say with --class NAME=GLOB which files form which class");
   }
   const std::string advice = class_advice(options);
-  Description found = picture_info({options.location, options.threads, options.strict, advice}, observer);
+  Description found = picture_info(options, advice, observer);
   const std::string others = data::other_annotations(options.location);
   if (!others.empty() && advice.find(others) == std::string::npos) {
-    found.text += fmt::format("{:<9} {}\n", "note", one_line(others));
+    found.text += line_text("note", one_line(others));
     found.json["notes"].push_back(others);
   }
   return found;
@@ -362,7 +343,11 @@ Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
   const Stopwatch watch;
   DataFindings info;
   info.location = *flags.source.location;
-  info.opened = open_shown(options, info.reading, observer);
+  info.opened = shown_reading(observer, [&, shown = options](const auto& show) mutable {
+    shown.progress = show;
+    read_by_flow(shown, info.reading);
+    return data::open_data(shown);
+  });
   info.seconds = watch.seconds();
   if (const std::string note = note_of_weights(options, info.opened); !note.empty()) info.opened.notes.push_back(note);
   count_targets(info);

@@ -83,13 +83,18 @@ Keeping keeping_to(double value, const std::optional<double>& noise, double limi
   return value * (1 - or_unknown(noise)) <= limit ? Keeping::kPerhaps : Keeping::kNot;
 }
 
-std::optional<double> power_noise(const Row& row) {
-  return row.power ? row.power->noise : std::nullopt;
-}
-
 /// The noise of joules, which are a power times a time.
 double joules_noise(const Row& row) {
-  return std::hypot(or_unknown(row.noise), or_unknown(power_noise(row)));
+  return std::hypot(or_unknown(row.noise), or_unknown(row.power ? row.power->noise : std::nullopt));
+}
+
+/// Seconds and joules of the whole training that the goal's limits are for. The power is taken to be that of training.
+double job_seconds(const Row& row, const Goal& goal) {
+  return goal.epochs * row.epoch_s();
+}
+
+std::optional<double> job_joules(const Row& row, const Goal& goal) {
+  return row.power ? std::optional(row.power->watts * job_seconds(row, goal)) : std::nullopt;
 }
 
 /// How a row keeps to all of the goal's limits. What draws nobody knows how much keeps to no budget.
@@ -275,14 +280,6 @@ std::optional<Judged> judge(const Row& row, const Goal& goal) {
   return Judged{cost, std::hypot(share_of_energy * watts_noise, time_noise)};
 }
 
-double job_seconds(const Row& row, const Goal& goal) {
-  return goal.epochs * row.epoch_s();
-}
-
-std::optional<double> job_joules(const Row& row, const Goal& goal) {
-  return row.power ? std::optional(row.power->watts * job_seconds(row, goal)) : std::nullopt;
-}
-
 RowChoice choose(const std::vector<Row>& rows, const Goal& goal) {
   std::vector<std::size_t> usable, keep;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -299,10 +296,6 @@ RowChoice choose(const std::vector<Row>& rows, const Goal& goal) {
   choice.reason = fmt::format("of what {}: {} ({} for {}){}", limits_text(goal), choice.reason,
                               job_text(rows[choice.row], goal), counted(goal.epochs, "epoch"), doubtful);
   return choice;
-}
-
-bool faster_than_noise(const Row& row, const Row& other) {
-  return better_than_noise(*judge(row, {}), *judge(other, {}));
 }
 
 std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows) {
@@ -364,7 +357,8 @@ std::vector<std::string> pipeline_notes(const std::vector<Row>& rows) {
     if (rival == rows.end()) {
       text += fmt::format(": {}; ", speed_text(row));
     } else {
-      text += fmt::format(" {}: {}, {:.2f} times {}; ", faster_than_noise(row, *rival) ? "pays" : "doesn't pay",
+      text += fmt::format(" {}: {}, {:.2f} times {}; ",
+                          better_than_noise(*judge(row, {}), *judge(*rival, {})) ? "pays" : "doesn't pay",
                           speed_text(row), row.images_per_s / rival->images_per_s, rival->text);
     }
     notes.push_back(text + why_slower(*row.pipeline));

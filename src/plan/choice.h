@@ -19,10 +19,6 @@ struct Judged {
 /// Absent where the row can't be used, or its energy is not known and the goal needs it.
 std::optional<Judged> judge(const Row& row, const Goal& goal);
 
-/// Seconds and joules of the whole training that the goal's limits are for. The power is taken to be that of training.
-double job_seconds(const Row& row, const Goal& goal);
-std::optional<double> job_joules(const Row& row, const Goal& goal);
-
 struct RowChoice {
   std::size_t row = 0;  // index of the chosen row
   std::string reason;
@@ -35,9 +31,6 @@ struct RowChoice {
 /// is a deadline or a budget, only rows count that surely meet it; where none does, the choice is the one nearest to
 /// it. `goal` must not need energy where no row has any.
 RowChoice choose(const std::vector<Row>& rows, const Goal& goal = {});
-
-/// Whether `row` is faster than `other` by more than the noise of both.
-bool faster_than_noise(const Row& row, const Row& other);
 
 /// For each row the row that beats it: better in time or in energy by more than the noise of both, and at least as good
 /// in the other. Absent for the rows on the Pareto front, and for those whose energy is not known.

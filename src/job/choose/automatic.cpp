@@ -1,7 +1,6 @@
 #include "job/choose/automatic.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -24,6 +23,7 @@
 #include "job/choose/choice.h"
 #include "job/named_weights.h"
 #include "job/options/image_size.h"
+#include "job/passing_folder.h"
 #include "job/train/hosts.h"
 #include "network/zoo.h"
 #include "parallel/launcher.h"
@@ -37,25 +37,6 @@ namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder for the checkpoints of a trial, which goes with it.
-class PassingFolder {
- public:
-  PassingFolder() : path_(fs::temp_directory_path() / ("evener-trial-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~PassingFolder() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  PassingFolder(const PassingFolder&) = delete;
-  PassingFolder& operator=(const PassingFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 using TrialMessage = std::tuple<std::optional<double>, double, double, double, bool>;
 
@@ -193,7 +174,7 @@ std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
 /// layer is fitted), in a process of its own that leaves `flags` as they are. A failure is returned in
 /// CandidateTrial::failure. Throws Interrupted.
 CandidateTrial try_out(const TrainFlags& flags, const Candidate& candidate, double seconds) {
-  const PassingFolder folder;
+  const PassingFolder folder(new_temporary_folder("evener-trial"));  // for its checkpoints
   try {
     const std::string message = in_child([&] {
       TrainFlags own;

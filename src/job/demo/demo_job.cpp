@@ -18,6 +18,7 @@
 #include "base/stop.h"
 #include "base/terminal_text.h"
 #include "job/demo/demo_plan.h"
+#include "job/passing_folder.h"
 #include "job/sweep/sweep_job.h"
 #include "placement/machine.h"
 #include "record/record.h"
@@ -55,21 +56,6 @@ constexpr const char* kTrained = "trained";
 constexpr const char* kQuantized = "int8";
 constexpr std::array kOwnNames = {"perceptron", "resnet", "inference", kTrained, kQuantized, "probe"};
 
-/// A folder that goes at the end.
-class TemporaryOutput {
- public:
-  explicit TemporaryOutput(fs::path path) : path_(std::move(path)) {}
-  ~TemporaryOutput() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryOutput(const TemporaryOutput&) = delete;
-  TemporaryOutput& operator=(const TemporaryOutput&) = delete;
-
- private:
-  fs::path path_;
-};
-
 /// Removes what an earlier demo left. Throws UsageError where a folder has the name of one of its own, and no demo
 /// wrote the experiment's file beside it: it is somebody's run then.
 void make_room(const fs::path& out) {
@@ -90,7 +76,7 @@ void make_room(const fs::path& out) {
 
 ProbedTraining probe(const DemoTraining& training, const std::string& on, const DemoFlags& flags) {
   const fs::path out = fs::path(*flags.out) / "probe";
-  const TemporaryOutput temporary(out);
+  const PassingFolder passing(out);
   std::vector<std::string> words = {"train",
                                     training.model,
                                     "--data",
@@ -186,17 +172,24 @@ class Demo {
               false);
   }
 
-  DemoOutcome report() {
-    DemoOutcome outcome;
+  /// Writes the page. Returns its tables and conclusions, and where it is, for a terminal.
+  std::string report() const {
     const report::OverviewText top{
         .title = "One machine, every way",
         .sentences = {fmt::format("The same trainings in {}, then what was trained in each precision: speed, accuracy "
                                   "and memory of each. Data are generated.",
                                   counted(ways_.size(), "way")),
                       ways_sentence(ways_)}};
-    outcome.page = report::write_sweeps_page(out_ / "report.html", sweeps_, report::plotly_path(), top);
-    outcome.sweeps = std::move(sweeps_);
-    return outcome;
+    const report::WrittenPage page =
+        report::write_sweeps_page(out_ / "report.html", sweeps_, report::plotly_path(), top);
+    constexpr std::size_t kColumns = 160;
+    std::string text;
+    for (const report::Sweep& sweep : sweeps_) {
+      text += fmt::format("\n{}\n{}", sweep.record.title, report::terminal_text(report::sweep_table(sweep), kColumns));
+      for (const std::string& sentence : report::sweep_conclusion(sweep)) text += one_line(sentence) + "\n";
+    }
+    text += fmt::format("\nreport: {}\n", fs::absolute(page.path).lexically_normal().string());
+    return page.hint.empty() ? text : text + page.hint + "\n";
   }
 
  private:
@@ -241,25 +234,13 @@ class Demo {
 
 }  // namespace
 
-std::string demo_text(const DemoOutcome& outcome, std::size_t width) {
-  std::string text;
-  for (const report::Sweep& sweep : outcome.sweeps) {
-    text += fmt::format("\n{}\n{}", sweep.record.title, report::terminal_text(report::sweep_table(sweep), width));
-    for (const std::string& sentence : report::sweep_conclusion(sweep)) text += one_line(sentence) + "\n";
-  }
-  text += fmt::format("\nreport: {}\n", fs::absolute(outcome.page.path).lexically_normal().string());
-  return outcome.page.hint.empty() ? text : text + outcome.page.hint + "\n";
-}
-
-DemoOutcome demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop) {
+void demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   make_room(*flags.out);
   Demo demo(flags, observer, stop);
   demo.train_all();
   demo.infer();
-  DemoOutcome outcome = demo.report();
-  observer.tell(demo_text(outcome));
-  return outcome;
+  observer.tell(demo.report());
 }
 
 }  // namespace evener::job

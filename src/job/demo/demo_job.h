@@ -3,12 +3,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "base/this_work.h"
 #include "job/observer.h"
 #include "job/options/option.h"
-#include "report/html.h"
-#include "report/sweep.h"
 
 namespace evener::job {
 
@@ -22,16 +20,8 @@ struct DemoFlags : OptionGroup {
   Option<std::uint64_t> seed{*this, "--seed N", 1, "Of the images, the first weights and the order"};
 };
 
-struct DemoOutcome {
-  std::vector<report::Sweep> sweeps;
-  report::WrittenPage page;
-};
-
-/// The tables and the conclusions, for a terminal of so many columns.
-std::string demo_text(const DemoOutcome& outcome, std::size_t width = 160);
-
-/// Runs the demo and tells `observer` demo_text(). Throws UsageError where the folder holds something else, Interrupted
-/// after a stop request, and Error where a run failed that all others need.
-DemoOutcome demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+/// Runs the demo and tells `observer` its tables and conclusions. Throws UsageError where the folder holds something
+/// else, Interrupted after a stop request, and Error where a run failed that all others need.
+void demo(const DemoFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 }  // namespace evener::job

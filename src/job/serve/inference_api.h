@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -19,8 +20,8 @@ namespace evener::job {
 class Slots {
  public:
   explicit Slots(int count) : free_(count) {}
-  void enter();
-  void leave();
+  /// Waits for a place inside, which the thread has until what is returned goes.
+  std::shared_ptr<void> enter();
 
  private:
   std::mutex mutex_;

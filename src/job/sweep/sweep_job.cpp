@@ -1,12 +1,9 @@
 #include "job/sweep/sweep_job.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -25,6 +22,7 @@
 #include "bench/sweep/child_executor.h"
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
+#include "job/passing_folder.h"
 #include "job/sweep/run_length.h"
 #include "job/sweep/sweep_plan.h"
 #include "report/sweep_page.h"
@@ -37,27 +35,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestPlan = 10'000'000;
 
-/// A folder for one file, which goes with it.
-class PlanFile {
- public:
-  PlanFile() {
-    std::string name = (fs::temp_directory_path() / "evener-plan-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) fail_to_write(name, errno);
-    folder_ = name;
-  }
-  ~PlanFile() {
-    std::error_code none;
-    fs::remove_all(folder_, none);
-  }
-  PlanFile(const PlanFile&) = delete;
-  PlanFile& operator=(const PlanFile&) = delete;
-
-  fs::path path() const { return folder_ / "plan.json"; }
-
- private:
-  fs::path folder_;
-};
-
 /// What the words say behind "NAME=", or else the option's default.
 std::string value_in_words(const record::SweepCell& cell, const OptionSet& options, const std::string& name) {
   const auto found = std::ranges::find_if(cell.words, [&](const auto& word) { return word.starts_with(name + "="); });
@@ -67,8 +44,9 @@ std::string value_in_words(const record::SweepCell& cell, const OptionSet& optio
 /// Runs the plan. Returns its JSON; null where it failed, which is told.
 nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> words,
                               const std::map<std::string, std::string>& environment, Observer& observer) {
-  const PlanFile file;
-  words.insert(words.end(), {"--quiet", "--json", file.path().string()});
+  const PassingFolder folder(new_temporary_folder("evener-plan"));
+  const fs::path file = folder.path() / "plan.json";
+  words.insert(words.end(), {"--quiet", "--json", file.string()});
   std::string last;
   ChildOptions options;
   options.environment = environment;
@@ -79,7 +57,7 @@ nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> 
     observer.note("no prediction: " + (last.empty() ? end_text(end) : printable(last)));
     return nullptr;
   }
-  return nlohmann::json::parse(read_file(file.path(), kLargestPlan), nullptr, false);
+  return nlohmann::json::parse(read_file(file, kLargestPlan), nullptr, false);
 }
 
 std::string name_of(const record::SweepRecord& sweep, const record::SweepCell& cell) {

@@ -91,28 +91,24 @@ TEST(ServeProtocol, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("[]"), HasSubstr("no JSON object"));
   EXPECT_THAT(refusal("{}"), HasSubstr("\"inputs\""));
   EXPECT_THAT(refusal(R"({"inputs":[1]})"), HasSubstr("\"inputs\""));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT9","data":[])")), HasSubstr("UINT9"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":[1,2])")),
-              HasSubstr("needs 6 values, but has 2"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":[1,2,3,4,5,256])")),
-              HasSubstr("256 is no UINT8"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":[1,2,3,4,5,0.5])")),
-              HasSubstr("0.5 is no UINT8"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":[1,2,3,4,5,"6"])")),
-              HasSubstr("texts"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":[1,2,3,4,5,null])")),
-              HasSubstr("'null'"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"UINT8","data":[{}])")), HasSubstr("object"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,3,2,1],"datatype":"UINT8","data":[1,2,3,4,5,6])")),
-              HasSubstr("'sums' takes 'input' as UINT8 of shape [N,1,2,3]"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1,1,2,3],"datatype":"FP32","data":[1,2,3,4,5,6])")),
-              HasSubstr("this is FP32"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[0,1,2,3],"datatype":"UINT8","data":[])")), HasSubstr("no samples"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[-1,1,2,3],"datatype":"UINT8","data":[])")), HasSubstr("extent -1"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[20000000,20000000],"datatype":"UINT8","data":[])")),
-              HasSubstr("more than"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1],"datatype":"BYTES","data":["!"])")), HasSubstr("not base64"));
-  EXPECT_THAT(refusal(input_with(R"("shape":[1],"datatype":"BYTES","data":["aGk="])")), HasSubstr("can't be read"));
+  const char* const wrong[][3] = {
+      {R"("shape":[1,1,2,3],"datatype":"UINT9")", "[]", "UINT9"},
+      {R"("shape":[1,1,2,3],"datatype":"UINT8")", "[1,2]", "needs 6 values, but has 2"},
+      {R"("shape":[1,1,2,3],"datatype":"UINT8")", "[1,2,3,4,5,256]", "256 is no UINT8"},
+      {R"("shape":[1,1,2,3],"datatype":"UINT8")", "[1,2,3,4,5,0.5]", "0.5 is no UINT8"},
+      {R"("shape":[1,1,2,3],"datatype":"UINT8")", R"([1,2,3,4,5,"6"])", "texts"},
+      {R"("shape":[1,1,2,3],"datatype":"UINT8")", "[1,2,3,4,5,null]", "'null'"},
+      {R"("shape":[1,1,2,3],"datatype":"UINT8")", "[{}]", "object"},
+      {R"("shape":[1,3,2,1],"datatype":"UINT8")", "[1,2,3,4,5,6]", "'sums' takes 'input' as UINT8 of shape [N,1,2,3]"},
+      {R"("shape":[1,1,2,3],"datatype":"FP32")", "[1,2,3,4,5,6]", "this is FP32"},
+      {R"("shape":[0,1,2,3],"datatype":"UINT8")", "[]", "no samples"},
+      {R"("shape":[-1,1,2,3],"datatype":"UINT8")", "[]", "extent -1"},
+      {R"("shape":[20000000,20000000],"datatype":"UINT8")", "[]", "more than"},
+      {R"("shape":[1],"datatype":"BYTES")", R"(["!"])", "not base64"},
+      {R"("shape":[1],"datatype":"BYTES")", R"(["aGk="])", "can't be read"}};
+  for (const auto& [tensor, data, message] : wrong) {
+    EXPECT_THAT(refusal(input_with(std::string(tensor) + ",\"data\":" + data)), HasSubstr(message)) << data;
+  }
   EXPECT_THAT(refusal(R"({"inputs":[{"name":"x","shape":[1,4],"datatype":"FP32","data":[1,2,3,4]}]})", {},
                       test::model_of_floats()),
               HasSubstr("nothing else"));

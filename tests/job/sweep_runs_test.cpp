@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -55,7 +54,8 @@ class Planner {
 
 constexpr const char* kAnswer =
     R"(echo '{"placements": [{"placement": "cpu/t1", "images_per_s": 40, "epoch_s": 5},
-                             {"placement": "cpu/t2", "images_per_s": 70, "epoch_s": 3}]}' > "$last")";
+                             {"placement": "cpu/t2", "images_per_s": 70, "epoch_s": 3},
+                             {"placement": "cuda:0", "refused": "there is none"}]}' > "$last")";
 
 TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
   const Planner planner(kAnswer);
@@ -66,24 +66,29 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
                  cell_with({"--on=cpu/t1", "--epochs=7", "--batch=8", "--lr=0.3"}),
                  cell_with({"--on=cpu/t2", "--batch=16"}),
                  cell_with({"--on=cpu/t2", "--batch=8"}),
-                 cell_with({"--on=cpu/t2", "--batch=32"})};
+                 cell_with({"--on=cpu/t2", "--batch=32"}),
+                 cell_with({"--on=cuda:0", "--idle=3", "--batch=8"}),
+                 cell_with({"--on=cpu/t4", "--batch=8"})};
   sweep.cells[4].environment = {{"POLICY", "passive"}};
   sweep.cells[5].predicted = record::CellPrediction{.images_per_s = 1, .run_s = 2};
   Notes notes;
   predict(sweep, notes, planner.program());
   const std::vector<std::string> calls = planner.calls();
   ASSERT_EQ(calls.size(), 3u);
-  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2 --quiet --json "),
-                                    testing::EndsWith("POLICY="))));
+  EXPECT_THAT(calls,
+              Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2,cuda:0,cpu/t4 --quiet --json "),
+                             testing::EndsWith("POLICY="))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=8 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY=passive"))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=16 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY="))));
   const std::vector<double> run_s = {10, 12, 35, 30, 30, 2}, speed = {40, 70, 40, 70, 70, 1};
-  for (std::size_t i = 0; i < sweep.cells.size(); ++i) {
+  for (std::size_t i = 0; i < run_s.size(); ++i) {
     ASSERT_TRUE(sweep.cells[i].predicted) << i;
     EXPECT_EQ(sweep.cells[i].predicted->run_s, run_s[i]) << i;
     EXPECT_EQ(sweep.cells[i].predicted->images_per_s, speed[i]) << i;
   }
-  EXPECT_THAT(notes.texts, Contains("planning cpu/t1, cpu/t2"));
+  EXPECT_FALSE(sweep.cells[6].predicted) << "the plan refused it";
+  EXPECT_FALSE(sweep.cells[7].predicted) << "the plan doesn't name it";
+  EXPECT_THAT(notes.texts, Contains("planning cpu/t1, cpu/t2, cuda:0, cpu/t4"));
 }
 
 TEST(SweepPredictions, WhatCannotBePlannedIsToldAndStaysWithout) {
@@ -206,50 +211,5 @@ TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
               AllOf(HasSubstr("a new series begins: the program is another"), HasSubstr("0 runs done, 15 to come")));
 }
 
-// What a sweep takes from `evener plan`: which words it plans for, and what the plan's speeds mean for a whole run.
-
-const nlohmann::json kPlan = {{"placements",
-                               {{{"placement", "cpu/t1"}, {"images_per_s", 40.0}, {"epoch_s", 5.0}},
-                                {{"placement", "cpu/t2"}, {"images_per_s", 70.0}, {"epoch_s", 3.0}},
-                                {{"placement", "cuda:0"}, {"refused", "there is none"}}}}};
-
-std::optional<record::CellPrediction> predicted(const std::vector<std::string>& words) {
-  record::SweepCell cell;
-  cell.words = words;
-  take_prediction(kPlan, measured_command("train").options, cell);
-  return cell.predicted;
-}
-
-TEST(Prediction, ARunTakesAsManyEpochsAsItsCellAsksFor) {
-  const auto of_seven = predicted({"train", "mlp:4-2", "--on=cpu/t2", "--epochs=7"});
-  ASSERT_TRUE(of_seven);
-  EXPECT_EQ(of_seven->images_per_s, 70);
-  EXPECT_EQ(of_seven->run_s, 21);
-  const auto of_two = predicted({"train", "mlp:4-2", "--epochs=2", "--on=cpu/t1"});
-  ASSERT_TRUE(of_two);
-  EXPECT_EQ(of_two->run_s, 10);
-}
-
-TEST(Prediction, WithoutEpochsARunHasThoseOfTheDefault) {
-  const auto usual = predicted({"train", "mlp:4-2", "--on=cpu/t2"});
-  ASSERT_TRUE(usual);
-  EXPECT_EQ(usual->run_s, 30) << "10 epochs of 3 s";
-}
-
-TEST(Prediction, APlacementThatThePlanRefusedOrDoesntNameHasNone) {
-  EXPECT_FALSE(predicted({"train", "mlp:4-2", "--on=cuda:0"}));
-  EXPECT_FALSE(predicted({"train", "mlp:4-2", "--on=cpu/t4"}));
-}
-
-TEST(Prediction, APlanIsAskedForWithTheWorkAloneAndNotWithItsPlacement) {
-  record::SweepCell cell;
-  cell.words = {"train",      "mlp:4-2",  "--data=synth:digits", "--on=cpu/t2", "--epochs=7",
-                "--batch=32", "--lr=0.3", "--precision=bf16",    "--idle=3",    "--seed=5"};
-  EXPECT_THAT(
-      plan_words(cell, measured_command("train").options),
-      ElementsAre("evener", "plan", "mlp:4-2", "--data=synth:digits", "--batch=32", "--precision=bf16", "--seed=5"));
-}
-
 }  // namespace
-
 }  // namespace evener::job

@@ -41,6 +41,29 @@ std::string value_in_words(const record::SweepCell& cell, const OptionSet& optio
   return found == cell.words.end() ? options.find(name)->default_text() : found->substr(name.size() + 1);
 }
 
+/// The words of an `evener plan` for the work of a cell, without its placement and without options that make no
+/// difference to a plan. `options`: those of the measured command.
+std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options) {
+  std::vector<std::string> words = {"evener", "plan"};
+  for (std::size_t n = 1; n < cell.words.size(); ++n) {
+    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
+    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
+  }
+  return words;
+}
+
+/// Copies the prediction for the cell's placement from the JSON of a plan into the cell: images per second, and the
+/// seconds of all its epochs. Leaves the cell as it is where the plan lacks the placement.
+void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell) {
+  const std::string on = value_in_words(cell, options, "--on");
+  const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
+  for (const nlohmann::json& row : plan.value("placements", nlohmann::json::array())) {
+    if (row.value("placement", "") != on || !row.contains("images_per_s")) continue;
+    cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
+                                            .run_s = row.value("epoch_s", 0.0) * epochs};
+  }
+}
+
 /// Runs the plan. Returns its JSON; null where it failed, which is told.
 nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> words,
                               const std::map<std::string, std::string>& environment, Observer& observer) {
@@ -231,25 +254,6 @@ std::size_t cells_with(const report::Sweep& sweep, std::size_t report::SweepCell
 }
 
 }  // namespace
-
-std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options) {
-  std::vector<std::string> words = {"evener", "plan"};
-  for (std::size_t n = 1; n < cell.words.size(); ++n) {
-    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
-    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
-  }
-  return words;
-}
-
-void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell) {
-  const std::string on = value_in_words(cell, options, "--on");
-  const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
-  for (const nlohmann::json& row : plan.value("placements", nlohmann::json::array())) {
-    if (row.value("placement", "") != on || !row.contains("images_per_s")) continue;
-    cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
-                                            .run_s = row.value("epoch_s", 0.0) * epochs};
-  }
-}
 
 void predict(record::SweepRecord& sweep, Observer& observer, const fs::path& program) {
   if (sweep.command != "train") throw UsageError("--predict: only trainings are planned, not '" + sweep.command + "'");

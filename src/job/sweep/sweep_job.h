@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,14 +22,6 @@ namespace evener::job {
 /// seconds, with all placements of that work. Notes cells that can't be predicted, which stay without. `program`: the
 /// path of evener. Throws UsageError for a sweep of anything but trainings, and Interrupted.
 void predict(record::SweepRecord& sweep, Observer& observer, const std::filesystem::path& program);
-
-/// The words of an `evener plan` for the work of a cell, without its placement and without options that make no
-/// difference to a plan. `options`: those of the measured command.
-std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options);
-
-/// Copies the prediction for the cell's placement from the JSON of a plan into the cell: images per second, and the
-/// seconds of all its epochs. Leaves the cell as it is where the plan lacks the placement.
-void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell);
 
 struct SweepOutcome {
   report::Sweep sweep;                      // with all runs in its folder, including those made before

@@ -139,15 +139,6 @@ std::string weights_at_hand(bool for_boxes) {
   return "";
 }
 
-/// A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
-void choose_split(TrainFlags& flags, const data::OpenedData& data) {
-  if (flags.data.split.given()) return;
-  const std::string split = suitable_split(flags, data);
-  if (split.empty()) return;
-  flags.data.split.read({split});
-  flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
-}
-
 /// The share of the longer side that the median box of the class with the smallest boxes has.
 std::optional<double> smallest_box(const data::Dataset& dataset) {
   const auto longer = static_cast<double>(std::max(dataset.shape().width, dataset.shape().height));
@@ -346,7 +337,11 @@ void choose_by_weights(TrainFlags& flags) {
   flags.chooses = true;
   const data::OpenedData data = look_at_data(flags);
   const bool boxes = has_boxes(data);
-  choose_split(flags, data);
+  // A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
+  if (const std::string split = flags.data.split.given() ? "" : suitable_split(flags, data); !split.empty()) {
+    flags.data.split.read({split});
+    flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
+  }
   std::string weights = *flags.model.weights;
   if (weights.empty() && std::max(data.dataset->shape().width, data.dataset->shape().height) > 48) {
     weights = weights_at_hand(boxes);

@@ -36,15 +36,7 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 template <typename T>
 constexpr bool kIsList = std::is_same_v<T, std::vector<std::string>>;
 
-/// Reads a whole word as a number.
-template <typename T>
-bool read_number(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const char* const begin = text.size() > 1 && text[0] == '+' ? text.data() + 1 : text.data();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end;
-}
-
+/// Reads a whole word.
 template <typename T>
 bool read_value(const std::string& text, T& value) {
   if constexpr (IsOptional<T>::value) {
@@ -56,7 +48,9 @@ bool read_value(const std::string& text, T& value) {
     value = text;
     return true;
   } else {
-    return read_number(text, value);
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + (text.size() > 1 && text[0] == '+'), end, value);
+    return error == std::errc() && stop == end;
   }
 }
 

@@ -119,10 +119,6 @@ void tell_setup(Observer& observer, const ServedModel& model, const task::Infere
 
 constexpr double kLookEvery_s = 0.5;
 
-void sleep_s(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
-
 /// Reads the sensors twice a second, from its construction to its end.
 class ServeEnergy {
  public:
@@ -133,7 +129,8 @@ class ServeEnergy {
     if (options.idle_s > 0) {
       observer.note("measuring the idle power for " + duration_text(options.idle_s));
       measure::EnergyMeter before(measure::open_sensors(options, "/", boot_now_s));
-      idle_ = measure::measure_idle(before, options.idle_s, std::min(kLookEvery_s, options.idle_s), sleep_s);
+      idle_ = measure::measure_idle(before, options.idle_s, std::min(kLookEvery_s, options.idle_s),
+                                    [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); });
     }
     meter_.poll();
     thread_ = std::thread([this] { poll(); });

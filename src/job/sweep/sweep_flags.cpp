@@ -64,11 +64,6 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   }
 }
 
-bool names_what_is_there(const std::string& text) {
-  std::error_code none;
-  return std::filesystem::exists(text, none);
-}
-
 class WordReader {
  public:
   WordReader(const SweepWords& words, SweepFlags& flags) : words_(words), flags_(flags) {}
@@ -116,23 +111,17 @@ class WordReader {
   void take_option(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    const bool is_sweeps_own = name.size() > 2 && reserved_keys().contains(name.substr(2)) && find_own(name) != nullptr;
+    const bool is_sweeps_own =
+        name.size() > 2 && reserved_keys().contains(name.substr(2)) && own_.find(name) != nullptr;
     if (OptionBase* option = command_ && !is_sweeps_own ? command_->options.find(name) : nullptr) {
-      if (!is_sweeps_own) option_of_key(*command_, option->key());  // refuses what a sweep sets itself
+      option_of_key(*command_, option->key());  // refuses what a sweep sets itself
       add_option(*option, value_of(*option, word, equals));
       return;
     }
-    OptionBase* own = find_own(name);
+    OptionBase* own = own_.find(name);
     if (own == nullptr) fail_unknown(name);
     const auto value = value_of(*own, word, equals);
     own->read({value.value_or("true")});
-  }
-
-  OptionBase* find_own(const std::string& name) const {
-    for (OptionBase* option : flags_.options()) {
-      if (option->name() == name) return option;
-    }
-    return nullptr;
   }
 
   /// The value of an option on the command line; absent for a switch without a value.
@@ -166,7 +155,7 @@ class WordReader {
           "several (docs/sweeps.md)",
           key, printable(text)));
     }
-    if (names_what_is_there(text)) return {{text}};
+    if (std::error_code none; std::filesystem::exists(text, none)) return {{text}};
     std::vector<SweepValue> values;
     for (const std::string& part : split_at_commas(text)) {
       if (part.empty()) throw UsageError(fmt::format("'{}' has an empty value in '{}'", key, printable(text)));
@@ -232,6 +221,7 @@ class WordReader {
 
   const SweepWords& words_;
   SweepFlags& flags_;
+  const OptionSet own_{&flags_};
   std::size_t at_ = 0;
   std::optional<MeasuredCommand> command_;
   SweepWords positionals_;

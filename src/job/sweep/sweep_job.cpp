@@ -166,13 +166,6 @@ fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
 
-/// Checks that the data exists before cells are made, as a cell's identity includes its data.
-void set_up(const SweepFlags& flags) {
-  const std::string error = bench::shell_error("--setup", *flags.setup);
-  if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
-  if (!error.empty()) throw Error(error + ", so nothing was run");
-}
-
 /// Throws UsageError where a file that runs read by a relative path doesn't exist, mostly because the sweep was started
 /// in another folder than its author's.
 void require_places(const SweepPlan& plan) {
@@ -188,14 +181,6 @@ void require_places(const SweepPlan& plan) {
     }
     throw UsageError(fmt::format("'{}', which the runs are to read, isn't here; {}", printable(place), advice));
   }
-}
-
-/// Keeps the figures that were measured elsewhere with the sweep. Throws Error where they can't be read.
-void keep_reference(const SweepFlags& flags, const fs::path& folder) {
-  if (flags.reference->empty()) return;
-  report::read_reference(*flags.reference);
-  constexpr std::uint64_t kLargest = 10'000'000;
-  write_file_atomically(folder / record::kReferenceFile, read_file(*flags.reference, kLargest));
 }
 
 /// Predictions that were asked for, now or earlier.
@@ -235,7 +220,11 @@ std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const
   if (!news.empty()) observer.note(news);
   take_predictions(flags, earlier, sweep, observer);
   record::write_sweep(folder, sweep);
-  keep_reference(flags, folder);
+  if (!flags.reference->empty()) {  // it is kept with the sweep, if it can be read
+    report::read_reference(*flags.reference);
+    constexpr std::uint64_t kLargest = 10'000'000;
+    write_file_atomically(folder / record::kReferenceFile, read_file(*flags.reference, kLargest));
+  }
   SweepProgress progress(sweep, observer);
   try {
     return bench::run_sweep(sweep, folder, executor, progress,
@@ -346,7 +335,10 @@ record::SweepRecord asked_for(const SweepFlags& flags) {
 
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
-  set_up(flags);
+  // Before cells are made, as a cell's identity includes its data.
+  const std::string error = bench::shell_error("--setup", *flags.setup);
+  if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
+  if (!error.empty()) throw Error(error + ", so nothing was run");
   if (flags.prepare->empty()) require_places(flags.plan);  // which may make them
   const fs::path folder = folder_of(flags);
   record::SweepRecord sweep = asked_for(flags);

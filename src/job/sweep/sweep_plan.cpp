@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -23,35 +24,24 @@
 namespace evener::job {
 namespace {
 
-/// A command whose options need no completing.
+/// A command whose options are completed and checked where they need it.
 template <typename Flags>
-MeasuredCommand plain_command(const char* name) {
+MeasuredCommand measured(const char* name) {
   const auto flags = std::make_shared<Flags>();
-  return {.name = name, .options = flags->options(), .complete = [flags] {}, .check = [] {}};
-}
-
-template <typename Flags>
-MeasuredCommand completed_command(const char* name) {
-  const auto flags = std::make_shared<Flags>();
-  return {.name = name, .options = flags->options(), .complete = [flags] { complete(*flags); }, .check = [] {}};
-}
-
-MeasuredCommand train_measured() {
-  const auto flags = std::make_shared<TrainFlags>();
-  return {.name = "train",
-          .options = flags->options(),
-          .complete = [flags] { complete(*flags); },
-          .check = [flags] { check_placement(*flags); }};
+  MeasuredCommand command{.name = name, .options = flags->options(), .complete = [flags] {}, .check = [] {}};
+  if constexpr (requires { complete(*flags); }) command.complete = [flags] { complete(*flags); };
+  if constexpr (std::is_same_v<Flags, TrainFlags>) command.check = [flags] { check_placement(*flags); };
+  return command;
 }
 
 const std::vector<std::pair<std::string, std::function<MeasuredCommand()>>>& measured_commands() {
   static const std::vector<std::pair<std::string, std::function<MeasuredCommand()>>> commands = {
-      {"train", train_measured},
-      {"infer", [] { return completed_command<InferCommandFlags>("infer"); }},
-      {"faces", [] { return plain_command<FacesCommandFlags>("faces"); }},
-      {"detect", [] { return plain_command<DetectFlags>("detect"); }},
-      {"quantize", [] { return completed_command<QuantizeFlags>("quantize"); }},
-      {"matmul", [] { return plain_command<MatmulFlags>("matmul"); }}};
+      {"train", [] { return measured<TrainFlags>("train"); }},
+      {"infer", [] { return measured<InferCommandFlags>("infer"); }},
+      {"faces", [] { return measured<FacesCommandFlags>("faces"); }},
+      {"detect", [] { return measured<DetectFlags>("detect"); }},
+      {"quantize", [] { return measured<QuantizeFlags>("quantize"); }},
+      {"matmul", [] { return measured<MatmulFlags>("matmul"); }}};
   return commands;
 }
 

@@ -22,13 +22,6 @@ double left_s(const TrainFlags& flags) {
   return flags.end_by_s().value_or(now_s()) - now_s();
 }
 
-EpochWish wished_epochs(const TrainFlags& flags) {
-  return {.given = flags.optimisation.epochs.given(),
-          .epochs = *flags.optimisation.epochs,
-          .has_weights = !flags.model.weights->empty(),
-          .wants_time = flags.chooses && flags.optimisation.minutes.given()};
-}
-
 std::string decide_plan(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
                         task::PreparedTraining& training, Observer& progress) {
   const plan::Comparison comparison =
@@ -66,7 +59,11 @@ std::string decide_epochs(const TrainFlags& flags, task::PreparedTraining& train
                                 {setup.train_images, setup.val_images, setup.test_images, trials.batch()}),
                      flags.tried_epoch_s);
   progress.finish();
-  const int head = setup.begins_with_head ? 1 : 0, most = most_epochs(wished_epochs(flags));
+  const int head = setup.begins_with_head ? 1 : 0;
+  const int most = most_epochs({.given = flags.optimisation.epochs.given(),
+                                .epochs = *flags.optimisation.epochs,
+                                .has_weights = !flags.model.weights->empty(),
+                                .wants_time = flags.chooses && flags.optimisation.minutes.given()});
   const int epochs = std::min(most, head + epochs_within(left_s(flags), cost, most));
   training.take_epochs(epochs);
   return epochs_text(flags.optimisation.minutes->value_or(0), epochs, most, cost);

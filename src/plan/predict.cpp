@@ -1,8 +1,8 @@
-#include "plan/predict.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+
+#include "plan/probe.h"
 
 namespace evener::plan {
 namespace {

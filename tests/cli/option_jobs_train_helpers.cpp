@@ -8,7 +8,6 @@
 #include "job/plan/plan_job.h"
 #include "job/sweep/sweep_job.h"
 #include "job/train/decide.h"
-#include "job/train/hosts.h"
 #include "job/train/training.h"
 #include "placement/machine.h"
 #include "placement/placement.h"

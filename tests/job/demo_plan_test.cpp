@@ -1,12 +1,11 @@
 // What the demo compares, and how much of it.
-#include "job/demo/demo_plan.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 
 #include "base/files.h"
 #include "base/test_folder.h"
+#include "job/demo/demo_job.h"
 #include "job/sweep/sweep_job.h"
 #include "placement/placement.h"
 #include "report/reference.h"

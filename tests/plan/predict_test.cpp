@@ -1,7 +1,7 @@
 // The arithmetic of predictions, on made-up machines.
-#include "plan/predict.h"
-
 #include <gmock/gmock.h>
+
+#include "plan/probe.h"
 
 namespace evener::plan {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/image_shape.h"
-#include "job/options/image_size.h"
+#include "job/options/data_flags.h"
 
 namespace evener::job {
 

@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "base/stop.h"
 #include "base/tensor.h"
-#include "job/options/image_size.h"
+#include "job/options/data_flags.h"
 #include "task/inference/normalization.h"
 
 namespace evener::job {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/this_work.h"
+#include "job/layer_table.h"
 #include "job/observer.h"
 #include "job/options/option.h"
 #include "job/options/run_flags.h"
-#include "job/peak_rate.h"
 #include "placement/plan.h"
 #include "record/record.h"
 #include "run/metered_run.h"

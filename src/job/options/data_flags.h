@@ -1,16 +1,31 @@
 // Options about data, photos and videos: where images come from, and what is done to them before a network sees them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/cpu.h"
 #include "data/augment.h"
+#include "data/image_shape.h"
 #include "data/open/drop_list.h"
 #include "data/open/open_data.h"
 #include "data/video/frame_choice.h"
 #include "job/options/option.h"
 
 namespace evener::job {
+
+struct ImageSize {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+};
+
+/// Reads "197x148" (width x height, in pixels; "224" alone is a square). Throws UsageError with an example.
+ImageSize parse_image_size(const std::string& text);
+
+/// The size of `image` with its longer side brought down to `side` and both to multiples of `step`; an image that is
+/// smaller keeps its size.
+ImageSize scaled_size(const data::ImageShape& image, std::int64_t side, std::int64_t step);
 
 /// Asks for images of the size in `text`, such as "197x148"; an empty text asks for none. Throws UsageError.
 void set_size(const std::string& text, data::DataOptions& options);

@@ -1,5 +1,3 @@
-#include "job/sweep/run_length.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "bench/scenario.h"
 #include "bench/sweep/identity.h"
 #include "bench/sweep/pilot.h"
+#include "job/sweep/sweep_job.h"
 
 namespace evener::job {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "bench/sweep/identity.h"
-#include "job/sweep/run_length.h"
+#include "job/sweep/sweep_job.h"
 
 namespace evener::job {
 namespace {

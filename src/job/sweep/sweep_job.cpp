@@ -23,7 +23,6 @@
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
 #include "job/passing_folder.h"
-#include "job/sweep/run_length.h"
 #include "job/sweep/sweep_plan.h"
 #include "report/sweep_page.h"
 #include "run/metered_run.h"

@@ -1,4 +1,4 @@
-#include "job/train/hosts.h"
+#include "parallel/hosts.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/version.h"
+#include "job/train/training.h"
 #include "measure/process_sampler.h"
-#include "parallel/hosts.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
 #include "record/energy.h"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "job/options/image_size.h"
-#include "job/train/hosts.h"
+#include "job/options/data_flags.h"
+#include "job/train/training.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"

@@ -16,7 +16,6 @@
 #include "job/copies_table.h"
 #include "job/layer_table.h"
 #include "job/train/decide.h"
-#include "job/train/hosts.h"
 #include "record/energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"

@@ -1,5 +1,5 @@
-#include "plan/choice.h"
-
+// Chooses among placements whose figures are known, and tells which of them nothing beats in time and energy.
+// Figures and notes of placements whose replicas are divided into stages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/names.h"
 #include "base/plural.h"
+#include "plan/planner.h"
 
 namespace evener::plan {
 namespace {

@@ -15,7 +15,6 @@
 #include "base/statistics.h"
 #include "engine/engine.h"
 #include "network/cost.h"
-#include "plan/choice.h"
 #include "record/statistics.h"
 #include "task/training/limits.h"
 #include "task/training/training_memory.h"

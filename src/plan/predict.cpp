@@ -1,3 +1,4 @@
+// Predicts the duration of a training step from measurements of its parts. Pure arithmetic.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

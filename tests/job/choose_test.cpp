@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "job/choose/automatic.h"
-#include "job/choose/choice.h"
-#include "job/train/decide.h"
+#include "job/train/training.h"
 #include "task/detect/blank_images.h"
 
 namespace evener::job {

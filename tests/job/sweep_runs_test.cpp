@@ -10,8 +10,8 @@
 #include "base/test_folder.h"
 #include "bench/sweep/identity.h"
 #include "job/asked_sweep.h"
+#include "job/sweep/sweep_flags.h"
 #include "job/sweep/sweep_job.h"
-#include "job/sweep/sweep_plan.h"
 
 namespace evener::job {
 namespace {

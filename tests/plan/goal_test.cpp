@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "plan/choice.h"
 #include "plan/made_up_machine.h"
+#include "plan/planner.h"
 
 namespace evener::plan {
 namespace {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "base/module.h"
-#include "plan/choice.h"
 #include "plan/made_up_machine.h"
 #include "task/training/trial.h"
 

@@ -21,7 +21,6 @@
 #include "base/stop.h"
 #include "data/boxes.h"
 #include "job/cache_folder.h"
-#include "job/choose/choice.h"
 #include "job/options/data_flags.h"
 #include "job/passing_folder.h"
 #include "job/train/training.h"

@@ -1,3 +1,4 @@
+// `evener sweep --steady P%`: how long the runs of a sweep measure, found by pilot runs of its cells.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -23,7 +23,7 @@
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
 #include "job/passing_folder.h"
-#include "job/sweep/sweep_plan.h"
+#include "job/sweep/sweep_flags.h"
 #include "report/sweep_page.h"
 #include "run/metered_run.h"
 

@@ -12,7 +12,6 @@
 #include "job/observer.h"
 #include "job/options/option.h"
 #include "job/sweep/sweep_flags.h"
-#include "job/sweep/sweep_plan.h"
 #include "record/sweep_file.h"
 #include "report/sweep.h"
 

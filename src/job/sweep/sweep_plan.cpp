@@ -1,5 +1,4 @@
-#include "job/sweep/sweep_plan.h"
-
+// The plan of a sweep: a measured command, the options that all its runs share, and its axes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "job/matmul/matmul_job.h"
 #include "job/options/placement_flags.h"
 #include "job/quantize/quantization.h"
+#include "job/sweep/sweep_flags.h"
 #include "job/train/train_flags.h"
 #include "placement/placement.h"
 

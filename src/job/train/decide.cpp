@@ -1,5 +1,5 @@
-#include "job/train/decide.h"
-
+// Decides the options of a prepared training that were left open: the placement by measuring (--on auto), the batch
+// by trying (--batch max), and the epochs by the time limit (--minutes).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
+#include "job/train/training.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "task/training/training_memory.h"

@@ -1,3 +1,5 @@
+// `evener train` on several hosts: the user's command starts itself on each host, and these processes train
+// together.
 #include "parallel/hosts.h"
 
 #include <fmt/format.h>

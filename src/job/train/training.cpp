@@ -15,7 +15,6 @@
 #include "job/calibrate/calibration_job.h"
 #include "job/copies_table.h"
 #include "job/layer_table.h"
-#include "job/train/decide.h"
 #include "record/energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"

@@ -35,20 +35,6 @@ job::OptionBase& find_option(const job::OptionSet& options, const std::string& n
   throw UsageError(unknown_name_message("option", name, known));
 }
 
-OptionDescription::Kind kind_of(const job::OptionBase& option) {
-  switch (option.kind()) {
-    case job::ValueKind::kSwitch:
-      return OptionDescription::Kind::kSwitch;
-    case job::ValueKind::kMany:
-      return OptionDescription::Kind::kManyValues;
-    case job::ValueKind::kSwitchOrOne:
-      return OptionDescription::Kind::kSwitchOrValue;
-    case job::ValueKind::kOne:
-      break;
-  }
-  return OptionDescription::Kind::kOneValue;
-}
-
 }  // namespace
 
 job::OptionSet givable(job::OptionSet options) {
@@ -79,10 +65,12 @@ void check(const job::OptionSet& options) {
 }
 
 std::vector<OptionDescription> described(const job::OptionSet& options) {
+  using Kind = OptionDescription::Kind;  // in the order of job::ValueKind
+  constexpr Kind kKinds[] = {Kind::kSwitch, Kind::kOneValue, Kind::kManyValues, Kind::kSwitchOrValue};
   std::vector<OptionDescription> descriptions;
   for (const job::OptionBase* option : options.options()) {
     descriptions.push_back({.name = option->key(),
-                            .kind = kind_of(*option),
+                            .kind = kKinds[static_cast<std::size_t>(option->kind())],
                             .value = option->words().value,
                             .value_kind = option->value_words(),
                             .help = option->words().help,

@@ -151,15 +151,8 @@ const char* version() {
 }
 
 const char* status_name(Result::Status status) {
-  switch (status) {
-    case Result::Status::kDone:
-      return "done";
-    case Result::Status::kInterrupted:
-      return "interrupted";
-    case Result::Status::kDiverged:
-      return "diverged";
-  }
-  return "";
+  static constexpr const char* kNames[] = {"done", "interrupted", "diverged"};
+  return name_in(kNames, status);
 }
 
 std::vector<OptionDescription> options_of(const std::string& job) {

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <sstream>
-#include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -14,21 +12,18 @@
 namespace evener::plan {
 namespace {
 
-constexpr std::array<std::pair<Objective, const char*>, 4> kObjectives{
-    {{Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}}};
+constexpr Named<Objective> kObjectives[] = {
+    {Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}};
 constexpr double kSecondsPerHour = 3600, kJoulesPerKwh = 3.6e6;
 
 }  // namespace
 
 const char* objective_name(Objective objective) {
-  return kObjectives.at(static_cast<std::size_t>(objective)).second;
+  return name_in(kObjectives, objective);
 }
 
 Objective parse_objective(const std::string& name) {
-  for (const auto& [objective, known] : kObjectives) {
-    if (name == known) return objective;
-  }
-  throw UsageError("--for: " + quoted_text(name) + " is none of time, energy, edp, cost");
+  return value_named(kObjectives, "for", name);
 }
 
 double Price::of(double seconds, double watts) const {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
-#include "job/options/optimisation_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 
 namespace evener::job {

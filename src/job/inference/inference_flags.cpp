@@ -9,7 +9,7 @@
 #include "base/precision.h"
 #include "data/locations.h"
 #include "job/options/data_flags.h"
-#include "job/options/model_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 #include "network/zoo.h"
 

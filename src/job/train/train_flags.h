@@ -8,8 +8,7 @@
 
 #include "base/clock.h"
 #include "job/options/data_flags.h"
-#include "job/options/model_flags.h"
-#include "job/options/optimisation_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 #include "job/options/placement_flags.h"
 #include "job/options/run_flags.h"

@@ -47,16 +47,9 @@ struct ExportFlags : OptionGroup {
   void check_together() const override;
 };
 
-struct ExportedFile {
-  std::filesystem::path path;
-  std::uint64_t bytes = 0;
-  std::optional<task::ExportCheck> check = {};  // how far its outputs are from ours; absent: the file was not run
-  std::string not_checked_because = {};
-};
-
 /// Writes the file and, where OpenVINO can be used, runs it and compares its outputs with the network's. Notes the file
 /// as soon as it is written. Throws UsageError, Error and Interrupted, and leaves either the whole file or none.
 /// `stop`: ends it as a signal does; null: signals alone.
-ExportedFile export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
+void export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop = nullptr);
 
 }  // namespace evener::job

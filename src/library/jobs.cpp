@@ -23,7 +23,7 @@
 #include "job/sweep/sweep_job.h"
 #include "job/train/training.h"
 #include "library/event_post.h"
-#include "library/given_options.h"
+#include "library/given.h"
 #include "record/record_json.h"
 
 namespace evener {

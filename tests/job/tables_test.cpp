@@ -10,7 +10,7 @@
 
 #include "base/names.h"
 #include "base/test_folder.h"
-#include "job/data/write_data.h"
+#include "job/data/data_job.h"
 #include "job/detect/box_sink.h"
 #include "job/info/info_job.h"
 #include "job/matmul/matmul_job.h"

@@ -91,16 +91,15 @@ class EventPost {
   EventPost(Observer* observer, const StopFlag* users_stop)
       : observer_(observer), users_stop_(users_stop), process_(getpid()) {}
 
-  void EventPost::send(Event event) {
+  /// Queues an event; may be called on any thread. Blocks while the observer is far behind. Does nothing in a forked
+  /// child.
+  void send(Event event) {
+    constexpr std::size_t kMostEvents = 1024;
     if (observer_ == nullptr || getpid() != process_) return;
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [this] { return events_.size() < kMostEvents; });
     events_.push_back(std::move(event));
   }
-
-  /// Queues an event; may be called on any thread. Blocks while the observer is far behind. Does nothing in a forked
-  /// child.
-  void send(Event event);
   /// Passes the queued events to the observer and asks it whether to stop. Call this on the observer's thread. After an
   /// exception of the observer the job is asked to stop, and later events are dropped.
   void deliver() noexcept {

@@ -230,11 +230,18 @@ class OptionGroup {
   const std::vector<OptionBase*>& options() const { return options_; }
 
   /// Throws UsageError for wrong values, and for values that don't go together.
-  void check() const;
+  void check() const {
+    for (const OptionBase* option : options_) option->check();
+    check_together();
+  }
   /// For record.json: adds the recorded options to `config`.
-  void record(nlohmann::json& config) const;
+  void record(nlohmann::json& config) const {
+    for (const OptionBase* option : options_) option->record(config);
+  }
   /// For the checkpoint: adds the options that must stay to `settings`.
-  void keep(nlohmann::json& settings) const;
+  void keep(nlohmann::json& settings) const {
+    for (const OptionBase* option : options_) option->keep(settings);
+  }
   /// Adds the words of the options that were given and can be inherited, by the options' keys.
   void tell_words(GivenWords& words) const;
   /// Gives the words to those options that can be inherited and were not given. Throws UsageError.
@@ -255,30 +262,53 @@ class OptionSet {
  public:
   OptionSet() = default;
   OptionSet(std::initializer_list<OptionGroup*> groups) : OptionSet(std::vector<OptionGroup*>(groups)) {}
-  explicit OptionSet(const std::vector<OptionGroup*>& groups);
+  explicit OptionSet(const std::vector<OptionGroup*>& groups) {
+    for (OptionGroup* group : groups) add(*group);
+  }
 
   struct Section {
     OptionGroup* group;
     std::vector<OptionBase*> options;  // of the group, without those that were left out
   };
 
-  void add(OptionGroup& group);
+  void add(OptionGroup& group) { sections_.push_back({&group, group.options()}); }
   /// Removes the options for which `useless` returns true: they can't be given, and keep their defaults.
-  void leave_out(const std::function<bool(const OptionBase&)>& useless);
+  void leave_out(const std::function<bool(const OptionBase&)>& useless) {
+    for (Section& section : sections_) {
+      std::erase_if(section.options, [&](const OptionBase* option) { return useless(*option); });
+    }
+  }
 
   const std::vector<Section>& sections() const { return sections_; }
   bool empty() const { return sections_.empty(); }
   /// In the order of --help.
-  std::vector<OptionBase*> options() const;
+  std::vector<OptionBase*> options() const {
+    std::vector<OptionBase*> all;
+    for (const Section& section : sections_) all.insert(all.end(), section.options.begin(), section.options.end());
+    return all;
+  }
   /// The option of this name ("--lr", "MODEL"); null if there is none.
-  OptionBase* find(const std::string& name) const;
+  OptionBase* find(const std::string& name) const {
+    for (OptionBase* option : options()) {
+      if (option->name() == name) return option;
+    }
+    return nullptr;
+  }
   /// Sets the option `name` to `words`, as a command line does. Throws UsageError for an unknown name, with the nearest
   /// one, and for words that are no value of the option.
   void give(const std::string& name, const std::vector<std::string>& words) const;
   /// Names of the required options that weren't given.
-  std::vector<std::string> missing() const;
+  std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (const OptionBase* option : options()) {
+      if (option->rules().required && !option->given()) names.push_back(option->name());
+    }
+    return names;
+  }
   /// Throws UsageError for wrong values, and for values that don't go together.
-  void check() const;
+  void check() const {
+    for (const Section& section : sections_) section.group->check();
+  }
 
  private:
   std::vector<Section> sections_;

@@ -256,14 +256,6 @@ std::string speed_text(const Row& row) {
 
 }  // namespace
 
-std::optional<double> Row::joules_per_image() const {
-  return power ? std::optional(power->watts / images_per_s) : std::nullopt;
-}
-
-std::optional<double> Row::used_joules_per_image() const {
-  return power ? std::optional(power->used_watts / images_per_s) : std::nullopt;
-}
-
 std::optional<Judged> judge(const Row& row, const Goal& goal) {
   if (!row.refusal.empty() || row.images_per_s <= 0) return std::nullopt;
   const double image_s = 1 / row.images_per_s;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr Named<Objective> kObjectives[] = {
     {Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}};
-constexpr double kSecondsPerHour = 3600, kJoulesPerKwh = 3.6e6;
 
 }  // namespace
 
@@ -24,10 +23,6 @@ const char* objective_name(Objective objective) {
 
 Objective parse_objective(const std::string& name) {
   return value_named(kObjectives, "for", name);
-}
-
-double Price::of(double seconds, double watts) const {
-  return per_hour * seconds / kSecondsPerHour + per_kwh * watts * seconds / kJoulesPerKwh;
 }
 
 Price parse_price(const std::string& text) {
@@ -48,12 +43,6 @@ Price parse_price(const std::string& text) {
     throw UsageError("--price: say what something costs, such as kwh=0.30,hour=1.2 (a kilowatt-hour, a machine-hour)");
   }
   return price;
-}
-
-bool Goal::needs_energy() const {
-  const bool by_energy = objective == Objective::kEnergy || objective == Objective::kEdp ||
-                         (objective == Objective::kCost && price.per_kwh > 0);
-  return by_energy || budget_j;
 }
 
 }  // namespace evener::plan

@@ -76,8 +76,12 @@ struct Row {
 
   double epoch_s() const { return train_s + validate_s; }
   /// Of training an image; absent where the power is.
-  std::optional<double> joules_per_image() const;
-  std::optional<double> used_joules_per_image() const;
+  std::optional<double> joules_per_image() const {
+    return power ? std::optional(power->watts / images_per_s) : std::nullopt;
+  }
+  std::optional<double> used_joules_per_image() const {
+    return power ? std::optional(power->used_watts / images_per_s) : std::nullopt;
+  }
 };
 
 struct Comparison {

@@ -226,13 +226,6 @@ InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleVa
   return asked;
 }
 
-void Histogram::add(double value) {
-  const auto place = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
-  const std::lock_guard lock(mutex_);
-  ++counts_[static_cast<std::size_t>(place)];
-  sum_ += value;
-}
-
 std::string Histogram::text(const std::string& name, const std::string& help) const {
   std::string text = head_text(name, "histogram", help);
   const std::lock_guard lock(mutex_);
@@ -251,20 +244,6 @@ ServeMetrics::ServeMetrics(std::function<std::optional<double>()> joules)
       wait_s_(kSeconds),
       compute_s_(kSeconds),
       batch_samples_(kSamples) {}
-
-void ServeMetrics::add_request(int status, double seconds) {
-  request_s_.add(seconds);
-  const std::lock_guard lock(mutex_);
-  ++requests_[status];
-}
-
-void ServeMetrics::add_batch(const task::BatchQueue::Done& done) {
-  ++batches_;
-  samples_ += done.samples;
-  wait_s_.add(done.longest_wait_s);
-  compute_s_.add(done.compute_s);
-  batch_samples_.add(static_cast<double>(done.samples));
-}
 
 std::uint64_t ServeMetrics::requests() const {
   const std::lock_guard lock(mutex_);

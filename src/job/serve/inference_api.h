@@ -1,6 +1,7 @@
 // The addresses of `evener serve`: the Open Inference Protocol, metrics, and pictures.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -28,7 +29,12 @@ class Histogram {
 
   /// Ascending. `bounds` must outlive it.
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds) {}
-  void add(double value);
+  void add(double value) {
+    const auto place = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
+    const std::lock_guard lock(mutex_);
+    ++counts_[static_cast<std::size_t>(place)];
+    sum_ += value;
+  }
   /// In the text format of Prometheus 0.0.4, with HELP and TYPE.
   std::string text(const std::string& name, const std::string& help) const;
 
@@ -46,8 +52,18 @@ class ServeMetrics {
   explicit ServeMetrics(std::function<std::optional<double>()> joules = nullptr);
 
   /// Counts an inference request with its status and its time from the arrival of the body.
-  void add_request(int status, double seconds);
-  void add_batch(const task::BatchQueue::Done& done);
+  void add_request(int status, double seconds) {
+    request_s_.add(seconds);
+    const std::lock_guard lock(mutex_);
+    ++requests_[status];
+  }
+  void add_batch(const task::BatchQueue::Done& done) {
+    ++batches_;
+    samples_ += done.samples;
+    wait_s_.add(done.longest_wait_s);
+    compute_s_.add(done.compute_s);
+    batch_samples_.add(static_cast<double>(done.samples));
+  }
   std::string text(const task::BatchQueue& queue, const HttpCounts& http) const;
 
   std::uint64_t requests() const;

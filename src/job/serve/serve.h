@@ -33,7 +33,8 @@ struct ServeFlags {
                                         "Largest request; 413 beyond"};
     Option<double> request_timeout_s{*this, "--request-timeout SECONDS", 30, within(from_to(0.1, 3600)),
                                      "For a request to arrive, for its answer to be computed, and for it to leave"};
-    Option<std::int64_t> connections{*this, "--connections N", 1024, within(from_to(1, 20'000)), "At once; closed beyond"};
+    Option<std::int64_t> connections{*this, "--connections N", 1024, within(from_to(1, 20'000)),
+                                     "At once; closed beyond"};
     Option<bool> random_weights{*this, "--random", "Serve a network without weights: what it says means nothing"};
     Option<bool> quiet{*this, "--quiet", rules().not_recorded(), "No progress"};
 

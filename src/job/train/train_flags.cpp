@@ -183,12 +183,6 @@ void choose_tuning_defaults(TrainFlags& flags) {
 
 }  // namespace
 
-std::optional<double> TrainFlags::end_by_s() const {
-  const std::optional<double>& minutes = *optimisation.minutes;
-  if (!minutes) return std::nullopt;
-  return begin_s + 60 * *minutes;
-}
-
 nlohmann::json config_of(const TrainFlags& flags) {
   nlohmann::json config = nlohmann::json::object();
   for (const OptionGroup* group : flags.groups) group->record(config);

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/base64.h"
 #include "base/http_client.h"
 #include "base/module.h"
 #include "base/test_folder.h"
@@ -178,16 +177,6 @@ TEST(ServeProtocol, WritesAnswers) {
   ASSERT_TRUE(binary.json_bytes);
   EXPECT_THAT(binary.body.substr(0, *binary.json_bytes), HasSubstr("\"binary_data_size\":24"));
   EXPECT_EQ(std::memcmp(binary.body.data() + *binary.json_bytes, values.bytes.data(), 24), 0);
-}
-
-TEST(ServeProtocol, ReadsBase64) {
-  EXPECT_EQ(from_base64(""), "");
-  EXPECT_EQ(from_base64("TWFu"), "Man");
-  EXPECT_EQ(from_base64("TWE="), "Ma");
-  EXPECT_EQ(from_base64("TQ"), "M");
-  EXPECT_EQ(from_base64("/+8="), "\xff\xef");
-  EXPECT_FALSE(from_base64("T"));
-  EXPECT_FALSE(from_base64("TW F"));
 }
 
 constexpr const char* kInfer = "/v2/models/sums/infer";

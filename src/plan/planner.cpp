@@ -509,10 +509,9 @@ class Planner {
     const Row& row = result_.rows[choice.row];
     const double loaders = loader_images_per_s(row) * static_cast<double>(row.plan.replicas.size());
     if (row.images_per_s > 0.8 * loaders) {
-      result_.notes.push_back(
-          fmt::format("preparing the images limits {}: the loader of a replica gives {} images/s; try "
-                      "--loader-threads {:.0f}",
-                      row.text, si_text(loader_images_per_s(row)), 2 * loader_speedup(row)));
+      result_.notes.push_back(fmt::format(
+          "preparing the images limits {}: the loader of a replica gives {} images/s; try --loader-threads {:.0f}",
+          row.text, si_text(loader_images_per_s(row)), 2 * loader_speedup(row)));
     }
   }
 

@@ -179,9 +179,8 @@ TEST(Goals, WhatMayMissTheDeadlineIsNotTakenButTold) {
   MadeUpProbe probe = frugal_and_fast();
   probe.noise = 0.1;
   const Comparison comparison = compare_all(probe, {.objective = Objective::kEnergy, .epochs = 10, .deadline_s = 20.6});
-  EXPECT_THAT(comparison.reason,
-              AllOf(HasSubstr("cpu/t4 is the most frugal"), HasSubstr("; cpu/t2 would be more frugal, "
-                                                                      "but may not keep to it")));
+  EXPECT_THAT(comparison.reason, AllOf(HasSubstr("cpu/t4 is the most frugal"),
+                                       HasSubstr("; cpu/t2 would be more frugal, but may not keep to it")));
   EXPECT_FALSE(comparison.decided);
 }
 

@@ -161,12 +161,11 @@ class WordReader {
   /// The values that a text stands for.
   std::vector<SweepValue> divided(const std::string& key, const std::string& text, bool has_commas) const {
     if (has_commas && text.find(',') != std::string::npos) {
-      throw UsageError(fmt::format(
-          "'{0}' has values with commas of their own, so '{1}' could be one value or several. Write it into a file for "
-          "'evener sweep FILE.toml': under [options] {0} = \"{1}\" for the one, under [axes] {0} = [\"...\", \"...\"] "
-          "for "
-          "several (docs/sweeps.md)",
-          key, printable(text)));
+      throw UsageError(
+          fmt::format("'{0}' has values with commas of their own, so '{1}' could be one value or several. Write it "
+                      "into a file for 'evener sweep FILE.toml': under [options] {0} = \"{1}\" for the one, under "
+                      "[axes] {0} = [\"...\", \"...\"] for several (docs/sweeps.md)",
+                      key, printable(text)));
     }
     if (std::error_code none; std::filesystem::exists(text, none)) return {{text}};
     std::vector<SweepValue> values;
@@ -180,11 +179,8 @@ class WordReader {
   void add_option(const OptionBase& option, const std::optional<std::string>& value) {
     const bool has_commas = option.rules().has_commas || option.words().value.find(',') != std::string::npos;
     if (!value) return add(option.key(), {{"true"}});
-    if (option.kind() == ValueKind::kMany) {  // it may stand here several times
-      plan_.fixed[option.key()].push_back(*value);
-      return;
-    }
-    if (!option.rules().joint.empty() && plan_.fixed.contains(option.key())) {  // it may, too
+    const bool is_further = !option.rules().joint.empty() && plan_.fixed.contains(option.key());
+    if (option.kind() == ValueKind::kMany || is_further) {  // it may stand here several times
       plan_.fixed[option.key()].push_back(*value);
       return;
     }
@@ -364,9 +360,8 @@ void SweepFlags::check_together() const {
   const int first = runs->value_or(*repeats);
   if (first < kFewestWithUntil) {
     throw UsageError(
-        fmt::format("--until judges the spread by the first runs, and {} are too few: give --repeats {} or "
-                    "more",
-                    first, kFewestWithUntil));
+        fmt::format("--until judges the spread by the first runs, and {} are too few: give --repeats {} or more", first,
+                    kFewestWithUntil));
   }
   if (*max_runs < first) throw UsageError(fmt::format("--max-runs {} is less than --repeats {}", *max_runs, first));
 }

@@ -85,8 +85,7 @@ std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& 
   if (wavered_by_chance(setup, *least, *last)) return "";
   return fmt::format(
       "diverging: the training loss rose from {:.3g} in epoch {} to {:.3g} in epoch {}: the steps are too large. Give "
-      "a smaller "
-      "--lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
+      "a smaller --lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
       *least->train_loss, least->epoch, *last->train_loss, last->epoch, last->lr.value_or(0),
       last->lr.value_or(0) / 10);
 }
@@ -130,8 +129,7 @@ std::string same_box_in_blank_images(const task::TrainResult& result) {
       "the detector finds the same box in blank images (grey, noise) as in {} of the validation images it was shown: "
       "it has learnt where boxes usually are, not what they look like{}, and finds that box in any image. Add images "
       "whose boxes lie elsewhere, and some without any; --augment flip,iou-crop moves boxes, and --weights of a "
-      "trained "
-      "network (imagenet) or more --epochs help it to look",
+      "trained network (imagenet) or more --epochs help it to look",
       percent(*share),
       quality ? fmt::format("; its validation mAP@0.5 of {:.2g} comes of boxes that lie alike", *quality) : "");
 }
@@ -153,8 +151,7 @@ std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& 
   return fmt::format(
       "the test {} ({} of {}; 95 %: {}) is far {} the validation's ({} of {}; 95 %: {}), more than so few images "
       "explain: the parts show different things, or one of them is like the images to train on. Look how the data was "
-      "divided: "
-      "images of one series (a place, a day, a person) belong into one part",
+      "divided: images of one series (a place, a day, a person) belong into one part",
       what, percent(*test), counted(test_images, "image"), record::share_interval_text(*test, test_images),
       *test < *val ? "below" : "above", percent(*val), counted(val_images, "image"),
       record::share_interval_text(*val, val_images));
@@ -166,9 +163,8 @@ std::string overfitting(const task::TrainSetup& setup, const record::EpochRecord
   const double most = record::share_interval(*best.val_accuracy, images).high;
   if (*best.train_accuracy < most + kFarAbove) return "";
   return fmt::format(
-      "overfitting: {} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}). "
-      "More images help most; then --augment flip,resized-crop:0.5, --weights of a trained "
-      "network, --weight-decay",
+      "overfitting: {} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}). More "
+      "images help most; then --augment flip,resized-crop:0.5, --weights of a trained network, --weight-decay",
       percent(*best.train_accuracy), best.epoch, percent(*best.val_accuracy),
       record::share_interval_text(*best.val_accuracy, images));
 }
@@ -193,8 +189,8 @@ std::string class_imbalance(const task::TrainSetup& setup) {
   if (*most < kImbalance * std::max<std::int64_t>(1, *least) || *most < kFewImages) return "";
   return fmt::format(
       "class imbalance: {} has {} images to train on, and {} has {}: the larger class is preferred where the network "
-      "is unsure, and "
-      "the accuracy says little of the smaller one; look at each class in the report, and add images of {}",
+      "is unsure, and the accuracy says little of the smaller one; look at each class in the report, and add images of "
+      "{}",
       class_text(setup, static_cast<std::size_t>(most - counts.begin())), *most,
       class_text(setup, static_cast<std::size_t>(least - counts.begin())), *least,
       class_text(setup, static_cast<std::size_t>(least - counts.begin())));
@@ -204,9 +200,7 @@ std::string data_leakage(const task::TrainSetup& setup, const task::TrainResult&
   if (result.copies.pairs.empty()) return "";
   return fmt::format(
       "data leakage: {} of the {} to validate or test on {} also among those to train on ({}): the accuracy is told "
-      "too "
-      "high. Take "
-      "the copies out of one of the parts: {} has all pairs",
+      "too high. Take the copies out of one of the parts: {} has all pairs",
       result.copies.judged, counted(setup.val_images + setup.test_images, "image"),
       result.copies.judged == 1 ? "is" : "are", copies_text(result.copies), kCopiesFile);
 }

@@ -16,8 +16,7 @@
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "data/fetch/catalogue.h"
-#include "job/data/data_info.h"
-#include "job/data/write_data.h"
+#include "job/data/data_job.h"
 #include "job/labels/label_report.h"
 #include "job/labels/labels_job.h"
 

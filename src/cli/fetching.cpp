@@ -10,7 +10,7 @@
 #include "base/names.h"
 #include "cli/progress.h"
 #include "data/fetch/catalogue.h"
-#include "job/named_weights.h"
+#include "job/cache_folder.h"
 #include "job/progress.h"
 
 namespace evener::cli {

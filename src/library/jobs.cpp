@@ -23,7 +23,7 @@
 #include "job/sweep/sweep_job.h"
 #include "job/train/training.h"
 #include "library/event_post.h"
-#include "library/given_options.h"
+#include "library/given.h"
 #include "record/record_json.h"
 
 namespace evener {
@@ -127,13 +127,6 @@ job::OptionSet options_in(Flags& flags) {
   }
 }
 
-/// Makes replicas threads: the calling program may have threads of its own, so forked children could inherit locks that
-/// are held for ever.
-void choose_threads(job::TrainFlags& flags) {
-  auto& replicas = flags.placement.replicas;
-  replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
-}
-
 /// The result of a training that ended well; failures were thrown.
 Result::Status status_of(record::Status status) {
   if (status == record::Status::kInterrupted) return Result::Status::kInterrupted;
@@ -158,15 +151,8 @@ const char* version() {
 }
 
 const char* status_name(Result::Status status) {
-  switch (status) {
-    case Result::Status::kDone:
-      return "done";
-    case Result::Status::kInterrupted:
-      return "interrupted";
-    case Result::Status::kDiverged:
-      return "diverged";
-  }
-  return "";
+  static constexpr const char* kNames[] = {"done", "interrupted", "diverged"};
+  return name_in(kNames, status);
 }
 
 std::vector<OptionDescription> options_of(const std::string& job) {
@@ -193,7 +179,10 @@ Result train(const Options& options, Observer* observer, const StopFlag* stop) {
   }
   job::choose_by_weights(flags);
   job::complete(flags);
-  choose_threads(flags);
+  // Replicas are threads: the calling program may have threads of its own, so forked children could inherit locks that
+  // are held for ever.
+  auto& replicas = flags.placement.replicas;
+  replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
   library::check(library::givable(flags.options()));
   job::check_placement(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {

@@ -14,8 +14,7 @@
 #include "job/cache_folder.h"
 #include "job/inference/inference_flags.h"
 #include "library/event_post.h"
-#include "library/given_options.h"
-#include "library/memory_samples.h"
+#include "library/given.h"
 #include "task/inference/infer.h"
 
 namespace evener {

@@ -1,5 +1,5 @@
-#include "plan/choice.h"
-
+// Chooses among placements whose figures are known, and tells which of them nothing beats in time and energy.
+// Figures and notes of placements whose replicas are divided into stages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/names.h"
 #include "base/plural.h"
+#include "plan/planner.h"
 
 namespace evener::plan {
 namespace {
@@ -83,13 +84,18 @@ Keeping keeping_to(double value, const std::optional<double>& noise, double limi
   return value * (1 - or_unknown(noise)) <= limit ? Keeping::kPerhaps : Keeping::kNot;
 }
 
-std::optional<double> power_noise(const Row& row) {
-  return row.power ? row.power->noise : std::nullopt;
-}
-
 /// The noise of joules, which are a power times a time.
 double joules_noise(const Row& row) {
-  return std::hypot(or_unknown(row.noise), or_unknown(power_noise(row)));
+  return std::hypot(or_unknown(row.noise), or_unknown(row.power ? row.power->noise : std::nullopt));
+}
+
+/// Seconds and joules of the whole training that the goal's limits are for. The power is taken to be that of training.
+double job_seconds(const Row& row, const Goal& goal) {
+  return goal.epochs * row.epoch_s();
+}
+
+std::optional<double> job_joules(const Row& row, const Goal& goal) {
+  return row.power ? std::optional(row.power->watts * job_seconds(row, goal)) : std::nullopt;
 }
 
 /// How a row keeps to all of the goal's limits. What draws nobody knows how much keeps to no budget.
@@ -250,14 +256,6 @@ std::string speed_text(const Row& row) {
 
 }  // namespace
 
-std::optional<double> Row::joules_per_image() const {
-  return power ? std::optional(power->watts / images_per_s) : std::nullopt;
-}
-
-std::optional<double> Row::used_joules_per_image() const {
-  return power ? std::optional(power->used_watts / images_per_s) : std::nullopt;
-}
-
 std::optional<Judged> judge(const Row& row, const Goal& goal) {
   if (!row.refusal.empty() || row.images_per_s <= 0) return std::nullopt;
   const double image_s = 1 / row.images_per_s;
@@ -273,14 +271,6 @@ std::optional<Judged> judge(const Row& row, const Goal& goal) {
   const double cost = goal.price.of(image_s, row.power->watts);
   const double share_of_energy = 1 - goal.price.of(image_s, 0) / cost;
   return Judged{cost, std::hypot(share_of_energy * watts_noise, time_noise)};
-}
-
-double job_seconds(const Row& row, const Goal& goal) {
-  return goal.epochs * row.epoch_s();
-}
-
-std::optional<double> job_joules(const Row& row, const Goal& goal) {
-  return row.power ? std::optional(row.power->watts * job_seconds(row, goal)) : std::nullopt;
 }
 
 RowChoice choose(const std::vector<Row>& rows, const Goal& goal) {
@@ -299,10 +289,6 @@ RowChoice choose(const std::vector<Row>& rows, const Goal& goal) {
   choice.reason = fmt::format("of what {}: {} ({} for {}){}", limits_text(goal), choice.reason,
                               job_text(rows[choice.row], goal), counted(goal.epochs, "epoch"), doubtful);
   return choice;
-}
-
-bool faster_than_noise(const Row& row, const Row& other) {
-  return better_than_noise(*judge(row, {}), *judge(other, {}));
 }
 
 std::vector<std::optional<std::size_t>> beaten_by(const std::vector<Row>& rows) {
@@ -364,7 +350,8 @@ std::vector<std::string> pipeline_notes(const std::vector<Row>& rows) {
     if (rival == rows.end()) {
       text += fmt::format(": {}; ", speed_text(row));
     } else {
-      text += fmt::format(" {}: {}, {:.2f} times {}; ", faster_than_noise(row, *rival) ? "pays" : "doesn't pay",
+      text += fmt::format(" {}: {}, {:.2f} times {}; ",
+                          better_than_noise(*judge(row, {}), *judge(*rival, {})) ? "pays" : "doesn't pay",
                           speed_text(row), row.images_per_s / rival->images_per_s, rival->text);
     }
     notes.push_back(text + why_slower(*row.pipeline));

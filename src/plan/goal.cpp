@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <sstream>
-#include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -14,25 +12,17 @@
 namespace evener::plan {
 namespace {
 
-constexpr std::array<std::pair<Objective, const char*>, 4> kObjectives{
-    {{Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}}};
-constexpr double kSecondsPerHour = 3600, kJoulesPerKwh = 3.6e6;
+constexpr Named<Objective> kObjectives[] = {
+    {Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}};
 
 }  // namespace
 
 const char* objective_name(Objective objective) {
-  return kObjectives.at(static_cast<std::size_t>(objective)).second;
+  return name_in(kObjectives, objective);
 }
 
 Objective parse_objective(const std::string& name) {
-  for (const auto& [objective, known] : kObjectives) {
-    if (name == known) return objective;
-  }
-  throw UsageError("--for: " + quoted_text(name) + " is none of time, energy, edp, cost");
-}
-
-double Price::of(double seconds, double watts) const {
-  return per_hour * seconds / kSecondsPerHour + per_kwh * watts * seconds / kJoulesPerKwh;
+  return value_named(kObjectives, "for", name);
 }
 
 Price parse_price(const std::string& text) {
@@ -53,12 +43,6 @@ Price parse_price(const std::string& text) {
     throw UsageError("--price: say what something costs, such as kwh=0.30,hour=1.2 (a kilowatt-hour, a machine-hour)");
   }
   return price;
-}
-
-bool Goal::needs_energy() const {
-  const bool by_energy = objective == Objective::kEnergy || objective == Objective::kEdp ||
-                         (objective == Objective::kCost && price.per_kwh > 0);
-  return by_energy || budget_j;
 }
 
 }  // namespace evener::plan

@@ -18,8 +18,10 @@ Objective parse_objective(const std::string& name);
 struct Price {
   double per_kwh = 0, per_hour = 0;
 
-  /// The cost of `seconds` in which the machine draws `watts`.
-  double of(double seconds, double watts) const;
+  /// The cost of `seconds` in which the machine draws `watts` (3.6e6 joules are a kilowatt-hour).
+  double of(double seconds, double watts) const {
+    return per_hour * seconds / 3600 + per_kwh * watts * seconds / 3.6e6;
+  }
 };
 /// Reads "kwh=0.30,hour=1.2", in any order, either of which may be left out. Throws UsageError.
 Price parse_price(const std::string& text);
@@ -32,7 +34,11 @@ struct Goal {
   std::optional<double> budget_j = {};    // likewise
 
   /// Whether powers have to be known to judge by this goal.
-  bool needs_energy() const;
+  bool needs_energy() const {
+    const bool by_energy = objective == Objective::kEnergy || objective == Objective::kEdp ||
+                           (objective == Objective::kCost && price.per_kwh > 0);
+    return by_energy || budget_j;
+  }
 };
 
 }  // namespace evener::plan

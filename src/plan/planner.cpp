@@ -15,7 +15,6 @@
 #include "base/statistics.h"
 #include "engine/engine.h"
 #include "network/cost.h"
-#include "plan/choice.h"
 #include "record/statistics.h"
 #include "task/training/limits.h"
 #include "task/training/training_memory.h"
@@ -44,93 +43,79 @@ struct Rounds {
   std::string failure;  // why a trial failed; "" = none did
 
   /// The trial with the largest batch. `trials` must not be empty.
-  const Trial& widest() const;
+  const Trial& widest() const {
+    return *std::ranges::max_element(trials, {}, [](const Trial& trial) { return trial.timings.back().images; });
+  }
   /// The step model fitted to the mean times, over all trials, of the batch sizes that widest() has.
-  StepModel step() const;
+  StepModel step() const {
+    std::vector<Timing> means;
+    for (const Timing& size : widest().timings) {
+      Timing mean{size.images, 0};
+      double count = 0;
+      for (const Trial& trial : trials) {
+        for (const Timing& other : trial.timings) {
+          if (other.images != size.images) continue;
+          mean.seconds += other.seconds;
+          ++count;
+        }
+      }
+      mean.seconds /= count;
+      means.push_back(mean);
+    }
+    return fit_step(means);
+  }
   /// The uncertainty of the step time at the largest size, as a share of it: half of the 95 % interval over all trials'
   /// blocks, or half of the difference between trials if that is more. Absent if there are too few blocks for an
   /// interval.
-  std::optional<double> noise() const;
+  std::optional<double> noise() const {
+    std::vector<double> blocks;
+    double low = 0, high = 0;
+    for (const Trial& trial : trials) {
+      if (!is_widest(trial)) continue;
+      const double step_s = trial.timings.back().seconds;
+      low = low == 0 ? step_s : std::min(low, step_s);
+      high = std::max(high, step_s);
+      blocks.insert(blocks.end(), trial.blocks.begin(), trial.blocks.end());
+    }
+    const auto interval = record::median_interval(blocks);
+    const double typical_s = median(blocks).value_or(0);
+    if (!interval || typical_s <= 0) return std::nullopt;
+    return std::max(interval->high - interval->low, high - low) / 2 / typical_s;
+  }
   /// The mean power of all trials at the largest size; absent where none of them knows it.
-  std::optional<double> watts() const;
+  std::optional<double> watts() const {
+    double joules = 0, seconds = 0;
+    for (const Trial& trial : trials) {
+      if (!is_widest(trial) || trial.power.watts.empty()) continue;
+      joules += mean_of(trial.power.watts) * trial.power.seconds;
+      seconds += trial.power.seconds;
+    }
+    return seconds > 0 ? std::optional(joules / seconds) : std::nullopt;
+  }
   /// Its uncertainty as a share of it: half of the 95 % interval by Student's t, or half of the difference between
   /// trials if that is more. Absent for fewer than five parts.
-  std::optional<double> watts_noise() const;
+  std::optional<double> watts_noise() const {
+    constexpr std::size_t kFewest = 5;
+    std::vector<double> all;
+    double low = std::numeric_limits<double>::infinity(), high = 0;
+    for (const Trial& trial : trials) {
+      if (!is_widest(trial) || trial.power.watts.empty()) continue;
+      all.insert(all.end(), trial.power.watts.begin(), trial.power.watts.end());
+      low = std::min(low, mean_of(trial.power.watts));
+      high = std::max(high, mean_of(trial.power.watts));
+    }
+    if (all.size() < kFewest) return std::nullopt;
+    const double mean = mean_of(all), count = static_cast<double>(all.size());
+    double squares = 0;
+    for (const double watts : all) squares += (watts - mean) * (watts - mean);
+    const double half = student_quantile(0.975, count - 1) * std::sqrt(squares / (count - 1) / count);
+    return mean > 0 ? std::optional(std::max(half, (high - low) / 2) / mean) : std::nullopt;
+  }
 
  private:
   /// Whether the trial came as far as the largest size.
-  bool is_widest(const Trial& trial) const;
+  bool is_widest(const Trial& trial) const { return trial.timings.back().images == widest().timings.back().images; }
 };
-
-const Trial& Rounds::widest() const {
-  return *std::ranges::max_element(trials, {}, [](const Trial& trial) { return trial.timings.back().images; });
-}
-
-StepModel Rounds::step() const {
-  std::vector<Timing> means;
-  for (const Timing& size : widest().timings) {
-    Timing mean{size.images, 0};
-    double count = 0;
-    for (const Trial& trial : trials) {
-      for (const Timing& other : trial.timings) {
-        if (other.images != size.images) continue;
-        mean.seconds += other.seconds;
-        ++count;
-      }
-    }
-    mean.seconds /= count;
-    means.push_back(mean);
-  }
-  return fit_step(means);
-}
-
-std::optional<double> Rounds::noise() const {
-  std::vector<double> blocks;
-  double low = 0, high = 0;
-  for (const Trial& trial : trials) {
-    if (!is_widest(trial)) continue;
-    const double step_s = trial.timings.back().seconds;
-    low = low == 0 ? step_s : std::min(low, step_s);
-    high = std::max(high, step_s);
-    blocks.insert(blocks.end(), trial.blocks.begin(), trial.blocks.end());
-  }
-  const auto interval = record::median_interval(blocks);
-  const double typical_s = median(blocks).value_or(0);
-  if (!interval || typical_s <= 0) return std::nullopt;
-  return std::max(interval->high - interval->low, high - low) / 2 / typical_s;
-}
-
-std::optional<double> Rounds::watts() const {
-  double joules = 0, seconds = 0;
-  for (const Trial& trial : trials) {
-    if (!is_widest(trial) || trial.power.watts.empty()) continue;
-    joules += mean_of(trial.power.watts) * trial.power.seconds;
-    seconds += trial.power.seconds;
-  }
-  return seconds > 0 ? std::optional(joules / seconds) : std::nullopt;
-}
-
-std::optional<double> Rounds::watts_noise() const {
-  constexpr std::size_t kFewest = 5;
-  std::vector<double> all;
-  double low = std::numeric_limits<double>::infinity(), high = 0;
-  for (const Trial& trial : trials) {
-    if (!is_widest(trial) || trial.power.watts.empty()) continue;
-    all.insert(all.end(), trial.power.watts.begin(), trial.power.watts.end());
-    low = std::min(low, mean_of(trial.power.watts));
-    high = std::max(high, mean_of(trial.power.watts));
-  }
-  if (all.size() < kFewest) return std::nullopt;
-  const double mean = mean_of(all), count = static_cast<double>(all.size());
-  double squares = 0;
-  for (const double watts : all) squares += (watts - mean) * (watts - mean);
-  const double half = student_quantile(0.975, count - 1) * std::sqrt(squares / (count - 1) / count);
-  return mean > 0 ? std::optional(std::max(half, (high - low) / 2) / mean) : std::nullopt;
-}
-
-bool Rounds::is_widest(const Trial& trial) const {
-  return trial.timings.back().images == widest().timings.back().images;
-}
 
 class Planner {
  public:
@@ -524,10 +509,9 @@ class Planner {
     const Row& row = result_.rows[choice.row];
     const double loaders = loader_images_per_s(row) * static_cast<double>(row.plan.replicas.size());
     if (row.images_per_s > 0.8 * loaders) {
-      result_.notes.push_back(
-          fmt::format("preparing the images limits {}: the loader of a replica gives {} images/s; try "
-                      "--loader-threads {:.0f}",
-                      row.text, si_text(loader_images_per_s(row)), 2 * loader_speedup(row)));
+      result_.notes.push_back(fmt::format(
+          "preparing the images limits {}: the loader of a replica gives {} images/s; try --loader-threads {:.0f}",
+          row.text, si_text(loader_images_per_s(row)), 2 * loader_speedup(row)));
     }
   }
 

@@ -1,8 +1,9 @@
-#include "plan/predict.h"
-
+// Predicts the duration of a training step from measurements of its parts. Pure arithmetic.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+
+#include "plan/probe.h"
 
 namespace evener::plan {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -75,6 +75,100 @@ struct PlanMeter {
 
   double step_s;  // in which the slowest sensor has a new value
   measure::EnergyMeter meter;
+};
+
+constexpr double kInterval_s = 0.05;
+/// Parts are at least so long: a processor's stated power follows its usage, which is counted in ticks of 10 ms.
+constexpr double kShortestPart_s = 0.1;
+constexpr std::size_t kMostParts = 20, kFewestParts = 3;
+
+/// The energy until `at_s`, on a line between two readings.
+EnergyReading reading_at(const std::vector<EnergyReading>& readings, double at_s) {
+  const auto after = std::ranges::upper_bound(readings, at_s, {}, &EnergyReading::at_s);
+  if (after == readings.begin()) return readings.front();
+  if (after == readings.end()) return readings.back();
+  const EnergyReading &from = *(after - 1), &to = *after;
+  const double share = (at_s - from.at_s) / (to.at_s - from.at_s);
+  return {at_s, std::lerp(from.joules, to.joules, share), std::lerp(from.used_joules, to.used_joules, share)};
+}
+
+/// Whether the plan leaves the device of this channel idle: a GPU that it doesn't compute on.
+bool leaves_idle(const placement::Plan& plan, const measure::EnergyMeter::Now& channel) {
+  if (channel.name.starts_with("idle gpu")) return true;  // of stated powers, which know the plan
+  if (channel.covers != record::Covers::kGpu || channel.kind == record::EnergyClass::kEstimated) return false;
+  const auto& cards = placement::machine().cuda.devices;
+  for (const auto& replica : plan.replicas) {
+    for (const auto& stage : replica.stages) {
+      if (stage.device.kind != DeviceKind::kCuda) continue;
+      const auto index = static_cast<std::size_t>(stage.device.index);
+      const bool by_uuid = !channel.uuid.empty() && index < cards.size() && !cards[index].uuid.empty();
+      if (by_uuid ? cards[index].uuid == channel.uuid : channel.name == fmt::format("gpu {}", index)) return false;
+    }
+  }
+  return true;
+}
+
+/// Reads the sensors of a meter in a thread, until it is told to stop or goes.
+class PowerTrace {
+ public:
+  /// `plan`: tells which devices are used. `step_s`: the time in which the slowest sensor has a new value. `meter` must
+  /// outlive the trace, and nobody else may use it meanwhile.
+  PowerTrace(measure::EnergyMeter& meter, const placement::Plan& plan, double step_s)
+      : meter_(meter), plan_(plan), step_s_(step_s) {
+    if (meter.refusal().empty()) thread_ = std::jthread([this](const std::stop_token& stopping) { follow(stopping); });
+  }
+  PowerTrace(const PowerTrace&) = delete;
+  PowerTrace& operator=(const PowerTrace&) = delete;
+
+  /// Ends the reading and gives the power from `begin_s` to `end_s`, by now_s().
+  TrialPower power(double begin_s, double end_s) {
+    thread_.request_stop();
+    if (thread_.joinable()) thread_.join();
+    TrialPower power;
+    if (!meter_.refusal().empty()) {
+      power.reason = meter_.refusal();
+    } else if (!lost_.empty()) {
+      power.reason = lost_;
+    } else {
+      power = power_between(readings_, begin_s, end_s, step_s_);
+      power.kind = kind_;
+    }
+    return power;
+  }
+
+ private:
+  void follow(const std::stop_token& stopping) {
+    while (!stopping.stop_requested()) {
+      read();
+      std::this_thread::sleep_for(std::chrono::duration<double>(kInterval_s));
+    }
+    read();
+  }
+  void read() {
+    meter_.poll();
+    EnergyReading reading{.at_s = now_s()};
+    if (!meter_.joules_so_far()) {
+      lost_ = "a sensor could not be followed";
+      return;
+    }
+    record::EnergyClass kind = record::EnergyClass::kAbsent;
+    for (const measure::EnergyMeter::Now& channel : meter_.now()) {
+      if (!channel.added) continue;
+      reading.joules += channel.joules;
+      if (!leaves_idle(plan_, channel)) reading.used_joules += channel.joules;
+      kind = record::together(kind, channel.kind);
+    }
+    kind_ = kind;
+    readings_.push_back(reading);
+  }
+
+  measure::EnergyMeter& meter_;
+  const placement::Plan& plan_;
+  const double step_s_;
+  std::vector<EnergyReading> readings_;
+  record::EnergyClass kind_ = record::EnergyClass::kAbsent;
+  std::string lost_;     // why readings can't be used
+  std::jthread thread_;  // last: it uses the other members, and ends before they do
 };
 
 class MachineProbe : public Probe {
@@ -147,37 +241,6 @@ class MachineProbe : public Probe {
   const measure::OthersLoad others_;
 };
 
-constexpr double kInterval_s = 0.05;
-/// Parts are at least so long: a processor's stated power follows its usage, which is counted in ticks of 10 ms.
-constexpr double kShortestPart_s = 0.1;
-constexpr std::size_t kMostParts = 20, kFewestParts = 3;
-
-/// The energy until `at_s`, on a line between two readings.
-EnergyReading reading_at(const std::vector<EnergyReading>& readings, double at_s) {
-  const auto after = std::ranges::upper_bound(readings, at_s, {}, &EnergyReading::at_s);
-  if (after == readings.begin()) return readings.front();
-  if (after == readings.end()) return readings.back();
-  const EnergyReading &from = *(after - 1), &to = *after;
-  const double share = (at_s - from.at_s) / (to.at_s - from.at_s);
-  return {at_s, std::lerp(from.joules, to.joules, share), std::lerp(from.used_joules, to.used_joules, share)};
-}
-
-/// Whether the plan leaves the device of this channel idle: a GPU that it doesn't compute on.
-bool leaves_idle(const placement::Plan& plan, const measure::EnergyMeter::Now& channel) {
-  if (channel.name.starts_with("idle gpu")) return true;  // of stated powers, which know the plan
-  if (channel.covers != record::Covers::kGpu || channel.kind == record::EnergyClass::kEstimated) return false;
-  const auto& cards = placement::machine().cuda.devices;
-  for (const auto& replica : plan.replicas) {
-    for (const auto& stage : replica.stages) {
-      if (stage.device.kind != DeviceKind::kCuda) continue;
-      const auto index = static_cast<std::size_t>(stage.device.index);
-      const bool by_uuid = !channel.uuid.empty() && index < cards.size() && !cards[index].uuid.empty();
-      if (by_uuid ? cards[index].uuid == channel.uuid : channel.name == fmt::format("gpu {}", index)) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::unique_ptr<Probe> make_probe(task::PreparedTraining& training, EnergyOfPlan energy) {
@@ -220,57 +283,6 @@ TrialPower power_between(const std::vector<EnergyReading>& readings, double begi
   power.seconds = end_s - begin_s;
   const double joules = from.joules - first.joules;
   if (joules > 0) power.used_share = (from.used_joules - first.used_joules) / joules;
-  return power;
-}
-
-PowerTrace::PowerTrace(measure::EnergyMeter& meter, const placement::Plan& plan, double step_s)
-    : meter_(meter), plan_(plan), step_s_(step_s) {
-  if (meter.refusal().empty()) thread_ = std::jthread([this](const std::stop_token& stopping) { follow(stopping); });
-}
-
-void PowerTrace::follow(const std::stop_token& stopping) {
-  while (!stopping.stop_requested()) {
-    read();
-    std::this_thread::sleep_for(std::chrono::duration<double>(kInterval_s));
-  }
-  read();
-}
-
-void PowerTrace::read() {
-  meter_.poll();
-  EnergyReading reading{.at_s = now_s()};
-  if (!meter_.joules_so_far()) {
-    lost_ = "a sensor could not be followed";
-    return;
-  }
-  record::EnergyClass kind = record::EnergyClass::kAbsent;
-  for (const measure::EnergyMeter::Now& channel : meter_.now()) {
-    if (!channel.added) continue;
-    reading.joules += channel.joules;
-    if (!leaves_idle(plan_, channel)) reading.used_joules += channel.joules;
-    kind = record::together(kind, channel.kind);
-  }
-  kind_ = kind;
-  readings_.push_back(reading);
-}
-
-void PowerTrace::stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
-}
-
-TrialPower PowerTrace::power(double begin_s, double end_s) {
-  stop();
-  TrialPower power;
-  if (!meter_.refusal().empty()) {
-    power.reason = meter_.refusal();
-  } else if (!lost_.empty()) {
-    power.reason = lost_;
-  } else {
-    power = power_between(readings_, begin_s, end_s, step_s_);
-    power.kind = kind_;
-  }
   return power;
 }
 

@@ -59,7 +59,7 @@ TEST(Base64, GoesThereAndBack) {
   for (const std::string bytes : {"", "M", "Ma", "Man", "\xff\xef"}) EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
   EXPECT_EQ(to_base64("Ma"), "TWE=");
   EXPECT_EQ(from_base64("TWE"), "Ma");
-  EXPECT_FALSE(from_base64("TWE!"));
+  for (const char* wrong : {"TWE!", "T", "TW F"}) EXPECT_FALSE(from_base64(wrong)) << wrong;
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include "job/matmul/matmul_job.h"
 #include "job/plan/plan_job.h"
 #include "job/sweep/sweep_job.h"
-#include "job/train/decide.h"
-#include "job/train/hosts.h"
 #include "job/train/training.h"
 #include "placement/machine.h"
 #include "placement/placement.h"

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "job/data/data_info.h"
+#include "job/data/data_job.h"
 #include "job/detect/pictures.h"
 #include "job/export/export_job.h"
 #include "job/infer/infer_sinks.h"

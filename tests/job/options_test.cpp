@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/test_folder.h"
-#include "job/options/optimisation_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 
 namespace evener::job {
@@ -20,17 +20,16 @@ using testing::HasSubstr;
 struct OvenFlags : OptionGroup {
   OvenFlags() : OptionGroup("Oven") {}
 
-  Option<std::string> dish{*this, {"DISH", "DISH", "What is baked"}, "", {.required = true}};
-  Option<double> degrees{
-      *this, {"--degrees", "DEGREES", "How hot"}, 180, {.range = more_than_zero(), .stays = {"degrees", true}}};
-  Option<std::optional<int>> racks{*this, {"--racks", "N", "How many"}, {}, {.range = from_to(1, 4)}};
-  Option<std::uint64_t> number{*this, {"--number", "N", "Of the oven"}, 1, {.recorded = false}};
-  Option<std::string> heat{
-      *this, {"--heat", "NAME", "From where"}, "both", {.one_of = {"top", "bottom", "both"}, .stays = {"heat/from"}}};
-  Option<double> fan{*this, {"--fan", "SHARE", "How fast"}, 0, {.range = share(), .stays = {"heat/fan"}}};
-  Option<bool> steam{*this, {"--steam", "", "With water"}, false, {.in_plans = false}};
+  Option<std::string> dish{*this, "DISH DISH", rules().needed(), "What is baked"};
+  Option<double> degrees{*this, "--degrees DEGREES", 180, within(more_than_zero()).kept_as("degrees", true), "How hot"};
+  Option<std::optional<int>> racks{*this, "--racks N", within(from_to(1, 4)), "How many"};
+  Option<std::uint64_t> number{*this, "--number N", 1, rules().not_recorded(), "Of the oven"};
+  Option<std::string> heat{*this, "--heat NAME", "both", one_of({"top", "bottom", "both"}).kept_as("heat/from"),
+                           "From where"};
+  Option<double> fan{*this, "--fan SHARE", 0, within(share()).kept_as("heat/fan"), "How fast"};
+  Option<bool> steam{*this, "--steam", rules().not_in_plans().called({"--vapour"}), "With water"};
   Option<std::string> dough{*this, {"--dough", "NAME", "All of them"}, "", {.recorded = false, .joint = " + "}};
-  Option<std::vector<std::string>> spices{*this, {"--spice", "NAME", "May be repeated"}, {}, {.stays = {"spices"}}};
+  Option<std::vector<std::string>> spices{*this, "--spice NAME", rules().kept_as("spices"), "May be repeated"};
 
  private:
   void check_together() const override {
@@ -113,6 +112,8 @@ TEST(Option, SaysWhatItTakesAndItsDefault) {
   EXPECT_EQ(oven.degrees.default_text(), "180");
   EXPECT_EQ(oven.racks.value_words(), "a whole number");
   EXPECT_EQ(oven.racks.default_text(), "");
+  EXPECT_EQ(oven.racks.words().value + oven.steam.words().value + oven.racks.words().help, "NHow many");
+  EXPECT_TRUE(oven.steam.is_called_elsewhere("--vapour"));
   EXPECT_EQ(oven.heat.value_words(), "one of top, bottom, both");
   oven.heat.preset("top");
   EXPECT_EQ(oven.heat.default_text(), "top");
@@ -181,8 +182,8 @@ TEST(ConfigFile, IsReadByTheDescriptionOfTheOptions) {
 
 struct TapFlags : OptionGroup {
   TapFlags() : OptionGroup("Tap") {}
-  Option<std::optional<std::string>> open{*this, {"--open", "[HOW]", "It may stand alone"}};
-  Option<std::string> name{*this, {"--name", "NAME", "Which"}, "", {.inherited = false}};
+  Option<std::optional<std::string>> open{*this, "--open [HOW]", "It may stand alone"};
+  Option<std::string> name{*this, "--name NAME", rules().not_inherited(), "Which"};
 };
 
 TEST(Option, MayHaveAValueOrStandAlone) {

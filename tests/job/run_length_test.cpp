@@ -1,6 +1,4 @@
 // `evener sweep --steady`: which option makes runs longer, and what the pilot runs of its cells come to.
-#include "job/sweep/run_length.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include "base/numbers.h"
 #include "base/test_folder.h"
 #include "job/asked_sweep.h"
+#include "job/sweep/sweep_job.h"
 
 namespace evener::job {
 namespace {

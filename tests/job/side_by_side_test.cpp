@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/error.h"
 #include "base/module.h"
 #include "base/test_folder.h"
 #include "job/infer/inference.h"
@@ -98,12 +97,6 @@ TEST_F(SideBySide, AStopEndsOneJobAlone) {
   EXPECT_LT(stopped.epochs, 10);
   EXPECT_EQ(undisturbed.epochs, 5);
   EXPECT_TRUE(fs::exists(folder_ / "stopped" / "last.safetensors")) << "a stop saves";
-}
-
-TEST_F(SideBySide, MistakesAreThrownAndNotPrinted) {
-  TrainFlags flags;
-  EXPECT_THROW(flags.options().give("--epoch", {"3"}), UsageError);
-  EXPECT_THROW(flags.options().give("--epochs", {"many"}), UsageError);
 }
 
 }  // namespace

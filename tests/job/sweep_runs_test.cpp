@@ -1,18 +1,23 @@
-// What a sweep takes over from an earlier one, and what it asks a plan, made of a shell script here.
+// What the demo compares, and how much of it; what a sweep takes over from an earlier one, and what it asks a plan,
+// made of a shell script here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/own_program.h"
 #include "base/test_folder.h"
 #include "bench/sweep/identity.h"
 #include "job/asked_sweep.h"
+#include "job/demo/demo_job.h"
+#include "job/sweep/sweep_flags.h"
 #include "job/sweep/sweep_job.h"
-#include "job/sweep/sweep_plan.h"
+#include "placement/placement.h"
+#include "report/reference.h"
 
 namespace evener::job {
 namespace {
@@ -25,6 +30,84 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+placement::Machine machine_of(int cores) {
+  placement::Machine machine;
+  machine.cores = cores;
+  return machine;
+}
+
+TEST(DemoPlan, HasEveryKindOfWay) {
+  EXPECT_THAT(demo_ways(machine_of(1)), ElementsAre("cpu/t1"));
+  EXPECT_THAT(demo_ways(machine_of(2)),
+              ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1", "cpu/t1..cpu/t1", "cpu/t1+cpu/t1@0.5"));
+  placement::Machine with_gpu = machine_of(16);
+  with_gpu.cuda.devices.resize(1);
+  const auto ways = demo_ways(with_gpu);
+  EXPECT_THAT(ways, ElementsAre("cpu/t1", "cpu/t16", "2xcpu/t8", "cpu/t8..cpu/t8", "cpu/t8+cpu/t8@0.5", "cuda:0",
+                                "cuda:0+cpu"));
+  for (const std::string& way : ways) EXPECT_NO_THROW(placement::parse(way)) << way;
+  EXPECT_THAT(ways_sentence(ways),
+              AllOf(HasSubstr("cpu/t1, one thread; cpu/t16, all threads"), HasSubstr("2xcpu/t8, two equal replicas"),
+                    HasSubstr("cpu/t8..cpu/t8, the layers are divided"), HasSubstr("@0.5, two unequal"),
+                    HasSubstr("cuda:0+cpu, GPU and CPU share")));
+  EXPECT_THAT(demo_precisions(machine_of(2)), ElementsAre("fp32"));
+  EXPECT_THAT(demo_precisions(with_gpu), ElementsAre("fp32", "bf16"));
+}
+
+TEST(DemoPlan, MoreTimeGivesRepeatsFirstAndThenLongerRuns) {
+  const DemoTraining& training = demo_trainings()[1];
+  const ProbedTraining probed{.start_s = 1, .image_s = 0.001};
+  const DemoSize hurried = demo_size(training, probed, 5, 6);
+  EXPECT_EQ(hurried.repeats, 1);
+  EXPECT_EQ(hurried.images, training.fewest_images);
+  EXPECT_FALSE(hurried.learns);
+  const DemoSize usual = demo_size(training, probed, 5, 90);
+  EXPECT_EQ(usual.repeats, 3);
+  EXPECT_TRUE(usual.learns);
+  // Runs of 6 s, of which 5 s are training: 5000 trained images in 4 epochs.
+  EXPECT_NEAR(usual.images, 5000 / 4.0 / training.train_share, 1);
+  const DemoSize long_one = demo_size(training, probed, 5, 1000);
+  EXPECT_EQ(long_one.repeats, 5);
+  EXPECT_EQ(demo_size(training, probed, 5, 1e6).images, training.most_images);
+}
+
+TEST(DemoPlan, ExperimentsAreWhatSweepReads) {
+  const test::TestFolder folder;
+  for (const DemoTraining& training : demo_trainings()) {
+    const auto file = folder / (training.name + ".toml");
+    write_file_atomically(file, training_experiment(training, {3, 600, true}, {"cpu/t1", "2xcpu/t1"}, {"fp32", "bf16"},
+                                                    7, 30, folder / "with \"quotes\""));
+    SweepFlags flags;
+    flags.what.read({file.string()});
+    complete(flags);
+    const record::SweepRecord sweep = asked_for(flags);
+    EXPECT_EQ(sweep.cells.size(), 4U);
+    EXPECT_EQ(sweep.repeats, 3);
+    EXPECT_EQ(sweep.time_limit_s, 30);
+    EXPECT_THAT(sweep.cells[0].words, testing::Contains("--seed=7"));
+  }
+  const auto file = folder / "inference.toml";
+  write_file_atomically(
+      file, inference_experiment(demo_trainings()[1], "resnet20", "resnet18", {"fp32", "bf16"}, 2, 7, folder / "out"));
+  SweepFlags flags;
+  flags.what.read({file.string()});
+  complete(flags);
+  const auto cells = cells_of(flags.plan);
+  EXPECT_EQ(cells.size(), 3U) << "two precisions, and int8";
+  EXPECT_THAT(cells[0].words, testing::IsSupersetOf({"synth:digits:4000", "--seed=8"})) << "images of another seed";
+}
+
+TEST(DemoPlan, PublishedFiguresNameCellsOfThePerceptron) {
+  const test::TestFolder folder;
+  write_file_atomically(folder / "published.csv", demo_reference(4));
+  const auto rows = report::read_reference(folder / "published.csv");
+  ASSERT_EQ(rows.size(), 5U);
+  const auto ways = demo_ways(machine_of(4));
+  for (const auto& row : rows) {
+    EXPECT_THAT(ways, testing::Contains(row.measured.at("on"))) << row.cell;
+  }
+}
 
 record::SweepCell cell_with(const std::vector<std::string>& words) {
   record::SweepCell cell;
@@ -55,7 +138,8 @@ class Planner {
 
 constexpr const char* kAnswer =
     R"(echo '{"placements": [{"placement": "cpu/t1", "images_per_s": 40, "epoch_s": 5},
-                             {"placement": "cpu/t2", "images_per_s": 70, "epoch_s": 3}]}' > "$last")";
+                             {"placement": "cpu/t2", "images_per_s": 70, "epoch_s": 3},
+                             {"placement": "cuda:0", "refused": "there is none"}]}' > "$last")";
 
 TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
   const Planner planner(kAnswer);
@@ -66,24 +150,29 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
                  cell_with({"--on=cpu/t1", "--epochs=7", "--batch=8", "--lr=0.3"}),
                  cell_with({"--on=cpu/t2", "--batch=16"}),
                  cell_with({"--on=cpu/t2", "--batch=8"}),
-                 cell_with({"--on=cpu/t2", "--batch=32"})};
+                 cell_with({"--on=cpu/t2", "--batch=32"}),
+                 cell_with({"--on=cuda:0", "--idle=3", "--batch=8"}),
+                 cell_with({"--on=cpu/t4", "--batch=8"})};
   sweep.cells[4].environment = {{"POLICY", "passive"}};
   sweep.cells[5].predicted = record::CellPrediction{.images_per_s = 1, .run_s = 2};
   Notes notes;
   predict(sweep, notes, planner.program());
   const std::vector<std::string> calls = planner.calls();
   ASSERT_EQ(calls.size(), 3u);
-  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2 --quiet --json "),
-                                    testing::EndsWith("POLICY="))));
+  EXPECT_THAT(calls,
+              Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2,cuda:0,cpu/t4 --quiet --json "),
+                             testing::EndsWith("POLICY="))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=8 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY=passive"))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=16 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY="))));
   const std::vector<double> run_s = {10, 12, 35, 30, 30, 2}, speed = {40, 70, 40, 70, 70, 1};
-  for (std::size_t i = 0; i < sweep.cells.size(); ++i) {
+  for (std::size_t i = 0; i < run_s.size(); ++i) {
     ASSERT_TRUE(sweep.cells[i].predicted) << i;
     EXPECT_EQ(sweep.cells[i].predicted->run_s, run_s[i]) << i;
     EXPECT_EQ(sweep.cells[i].predicted->images_per_s, speed[i]) << i;
   }
-  EXPECT_THAT(notes.texts, Contains("planning cpu/t1, cpu/t2"));
+  EXPECT_FALSE(sweep.cells[6].predicted) << "the plan refused it";
+  EXPECT_FALSE(sweep.cells[7].predicted) << "the plan doesn't name it";
+  EXPECT_THAT(notes.texts, Contains("planning cpu/t1, cpu/t2, cuda:0, cpu/t4"));
 }
 
 TEST(SweepPredictions, WhatCannotBePlannedIsToldAndStaysWithout) {
@@ -206,50 +295,5 @@ TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
               AllOf(HasSubstr("a new series begins: the program is another"), HasSubstr("0 runs done, 15 to come")));
 }
 
-// What a sweep takes from `evener plan`: which words it plans for, and what the plan's speeds mean for a whole run.
-
-const nlohmann::json kPlan = {{"placements",
-                               {{{"placement", "cpu/t1"}, {"images_per_s", 40.0}, {"epoch_s", 5.0}},
-                                {{"placement", "cpu/t2"}, {"images_per_s", 70.0}, {"epoch_s", 3.0}},
-                                {{"placement", "cuda:0"}, {"refused", "there is none"}}}}};
-
-std::optional<record::CellPrediction> predicted(const std::vector<std::string>& words) {
-  record::SweepCell cell;
-  cell.words = words;
-  take_prediction(kPlan, measured_command("train").options, cell);
-  return cell.predicted;
-}
-
-TEST(Prediction, ARunTakesAsManyEpochsAsItsCellAsksFor) {
-  const auto of_seven = predicted({"train", "mlp:4-2", "--on=cpu/t2", "--epochs=7"});
-  ASSERT_TRUE(of_seven);
-  EXPECT_EQ(of_seven->images_per_s, 70);
-  EXPECT_EQ(of_seven->run_s, 21);
-  const auto of_two = predicted({"train", "mlp:4-2", "--epochs=2", "--on=cpu/t1"});
-  ASSERT_TRUE(of_two);
-  EXPECT_EQ(of_two->run_s, 10);
-}
-
-TEST(Prediction, WithoutEpochsARunHasThoseOfTheDefault) {
-  const auto usual = predicted({"train", "mlp:4-2", "--on=cpu/t2"});
-  ASSERT_TRUE(usual);
-  EXPECT_EQ(usual->run_s, 30) << "10 epochs of 3 s";
-}
-
-TEST(Prediction, APlacementThatThePlanRefusedOrDoesntNameHasNone) {
-  EXPECT_FALSE(predicted({"train", "mlp:4-2", "--on=cuda:0"}));
-  EXPECT_FALSE(predicted({"train", "mlp:4-2", "--on=cpu/t4"}));
-}
-
-TEST(Prediction, APlanIsAskedForWithTheWorkAloneAndNotWithItsPlacement) {
-  record::SweepCell cell;
-  cell.words = {"train",      "mlp:4-2",  "--data=synth:digits", "--on=cpu/t2", "--epochs=7",
-                "--batch=32", "--lr=0.3", "--precision=bf16",    "--idle=3",    "--seed=5"};
-  EXPECT_THAT(
-      plan_words(cell, measured_command("train").options),
-      ElementsAre("evener", "plan", "mlp:4-2", "--data=synth:digits", "--batch=32", "--precision=bf16", "--seed=5"));
-}
-
 }  // namespace
-
 }  // namespace evener::job

@@ -1,5 +1,5 @@
 // Figures that are summed up or laid out for people and files: tensors of a file, a detector's quality, products of
-// matrices and the reading of images.
+// matrices and the reading of images, how far work is, and the names of folders that photos are sorted into.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +8,16 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/names.h"
 #include "base/test_folder.h"
-#include "job/data/write_data.h"
+#include "job/data/data_job.h"
 #include "job/detect/box_sink.h"
 #include "job/info/info_job.h"
 #include "job/matmul/matmul_job.h"
 #include "job/plan/plan_job.h"
+#include "job/progress.h"
 #include "job/quantize/comparison.h"
+#include "job/sort_folder.h"
 
 namespace evener::job {
 namespace {
@@ -345,6 +348,30 @@ TEST(ComparisonOfQuantized, TellsTheEnergyOfOneImageAndLayersInInt8) {
                                                  ContainsRegex("computed in int8 +4 of 8")));
 }
 
-}  // namespace
+TEST(ProgressTexts, TellSharesAndTimes) {
+  EXPECT_EQ(progress_bar(0), "[....................]");
+  EXPECT_EQ(progress_bar(0.5), "[##########..........]");
+  EXPECT_EQ(progress_bar(0.549), "[##########..........]");
+  EXPECT_EQ(progress_bar(1), "[####################]");
+  EXPECT_EQ(progress_bar(1.5), "[####################]");
+  EXPECT_EQ(progress_bar(-1), "[....................]");
+  EXPECT_EQ(time_left_text(0.94), "less than 1 s");
+  EXPECT_EQ(time_left_text(0.96), "1 s");
+  EXPECT_EQ(time_left_text(59.4), "59 s");
+  EXPECT_EQ(time_left_text(59.6), duration_text(59.6));
+}
 
+TEST(SortFolder, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {
+  EXPECT_THAT(folders_of({"a/b", "a_b", "a\nb", "../up", "plain"}),
+              testing::ElementsAre(testing::Pair("../up", "_.._up"), testing::Pair("a\nb", "a_b-3"),
+                                   testing::Pair("a/b", "a_b-2"), testing::Pair("a_b", "a_b"),
+                                   testing::Pair("plain", "plain")));
+  EXPECT_THAT(folders_of({"a/b", "a_b-2", "a_b"}),
+              testing::ElementsAre(testing::Pair("a/b", "a_b-3"), testing::Pair("a_b", "a_b"),
+                                   testing::Pair("a_b-2", "a_b-2")));
+  EXPECT_THAT(folders_of({"car/van", "car/van", ""}), testing::ElementsAre(testing::Pair("car/van", "car_van")));
+  EXPECT_THAT(folders_of({}), testing::IsEmpty());
+}
+
+}  // namespace
 }  // namespace evener::job

@@ -11,8 +11,7 @@
 #include "job/infer/infer_flags.h"
 #include "job/train/train_flags.h"
 #include "library/event_post.h"
-#include "library/given_options.h"
-#include "library/memory_samples.h"
+#include "library/given.h"
 
 namespace evener::library {
 namespace {

@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "plan/choice.h"
 #include "plan/made_up_machine.h"
+#include "plan/planner.h"
 
 namespace evener::plan {
 namespace {
@@ -106,28 +106,15 @@ void expect_right_choices(const Goal& goal) {
   EXPECT_LE(decided, 99) << "some gaps are smaller than the noise";
 }
 
-TEST(Goals, TheFastestIsRightOnRandomMachines) {
-  expect_right_choices({.objective = Objective::kTime});
-}
-
-TEST(Goals, TheMostFrugalIsRightOnRandomMachines) {
-  expect_right_choices({.objective = Objective::kEnergy});
-}
-
-TEST(Goals, TheBestByEnergyAndTimeIsRightOnRandomMachines) {
-  expect_right_choices({.objective = Objective::kEdp});
-}
-
-TEST(Goals, TheCheapestIsRightOnRandomMachines) {
-  expect_right_choices({.objective = Objective::kCost, .price = {.per_kwh = 0.3, .per_hour = 0.01}});
-}
-
-TEST(Goals, TheMostFrugalByADeadlineIsRightOnRandomMachines) {
-  expect_right_choices({.objective = Objective::kEnergy, .epochs = 10, .deadline_s = 10 * 32 * 32 * 0.0017});
-}
-
-TEST(Goals, TheFastestWithinABudgetIsRightOnRandomMachines) {
-  expect_right_choices({.objective = Objective::kTime, .epochs = 10, .budget_j = 10 * 32 * 32 * 0.07});
+TEST(Goals, ChoicesAreRightOnRandomMachines) {
+  for (const Goal& goal :
+       {Goal{.objective = Objective::kTime}, Goal{.objective = Objective::kEnergy}, Goal{.objective = Objective::kEdp},
+        Goal{.objective = Objective::kCost, .price = {.per_kwh = 0.3, .per_hour = 0.01}},
+        Goal{.objective = Objective::kEnergy, .epochs = 10, .deadline_s = 10 * 32 * 32 * 0.0017},
+        Goal{.objective = Objective::kTime, .epochs = 10, .budget_j = 10 * 32 * 32 * 0.07}}) {
+    SCOPED_TRACE(objective_name(goal.objective));
+    expect_right_choices(goal);
+  }
 }
 
 TEST(Goals, IntervalsOfTimeAndEnergyHoldTheTruth) {
@@ -192,9 +179,8 @@ TEST(Goals, WhatMayMissTheDeadlineIsNotTakenButTold) {
   MadeUpProbe probe = frugal_and_fast();
   probe.noise = 0.1;
   const Comparison comparison = compare_all(probe, {.objective = Objective::kEnergy, .epochs = 10, .deadline_s = 20.6});
-  EXPECT_THAT(comparison.reason,
-              AllOf(HasSubstr("cpu/t4 is the most frugal"), HasSubstr("; cpu/t2 would be more frugal, "
-                                                                      "but may not keep to it")));
+  EXPECT_THAT(comparison.reason, AllOf(HasSubstr("cpu/t4 is the most frugal"),
+                                       HasSubstr("; cpu/t2 would be more frugal, but may not keep to it")));
   EXPECT_FALSE(comparison.decided);
 }
 

@@ -1,12 +1,16 @@
-// What a planner tries, concludes and says, on made-up machines.
+// What a planner tries, concludes and says, on made-up machines: the placements that it compares, the arithmetic of its
+// predictions, and its choice.
 #include "plan/planner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/module.h"
-#include "plan/choice.h"
+#include "placement/machine.h"
+#include "plan/candidates.h"
 #include "plan/made_up_machine.h"
+#include "plan/probe.h"
 #include "task/training/trial.h"
 
 namespace evener::plan {
@@ -16,9 +20,214 @@ using test::machine_of;
 using test::MadeUpProbe;
 using testing::AllOf;
 using testing::Contains;
+using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
+
+TEST(UsualPlacements, AreThreadsAndReplicasThatFillTheCores) {
+  EXPECT_THAT(usual_placements(machine_of(1)), ElementsAre("cpu/t1"));
+  EXPECT_THAT(usual_placements(machine_of(2)), ElementsAre("cpu/t1", "cpu/t2", "2xcpu/t1", "cpu/t1..cpu/t1"));
+  EXPECT_THAT(usual_placements(machine_of(4)),
+              ElementsAre("cpu/t1", "cpu/t2", "cpu/t4", "2xcpu/t2", "4xcpu/t1", "cpu/t2..cpu/t2", "2xcpu/t1..cpu/t1"));
+  EXPECT_THAT(usual_placements(machine_of(6)),
+              ElementsAre("cpu/t1", "cpu/t2", "cpu/t4", "cpu/t6", "2xcpu/t3", "4xcpu/t1", "6xcpu/t1", "cpu/t3..cpu/t3",
+                          "2xcpu/t1..cpu/t1"));
+}
+
+TEST(UsualPlacements, TryTheFastCoresAloneWhereThereAreOthers) {
+  auto machine = machine_of(8);
+  machine.cpu.kinds = {{.name = "fast", .cores = 6}, {.name = "slow", .cores = 2}};
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t6"));
+  machine.cpu.kinds = {};
+  EXPECT_THAT(usual_placements(machine), testing::Not(testing::Contains("cpu/t6")));
+  machine.cpu.kinds = {{.name = "fast", .cores = 4}, {.name = "slow", .cores = 4}};
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t4").Times(1));
+}
+
+TEST(FastestCores, AreToldWhereAJobHasOthersToo) {
+  auto machine = machine_of(8);
+  EXPECT_EQ(placement::fastest_cores(machine), std::nullopt);
+  machine.cpu.kinds = {{.name = "fast", .cores = 6}, {.name = "slow", .cores = 2}};
+  EXPECT_EQ(placement::fastest_cores(machine), 6);
+  machine.cores = 6;  // a quota
+  EXPECT_EQ(placement::fastest_cores(machine), std::nullopt);
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cpu/t6").Times(1));
+}
+
+TEST(UsualPlacements, HaveTheGpusThatAreThere) {
+  auto machine = machine_of(2);
+  machine.cuda.devices.resize(1);
+  EXPECT_THAT(usual_placements(machine), IsSupersetOf({"cuda:0", "cuda:0+cpu"}));
+  EXPECT_THAT(usual_placements(machine), testing::Not(testing::Contains("cuda:all")));
+  machine.cuda.devices.resize(2);
+  EXPECT_THAT(usual_placements(machine), testing::Contains("cuda:all"));
+}
+
+TEST(PlacementsOf, ReadsAListAndNamesEachOnce) {
+  const auto machine = machine_of(2);
+  EXPECT_THAT(placements_of("2xcpu/t1,cpu/t02,cpu/t2", machine), ElementsAre("2xcpu/t1", "cpu/t2"));
+  EXPECT_EQ(placements_of("auto", machine), usual_placements(machine));
+  EXPECT_THAT(placements_of("cpu/t3,auto", machine),
+              ElementsAre("cpu/t3", "cpu/t1", "cpu/t2", "2xcpu/t1", "cpu/t1..cpu/t1"));
+}
+
+TEST(PlacementsOf, RefusesWhatIsNoPlacement) {
+  const auto machine = machine_of(2);
+  for (const char* list : {"cpu/t1,cdua", "", "cpu/t1,", "cpu/t1,,cpu/t2"}) {
+    EXPECT_THROW(placements_of(list, machine), UsageError) << list;
+  }
+}
+
+TEST(Resolve, TurnsWhatTheMachineCantDoIntoAReason) {
+  const Candidate gpu = resolve("cuda:0", machine_of(2), {});
+  EXPECT_FALSE(gpu.plan);
+  EXPECT_THAT(gpu.refusal, HasSubstr("there is no cuda:0: nobody looked"));
+  EXPECT_EQ(gpu.refusal.find('\n'), std::string::npos);
+  placement::PlanOptions shares;
+  shares.shares = placement::ShareRule{false, {12, 1}};
+  EXPECT_THAT(resolve("4xcpu/t1", machine_of(4), shares).refusal, HasSubstr("--shares"));
+  EXPECT_TRUE(resolve("2xcpu/t1", machine_of(2), shares).plan);
+}
+
+TEST(KindOf, TellsDevicesThreadsAndEmulationApart) {
+  const auto plan = resolve("2xcpu/t1+cpu/t1@0.5", machine_of(4), {}).plan.value();
+  EXPECT_EQ(kind_of(plan.replicas[0]), "cpu/t1");
+  EXPECT_EQ(kind_of(plan.replicas[1]), "cpu/t1");
+  EXPECT_EQ(kind_of(plan.replicas[2]), "cpu/t1@0.5");
+}
+
+TEST(PlanAlone, HasOneReplicaOfRankZeroWithTheWholeBatch) {
+  const auto plan = resolve("cpu/t1+cpu/t1@0.5", machine_of(2), {}).plan.value();
+  const auto alone = plan_alone(plan, plan.replicas[1]);
+  ASSERT_EQ(alone.replicas.size(), 1U);
+  EXPECT_EQ(alone.text, "cpu/t1@0.5");
+  EXPECT_EQ(alone.replicas[0].rank, 0);
+  EXPECT_EQ(alone.replicas[0].share, 1);
+  ASSERT_EQ(alone.processes.size(), 1U);
+  EXPECT_THAT(alone.processes[0].ranks, ElementsAre(0));
+}
+
+// The arithmetic of predictions.
+
+constexpr double kNear = 1e-9;
+
+Group two(StepModel first, StepModel second, double exchange_s = 0) {
+  Group group;
+  group.replicas = {first, second};
+  group.exchange_s = [exchange_s](int) { return exchange_s; };
+  return group;
+}
+
+TEST(FitStep, TakesTheLineThroughTheTwoLargestSizes) {
+  const Timing timings[] = {{4, 1.0}, {16, 0.18}, {32, 0.34}};
+  const StepModel step = fit_step(timings);
+  EXPECT_NEAR(step.fixed_s, 0.02, kNear);
+  EXPECT_NEAR(step.per_image_s, 0.01, kNear);
+  EXPECT_NEAR(step.seconds(64), 0.66, kNear);
+}
+
+TEST(FitStep, IsProportionalWhereALineMakesNoSense) {
+  const Timing one[] = {{8, 0.4}};
+  const Timing falling[] = {{8, 0.5}, {16, 0.4}};
+  const Timing below_zero[] = {{8, 0.1}, {16, 0.4}};
+  EXPECT_NEAR(fit_step(one).seconds(16), 0.8, kNear);
+  EXPECT_NEAR(fit_step(falling).seconds(8), 0.2, kNear);
+  EXPECT_NEAR(fit_step(below_zero).seconds(8), 0.2, kNear);
+  EXPECT_EQ(fit_step(below_zero).fixed_s, 0);
+  EXPECT_EQ(fit_step({}).seconds(8), 0);
+}
+
+TEST(EpochSeconds, CountTheLastBatchAsWhatItIs) {
+  const StepModel step{0.1, 0.01};
+  EXPECT_NEAR(epoch_seconds(step, 100, 50), 2 * 0.6, kNear);
+  EXPECT_NEAR(epoch_seconds(step, 110, 50), 2 * 0.6 + 0.2, kNear);
+  EXPECT_NEAR(epoch_seconds(step, 10, 50), 0.2, kNear);
+}
+
+TEST(FitExchange, SeparatesLatencyAndBandwidth) {
+  const ExchangeModel exchange = fit_exchange(1000, 0.002, 101'000, 0.102);
+  EXPECT_NEAR(exchange.s_per_byte, 1e-6, 1e-15);
+  EXPECT_NEAR(exchange.latency_s, 0.001, kNear);
+  EXPECT_NEAR(exchange.seconds(1'000'000), 1.001, kNear);
+}
+
+TEST(FitExchange, NeverFallsWithTheSize) {
+  EXPECT_EQ(fit_exchange(1000, 0.002, 100'000, 0.001).seconds(1e9), 0.002);
+  EXPECT_GE(fit_exchange(1000, 0.0001, 2000, 1).latency_s, 0);
+}
+
+TEST(StepTogether, GivesUnequalReplicasSharesThatEndTogether) {
+  // 3 : 1 in speed, no fixed costs.
+  const GroupStep step = step_together(two({0, 0.01}, {0, 0.03}), 40);
+  EXPECT_THAT(step.images, ElementsAre(DoubleNear(30, 1e-6), DoubleNear(10, 1e-6)));
+  EXPECT_NEAR(step.seconds, 0.3, 1e-6);
+}
+
+TEST(StepTogether, TakesFixedCostsOffTheShare) {
+  // The second has 0.1 s less for images: 0.01 n = 0.1 + 0.01 (50 - n), n = 30.
+  const GroupStep step = step_together(two({0, 0.01}, {0.1, 0.01}), 50);
+  EXPECT_THAT(step.images, ElementsAre(DoubleNear(30, 1e-6), DoubleNear(20, 1e-6)));
+}
+
+TEST(StepTogether, GivesNothingToAReplicaThatIsLateWithoutImages) {
+  const GroupStep step = step_together(two({0, 0.01}, {9, 0.01}), 50);
+  EXPECT_THAT(step.images, ElementsAre(DoubleNear(50, 1e-6), 0));
+}
+
+TEST(StepTogether, WaitsForTheSlowestOfFixedShares) {
+  Group group = two({0, 0.01}, {0, 0.03});
+  group.weights = {1, 1};
+  const GroupStep step = step_together(group, 40);
+  EXPECT_THAT(step.images, ElementsAre(20, 20));
+  EXPECT_NEAR(step.seconds, 0.6, kNear);
+}
+
+TEST(StepTogether, AddsTheExchangeAndWaitsForLoaders) {
+  EXPECT_NEAR(step_together(two({0, 0.01}, {0, 0.01}, 0.05), 40).seconds, 0.25, 1e-6);
+  Group hungry = two({0, 0.01}, {0, 0.01});
+  hungry.images_per_s_limit = 50;  // 20 images take a loader 0.4 s
+  EXPECT_NEAR(step_together(hungry, 40).seconds, 0.4, 1e-6);
+}
+
+TEST(StepOfRun, LeavesAHelperOutThatCostsMoreThanItBrings) {
+  // The helper brings 1 % and costs an exchange of 0.1 s in a step of 0.4 s.
+  const Group group = two({0, 0.01}, {0, 1.0}, 0.1);
+  const GroupStep step = step_of_run(group, 40);
+  EXPECT_THAT(step.images, ElementsAre(DoubleNear(40, 1e-6), 0));
+  EXPECT_NEAR(step.seconds, 0.4, 1e-6);
+  EXPECT_GT(step_together(group, 40).seconds, 0.49);
+}
+
+TEST(StepOfRun, KeepsAHelperThatBringsMoreThanItCosts) {
+  const GroupStep step = step_of_run(two({0, 0.01}, {0, 0.01}, 0.1), 40);
+  EXPECT_NEAR(step.seconds, 0.3, 1e-6);
+}
+
+TEST(StepOfRun, LeavesOutTheWeakestFirst) {
+  Group group = two({0, 0.01}, {0, 1.0});
+  group.replicas.push_back({0, 0.01});
+  group.exchange_s = [](int ranks) { return ranks > 2 ? 1.0 : 0.01; };
+  const GroupStep step = step_of_run(group, 40);
+  EXPECT_THAT(step.images, ElementsAre(DoubleNear(20, 1e-6), 0, DoubleNear(20, 1e-6)));
+}
+
+TEST(StepOfRun, NeverLeavesTheLeaderOutOrChangesFixedShares) {
+  const GroupStep slow_leader = step_of_run(two({0, 1.0}, {0, 0.01}, 100), 40);
+  EXPECT_NEAR(slow_leader.seconds, 40, 1e-6);  // alone
+  Group fixed = two({0, 0.01}, {0, 1.0});
+  fixed.weights = {1, 1};
+  EXPECT_NEAR(step_of_run(fixed, 40).seconds, 20, kNear);
+}
+
+TEST(Ceiling, IsOnePlusTheOthersRatios) {
+  EXPECT_DOUBLE_EQ(ceiling(std::vector<double>{100, 25}), 1.25);
+  EXPECT_DOUBLE_EQ(ceiling(std::vector<double>{25, 100, 50}), 1.75);
+  EXPECT_DOUBLE_EQ(ceiling({}), 1);
+}
+
+// Comparisons and choices.
 
 Work small_work() {
   Work work;

@@ -11,7 +11,7 @@
 #include "data/open/open_data.h"
 #include "job/inference/inference_flags.h"
 #include "job/observer.h"
-#include "job/options/optimisation_flags.h"
+#include "job/options/learning_flags.h"
 #include "record/calibration.h"
 #include "record/record.h"
 

@@ -1,7 +1,6 @@
 #include "job/choose/automatic.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -21,10 +20,10 @@
 #include "base/simd_level.h"
 #include "base/stop.h"
 #include "data/boxes.h"
-#include "job/choose/choice.h"
-#include "job/named_weights.h"
-#include "job/options/image_size.h"
-#include "job/train/hosts.h"
+#include "job/cache_folder.h"
+#include "job/options/data_flags.h"
+#include "job/passing_folder.h"
+#include "job/train/training.h"
 #include "network/zoo.h"
 #include "parallel/launcher.h"
 #include "task/detect/blank_images.h"
@@ -37,25 +36,6 @@ namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder for the checkpoints of a trial, which goes with it.
-class PassingFolder {
- public:
-  PassingFolder() : path_(fs::temp_directory_path() / ("evener-trial-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~PassingFolder() {
-    std::error_code none;
-    fs::remove_all(path_, none);
-  }
-  PassingFolder(const PassingFolder&) = delete;
-  PassingFolder& operator=(const PassingFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 using TrialMessage = std::tuple<std::optional<double>, double, double, double, bool>;
 
@@ -158,15 +138,6 @@ std::string weights_at_hand(bool for_boxes) {
   return "";
 }
 
-/// A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
-void choose_split(TrainFlags& flags, const data::OpenedData& data) {
-  if (flags.data.split.given()) return;
-  const std::string split = suitable_split(flags, data);
-  if (split.empty()) return;
-  flags.data.split.read({split});
-  flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
-}
-
 /// The share of the longer side that the median box of the class with the smallest boxes has.
 std::optional<double> smallest_box(const data::Dataset& dataset) {
   const auto longer = static_cast<double>(std::max(dataset.shape().width, dataset.shape().height));
@@ -193,7 +164,7 @@ std::string facts_text(const ChoiceFacts& facts, const TrainFlags& flags) {
 /// layer is fitted), in a process of its own that leaves `flags` as they are. A failure is returned in
 /// CandidateTrial::failure. Throws Interrupted.
 CandidateTrial try_out(const TrainFlags& flags, const Candidate& candidate, double seconds) {
-  const PassingFolder folder;
+  const PassingFolder folder(new_temporary_folder("evener-trial"));  // for its checkpoints
   try {
     const std::string message = in_child([&] {
       TrainFlags own;
@@ -365,7 +336,11 @@ void choose_by_weights(TrainFlags& flags) {
   flags.chooses = true;
   const data::OpenedData data = look_at_data(flags);
   const bool boxes = has_boxes(data);
-  choose_split(flags, data);
+  // A part to validate on that is large enough to tell networks apart, unless the data has parts or the user a wish.
+  if (const std::string split = flags.data.split.given() ? "" : suitable_split(flags, data); !split.empty()) {
+    flags.data.split.read({split});
+    flags.decisions.push_back(fmt::format("the data has no part of its own to validate on: --split {}", split));
+  }
   std::string weights = *flags.model.weights;
   if (weights.empty() && std::max(data.dataset->shape().width, data.dataset->shape().height) > 48) {
     weights = weights_at_hand(boxes);

@@ -1,5 +1,4 @@
-#include "job/choose/choice.h"
-
+// Chooses among networks that were each tried for some seconds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "job/choose/automatic.h"
 #include "network/cost.h"
 #include "network/zoo.h"
 #include "task/training/training_memory.h"

@@ -6,7 +6,7 @@
 #include "base/names.h"
 #include "base/stop.h"
 #include "base/tensor.h"
-#include "job/options/image_size.h"
+#include "job/options/data_flags.h"
 #include "task/inference/normalization.h"
 
 namespace evener::job {
@@ -83,7 +83,7 @@ void ExportFlags::check_together() const {
   }
 }
 
-ExportedFile export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop) {
+void export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   const fs::path onnx = *flags.onnx;
   task::require_export(onnx);
@@ -98,20 +98,17 @@ ExportedFile export_network(const ExportFlags& flags, Observer& observer, const 
   task::write_export(model, options);
   end_where_stopped(*flags.onnx + " is whole, but was not run to check it");
   const network::Network& network = model.network;
-  ExportedFile file{.path = onnx, .bytes = fs::file_size(onnx)};
   observer.tell(
       fmt::format("{}{} written to {} ({}): input {}; {}\n", network.model(),
                   model.weights.empty() ? " with random weights" : " with the weights of " + model.weights.string(),
-                  *flags.onnx, bytes_text(file.bytes), input_text(network, options), outputs_text(network)));
-  if (file.not_checked_because = task::export_check_refusal(); !file.not_checked_because.empty()) {
-    observer.note(*flags.onnx + " was not run: " + file.not_checked_because);
-    return file;
+                  *flags.onnx, bytes_text(fs::file_size(onnx)), input_text(network, options), outputs_text(network)));
+  if (const std::string refusal = task::export_check_refusal(); !refusal.empty()) {
+    return observer.note(*flags.onnx + " was not run: " + refusal);
   }
-  file.check = task::check_export(model, options);
+  const task::ExportCheck check = task::check_export(model, options);
   end_where_stopped(*flags.onnx + " is whole");
   observer.tell(fmt::format("OpenVINO runs it: largest difference {:.2g} where outputs reach {:.3g}\n",
-                            file.check->largest_difference, file.check->largest_output));
-  return file;
+                            check.largest_difference, check.largest_output));
 }
 
 }  // namespace evener::job

@@ -12,7 +12,7 @@
 #include "base/precision.h"
 #include "base/utf8.h"
 #include "job/inference/inference_flags.h"
-#include "job/options/image_size.h"
+#include "job/options/data_flags.h"
 
 namespace evener::job {
 namespace {

@@ -15,7 +15,7 @@ namespace evener::job {
 struct HttpOptions {
   std::string host = "127.0.0.1";                     // a name or an address of this machine
   int port = 0;                                       // 0 = any that is free
-  std::size_t connections = 1024;                     // at once; further ones get status 503
+  std::size_t connections = 1024;                     // at once; further ones are closed
   std::size_t body_bytes = std::size_t{64} << 20;     // of one request; larger ones get status 413
   std::size_t bodies_bytes = std::size_t{512} << 20;  // of all requests under way; further ones get status 503
   double transfer_s = 30;                             // time limit of a request from its first line to its last byte,
@@ -43,11 +43,12 @@ struct HttpResponse {
 
 /// A response with the body {"error": "..."}, as in the Open Inference Protocol.
 HttpResponse http_error(int status, const std::string& what);
+/// The same with status 503, which asks the client to come again.
+HttpResponse try_later(const std::string& what);
 
 /// The counts of a server since its start.
 struct HttpCounts {
   std::uint64_t connections = 0;  // that were accepted
-  std::uint64_t refused = 0;      // connections that were refused, since there were too many at once
   std::size_t open = 0;           // connections now
   std::size_t bodies_bytes = 0;   // of requests under way now
 };

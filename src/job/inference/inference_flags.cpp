@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/precision.h"
 #include "data/locations.h"
-#include "job/options/image_size.h"
-#include "job/options/model_flags.h"
+#include "job/options/data_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 #include "network/zoo.h"
 

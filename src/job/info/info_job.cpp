@@ -15,7 +15,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/tensor.h"
-#include "job/options/image_size.h"
+#include "job/options/data_flags.h"
 #include "network/cost.h"
 #include "network/network.h"
 #include "network/zoo.h"

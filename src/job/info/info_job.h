@@ -7,7 +7,7 @@
 #include <string>
 
 #include "job/description.h"
-#include "job/options/model_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 #include "weights/safetensors.h"
 

@@ -36,15 +36,7 @@ struct IsOptional<std::optional<T>> : std::true_type {};
 template <typename T>
 constexpr bool kIsList = std::is_same_v<T, std::vector<std::string>>;
 
-/// Reads a whole word as a number.
-template <typename T>
-bool read_number(const std::string& text, T& value) {
-  const char* const end = text.data() + text.size();
-  const char* const begin = text.size() > 1 && text[0] == '+' ? text.data() + 1 : text.data();
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stop == end;
-}
-
+/// Reads a whole word.
 template <typename T>
 bool read_value(const std::string& text, T& value) {
   if constexpr (IsOptional<T>::value) {
@@ -56,7 +48,9 @@ bool read_value(const std::string& text, T& value) {
     value = text;
     return true;
   } else {
-    return read_number(text, value);
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + (text.size() > 1 && text[0] == '+'), end, value);
+    return error == std::errc() && stop == end;
   }
 }
 
@@ -189,8 +183,14 @@ ValueRange from_to(double least, double most) {
   return {least, most, false, false, fmt::format("from {} to {}", least, most)};
 }
 
+OptionWords option_words(const std::string& written, std::string help) {
+  const std::size_t space = written.find(' ');
+  return {written.substr(0, space), space == std::string::npos ? "" : written.substr(space + 1), std::move(help)};
+}
+
 OptionBase::OptionBase(OptionGroup& group, OptionWords words, OptionRules rules)
     : words_(std::move(words)), rules_(std::move(rules)) {
+  words_.elsewhere.insert(words_.elsewhere.end(), rules_.elsewhere.begin(), rules_.elsewhere.end());
   group.options_.push_back(this);
 }
 
@@ -332,19 +332,6 @@ template class Option<std::optional<double>>;
 template class Option<std::optional<std::string>>;
 template class Option<std::vector<std::string>>;
 
-void OptionGroup::check() const {
-  for (const OptionBase* option : options_) option->check();
-  check_together();
-}
-
-void OptionGroup::record(json& config) const {
-  for (const OptionBase* option : options_) option->record(config);
-}
-
-void OptionGroup::keep(json& settings) const {
-  for (const OptionBase* option : options_) option->keep(settings);
-}
-
 void OptionGroup::tell_words(GivenWords& words) const {
   for (const OptionBase* option : options_) {
     if (!option->given() || !option->rules().inherited) continue;
@@ -364,50 +351,11 @@ void OptionGroup::inherit(const GivenWords& words) {
   }
 }
 
-OptionSet::OptionSet(const std::vector<OptionGroup*>& groups) {
-  for (OptionGroup* group : groups) add(*group);
-}
-
-void OptionSet::add(OptionGroup& group) {
-  sections_.push_back({&group, group.options()});
-}
-
-void OptionSet::leave_out(const std::function<bool(const OptionBase&)>& useless) {
-  for (Section& section : sections_) {
-    std::erase_if(section.options, [&](const OptionBase* option) { return useless(*option); });
-  }
-}
-
-std::vector<OptionBase*> OptionSet::options() const {
-  std::vector<OptionBase*> all;
-  for (const Section& section : sections_) all.insert(all.end(), section.options.begin(), section.options.end());
-  return all;
-}
-
-OptionBase* OptionSet::find(const std::string& name) const {
-  for (OptionBase* option : options()) {
-    if (option->name() == name) return option;
-  }
-  return nullptr;
-}
-
 void OptionSet::give(const std::string& name, const std::vector<std::string>& words) const {
   if (OptionBase* option = find(name)) return option->read(words);
   std::vector<std::string> known;
   for (const OptionBase* option : options()) known.push_back(option->name());
   throw UsageError(unknown_name_message("option", name, known));
-}
-
-std::vector<std::string> OptionSet::missing() const {
-  std::vector<std::string> names;
-  for (const OptionBase* option : options()) {
-    if (option->rules().required && !option->given()) names.push_back(option->name());
-  }
-  return names;
-}
-
-void OptionSet::check() const {
-  for (const Section& section : sections_) section.group->check();
 }
 
 ConfigValues read_config(const std::filesystem::path& file, const OptionSet& options, const std::string& path) {

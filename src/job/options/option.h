@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace evener::job {
@@ -57,7 +58,42 @@ struct OptionRules {
   MustStay stays = {};
   std::string joint = {};  // of a text that may be given several times: joins the values; empty: the last value counts
   bool inherited = true;   // --resume RUN_DIR takes it from the run, where it isn't given
+  std::vector<std::string> elsewhere = {};  // as OptionWords::elsewhere
+
+  // The same rules and one more, to be written behind each other.
+  OptionRules suggesting(std::vector<std::string> values) const { return with(&OptionRules::suggestions, values); }
+  OptionRules called(std::vector<std::string> names) const { return with(&OptionRules::elsewhere, names); }
+  OptionRules kept_as(std::string key, bool always = false) const { return with(&OptionRules::stays, {key, always}); }
+  OptionRules with_commas() const { return with(&OptionRules::has_commas, true); }
+  OptionRules needed() const { return with(&OptionRules::required, true); }
+  OptionRules unshown() const { return with(&OptionRules::hidden, true); }
+  OptionRules not_recorded() const { return with(&OptionRules::recorded, false); }
+  OptionRules not_in_plans() const { return with(&OptionRules::in_plans, false); }
+  OptionRules not_inherited() const { return with(&OptionRules::inherited, false); }
+
+  template <typename T>
+  OptionRules with(T OptionRules::*member, T value) const {
+    OptionRules changed = *this;
+    changed.*member = std::move(value);
+    return changed;
+  }
 };
+
+inline OptionRules rules() {
+  return {};
+}
+inline OptionRules within(ValueRange range) {
+  return {.range = std::move(range)};
+}
+inline OptionRules one_of(std::vector<std::string> texts) {
+  return {.one_of = std::move(texts)};
+}
+inline OptionRules suggesting(std::vector<std::string> values) {
+  return {.suggestions = std::move(values)};
+}
+
+/// Of "--lr RATE" and its help.
+OptionWords option_words(const std::string& written, std::string help);
 
 class OptionGroup;
 
@@ -141,6 +177,15 @@ template <typename T>
 class Option final : public OptionBase {
  public:
   Option(OptionGroup& group, OptionWords words, T initial = {}, OptionRules rules = {});
+  /// `written`: its name, and behind a space the word for its value: "--lr RATE", "--quiet", "MODEL NAME".
+  Option(OptionGroup& group, const char* written, T initial, OptionRules rules, std::string help)
+      : Option(group, option_words(written, std::move(help)), std::move(initial), std::move(rules)) {}
+  Option(OptionGroup& group, const char* written, OptionRules rules, std::string help)
+      : Option(group, written, T(), std::move(rules), std::move(help)) {}
+  Option(OptionGroup& group, const char* written, T initial, std::string help)
+      : Option(group, written, std::move(initial), OptionRules(), std::move(help)) {}
+  Option(OptionGroup& group, const char* written, std::string help)
+      : Option(group, written, T(), OptionRules(), std::move(help)) {}
 
   const T& operator*() const { return value_; }
   const T* operator->() const { return &value_; }
@@ -185,11 +230,18 @@ class OptionGroup {
   const std::vector<OptionBase*>& options() const { return options_; }
 
   /// Throws UsageError for wrong values, and for values that don't go together.
-  void check() const;
+  void check() const {
+    for (const OptionBase* option : options_) option->check();
+    check_together();
+  }
   /// For record.json: adds the recorded options to `config`.
-  void record(nlohmann::json& config) const;
+  void record(nlohmann::json& config) const {
+    for (const OptionBase* option : options_) option->record(config);
+  }
   /// For the checkpoint: adds the options that must stay to `settings`.
-  void keep(nlohmann::json& settings) const;
+  void keep(nlohmann::json& settings) const {
+    for (const OptionBase* option : options_) option->keep(settings);
+  }
   /// Adds the words of the options that were given and can be inherited, by the options' keys.
   void tell_words(GivenWords& words) const;
   /// Gives the words to those options that can be inherited and were not given. Throws UsageError.
@@ -210,30 +262,53 @@ class OptionSet {
  public:
   OptionSet() = default;
   OptionSet(std::initializer_list<OptionGroup*> groups) : OptionSet(std::vector<OptionGroup*>(groups)) {}
-  explicit OptionSet(const std::vector<OptionGroup*>& groups);
+  explicit OptionSet(const std::vector<OptionGroup*>& groups) {
+    for (OptionGroup* group : groups) add(*group);
+  }
 
   struct Section {
     OptionGroup* group;
     std::vector<OptionBase*> options;  // of the group, without those that were left out
   };
 
-  void add(OptionGroup& group);
+  void add(OptionGroup& group) { sections_.push_back({&group, group.options()}); }
   /// Removes the options for which `useless` returns true: they can't be given, and keep their defaults.
-  void leave_out(const std::function<bool(const OptionBase&)>& useless);
+  void leave_out(const std::function<bool(const OptionBase&)>& useless) {
+    for (Section& section : sections_) {
+      std::erase_if(section.options, [&](const OptionBase* option) { return useless(*option); });
+    }
+  }
 
   const std::vector<Section>& sections() const { return sections_; }
   bool empty() const { return sections_.empty(); }
   /// In the order of --help.
-  std::vector<OptionBase*> options() const;
+  std::vector<OptionBase*> options() const {
+    std::vector<OptionBase*> all;
+    for (const Section& section : sections_) all.insert(all.end(), section.options.begin(), section.options.end());
+    return all;
+  }
   /// The option of this name ("--lr", "MODEL"); null if there is none.
-  OptionBase* find(const std::string& name) const;
+  OptionBase* find(const std::string& name) const {
+    for (OptionBase* option : options()) {
+      if (option->name() == name) return option;
+    }
+    return nullptr;
+  }
   /// Sets the option `name` to `words`, as a command line does. Throws UsageError for an unknown name, with the nearest
   /// one, and for words that are no value of the option.
   void give(const std::string& name, const std::vector<std::string>& words) const;
   /// Names of the required options that weren't given.
-  std::vector<std::string> missing() const;
+  std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (const OptionBase* option : options()) {
+      if (option->rules().required && !option->given()) names.push_back(option->name());
+    }
+    return names;
+  }
   /// Throws UsageError for wrong values, and for values that don't go together.
-  void check() const;
+  void check() const {
+    for (const Section& section : sections_) section.group->check();
+  }
 
  private:
   std::vector<Section> sections_;

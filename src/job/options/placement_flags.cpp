@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/precision.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -11,25 +12,19 @@
 namespace evener::job {
 namespace {
 
-engine::ConvolutionChoice convolution_of(const std::string& name) {
-  if (name == "auto") return engine::ConvolutionChoice::kAuto;
-  return name == "direct" ? engine::ConvolutionChoice::kDirect : engine::ConvolutionChoice::kWinograd;
-}
-
-engine::MemoryLayout layout_of(const std::string& name) {
-  if (name == "auto") return engine::MemoryLayout::kAuto;
-  return name == "nhwc" ? engine::MemoryLayout::kChannelsLast : engine::MemoryLayout::kChannelsFirst;
-}
+constexpr Named<engine::ConvolutionChoice> kConvolutions[] = {{engine::ConvolutionChoice::kAuto, "auto"},
+                                                              {engine::ConvolutionChoice::kDirect, "direct"},
+                                                              {engine::ConvolutionChoice::kWinograd, "winograd"}};
+constexpr Named<engine::MemoryLayout> kLayouts[] = {{engine::MemoryLayout::kAuto, "auto"},
+                                                    {engine::MemoryLayout::kChannelsLast, "nhwc"},
+                                                    {engine::MemoryLayout::kChannelsFirst, "nchw"}};
 
 }  // namespace
 
 Option<std::string> cut_option(OptionGroup& group) {
-  return {group,
-          {"--cut", "LAYERS",
-           "With several stages (A..B): the layers that the second and later ones begin with, as evener info names "
-           "them, such as layer2,layer4; or auto: stages that take equally long"},
-          "auto",
-          {.has_commas = true}};
+  return {group, "--cut LAYERS", "auto", rules().with_commas(),
+          "With several stages (A..B): the layers that the second and later ones begin with, as evener info names "
+          "them, such as layer2,layer4; or auto: stages that take equally long"};
 }
 
 std::vector<std::string> cut_layers(const std::string& text) {
@@ -55,7 +50,7 @@ std::int64_t memory_bytes(double megabytes) {
 }
 
 PlacementFlags::PlacementFlags() : OptionGroup("Placement") {
-  layout.stay_as([this](nlohmann::json& value) { value = static_cast<int>(layout_of(*layout)); });
+  layout.stay_as([this](nlohmann::json& value) { value = static_cast<int>(value_named(kLayouts, "layout", *layout)); });
 }
 
 bool PlacementFlags::is_automatic() const {
@@ -88,8 +83,8 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   auto& trainer = options.trainer;
   trainer.device = plan.replicas.front().stages.front().device;
   trainer.precision = parse_precision(*precision);
-  trainer.torch.layout = layout_of(*layout);
-  trainer.torch.convolution = convolution_of(*convolution);
+  trainer.torch.layout = value_named(kLayouts, "layout", *layout);
+  trainer.torch.convolution = value_named(kConvolutions, "convolution", *convolution);
   trainer.native.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
   trainer.step_graph = *step_graph == "auto";
   trainer.deterministic = *deterministic;

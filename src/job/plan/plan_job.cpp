@@ -13,9 +13,9 @@
 #include "base/names.h"
 #include "base/precision.h"
 #include "base/version.h"
-#include "job/train/decide.h"
+#include "job/train/training.h"
 #include "placement/machine.h"
-#include "plan/choice.h"
+#include "plan/planner.h"
 #include "report/table.h"
 #include "run/metered_run.h"
 

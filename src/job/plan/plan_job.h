@@ -24,8 +24,7 @@ struct PlanFlags : TrainFlags {
   struct Probing : OptionGroup {
     Probing() : OptionGroup("Measuring") {}
 
-    Option<double> seconds{
-        *this, {"--seconds", "SECONDS", "How long to measure, about"}, 15, {.range = more_than_zero()}};
+    Option<double> seconds{*this, "--seconds SECONDS", 15, within(more_than_zero()), "How long to measure, about"};
   };
   Probing probing;
   /// In which each placement is tried; set by complete(). Absent: that of the options.

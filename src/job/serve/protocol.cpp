@@ -367,10 +367,6 @@ std::vector<task::SampleValues> samples_of_pictures(const SentTensor& tensor, co
 
 }  // namespace
 
-std::size_t SentTensor::elements() const {
-  return static_cast<std::size_t>(element_count(shape));
-}
-
 std::optional<std::size_t> parse_length(const std::string& header) {
   if (header.empty()) return std::nullopt;
   if (const auto length = to_number<std::size_t>(header)) return length;

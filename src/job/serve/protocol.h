@@ -33,7 +33,7 @@ struct SentTensor {
   std::optional<std::string_view> binary;
 
   /// Product of the extents.
-  std::size_t elements() const;
+  std::size_t elements() const { return static_cast<std::size_t>(element_count(shape)); }
 };
 
 struct WantedOutput {

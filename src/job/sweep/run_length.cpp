@@ -1,5 +1,4 @@
-#include "job/sweep/run_length.h"
-
+// `evener sweep --steady P%`: how long the runs of a sweep measure, found by pilot runs of its cells.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "bench/scenario.h"
 #include "bench/sweep/identity.h"
 #include "bench/sweep/pilot.h"
+#include "job/sweep/sweep_job.h"
 
 namespace evener::job {
 namespace {

@@ -6,13 +6,26 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
 #include "bench/sweep/identity.h"
-#include "job/sweep/run_length.h"
+#include "job/detect/detection.h"
+#include "job/faces/faces_flags.h"
+#include "job/infer/inference.h"
+#include "job/matmul/matmul_job.h"
+#include "job/options/placement_flags.h"
+#include "job/quantize/quantization.h"
+#include "job/sweep/sweep_job.h"
+#include "job/train/train_flags.h"
+#include "placement/placement.h"
 
 namespace evener::job {
 namespace {
@@ -64,11 +77,6 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   }
 }
 
-bool names_what_is_there(const std::string& text) {
-  std::error_code none;
-  return std::filesystem::exists(text, none);
-}
-
 class WordReader {
  public:
   WordReader(const SweepWords& words, SweepFlags& flags) : words_(words), flags_(flags) {}
@@ -116,23 +124,17 @@ class WordReader {
   void take_option(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    const bool is_sweeps_own = name.size() > 2 && reserved_keys().contains(name.substr(2)) && find_own(name) != nullptr;
+    const bool is_sweeps_own =
+        name.size() > 2 && reserved_keys().contains(name.substr(2)) && own_.find(name) != nullptr;
     if (OptionBase* option = command_ && !is_sweeps_own ? command_->options.find(name) : nullptr) {
-      if (!is_sweeps_own) option_of_key(*command_, option->key());  // refuses what a sweep sets itself
+      option_of_key(*command_, option->key());  // refuses what a sweep sets itself
       add_option(*option, value_of(*option, word, equals));
       return;
     }
-    OptionBase* own = find_own(name);
+    OptionBase* own = own_.find(name);
     if (own == nullptr) fail_unknown(name);
     const auto value = value_of(*own, word, equals);
     own->read({value.value_or("true")});
-  }
-
-  OptionBase* find_own(const std::string& name) const {
-    for (OptionBase* option : flags_.options()) {
-      if (option->name() == name) return option;
-    }
-    return nullptr;
   }
 
   /// The value of an option on the command line; absent for a switch without a value.
@@ -159,14 +161,13 @@ class WordReader {
   /// The values that a text stands for.
   std::vector<SweepValue> divided(const std::string& key, const std::string& text, bool has_commas) const {
     if (has_commas && text.find(',') != std::string::npos) {
-      throw UsageError(fmt::format(
-          "'{0}' has values with commas of their own, so '{1}' could be one value or several. Write it into a file for "
-          "'evener sweep FILE.toml': under [options] {0} = \"{1}\" for the one, under [axes] {0} = [\"...\", \"...\"] "
-          "for "
-          "several (docs/sweeps.md)",
-          key, printable(text)));
+      throw UsageError(
+          fmt::format("'{0}' has values with commas of their own, so '{1}' could be one value or several. Write it "
+                      "into a file for 'evener sweep FILE.toml': under [options] {0} = \"{1}\" for the one, under "
+                      "[axes] {0} = [\"...\", \"...\"] for several (docs/sweeps.md)",
+                      key, printable(text)));
     }
-    if (names_what_is_there(text)) return {{text}};
+    if (std::error_code none; std::filesystem::exists(text, none)) return {{text}};
     std::vector<SweepValue> values;
     for (const std::string& part : split_at_commas(text)) {
       if (part.empty()) throw UsageError(fmt::format("'{}' has an empty value in '{}'", key, printable(text)));
@@ -178,11 +179,8 @@ class WordReader {
   void add_option(const OptionBase& option, const std::optional<std::string>& value) {
     const bool has_commas = option.rules().has_commas || option.words().value.find(',') != std::string::npos;
     if (!value) return add(option.key(), {{"true"}});
-    if (option.kind() == ValueKind::kMany) {  // it may stand here several times
-      plan_.fixed[option.key()].push_back(*value);
-      return;
-    }
-    if (!option.rules().joint.empty() && plan_.fixed.contains(option.key())) {  // it may, too
+    const bool is_further = !option.rules().joint.empty() && plan_.fixed.contains(option.key());
+    if (option.kind() == ValueKind::kMany || is_further) {  // it may stand here several times
       plan_.fixed[option.key()].push_back(*value);
       return;
     }
@@ -232,11 +230,109 @@ class WordReader {
 
   const SweepWords& words_;
   SweepFlags& flags_;
+  const OptionSet own_{&flags_};
   std::size_t at_ = 0;
   std::optional<MeasuredCommand> command_;
   SweepWords positionals_;
   SweepPlan plan_;
 };
+
+/// A command whose options are completed and checked where they need it.
+template <typename Flags>
+MeasuredCommand measured(const char* name) {
+  const auto flags = std::make_shared<Flags>();
+  MeasuredCommand command{.name = name, .options = flags->options(), .complete = [flags] {}, .check = [] {}};
+  if constexpr (requires { complete(*flags); }) command.complete = [flags] { complete(*flags); };
+  if constexpr (std::is_same_v<Flags, TrainFlags>) command.check = [flags] { check_placement(*flags); };
+  return command;
+}
+
+const std::vector<std::pair<std::string, std::function<MeasuredCommand()>>>& measured_commands() {
+  static const std::vector<std::pair<std::string, std::function<MeasuredCommand()>>> commands = {
+      {"train", [] { return measured<TrainFlags>("train"); }},
+      {"infer", [] { return measured<InferCommandFlags>("infer"); }},
+      {"faces", [] { return measured<FacesCommandFlags>("faces"); }},
+      {"detect", [] { return measured<DetectFlags>("detect"); }},
+      {"quantize", [] { return measured<QuantizeFlags>("quantize"); }},
+      {"matmul", [] { return measured<MatmulFlags>("matmul"); }}};
+  return commands;
+}
+
+bool is_variable(const std::string& key) {
+  return key.starts_with('$');
+}
+
+bool is_switch(const OptionBase& option) {
+  return option.kind() == ValueKind::kSwitch || option.kind() == ValueKind::kSwitchOrOne;
+}
+
+/// Whether the value says that a switch isn't given.
+bool is_off(const OptionBase& option, const SweepValue& value) {
+  return is_switch(option) && value == SweepValue{"false"};
+}
+
+/// The words that give an option a value.
+std::vector<std::string> words_of_value(const OptionBase& option, const SweepValue& value) {
+  if (option.is_positional()) return value;
+  if (is_off(option, value)) return {};
+  if (is_switch(option) && value == SweepValue{"true"}) return {option.name()};
+  std::vector<std::string> words;
+  for (const std::string& word : value) words.push_back(option.name() + "=" + word);
+  return words;
+}
+
+/// Every key with its value in this cell.
+std::map<std::string, SweepValue> settings_of(const SweepPlan& plan, const std::map<std::string, std::string>& values) {
+  std::map<std::string, SweepValue> settings = plan.fixed;
+  for (const auto& [key, text] : values) settings[key] = plan.values.at(key).at(text);
+  return settings;
+}
+
+record::SweepCell cell_of(const SweepPlan& plan, const MeasuredCommand& command,
+                          const std::map<std::string, std::string>& values) {
+  record::SweepCell cell;
+  cell.values = values;
+  cell.words = {command.name};
+  const std::map<std::string, SweepValue> settings = settings_of(plan, values);
+  for (const bool positional : {true, false}) {
+    for (const OptionBase* option : command.options.options()) {
+      const auto found = settings.find(option->key());
+      if (found == settings.end() || option->is_positional() != positional) continue;
+      for (std::string& word : words_of_value(*option, found->second)) cell.words.push_back(std::move(word));
+    }
+  }
+  std::string identity = fmt::format("{}", fmt::join(cell.words, "\n"));
+  for (const auto& [key, value] : settings) {
+    if (!is_variable(key)) continue;
+    cell.environment[key.substr(1)] = value.empty() ? "" : value.front();
+    identity += fmt::format("\n{}={}", key, cell.environment[key.substr(1)]);
+  }
+  cell.data = bench::data_identity({cell.words.begin() + 1, cell.words.end()});
+  cell.key = bench::short_hash(identity + "\n" + cell.data);
+  cell.folder = bench::cell_folder(plan.axes, values, cell.key);
+  return cell;
+}
+
+/// Gives the options of the command these values, as its own command line would, and checks what can be known
+/// beforehand.
+void check_settings(const std::string& name, const std::map<std::string, SweepValue>& settings) {
+  const MeasuredCommand command = measured_command(name);  // with options that have no values yet
+  for (OptionBase* option : command.options.options()) {
+    const auto found = settings.find(option->key());
+    if (found == settings.end() || is_off(*option, found->second)) continue;
+    const bool is_bare = option->kind() == ValueKind::kSwitchOrOne && found->second == SweepValue{"true"};
+    option->read(is_bare ? SweepValue{} : found->second);
+  }
+  command.complete();
+  if (const std::vector<std::string> missing = command.options.missing(); !missing.empty()) {
+    throw UsageError(fmt::format("'evener {0}' needs {1}; see 'evener {0} --help'", name, fmt::join(missing, " and ")));
+  }
+  command.options.check();
+  if (const OptionBase* on = command.options.find("--on"); on != nullptr && on->given()) {
+    placement::parse(on->given_words().back());
+  }
+  command.check();
+}
 
 }  // namespace
 
@@ -264,9 +360,8 @@ void SweepFlags::check_together() const {
   const int first = runs->value_or(*repeats);
   if (first < kFewestWithUntil) {
     throw UsageError(
-        fmt::format("--until judges the spread by the first runs, and {} are too few: give --repeats {} or "
-                    "more",
-                    first, kFewestWithUntil));
+        fmt::format("--until judges the spread by the first runs, and {} are too few: give --repeats {} or more", first,
+                    kFewestWithUntil));
   }
   if (*max_runs < first) throw UsageError(fmt::format("--max-runs {} is less than --repeats {}", *max_runs, first));
 }
@@ -284,6 +379,65 @@ void complete(SweepFlags& flags) {
     flags.plan = plan_from_file(path, flags);
   }
   if (!flags.steady->empty()) run_length_of(flags.plan);
+}
+
+MeasuredCommand measured_command(const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [of, make] : measured_commands()) {
+    if (of == name) return make();
+    known.push_back(of);
+  }
+  const std::string nearest = nearest_name(name, known);
+  throw UsageError(fmt::format("'{}' is no command that leaves a record of what it measured; a sweep runs {}{}{}",
+                               printable(name), fmt::join(known, ", "),
+                               nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest),
+                               name.ends_with(".toml") ? "; no such file is here" : ""));
+}
+
+const std::map<std::string, std::string>& reserved_keys() {
+  static const std::map<std::string, std::string> reserved = {
+      {"out", "each run gets a folder of its own; that of the sweep is its own key or option"},
+      {"json", "each run's record is in its folder"},
+      {"dry-run", "the sweep's own --dry-run lists all runs"},
+      {"overwrite", "a sweep goes on where it stopped and replaces nothing"},
+      {"resume", "a sweep goes on where it stopped; a single run can't be one of its cells"},
+      {"quiet", "what runs say goes to their logs"},
+      {"trace", "the runs of a sweep would write to one file"}};
+  return reserved;
+}
+
+const OptionBase* option_of_key(const MeasuredCommand& command, const std::string& key) {
+  if (is_variable(key)) {
+    if (key.size() > 1 && key.find('=') == std::string::npos) return nullptr;
+    throw UsageError(fmt::format("'{}' is no environment variable", printable(key)));
+  }
+  if (const auto reserved = reserved_keys().find(key); reserved != reserved_keys().end()) {
+    throw UsageError(fmt::format("'{}' can't be set for the runs of a sweep: {}", key, reserved->second));
+  }
+  std::vector<std::string> known;
+  for (const OptionBase* option : command.options.options()) {
+    if (option->rules().hidden) continue;
+    if (option->key() == key) return option;
+    if (!reserved_keys().contains(option->key())) known.push_back(option->key());
+  }
+  throw UsageError(unknown_name_message("option of '" + command.name + "'", key, known));
+}
+
+std::vector<record::SweepCell> cells_of(const SweepPlan& plan) {
+  const MeasuredCommand command = measured_command(plan.command);
+  std::vector<record::SweepCell> cells;
+  for (const auto& values : bench::combinations(plan.axes, plan.exclusions)) {
+    cells.push_back(cell_of(plan, command, values));
+  }
+  for (const record::SweepCell& cell : cells) {
+    try {
+      check_settings(plan.command, settings_of(plan, cell.values));
+    } catch (const UsageError& error) {
+      const std::string name = bench::cell_name(plan.axes, cell.values);
+      throw UsageError(name.empty() ? error.what() : fmt::format("the cell {}: {}", name, error.what()));
+    }
+  }
+  return cells;
 }
 
 }  // namespace evener::job

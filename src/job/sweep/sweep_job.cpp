@@ -1,12 +1,9 @@
 #include "job/sweep/sweep_job.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -25,8 +22,8 @@
 #include "bench/sweep/child_executor.h"
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
-#include "job/sweep/run_length.h"
-#include "job/sweep/sweep_plan.h"
+#include "job/passing_folder.h"
+#include "job/sweep/sweep_flags.h"
 #include "report/sweep_page.h"
 #include "run/metered_run.h"
 
@@ -37,38 +34,41 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestPlan = 10'000'000;
 
-/// A folder for one file, which goes with it.
-class PlanFile {
- public:
-  PlanFile() {
-    std::string name = (fs::temp_directory_path() / "evener-plan-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) fail_to_write(name, errno);
-    folder_ = name;
-  }
-  ~PlanFile() {
-    std::error_code none;
-    fs::remove_all(folder_, none);
-  }
-  PlanFile(const PlanFile&) = delete;
-  PlanFile& operator=(const PlanFile&) = delete;
-
-  fs::path path() const { return folder_ / "plan.json"; }
-
- private:
-  fs::path folder_;
-};
-
 /// What the words say behind "NAME=", or else the option's default.
 std::string value_in_words(const record::SweepCell& cell, const OptionSet& options, const std::string& name) {
   const auto found = std::ranges::find_if(cell.words, [&](const auto& word) { return word.starts_with(name + "="); });
   return found == cell.words.end() ? options.find(name)->default_text() : found->substr(name.size() + 1);
 }
 
+/// The words of an `evener plan` for the work of a cell, without its placement and without options that make no
+/// difference to a plan. `options`: those of the measured command.
+std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options) {
+  std::vector<std::string> words = {"evener", "plan"};
+  for (std::size_t n = 1; n < cell.words.size(); ++n) {
+    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
+    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
+  }
+  return words;
+}
+
+/// Copies the prediction for the cell's placement from the JSON of a plan into the cell: images per second, and the
+/// seconds of all its epochs. Leaves the cell as it is where the plan lacks the placement.
+void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell) {
+  const std::string on = value_in_words(cell, options, "--on");
+  const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
+  for (const nlohmann::json& row : plan.value("placements", nlohmann::json::array())) {
+    if (row.value("placement", "") != on || !row.contains("images_per_s")) continue;
+    cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
+                                            .run_s = row.value("epoch_s", 0.0) * epochs};
+  }
+}
+
 /// Runs the plan. Returns its JSON; null where it failed, which is told.
 nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> words,
                               const std::map<std::string, std::string>& environment, Observer& observer) {
-  const PlanFile file;
-  words.insert(words.end(), {"--quiet", "--json", file.path().string()});
+  const PassingFolder folder(new_temporary_folder("evener-plan"));
+  const fs::path file = folder.path() / "plan.json";
+  words.insert(words.end(), {"--quiet", "--json", file.string()});
   std::string last;
   ChildOptions options;
   options.environment = environment;
@@ -79,7 +79,7 @@ nlohmann::json run_plan_child(const fs::path& program, std::vector<std::string> 
     observer.note("no prediction: " + (last.empty() ? end_text(end) : printable(last)));
     return nullptr;
   }
-  return nlohmann::json::parse(read_file(file.path(), kLargestPlan), nullptr, false);
+  return nlohmann::json::parse(read_file(file, kLargestPlan), nullptr, false);
 }
 
 std::string name_of(const record::SweepRecord& sweep, const record::SweepCell& cell) {
@@ -165,13 +165,6 @@ fs::path folder_of(const SweepFlags& flags) {
   return flags.out->empty() ? fs::path(flags.plan.default_out) : fs::path(*flags.out);
 }
 
-/// Checks that the data exists before cells are made, as a cell's identity includes its data.
-void set_up(const SweepFlags& flags) {
-  const std::string error = bench::shell_error("--setup", *flags.setup);
-  if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
-  if (!error.empty()) throw Error(error + ", so nothing was run");
-}
-
 /// Throws UsageError where a file that runs read by a relative path doesn't exist, mostly because the sweep was started
 /// in another folder than its author's.
 void require_places(const SweepPlan& plan) {
@@ -187,14 +180,6 @@ void require_places(const SweepPlan& plan) {
     }
     throw UsageError(fmt::format("'{}', which the runs are to read, isn't here; {}", printable(place), advice));
   }
-}
-
-/// Keeps the figures that were measured elsewhere with the sweep. Throws Error where they can't be read.
-void keep_reference(const SweepFlags& flags, const fs::path& folder) {
-  if (flags.reference->empty()) return;
-  report::read_reference(*flags.reference);
-  constexpr std::uint64_t kLargest = 10'000'000;
-  write_file_atomically(folder / record::kReferenceFile, read_file(*flags.reference, kLargest));
 }
 
 /// Predictions that were asked for, now or earlier.
@@ -234,7 +219,11 @@ std::string make_runs(const SweepFlags& flags, record::SweepRecord& sweep, const
   if (!news.empty()) observer.note(news);
   take_predictions(flags, earlier, sweep, observer);
   record::write_sweep(folder, sweep);
-  keep_reference(flags, folder);
+  if (!flags.reference->empty()) {  // it is kept with the sweep, if it can be read
+    report::read_reference(*flags.reference);
+    constexpr std::uint64_t kLargest = 10'000'000;
+    write_file_atomically(folder / record::kReferenceFile, read_file(*flags.reference, kLargest));
+  }
   SweepProgress progress(sweep, observer);
   try {
     return bench::run_sweep(sweep, folder, executor, progress,
@@ -253,25 +242,6 @@ std::size_t cells_with(const report::Sweep& sweep, std::size_t report::SweepCell
 }
 
 }  // namespace
-
-std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options) {
-  std::vector<std::string> words = {"evener", "plan"};
-  for (std::size_t n = 1; n < cell.words.size(); ++n) {
-    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
-    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
-  }
-  return words;
-}
-
-void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell) {
-  const std::string on = value_in_words(cell, options, "--on");
-  const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
-  for (const nlohmann::json& row : plan.value("placements", nlohmann::json::array())) {
-    if (row.value("placement", "") != on || !row.contains("images_per_s")) continue;
-    cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
-                                            .run_s = row.value("epoch_s", 0.0) * epochs};
-  }
-}
 
 void predict(record::SweepRecord& sweep, Observer& observer, const fs::path& program) {
   if (sweep.command != "train") throw UsageError("--predict: only trainings are planned, not '" + sweep.command + "'");
@@ -364,7 +334,10 @@ record::SweepRecord asked_for(const SweepFlags& flags) {
 
 SweepOutcome sweep(const SweepFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
-  set_up(flags);
+  // Before cells are made, as a cell's identity includes its data.
+  const std::string error = bench::shell_error("--setup", *flags.setup);
+  if (stop_requested()) throw Interrupted("the sweep was interrupted; the same command goes on with it");
+  if (!error.empty()) throw Error(error + ", so nothing was run");
   if (flags.prepare->empty()) require_places(flags.plan);  // which may make them
   const fs::path folder = folder_of(flags);
   record::SweepRecord sweep = asked_for(flags);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/this_work.h"
+#include "bench/sweep/runner.h"
 #include "job/observer.h"
 #include "job/options/option.h"
 #include "job/sweep/sweep_flags.h"
@@ -23,14 +23,6 @@ namespace evener::job {
 /// seconds, with all placements of that work. Notes cells that can't be predicted, which stay without. `program`: the
 /// path of evener. Throws UsageError for a sweep of anything but trainings, and Interrupted.
 void predict(record::SweepRecord& sweep, Observer& observer, const std::filesystem::path& program);
-
-/// The words of an `evener plan` for the work of a cell, without its placement and without options that make no
-/// difference to a plan. `options`: those of the measured command.
-std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options);
-
-/// Copies the prediction for the cell's placement from the JSON of a plan into the cell: images per second, and the
-/// seconds of all its epochs. Leaves the cell as it is where the plan lacks the placement.
-void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell);
 
 struct SweepOutcome {
   report::Sweep sweep;                      // with all runs in its folder, including those made before
@@ -63,5 +55,27 @@ std::vector<std::string> named_places(const SweepPlan& plan);
 /// The text of --dry-run: the cells with the runs that are still missing and how long these will take. Runs nothing but
 /// the plans of --predict, and writes nothing.
 std::string sweep_dry_run_text(const SweepFlags& flags, Observer& observer);
+
+/// The option of the measured command that says how long a run measures.
+struct RunLength {
+  std::string key;        // "epochs", "min-duration", "seconds"
+  double length = 0;      // in this sweep so far, in the option's unit
+  bool is_whole = false;  // the option takes whole numbers alone
+};
+
+/// Throws UsageError with what to do instead where runs of the command can't be made longer, or where the option is an
+/// axis.
+RunLength run_length_of(const SweepPlan& plan);
+
+struct SteadyPlan {
+  SweepPlan plan;        // all of its cells have the same length, so that they stay comparable
+  std::string sentence;  // for whoever reads the sweep or a record of it
+};
+
+/// Makes pilot runs of each cell below `folder`, where those that are there are taken as they are, until the speed
+/// within a run has a relative standard deviation of `deviation` at most, in each cell. No run is made longer than
+/// `run_limit_s` (absent: a minute) for it. Throws what the executor throws.
+SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<double> run_limit_s,
+                       const std::filesystem::path& folder, bench::Executor& executor, Observer& observer);
 
 }  // namespace evener::job

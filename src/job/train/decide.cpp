@@ -1,5 +1,5 @@
-#include "job/train/decide.h"
-
+// Decides the options of a prepared training that were left open: the placement by measuring (--on auto), the batch
+// by trying (--batch max), and the epochs by the time limit (--minutes).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
+#include "job/train/training.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "task/training/training_memory.h"
@@ -20,13 +21,6 @@ namespace {
 /// Seconds that are left of --minutes, where it is given.
 double left_s(const TrainFlags& flags) {
   return flags.end_by_s().value_or(now_s()) - now_s();
-}
-
-EpochWish wished_epochs(const TrainFlags& flags) {
-  return {.given = flags.optimisation.epochs.given(),
-          .epochs = *flags.optimisation.epochs,
-          .has_weights = !flags.model.weights->empty(),
-          .wants_time = flags.chooses && flags.optimisation.minutes.given()};
 }
 
 std::string decide_plan(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
@@ -66,7 +60,11 @@ std::string decide_epochs(const TrainFlags& flags, task::PreparedTraining& train
                                 {setup.train_images, setup.val_images, setup.test_images, trials.batch()}),
                      flags.tried_epoch_s);
   progress.finish();
-  const int head = setup.begins_with_head ? 1 : 0, most = most_epochs(wished_epochs(flags));
+  const int head = setup.begins_with_head ? 1 : 0;
+  const int most = most_epochs({.given = flags.optimisation.epochs.given(),
+                                .epochs = *flags.optimisation.epochs,
+                                .has_weights = !flags.model.weights->empty(),
+                                .wants_time = flags.chooses && flags.optimisation.minutes.given()});
   const int epochs = std::min(most, head + epochs_within(left_s(flags), cost, most));
   training.take_epochs(epochs);
   return epochs_text(flags.optimisation.minutes->value_or(0), epochs, most, cost);

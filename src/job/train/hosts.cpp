@@ -1,4 +1,6 @@
-#include "job/train/hosts.h"
+// `evener train` on several hosts: the user's command starts itself on each host, and these processes train
+// together.
+#include "parallel/hosts.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +9,8 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/version.h"
+#include "job/train/training.h"
 #include "measure/process_sampler.h"
-#include "parallel/hosts.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
 #include "record/energy.h"
@@ -20,13 +22,6 @@ namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A run that came to nothing has written no more than this.
-void remove_beginning(const fs::path& out) {
-  std::error_code ignored;
-  for (const char* name : {run::kSamples, run::kNewSamples}) fs::remove(out / name, ignored);
-  fs::remove(out, ignored);  // only if empty
-}
 
 std::string without_advice(std::string text) {
   for (const std::string advice : {parallel::kResumeAdvice, parallel::kNothingSaved}) {
@@ -76,7 +71,11 @@ void train_on_hosts(const TrainFlags& flags, const std::vector<std::string>& hos
   const auto saved_before = task::checkpoint_time(out);  // of a run that --overwrite replaces
   // The first host's process may have been ended before it could take its folder away.
   const auto tidy = [&] {
-    if (made_here && !task::has_checkpoint(out) && !fs::exists(out / "record.json")) remove_beginning(out);
+    if (!made_here || task::has_checkpoint(out) || fs::exists(out / "record.json")) return;
+    // A run that came to nothing has written no more than this.
+    std::error_code ignored;
+    for (const char* name : {run::kSamples, run::kNewSamples}) fs::remove(out / name, ignored);
+    fs::remove(out, ignored);  // only if empty
   };
   const std::size_t given_words = launch.words.size();
   for (int left = *flags.placement.restarts;; --left) {

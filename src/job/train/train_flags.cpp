@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "job/options/image_size.h"
-#include "job/train/hosts.h"
+#include "job/options/data_flags.h"
+#include "job/train/training.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
@@ -34,18 +34,6 @@ void require_batch_can_be_found(const TrainFlags& flags) {
   }
 }
 
-void require_something_to_evaluate(const TrainFlags& flags) {
-  if (*flags.optimisation.epochs > 0 || (!flags.model.weights->empty() && !flags.output.resumes())) return;
-  throw UsageError(
-      "--epochs 0 trains nothing, it evaluates the weights of a file: it goes with --weights FILE, and "
-      "not with --resume");
-}
-
-void require_statistics_to_freeze(const TrainFlags& flags) {
-  if (*flags.placement.batch_norm != "frozen" || !flags.model.weights->empty() || flags.output.resumes()) return;
-  throw UsageError("--batch-norm frozen keeps the statistics of trained weights: it goes with --weights FILE");
-}
-
 /// Threads that read images on this host: as many as train.
 int reading_threads(const placement::Plan& plan) {
   int threads = 0;
@@ -66,15 +54,6 @@ std::shared_ptr<const nlohmann::json> settings_of(const TrainFlags& flags) {
 /// Whether this is quantisation-aware training: because --quantize asks for it, or the weights have scales already.
 bool learns_quantized(const TrainFlags& flags) {
   return !flags.model.quantize->empty() || !task::facts_in(*flags.model.weights).quantization.empty();
-}
-
-/// Without batch-norms, which are folded, rates that train a network anew destroy it (ResNet-20 at 0.01 and a momentum
-/// of 0.9 went back to chance; at 0.0005 it learnt).
-void choose_quantized_rate(TrainFlags& flags) {
-  constexpr const char* kGentleRate = "0.0005";
-  auto& rate = flags.optimisation.learning_rate;
-  if (rate.given()) return;
-  if (learns_quantized(flags)) rate.read({kGentleRate});
 }
 
 /// "224x224": the images that the weights were trained with, or what published weights of the network were; "" where
@@ -109,14 +88,12 @@ std::optional<data::OpenedData> looked_at(const TrainFlags& flags) {
   }
 }
 
-bool any_given(std::initializer_list<const OptionBase*> options) {
-  return std::ranges::any_of(options, &OptionBase::given);
-}
-
 /// Whether the user said how the network learns: whoever chose one of these has the others in mind as they are without.
 bool says_how_to_learn(const OptimisationFlags& learning) {
-  return any_given({&learning.learning_rate, &learning.optimizer, &learning.momentum, &learning.nesterov,
-                    &learning.schedule, &learning.warmup, &learning.weight_decay, &learning.clip_norm});
+  const std::initializer_list<const OptionBase*> ways = {
+      &learning.learning_rate, &learning.optimizer, &learning.momentum,     &learning.nesterov,
+      &learning.schedule,      &learning.warmup,    &learning.weight_decay, &learning.clip_norm};
+  return std::ranges::any_of(ways, &OptionBase::given);
 }
 
 /// The rate stays that of detectors: on 205 images of blood cells, with a backbone of ImageNet, half of it with warm-up
@@ -206,12 +183,6 @@ void choose_tuning_defaults(TrainFlags& flags) {
 
 }  // namespace
 
-std::optional<double> TrainFlags::end_by_s() const {
-  const std::optional<double>& minutes = *optimisation.minutes;
-  if (!minutes) return std::nullopt;
-  return begin_s + 60 * *minutes;
-}
-
 nlohmann::json config_of(const TrainFlags& flags) {
   nlohmann::json config = nlohmann::json::object();
   for (const OptionGroup* group : flags.groups) group->record(config);
@@ -271,8 +242,15 @@ placement::Plan plan_of(const TrainFlags& flags) {
 task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan& plan) {
   const auto batch = flags.optimisation.batch_size();
   if (!batch) require_batch_can_be_found(flags);
-  require_something_to_evaluate(flags);
-  require_statistics_to_freeze(flags);
+  const bool has_weights = !flags.model.weights->empty();
+  if (*flags.optimisation.epochs == 0 && (!has_weights || flags.output.resumes())) {
+    throw UsageError(
+        "--epochs 0 trains nothing, it evaluates the weights of a file: it goes with --weights FILE, and "
+        "not with --resume");
+  }
+  if (*flags.placement.batch_norm == "frozen" && !has_weights && !flags.output.resumes()) {
+    throw UsageError("--batch-norm frozen keeps the statistics of trained weights: it goes with --weights FILE");
+  }
   const bool on_one_host = flags.placement.hosts->empty() && *flags.placement.hosts_started == 0;
   if (*flags.placement.elastic && on_one_host && plan.replicas.size() == 1 && !flags.placement.is_automatic()) {
     throw UsageError("--elastic goes on with the other replicas when one is lost, and '" + plan.text +
@@ -304,7 +282,10 @@ void complete(TrainFlags& flags) {
   take_over_options(flags);
   choose_by_goal(flags);
   choose_detector_defaults(flags);
-  choose_quantized_rate(flags);
+  // Without batch-norms, which are folded, rates that train a network anew destroy it (ResNet-20 at 0.01 and a momentum
+  // of 0.9 went back to chance; at 0.0005 it learnt).
+  auto& rate = flags.optimisation.learning_rate;
+  if (!rate.given() && learns_quantized(flags)) rate.read({"0.0005"});
   choose_tuning_defaults(flags);
 }
 

@@ -8,8 +8,7 @@
 
 #include "base/clock.h"
 #include "job/options/data_flags.h"
-#include "job/options/model_flags.h"
-#include "job/options/optimisation_flags.h"
+#include "job/options/learning_flags.h"
 #include "job/options/option.h"
 #include "job/options/placement_flags.h"
 #include "job/options/run_flags.h"
@@ -38,7 +37,11 @@ struct TrainFlags {
   std::vector<std::string> decisions;  // sentences on options that were chosen automatically, for the record
 
   /// When --minutes are over; absent: it wasn't given.
-  std::optional<double> end_by_s() const;
+  std::optional<double> end_by_s() const {
+    const std::optional<double>& minutes = *optimisation.minutes;
+    if (!minutes) return std::nullopt;
+    return begin_s + 60 * *minutes;
+  }
 
   OptionSet options() const { return OptionSet(groups); }
 };

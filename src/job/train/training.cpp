@@ -15,8 +15,6 @@
 #include "job/calibrate/calibration_job.h"
 #include "job/copies_table.h"
 #include "job/layer_table.h"
-#include "job/train/decide.h"
-#include "job/train/hosts.h"
 #include "record/energy.h"
 #include "record/record_json.h"
 #include "run/metered_run.h"
@@ -146,11 +144,6 @@ std::string to_message(const record::Record& record, const task::TrainResult& re
   return pack_message(OutcomeMessage(text, result.status, result.status_reason));
 }
 
-TrainingOutcome from_message(const std::string& message) {
-  const auto [record, status, reason] = unpack_message<OutcomeMessage>(message, "the result of rank 0");
-  return {record::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
-}
-
 /// Trains on all ranks of this host; the outcome is that of rank 0. The training, with its data, is left in `made`,
 /// unless there was nothing to do.
 TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::TrainOptions options,
@@ -196,7 +189,9 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::Tr
   run::RankOptions ranks = rank_options(flags);
   ranks.launch.hosts = hosts_options(position, job);
   ranks.launch.always_group = options.always_exchange;
-  return from_message(run::run_on_all_ranks(run, job, ranks, body).front());
+  const auto [record, status, reason] =
+      unpack_message<OutcomeMessage>(run::run_on_all_ranks(run, job, ranks, body).front(), "the result of rank 0");
+  return {record::from_json(nlohmann::json::parse(record), "the record of rank 0"), status, reason, {}};
 }
 
 /// Writes down what a job says of itself.

@@ -85,8 +85,7 @@ std::string rising_loss(const task::TrainSetup& setup, const task::TrainResult& 
   if (wavered_by_chance(setup, *least, *last)) return "";
   return fmt::format(
       "diverging: the training loss rose from {:.3g} in epoch {} to {:.3g} in epoch {}: the steps are too large. Give "
-      "a smaller "
-      "--lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
+      "a smaller --lr (it was {:.3g}), such as {:.1g}, or --warmup 1",
       *least->train_loss, least->epoch, *last->train_loss, last->epoch, last->lr.value_or(0),
       last->lr.value_or(0) / 10);
 }
@@ -130,8 +129,7 @@ std::string same_box_in_blank_images(const task::TrainResult& result) {
       "the detector finds the same box in blank images (grey, noise) as in {} of the validation images it was shown: "
       "it has learnt where boxes usually are, not what they look like{}, and finds that box in any image. Add images "
       "whose boxes lie elsewhere, and some without any; --augment flip,iou-crop moves boxes, and --weights of a "
-      "trained "
-      "network (imagenet) or more --epochs help it to look",
+      "trained network (imagenet) or more --epochs help it to look",
       percent(*share),
       quality ? fmt::format("; its validation mAP@0.5 of {:.2g} comes of boxes that lie alike", *quality) : "");
 }
@@ -153,8 +151,7 @@ std::string parts_apart(const task::TrainSetup& setup, const task::TrainResult& 
   return fmt::format(
       "the test {} ({} of {}; 95 %: {}) is far {} the validation's ({} of {}; 95 %: {}), more than so few images "
       "explain: the parts show different things, or one of them is like the images to train on. Look how the data was "
-      "divided: "
-      "images of one series (a place, a day, a person) belong into one part",
+      "divided: images of one series (a place, a day, a person) belong into one part",
       what, percent(*test), counted(test_images, "image"), record::share_interval_text(*test, test_images),
       *test < *val ? "below" : "above", percent(*val), counted(val_images, "image"),
       record::share_interval_text(*val, val_images));
@@ -166,9 +163,8 @@ std::string overfitting(const task::TrainSetup& setup, const record::EpochRecord
   const double most = record::share_interval(*best.val_accuracy, images).high;
   if (*best.train_accuracy < most + kFarAbove) return "";
   return fmt::format(
-      "overfitting: {} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}). "
-      "More images help most; then --augment flip,resized-crop:0.5, --weights of a trained "
-      "network, --weight-decay",
+      "overfitting: {} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}). More "
+      "images help most; then --augment flip,resized-crop:0.5, --weights of a trained network, --weight-decay",
       percent(*best.train_accuracy), best.epoch, percent(*best.val_accuracy),
       record::share_interval_text(*best.val_accuracy, images));
 }
@@ -193,8 +189,8 @@ std::string class_imbalance(const task::TrainSetup& setup) {
   if (*most < kImbalance * std::max<std::int64_t>(1, *least) || *most < kFewImages) return "";
   return fmt::format(
       "class imbalance: {} has {} images to train on, and {} has {}: the larger class is preferred where the network "
-      "is unsure, and "
-      "the accuracy says little of the smaller one; look at each class in the report, and add images of {}",
+      "is unsure, and the accuracy says little of the smaller one; look at each class in the report, and add images of "
+      "{}",
       class_text(setup, static_cast<std::size_t>(most - counts.begin())), *most,
       class_text(setup, static_cast<std::size_t>(least - counts.begin())), *least,
       class_text(setup, static_cast<std::size_t>(least - counts.begin())));
@@ -204,9 +200,7 @@ std::string data_leakage(const task::TrainSetup& setup, const task::TrainResult&
   if (result.copies.pairs.empty()) return "";
   return fmt::format(
       "data leakage: {} of the {} to validate or test on {} also among those to train on ({}): the accuracy is told "
-      "too "
-      "high. Take "
-      "the copies out of one of the parts: {} has all pairs",
+      "too high. Take the copies out of one of the parts: {} has all pairs",
       result.copies.judged, counted(setup.val_images + setup.test_images, "image"),
       result.copies.judged == 1 ? "is" : "are", copies_text(result.copies), kCopiesFile);
 }
@@ -216,28 +210,6 @@ bool uses(const placement::Plan& plan, IsOne is_one) {
   return std::ranges::any_of(
       plan.replicas, [&](const placement::PlanReplica& replica) { return is_one(replica.stages.front().device.kind); });
 }
-
-bool has_batch_norm(const network::Network& network) {
-  return std::ranges::any_of(network.layers(), [](const network::Layer& layer) {
-    return std::holds_alternative<network::BatchNorm>(layer.op);
-  });
-}
-
-class Finder {
- public:
-  /// Adds a sentence that names those of the options that were given.
-  void ignore(std::initializer_list<const OptionBase*> options, const std::string& reason) {
-    std::vector<std::string> names;
-    for (const OptionBase* option : options) {
-      if (option->given()) names.push_back(option->name());
-    }
-    if (names.empty()) return;
-    sentences.push_back(
-        fmt::format("{} {} nothing: {}", fmt::join(names, ", "), names.size() == 1 ? "changes" : "change", reason));
-  }
-
-  std::vector<std::string> sentences;
-};
 
 }  // namespace
 
@@ -257,54 +229,66 @@ std::vector<std::string> training_warnings(const task::TrainSetup& setup, const 
 
 std::vector<std::string> ignored_options(const TrainFlags& flags, const task::TrainOptions& options,
                                          const task::TrainSetup& setup) {
-  Finder found;
+  std::vector<std::string> sentences;
+  // Adds a sentence that names those of the options that were given.
+  const auto ignore = [&](std::initializer_list<const OptionBase*> useless, const std::string& reason) {
+    std::vector<std::string> names;
+    for (const OptionBase* option : useless) {
+      if (option->given()) names.push_back(option->name());
+    }
+    if (names.empty()) return;
+    sentences.push_back(
+        fmt::format("{} {} nothing: {}", fmt::join(names, ", "), names.size() == 1 ? "changes" : "change", reason));
+  };
   const OptimisationFlags& learning = flags.optimisation;
   const PlacementFlags& placement = flags.placement;
   const bool evaluates = options.epochs == 0;
   if (evaluates) {
-    found.ignore({&learning.learning_rate, &learning.schedule, &learning.warmup, &learning.optimizer,
-                  &learning.momentum, &learning.nesterov, &learning.weight_decay, &learning.clip_norm,
-                  &learning.average_decay, &learning.accumulate, &learning.validate_every, &learning.patience,
-                  &learning.until_accuracy, &flags.model.freeze, &flags.model.linear_probing, &flags.data.augment},
-                 "with --epochs 0 nothing is trained");
+    ignore({&learning.learning_rate, &learning.schedule, &learning.warmup, &learning.optimizer, &learning.momentum,
+            &learning.nesterov, &learning.weight_decay, &learning.clip_norm, &learning.average_decay,
+            &learning.accumulate, &learning.validate_every, &learning.patience, &learning.until_accuracy,
+            &flags.model.freeze, &flags.model.linear_probing, &flags.data.augment},
+           "with --epochs 0 nothing is trained");
   } else if (setup.val_images == 0) {
-    found.ignore({&learning.validate_every, &learning.patience, &learning.until_accuracy},
-                 "there are no images to validate on");
+    ignore({&learning.validate_every, &learning.patience, &learning.until_accuracy},
+           "there are no images to validate on");
   }
-  if (options.weights.empty()) found.ignore({&flags.model.linear_probing}, "there are no --weights to go on from");
+  if (options.weights.empty()) ignore({&flags.model.linear_probing}, "there are no --weights to go on from");
   if (setup.network.anchors().empty()) {
-    found.ignore({&learning.box_loss}, "the network is no detector");
+    ignore({&learning.box_loss}, "the network is no detector");
   } else {
-    found.ignore({&learning.loss, &learning.label_smoothing}, "a detector has a loss of its own (--box-loss)");
+    ignore({&learning.loss, &learning.label_smoothing}, "a detector has a loss of its own (--box-loss)");
   }
   const bool native = setup.engine == "native";
   if (native) {
-    found.ignore({&placement.layout}, "the native engine has one memory layout");
-    found.ignore({&placement.convolution}, "the native engine computes no convolutions");
+    ignore({&placement.layout}, "the native engine has one memory layout");
+    ignore({&placement.convolution}, "the native engine computes no convolutions");
   }
   if (!uses(options.plan, [](DeviceKind kind) { return kind != DeviceKind::kCpu; })) {
-    found.ignore({&placement.step_graph}, "there is no GPU in the placement");
+    ignore({&placement.step_graph}, "there is no GPU in the placement");
   } else if (!uses(options.plan, [](DeviceKind kind) { return kind == DeviceKind::kCuda; })) {
-    found.ignore({&placement.step_graph}, "only steps on CUDA's GPUs are replayed");
+    ignore({&placement.step_graph}, "only steps on CUDA's GPUs are replayed");
   }
   const bool divided = placement::stage_count(options.plan) > 1;
   if (!divided) {
-    found.ignore({&placement.cut, &placement.micro_batches, &placement.pipeline_schedule},
-                 "the placement has no stages ('..')");
+    ignore({&placement.cut, &placement.micro_batches, &placement.pipeline_schedule},
+           "the placement has no stages ('..')");
   }
   const bool alone = options.plan.replicas.size() == 1 && !divided;
   if (alone) {
-    found.ignore({&placement.replicas, &placement.oversubscribe, &placement.shares}, "there is one replica");
-    if (!options.frozen_batch_norm) found.ignore({&placement.batch_norm}, "there is one replica");
-    if (!options.always_exchange) found.ignore({&placement.communication_dtype}, "one replica exchanges no gradients");
-  } else if (!has_batch_norm(setup.network)) {
-    found.ignore({&placement.batch_norm}, "the network has no batch-norm layer");
+    ignore({&placement.replicas, &placement.oversubscribe, &placement.shares}, "there is one replica");
+    if (!options.frozen_batch_norm) ignore({&placement.batch_norm}, "there is one replica");
+    if (!options.always_exchange) ignore({&placement.communication_dtype}, "one replica exchanges no gradients");
+  } else if (std::ranges::none_of(setup.network.layers(), [](const network::Layer& layer) {
+               return std::holds_alternative<network::BatchNorm>(layer.op);
+             })) {
+    ignore({&placement.batch_norm}, "the network has no batch-norm layer");
   }
   if (alone && *placement.hosts_started == 0) {
-    found.ignore({&placement.restarts}, "a run of one replica is not started again by itself");
+    ignore({&placement.restarts}, "a run of one replica is not started again by itself");
   }
-  if (!placement.is_automatic()) found.ignore({&flags.measuring.plan_seconds}, "it is for --on auto");
-  return std::move(found.sentences);
+  if (!placement.is_automatic()) ignore({&flags.measuring.plan_seconds}, "it is for --on auto");
+  return sentences;
 }
 
 }  // namespace evener::job

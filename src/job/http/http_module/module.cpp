@@ -1,19 +1,16 @@
 // The module that answers over HTTP by GNU libmicrohttpd: a thread for each connection, as its handlers wait in their
-// thread for the batch that their samples are in. libmicrohttpd reads and writes; ours are the socket that clients
-// connect to, the time limits of whole requests, the memory for bodies, and the order of the end.
+// thread for the batch that their samples are in. libmicrohttpd takes clients, reads and writes, and closes connections
+// beyond the limit; ours are the time limits of whole requests, the memory for bodies, and the order of the end.
 #include <fmt/format.h>
-#include <linux/filter.h>
 #include <linux/tcp.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cctype>
 #include <cerrno>
@@ -44,8 +41,6 @@ namespace {
 constexpr std::size_t kMostHeadBytes = 64 << 10;
 /// How often run() calls `stop` and looks for clients whose time is over.
 constexpr double kBetweenLooks_s = 0.05;
-/// How long to wait, after new clients are refused, for connections that clients had already begun.
-constexpr double kUnderWay_s = 0.05;
 /// For a request that was sent before the client could know that the server is ending, and for the first request of a
 /// client that has just connected.
 constexpr double kOnItsWay_s = 0.5, kFirstRequest_s = 5;
@@ -110,24 +105,17 @@ int port_of(const Descriptor& socket) {
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-/// Stops taking new clients. Closing alone would reset those who connect between the last accept() and close(). A
-/// filter that drops what opens a connection leaves them knocking until the socket is closed and they are refused. It
-/// lets pass what completes one: its client takes it for made already.
-void refuse_others(const Descriptor& socket) {
-  constexpr unsigned kFlagsOffset = 13, kSyn = 0x02;  // in a TCP header (RFC 9293, 3.1), which is what a filter sees
-  sock_filter drop_new[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlagsOffset),
-                            BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
-                            BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
-  const sock_fprog program{.len = 4, .filter = drop_new};
-  setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-}
-
-/// Each connection takes a descriptor; many systems give 1024 to those who don't ask.
-void raise_descriptor_limit(std::size_t wanted) {
+/// `wanted`, or what there are descriptors for: each connection takes one, and many systems give 1024 to those who
+/// don't ask.
+unsigned possible_connections(std::size_t wanted) {
+  constexpr std::size_t kOthers = 256;  // descriptors of the rest of the program
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return static_cast<unsigned>(wanted);
+  if (limit.rlim_cur < wanted + kOthers) {
+    limit.rlim_cur = std::min<rlim_t>(wanted + kOthers, limit.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return static_cast<unsigned>(std::clamp<rlim_t>(limit.rlim_cur, kOthers + 1, wanted + kOthers) - kOthers);
 }
 
 /// Bytes that a client has sent since it connected.
@@ -147,12 +135,6 @@ void send_last(int socket, const HttpResponse& response) {
   text += "\r\n" + response.body;
   static_cast<void>(send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   shutdown(socket, SHUT_WR);
-}
-
-HttpResponse try_later(const std::string& what) {
-  HttpResponse response = http_error(503, what);
-  response.headers.emplace_back("Retry-After", "1");
-  return response;
 }
 
 std::string lower_case(std::string text) {
@@ -181,81 +163,51 @@ struct Client {
 class MicrohttpdServer : public HttpServer {
  public:
   explicit MicrohttpdServer(const HttpOptions& options)
-      : options_(options), listener_(listening_socket(options.host, options.port)), port_(port_of(listener_)) {
-    constexpr std::size_t kOthers = 256;  // descriptors of the rest of the program
-    raise_descriptor_limit(options.connections + kOthers);
-  }
+      : options_(options), listener_(listening_socket(options.host, options.port)), port_(port_of(listener_)) {}
 
   int port() const override { return port_; }
 
   void run(const Handler& handler, const std::function<bool()>& stop) override {
     handler_ = as_this_work([&handler](HttpRequest& request) { return handler(request); });
-    const std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)> daemon(start(), MHD_stop_daemon);
+    const auto end = [](MHD_Daemon* daemon) {
+      MHD_quiesce_daemon(daemon);  // whose socket stays ours
+      MHD_stop_daemon(daemon);
+    };
+    const std::unique_ptr<MHD_Daemon, decltype(end)> daemon(start(), end);
     if (!daemon) throw Error("libmicrohttpd can't be started: the system has no more threads or memory");
-    while (!stop()) {
-      accept(*daemon, kBetweenLooks_s);
+    const auto look = [this](double wait_s) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
       close_overdue();
-    }
-    refuse_others(listener_);
-    // Clients that have connected, or are about to, are still served, although accept() hasn't been called for them
-    // yet.
-    while (accept(*daemon, kUnderWay_s)) {
-    }
-    listener_.close();
+    };
+    while (!stop()) look(kBetweenLooks_s);
+    MHD_quiesce_daemon(daemon.get());
+    shutdown(listener_.get(), SHUT_RDWR);  // clients are refused from now on; its threads may still look at the socket
     begin_end();
-    while (open_ > 0) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(kBetweenLooks_s / 10));
-      close_overdue();
-    }
+    while (counts().open > 0) look(kBetweenLooks_s / 10);
   }
 
   HttpCounts counts() const override {
     const std::lock_guard lock(mutex_);
-    return {.connections = connections_, .refused = refused_, .open = open_, .bodies_bytes = promised_};
+    return {.connections = connections_, .open = clients_.size(), .bodies_bytes = promised_};
   }
 
  private:
   using State = Client::State;
 
   MHD_Daemon* start() {
-    constexpr unsigned kFlags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
-                                MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET;
-    return MHD_start_daemon(kFlags, 0, nullptr, nullptr, on_request, this, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-                            this, MHD_OPTION_URI_LOG_CALLBACK, on_first_line, this, MHD_OPTION_NOTIFY_COMPLETED,
-                            on_completed, this, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMostHeadBytes,
-                            MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options_.connections), MHD_OPTION_END);
-  }
-
-  /// Takes the next client, or tells it that there are too many. False where none connects within `wait_s` seconds.
-  bool accept(MHD_Daemon& daemon, double wait_s) {
-    pollfd entry{.fd = listener_.get(), .events = POLLIN, .revents = 0};
-    if (poll(&entry, 1, static_cast<int>(wait_s * 1000)) <= 0) return false;
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    auto* const from = reinterpret_cast<sockaddr*>(&address);
-    const int socket = accept4(listener_.get(), from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (socket < 0) {
-      // Without descriptors the client stays in the queue, and poll() would return at once.
-      if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      return false;
-    }
-    if (open_ == options_.connections) {
-      ++refused_;
-      send_last(socket, try_later("too many connections at once; try again later"));
-      ::close(socket);
-      return true;
-    }
-    ++open_;
-    ++connections_;
-    if (MHD_add_connection(&daemon, socket, from, size) != MHD_YES) --open_;  // it has closed the socket
-    return true;
+    constexpr unsigned kFlags =
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC;
+    const unsigned connections = possible_connections(options_.connections);
+    return MHD_start_daemon(kFlags, 0, nullptr, nullptr, on_request, this, MHD_OPTION_LISTEN_SOCKET, listener_.get(),
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, this, MHD_OPTION_URI_LOG_CALLBACK,
+                            on_first_line, this, MHD_OPTION_NOTIFY_COMPLETED, on_completed, this,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMostHeadBytes, MHD_OPTION_CONNECTION_LIMIT,
+                            connections, MHD_OPTION_END);
   }
 
   void close_overdue() {
     const std::lock_guard lock(mutex_);
     const double now = now_s();
-    if (now < next_look_s_) return;
-    next_look_s_ = now + kBetweenLooks_s / 2;
     for (Client* const client : clients_) {
       if (now < client->until_s) continue;
       if (client->state == State::kIdle && bytes_received(client->socket) > client->bytes_before) {
@@ -421,13 +373,13 @@ class MicrohttpdServer : public HttpServer {
       const std::lock_guard lock(server.mutex_);
       client->until_s = server.end_of_idling(*client);
       server.clients_.insert(client.get());
+      ++server.connections_;
       *context = client.release();
       return;
     }
     const std::unique_ptr<Client> client(static_cast<Client*>(*context));
     const std::lock_guard lock(server.mutex_);
     server.clients_.erase(client.get());
-    --server.open_;
   }
 
   static void* on_first_line(void* self, const char* address, MHD_Connection* connection) {
@@ -479,13 +431,11 @@ class MicrohttpdServer : public HttpServer {
   Descriptor listener_;
   const int port_;
   Handler handler_;
-  std::atomic<std::uint64_t> connections_ = 0, refused_ = 0;
-  std::atomic<std::size_t> open_ = 0;
   std::atomic<bool> ending_ = false;
   mutable std::mutex mutex_;  // of what follows, and of states and times of clients
   std::set<Client*> clients_;
-  std::size_t promised_ = 0;  // bytes for all bodies
-  double next_look_s_ = 0;
+  std::uint64_t connections_ = 0;  // that were taken
+  std::size_t promised_ = 0;       // bytes for all bodies
 };
 
 class MicrohttpdServers : public HttpServers {

@@ -1,4 +1,4 @@
-#include "job/options/optimisation_flags.h"
+#include "job/options/learning_flags.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "network/zoo.h"
 
 namespace evener::job {
 namespace {
@@ -13,20 +15,47 @@ namespace {
 using nlohmann::json;
 
 std::string schedule_name(const task::Schedule& schedule) {
-  switch (schedule.kind) {
-    case task::Schedule::Kind::kConstant:
-      return "constant";
-    case task::Schedule::Kind::kCosine:
-      return "cosine";
-    case task::Schedule::Kind::kOneCycle:
-      return "one-cycle";
-    case task::Schedule::Kind::kStep:
-      break;
-  }
+  using Kind = task::Schedule::Kind;
+  constexpr Named<Kind> kNames[] = {
+      {Kind::kConstant, "constant"}, {Kind::kCosine, "cosine"}, {Kind::kOneCycle, "one-cycle"}};
+  if (schedule.kind != Kind::kStep) return name_in(kNames, schedule.kind);
   return "step:" + std::to_string(schedule.drop_epochs) + ":" + json(schedule.drop_factor).dump();
 }
 
 }  // namespace
+
+std::string model_list() {
+  std::string text;
+  for (const auto& model : network::known_models()) text += (text.empty() ? "" : ", ") + model.name;
+  return text;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& model : network::known_models()) {
+    const std::size_t colon = model.name.find(':');
+    names.push_back(colon == std::string::npos ? model.name : model.name.substr(0, colon + 1));
+  }
+  return names;
+}
+
+ModelFlags::ModelFlags()
+    : OptionGroup("Network"),
+      model(
+          *this,
+          {"MODEL", "NAME", "Network: " + model_list() + "; auto, or none: the one that suits the data, see --minutes"},
+          "", {.suggestions = model_names(), .stays = {"model", true}}) {}
+
+void ModelFlags::fill(task::TrainOptions& options) const {
+  options.model = *model;
+  options.weights = *weights;
+  options.freeze = *freeze;
+  options.linear_probing = *linear_probing == "on"    ? task::LinearProbing::kAlways
+                           : *linear_probing == "off" ? task::LinearProbing::kNever
+                                                      : task::LinearProbing::kNew;
+  if (!quantize->empty()) options.quantize_bits = *quantize == "int8" ? 8 : quantize->back() - '0';
+  options.normalization = task::parse_normalization(*normalize);
+}
 
 OptimisationFlags::OptimisationFlags() : OptionGroup("Optimisation") {
   const auto tell_rate = [this](json& value) { value = rate(); };

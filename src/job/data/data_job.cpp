@@ -1,8 +1,9 @@
-#include "job/data/data_info.h"
+#include "job/data/data_job.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -10,30 +11,28 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/terminal_text.h"
 #include "data/boxes.h"
 #include "data/open/open_data.h"
+#include "data/open/pack.h"
 #include "data/open/pictures.h"
 #include "data/sources/foreign_files.h"
+#include "data/write_folder.h"
 #include "job/copies_table.h"
-#include "job/data/write_data.h"
+#include "job/options/data_flags.h"
 #include "job/progress.h"
 
 namespace evener::job {
 namespace {
 
-struct PictureInfoRequest {
-  std::string location;  // a folder, a file or a pattern (data/picture_listing.h)
-  int threads = 1;
-  bool strict = false;      // an unusable picture is an error
-  std::string advice = {};  // a sentence on what to do so that the pictures can be trained on
-};
-
 constexpr const char* kKind = "pictures without classes";
 constexpr const char* kTrainingNote = "no classes were found, so nothing can be trained on this: ";
+
+using Json = nlohmann::ordered_json;
 
 /// Everything that was found.
 struct Found {
@@ -45,28 +44,45 @@ struct Found {
   double seconds = 0;
 };
 
-data::PictureSurvey survey_shown(const data::Pictures& pictures, int threads, Observer& observer) {
+/// Does `work` with a function that shows its progress.
+template <class Work>
+auto shown_reading(Observer& observer, Work work) {
   LoadingProgress loading(observer);
-  const auto show = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
   try {
-    data::PictureSurvey survey = data::survey_pictures(pictures, threads, show);
+    auto result = work([&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); });
     observer.finish();
-    return survey;
+    return result;
   } catch (...) {
     observer.finish();
     throw;
   }
 }
 
-nlohmann::ordered_json size_json(const data::PictureSize& size) {
+Json skipped_json(const std::vector<data::Skipped>& files) {
+  Json skipped = Json::array();
+  for (const data::Skipped& file : files) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
+  return skipped;
+}
+
+std::string line_text(const char* what, const std::string& value) {
+  return fmt::format("{:<9} {}\n", what, value);
+}
+
+std::string skipped_text(const std::vector<data::Skipped>& files, const std::vector<std::string>& notes) {
+  std::string text = line_text("skipped", std::to_string(files.size()));
+  for (const data::Skipped& file : files) {
+    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
+  }
+  for (const std::string& note : notes) text += line_text("note", one_line(note));
+  return text;
+}
+
+Json size_json(const data::PictureSize& size) {
   return {{"width", size.width}, {"height", size.height}, {"images", size.pictures}};
 }
 
 /// The keys that data with classes has too mean the same there; what pictures without classes don't have is null.
-nlohmann::ordered_json json_of(const Found& found) {
-  using Json = nlohmann::ordered_json;
-  Json skipped = Json::array();
-  for (const data::Skipped& file : found.skipped) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
+Json json_of(const Found& found) {
   const data::PictureSurvey& survey = found.survey;
   return {{"schema", 1},
           {"kind", "data info"},
@@ -85,27 +101,19 @@ nlohmann::ordered_json json_of(const Found& found) {
           {"per_class", Json::object()},
           {"split", nullptr},
           {"boxes", 0},
-          {"skipped", skipped},
+          {"skipped", skipped_json(found.skipped)},
           {"notes", found.notes}};
 }
 
 std::string text_of(const Found& found) {
   const data::PictureSurvey& survey = found.survey;
-  std::string text = fmt::format("{} ({})\n", one_line(found.location), kKind);
-  const auto line = [&text](const char* what, const std::string& value) {
-    text += fmt::format("{:<9} {}\n", what, value);
-  };
-  line("images", fmt::format("{} of {} files; {} in colour, {} grey", survey.readable(), found.files, survey.colour,
-                             survey.grey));
-  line("sizes", fmt::format("{}x{} to {}x{} pixels; most often {}x{} ({} images)", survey.smallest.width,
-                            survey.smallest.height, survey.largest.width, survey.largest.height, survey.commonest.width,
-                            survey.commonest.height, survey.commonest.pictures));
-  line("skipped", std::to_string(found.skipped.size()));
-  for (const data::Skipped& file : found.skipped) {
-    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
-  }
-  for (const std::string& note : found.notes) line("note", one_line(note));
-  return text;
+  return fmt::format("{} ({})\n", one_line(found.location), kKind) +
+         line_text("images", fmt::format("{} of {} files; {} in colour, {} grey", survey.readable(), found.files,
+                                         survey.colour, survey.grey)) +
+         line_text("sizes", fmt::format("{}x{} to {}x{} pixels; most often {}x{} ({} images)", survey.smallest.width,
+                                        survey.smallest.height, survey.largest.width, survey.largest.height,
+                                        survey.commonest.width, survey.commonest.height, survey.commonest.pictures)) +
+         skipped_text(found.skipped, found.notes);
 }
 
 void refuse_bad(const Found& found, bool strict) {
@@ -119,8 +127,6 @@ void refuse_bad(const Found& found, bool strict) {
                             found.skipped.size(), found.files, found.location, data::first_skipped(found.skipped)));
   }
 }
-
-using Json = nlohmann::ordered_json;
 
 /// The description of data, as text and as JSON.
 struct DataFindings {
@@ -182,8 +188,6 @@ Json info_json(const DataFindings& info) {
   const data::ImageShape shape = dataset.shape();
   Json per_class = Json::object();
   for (std::size_t c = 0; c < info.per_class.size(); ++c) per_class[dataset.classes()[c]] = info.per_class[c];
-  Json skipped = Json::array();
-  for (const data::Skipped& file : opened.skipped) skipped.push_back({{"file", file.file}, {"reason", file.reason}});
   return {
       {"schema", 1},
       {"kind", "data info"},
@@ -200,7 +204,7 @@ Json info_json(const DataFindings& info) {
       {"box_details", box_json(info)},
       {"copies", copies_json(info.copies)},
       {"reading", reading_json(info.reading)},
-      {"skipped", skipped},
+      {"skipped", skipped_json(opened.skipped)},
       {"notes", opened.notes}};
 }
 
@@ -220,9 +224,7 @@ std::string info_text(const DataFindings& info) {
   const data::Dataset& dataset = *opened.dataset;
   const data::ImageShape shape = dataset.shape();
   std::string text = fmt::format("{} ({})\n", one_line(info.location), opened.kind);
-  const auto line = [&text](const char* what, const std::string& value) {
-    text += fmt::format("{:<9} {}\n", what, value);
-  };
+  const auto line = [&text](const char* what, const std::string& value) { text += line_text(what, value); };
   line("images", fmt::format("{} of {}x{} pixels, {}; {} as 8 bit per value", dataset.size(), shape.width, shape.height,
                              shape.channels == 1 ? "grey" : "RGB", bytes_text(dataset.size() * shape.bytes())));
   line("split", fmt::format("{} train, {} val, {} test", opened.split.train.size(), opened.split.val.size(),
@@ -242,11 +244,7 @@ std::string info_text(const DataFindings& info) {
     }
     text += "\n";
   }
-  line("skipped", std::to_string(opened.skipped.size()));
-  for (const data::Skipped& file : opened.skipped) {
-    text += fmt::format("          {}: {}\n", one_line(file.file), one_line(file.reason));
-  }
-  for (const std::string& note : opened.notes) line("note", one_line(note));
+  text += skipped_text(opened.skipped, opened.notes);
   if (info.copies.is_made) {
     line("copies",
          fmt::format("{} of the {} images to validate or test on are also in training ({})", info.copies.judged,
@@ -254,20 +252,6 @@ std::string info_text(const DataFindings& info) {
   }
   if (const std::string reading = reading_text(info.reading); !reading.empty()) line("reading", reading);
   return text;
-}
-
-data::OpenedData open_shown(data::DataOptions options, parallel::FlowReport& reading, Observer& observer) {
-  LoadingProgress loading(observer);
-  options.progress = [&](std::size_t done, std::size_t images) { loading.update("reading images", done, images); };
-  read_by_flow(options, reading);
-  try {
-    data::OpenedData opened = data::open_data(options);
-    observer.finish();
-    return opened;
-  } catch (...) {
-    observer.finish();
-    throw;
-  }
 }
 
 /// The error that a training on a folder without classes would give.
@@ -284,22 +268,23 @@ std::string class_advice(data::DataOptions options) {
   return "put the images of each class into a folder with its name, or use --class NAME=GLOB";
 }
 
-/// Decodes every picture once; tells how many there are, their sizes and colours, and which are unusable. Throws Error
-/// where there is none that can be used.
-Description picture_info(const PictureInfoRequest& request, Observer& observer) {
+/// `advice`: a sentence on what to do so that the pictures can be trained on. Decodes every picture once; tells how
+/// many there are, their sizes and colours, and which are unusable. Throws Error where there is none that can be used.
+Description picture_info(const data::DataOptions& options, const std::string& advice, Observer& observer) {
   const Stopwatch watch;
-  const data::Pictures pictures({request.location});
+  const data::Pictures pictures({options.location});
   Found found;
-  found.location = request.location;
+  found.location = options.location;
   found.files = pictures.size();
-  found.survey = survey_shown(pictures, request.threads, observer);
+  found.survey =
+      shown_reading(observer, [&](const auto& show) { return data::survey_pictures(pictures, options.threads, show); });
   found.seconds = watch.seconds();
   found.skipped = pictures.skipped();
   found.skipped.insert(found.skipped.end(), found.survey.unreadable.begin(), found.survey.unreadable.end());
   found.notes = pictures.notes();
   found.notes.insert(found.notes.end(), found.survey.notes.begin(), found.survey.notes.end());
-  found.notes.push_back(kTrainingNote + request.advice);
-  refuse_bad(found, request.strict);
+  found.notes.push_back(kTrainingNote + advice);
+  refuse_bad(found, options.strict);
   return {text_of(found), json_of(found)};
 }
 
@@ -316,10 +301,10 @@ Description classless_info(const data::DataOptions& options, bool wants_copies, 
                      "--split out, or say with --class NAME=GLOB which files form which class");
   }
   const std::string advice = class_advice(options);
-  Description found = picture_info({options.location, options.threads, options.strict, advice}, observer);
+  Description found = picture_info(options, advice, observer);
   const std::string others = data::other_annotations(options.location);
   if (!others.empty() && advice.find(others) == std::string::npos) {
-    found.text += fmt::format("{:<9} {}\n", "note", one_line(others));
+    found.text += line_text("note", one_line(others));
     found.json["notes"].push_back(others);
   }
   return found;
@@ -350,6 +335,44 @@ std::string note_of_weights(const data::DataOptions& options, const data::Opened
   return otherwise.empty() ? "" : "this is how 'evener train' takes the data; with --weights FILE it " + otherwise;
 }
 
+namespace fs = std::filesystem;
+
+void tell_skipped(const data::OpenedData& opened, Observer& observer) {
+  for (const data::Skipped& file : opened.skipped) {
+    observer.note("skipped " + one_line(file.file) + ": " + one_line(file.reason));
+  }
+  for (const std::string& note : opened.notes) observer.note("note: " + one_line(note));
+}
+
+WrittenData summary_of(const data::OpenedData& opened, const std::string& path, double seconds) {
+  return {.path = path,
+          .images = opened.dataset->size(),
+          .shape = opened.dataset->shape(),
+          .classes = opened.dataset->classes().size(),
+          .seconds = seconds};
+}
+
+constexpr const char* kDecode = "decode";
+constexpr std::size_t kWaitingPerWorker = 4;
+
+/// The step that decodes; null where nothing was read.
+const parallel::FlowStepReport* decoding_in(const parallel::FlowReport& report) {
+  for (const parallel::FlowStepReport& step : report.steps) {
+    if (step.name == kDecode) return &step;
+  }
+  return nullptr;
+}
+
+std::int64_t images_of(const parallel::FlowStepReport& step) {
+  std::int64_t images = 0;
+  for (const parallel::FlowWorkerReport& worker : step.workers) images += worker.items;
+  return images;
+}
+
+double per_second(std::int64_t images, double seconds) {
+  return seconds > 0 ? static_cast<double>(images) / seconds : 0;
+}
+
 }  // namespace
 
 Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
@@ -362,7 +385,11 @@ Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
   const Stopwatch watch;
   DataFindings info;
   info.location = *flags.source.location;
-  info.opened = open_shown(options, info.reading, observer);
+  info.opened = shown_reading(observer, [&, shown = options](const auto& show) mutable {
+    shown.progress = show;
+    read_by_flow(shown, info.reading);
+    return data::open_data(shown);
+  });
   info.seconds = watch.seconds();
   if (const std::string note = note_of_weights(options, info.opened); !note.empty()) info.opened.notes.push_back(note);
   count_targets(info);
@@ -371,6 +398,119 @@ Description look_at_data(const DataInfoFlags& flags, Observer& observer) {
     write_copies(*flags.copies, info.copies);
   }
   return {info_text(info), info_json(info)};
+}
+
+void PackFlags::check_together() const {
+  if (is_folder()) {
+    data::parse_box_format(*format);
+    return;
+  }
+  if (std::filesystem::path(*out).extension() == ".safetensors") return;
+  throw UsageError("--out '" + *out + "' has to end in .safetensors: by that name --data knows a packed file");
+}
+
+data::DataOptions SynthFlags::data_options() const {
+  data::DataOptions options;
+  options.location = "synth:" + *kind + (*count ? ":" + std::to_string(**count) : "");
+  set_size(*size, options);
+  options.seed = *seed;
+  options.threads = threads->value_or(usable_cores());
+  options.cache_limit_bytes = 1;  // every image is written once
+  return options;
+}
+
+WrittenData pack_data(const PackFlags& flags, Observer& observer) {
+  const fs::path out = *flags.out;
+  if (!flags.is_folder() && fs::exists(out) && !*flags.overwrite) {
+    throw UsageError("'" + *flags.out + "' exists; choose another name, or replace it with --overwrite");
+  }
+  data::DataOptions options = flags.source.whole_data_options();
+  if (!flags.is_folder()) {
+    options.before_decoding = [&out](std::size_t images, const data::ImageShape& shape) {
+      data::require_room_for_pack(images, shape, out);
+    };
+  }
+  parallel::FlowReport reading;
+  read_by_flow(options, reading);
+  const Stopwatch watch;
+  const data::OpenedData opened = data::open_data(options);
+  tell_skipped(opened, observer);
+  if (const std::string text = reading_text(reading); !text.empty()) observer.note("read " + text);
+  if (flags.is_folder()) {
+    data::write_box_folder(*opened.dataset, opened.split, out, data::parse_box_format(*flags.format), options.threads);
+  } else {
+    data::write_packed(opened, *flags.source.location, out, options.threads);
+  }
+  return summary_of(opened, *flags.out, watch.seconds());
+}
+
+WrittenData draw_data(const SynthFlags& flags) {
+  const data::DataOptions options = flags.data_options();
+  const Stopwatch watch;
+  const data::OpenedData opened = data::open_data(options);
+  if (opened.dataset->target_kind() == data::TargetKind::kBoxes) {
+    data::write_box_folder(*opened.dataset, opened.split, *flags.out, data::parse_box_format(*flags.format),
+                           options.threads);
+  } else {
+    data::write_image_folder(*opened.dataset, *flags.out, options.threads);
+  }
+  return summary_of(opened, *flags.out, watch.seconds());
+}
+
+void read_by_flow(data::DataOptions& options, parallel::FlowReport& report) {
+  options.deal = [threads = options.threads, progress = options.progress, &report](
+                     std::size_t count, const std::function<void(std::size_t)>& work) {
+    std::size_t next = 0, done = 0;
+    const auto next_file = [&next, count]() -> std::optional<std::size_t> {
+      return next < count ? std::optional(next++) : std::nullopt;
+    };
+    const auto decode = [&work](std::size_t file) {
+      work(file);
+      return file;
+    };
+    const auto tell = [&](std::size_t /*file*/) {
+      if (progress) progress(++done, count);
+    };
+    const std::size_t waiting = kWaitingPerWorker * static_cast<std::size_t>(threads);
+    parallel::Flow flow = parallel::flow_from<std::size_t>({.name = "list"}, next_file)
+                              .map({.name = kDecode, .workers = threads, .capacity = waiting}, decode)
+                              .into({.name = "count", .capacity = waiting}, tell);
+    flow.run({.keep_order = false});
+    report = flow.report();
+  };
+}
+
+std::string reading_text(const parallel::FlowReport& report) {
+  const parallel::FlowStepReport* decoding = decoding_in(report);
+  if (decoding == nullptr) return "";
+  double busy_s = 0;
+  for (const parallel::FlowWorkerReport& worker : decoding->workers) busy_s += worker.busy_s;
+  const auto workers = static_cast<double>(decoding->workers.size());
+  const std::int64_t images = images_of(*decoding);
+  return fmt::format(
+      "{} images in {}, {:.4g} images/s; {} worker{} busy {:.0f} %; {:.1f} of {} images waiting on average", images,
+      duration_text(report.seconds), per_second(images, report.seconds), decoding->workers.size(),
+      decoding->workers.size() == 1 ? "" : "s", report.seconds > 0 ? 100 * busy_s / (workers * report.seconds) : 0,
+      decoding->queue->mean_depth, decoding->queue->capacity);
+}
+
+nlohmann::ordered_json reading_json(const parallel::FlowReport& report) {
+  const parallel::FlowStepReport* decoding = decoding_in(report);
+  if (decoding == nullptr) return nullptr;
+  Json workers = Json::array();
+  for (const parallel::FlowWorkerReport& worker : decoding->workers) {
+    workers.push_back({{"images", worker.items},
+                       {"images_per_s", per_second(worker.items, report.seconds)},
+                       {"busy_s", worker.busy_s},
+                       {"wait_s", worker.wait_input_s + worker.wait_room_s}});
+  }
+  return {{"seconds", report.seconds},
+          {"images_per_s", per_second(images_of(*decoding), report.seconds)},
+          {"queue",
+           {{"capacity", decoding->queue->capacity},
+            {"mean_depth", decoding->queue->mean_depth},
+            {"max_depth", decoding->queue->max_depth}}},
+          {"workers", workers}};
 }
 
 }  // namespace evener::job

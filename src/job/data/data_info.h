@@ -14,11 +14,10 @@ struct DataInfoFlags : OptionGroup {
   DataInfoFlags() : OptionGroup("Output") {}
 
   WholeSourceFlags source{"DATA"};
-  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the text)"}};
+  Option<std::string> json{*this, "--json FILE", "Write JSON to FILE ('-': to stdout, instead of the text)"};
 
-  Option<std::string> copies{
-      *this,
-      {"--copies", "FILE.csv", "Compare the images of all parts, and write each that is also in training to FILE.csv"}};
+  Option<std::string> copies{*this, "--copies FILE.csv",
+                             "Compare the images of all parts, and write each that is also in training to FILE.csv"};
 
   OptionSet options() { return {&source, this}; }
 };

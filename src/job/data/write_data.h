@@ -22,14 +22,11 @@ struct PackFlags : OptionGroup {
   PackFlags() : OptionGroup("Output") {}
 
   WholeSourceFlags source{"SOURCE"};
-  Option<std::string> out{*this, {"--out", "FILE", "File (.safetensors) or folder to write"}, "", {.required = true}};
+  Option<std::string> out{*this, "--out FILE", rules().needed(), "File (.safetensors) or folder to write"};
   Option<std::string> format{
-      *this,
-      {"--format", "NAME",
-       "safetensors, or a folder of PNG files with their boxes for other software: voc, coco, yolo"},
-      "safetensors",
-      {.suggestions = {"safetensors", "voc", "coco", "yolo"}}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
+      *this, "--format NAME", "safetensors", suggesting({"safetensors", "voc", "coco", "yolo"}),
+      "safetensors, or a folder of PNG files with their boxes for other software: voc, coco, yolo"};
+  Option<bool> overwrite{*this, "--overwrite", "Replace the file if it exists"};
 
   OptionSet options() { return {&source, this}; }
   bool is_folder() const { return *format != "safetensors"; }
@@ -41,23 +38,18 @@ struct PackFlags : OptionGroup {
 struct SynthFlags : OptionGroup {
   SynthFlags() : OptionGroup("Images") {}
 
-  Option<std::string> kind{
-      *this,
-      {"KIND", "NAME", "masks (9 classes of fish silhouettes), digits (0 to 9) or shapes (with boxes)"},
-      "",
-      {.required = true}};
-  Option<std::string> out{*this, {"--out", "DIR", "Folder to write; must be new or empty"}, "", {.required = true}};
-  Option<std::optional<std::int64_t>> count{
-      *this, {"--count", "N", "Number of images (default: masks 9000, digits 12000, shapes 2000)"}};
-  Option<std::string> size{
-      *this, {"--size", "WIDTHxHEIGHT", "Size of the images (default: masks 590x445, digits 28x28, shapes 128x128)"}};
-  Option<std::string> format{*this,
-                             {"--format", "NAME", "How shapes are written: voc, coco or yolo"},
-                             "voc",
-                             {.suggestions = {"voc", "coco", "yolo"}}};
-  Option<std::uint64_t> seed{*this, {"--seed", "N", "The same seed gives the same images"}, 1};
-  Option<std::optional<int>> threads{
-      *this, {"--threads", "N", "Threads that draw (default: all cores)"}, {}, {.range = from_to(1, 4096)}};
+  Option<std::string> kind{*this, "KIND NAME", rules().needed(),
+                           "masks (9 classes of fish silhouettes), digits (0 to 9) or shapes (with boxes)"};
+  Option<std::string> out{*this, "--out DIR", rules().needed(), "Folder to write; must be new or empty"};
+  Option<std::optional<std::int64_t>> count{*this, "--count N",
+                                            "Number of images (default: masks 9000, digits 12000, shapes 2000)"};
+  Option<std::string> size{*this, "--size WIDTHxHEIGHT",
+                           "Size of the images (default: masks 590x445, digits 28x28, shapes 128x128)"};
+  Option<std::string> format{*this, "--format NAME", "voc", suggesting({"voc", "coco", "yolo"}),
+                             "How shapes are written: voc, coco or yolo"};
+  Option<std::uint64_t> seed{*this, "--seed N", 1, "The same seed gives the same images"};
+  Option<std::optional<int>> threads{*this, "--threads N", within(from_to(1, 4096)),
+                                     "Threads that draw (default: all cores)"};
 
   OptionSet options() { return {this}; }
   /// The images to draw. Throws UsageError.

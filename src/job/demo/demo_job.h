@@ -15,13 +15,11 @@ namespace evener::job {
 struct DemoFlags : OptionGroup {
   DemoFlags() : OptionGroup("Demo") {}
 
-  Option<std::string> out{
-      *this, {"--out", "DIR", "Folder for the runs and the report; replaced if it is there"}, "runs/demo"};
-  Option<double> minutes{*this,
-                         {"--minutes", "MINUTES", "About how long it may take; it is sized by a short probe"},
-                         4,
-                         {.range = from_to(0.2, 24 * 60)}};
-  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the images, the first weights and the order"}, 1};
+  Option<std::string> out{*this, "--out DIR", "runs/demo",
+                          "Folder for the runs and the report; replaced if it is there"};
+  Option<double> minutes{*this, "--minutes MINUTES", 4, within(from_to(0.2, 24 * 60)),
+                         "About how long it may take; it is sized by a short probe"};
+  Option<std::uint64_t> seed{*this, "--seed N", 1, "Of the images, the first weights and the order"};
 };
 
 struct DemoOutcome {

@@ -18,34 +18,26 @@ struct ExportFlags : OptionGroup {
   ExportFlags() : OptionGroup("Export") {}
 
   Option<std::string> model{
-      *this,
-      {"MODEL", "MODEL",
-       "A run's folder (its best weights), a .safetensors file of one, or a network such as resnet18"},
-      "",
-      {.required = true}};
-  Option<std::string> onnx{*this, {"--onnx", "FILE.onnx", "File to write"}, "", {.required = true}};
-  Option<std::string> weights{
-      *this, {"--weights", "FILE", "Weights of a network: safetensors, or a state dict saved by PyTorch"}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: as it was trained)"}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "Image channels (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
-  Option<std::optional<std::int64_t>> classes{*this,
-                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
-                                              {},
-                                              {.range = from_to(1, 16777216)}};
-  Option<std::string> normalize{*this,
-                                {"--normalize", "RULE",
-                                 "Mean and deviation of images: imagenet, MEAN/STD such as 0.5/0.25, or pixels "
-                                 "(default: as the weights' file says)"}};
+      *this, "MODEL MODEL", rules().needed(),
+      "A run's folder (its best weights), a .safetensors file of one, or a network such as resnet18"};
+  Option<std::string> onnx{*this, "--onnx FILE.onnx", rules().needed(), "File to write"};
+  Option<std::string> weights{*this, "--weights FILE",
+                              "Weights of a network: safetensors, or a state dict saved by PyTorch"};
+  Option<std::string> size{*this, "--size WIDTHxHEIGHT", "Image size in pixels (default: as it was trained)"};
+  Option<std::optional<std::int64_t>> channels{*this, "--channels N", within(from_to(1, 4096)),
+                                               "Image channels (default: as it was trained)"};
+  Option<std::optional<std::int64_t>> classes{*this, "--classes N", within(from_to(1, 16777216)),
+                                              "Number of classes (default: as the weights have)"};
+  Option<std::string> normalize{*this, "--normalize RULE",
+                                "Mean and deviation of images: imagenet, MEAN/STD such as 0.5/0.25, or pixels "
+                                "(default: as the weights' file says)"};
   Option<bool> normalize_inside{
-      *this,
-      {"--normalize-inside", "",
-       "The file takes pixels from 0 to 255 and normalises them itself (otherwise it takes normalised ones)"}};
+      *this, "--normalize-inside",
+      "The file takes pixels from 0 to 255 and normalises them itself (otherwise it takes normalised ones)"};
   Option<bool> uncalibrated{
-      *this,
-      {"--uncalibrated", "",
-       "Leave out the temperature of its probabilities, and the output that tells what is unknown"}};
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace the file if it exists"}};
+      *this, "--uncalibrated",
+      "Leave out the temperature of its probabilities, and the output that tells what is unknown"};
+  Option<bool> overwrite{*this, "--overwrite", "Replace the file if it exists"};
 
   OptionSet options() { return {this}; }
   /// The network that the options name.

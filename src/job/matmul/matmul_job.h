@@ -20,34 +20,27 @@ namespace evener::job {
 struct ProductFlags : OptionGroup {
   ProductFlags() : OptionGroup("Product") {}
 
-  Option<std::int64_t> size{
-      *this, {"N", "N", "Rows and columns of each matrix (default: 10000)"}, 10000, {.range = from_to(1, 1'000'000)}};
-  Option<std::string> on{*this,
-                         {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, opencl, cpu+cuda:0, ..."},
-                         "cpu",
-                         {.suggestions = {"cpu", "cpu/t1", "cuda:0", "opencl", "cpu+cuda:0"}}};
-  Option<std::string> precision{
-      *this, {"--precision", "NAME", "fp32, or bf16 with sums in fp32"}, "fp32", {.one_of = {"fp32", "bf16"}}};
-  Option<std::string> engine{*this,
-                             {"--engine", "NAME",
-                              "auto (torch, or native on OpenCL and where torch can't be used), torch, or native: our "
-                              "own kernels"},
-                             "auto",
-                             {.one_of = {"auto", "torch", "native"}}};
-  Option<std::uint64_t> seed{*this, {"--seed", "N", "Of the matrices' values"}, 1};
+  Option<std::int64_t> size{*this, "N N", 10000, within(from_to(1, 1'000'000)),
+                            "Rows and columns of each matrix (default: 10000)"};
+  Option<std::string> on{*this, "--on PLACEMENT", "cpu",
+                         suggesting({"cpu", "cpu/t1", "cuda:0", "opencl", "cpu+cuda:0"}),
+                         "cpu (all cores), cpu/t1, cuda:0, opencl, cpu+cuda:0, ..."};
+  Option<std::string> precision{*this, "--precision NAME", "fp32", one_of({"fp32", "bf16"}),
+                                "fp32, or bf16 with sums in fp32"};
+  Option<std::string> engine{
+      *this, "--engine NAME", "auto", one_of({"auto", "torch", "native"}),
+      "auto (torch, or native on OpenCL and where torch can't be used), torch, or native: our own kernels"};
+  Option<std::uint64_t> seed{*this, "--seed N", 1, "Of the matrices' values"};
 };
 
 struct RepeatFlags : OptionGroup {
   RepeatFlags() : OptionGroup("Measuring") {}
 
-  Option<int> repeats{*this,
-                      {"--repeats", "N", "Samples of the time, after a first product that doesn't count"},
-                      10,
-                      {.range = from_to(1, 1'000'000)}};
-  Option<double> seconds{
-      *this, {"--seconds", "SECONDS", "Take more samples until so long"}, 1, {.range = zero_or_more()}};
-  Option<int> sample_interval_ms{
-      *this, {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"}, 500, {.recorded = false}};
+  Option<int> repeats{*this, "--repeats N", 10, within(from_to(1, 1'000'000)),
+                      "Samples of the time, after a first product that doesn't count"};
+  Option<double> seconds{*this, "--seconds SECONDS", 1, within(zero_or_more()), "Take more samples until so long"};
+  Option<int> sample_interval_ms{*this, "--sample-interval MILLISECONDS", 500, rules().not_recorded(),
+                                 "Between samples of CPU and memory"};
 };
 
 struct MatmulFlags {

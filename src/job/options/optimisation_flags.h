@@ -9,110 +9,59 @@ namespace evener::job {
 struct OptimisationFlags : OptionGroup {
   OptimisationFlags();
 
-  Option<int> epochs{*this,
-                     {"--epochs", "N", "Passes over the training images; 0: evaluate --weights only"},
-                     10,
-                     {.range = zero_or_more(), .in_plans = false}};
+  Option<int> epochs{*this, "--epochs N", 10, within(zero_or_more()).not_in_plans(),
+                     "Passes over the training images; 0: evaluate --weights only"};
   Option<std::optional<double>> minutes{
-      *this,
-      {"--minutes", "N",
-       "End by then, counted from the start of the command: as many epochs as fit, by their measured speed, and no "
-       "more "
-       "than --epochs where that is given (default: as --epochs says; 10 where the network is chosen, too)"},
-      {},
-      {.range = more_than_zero(), .in_plans = false, .inherited = false}};
-  Option<std::string> batch{*this,
-                            {"--batch",
-                             "N|max",
-                             "Images per step, over all devices together (detectors: 16); or max: the largest batch "
-                             "that the device has memory for",
-                             {"--batch-size", "--batchsize", "--bs"}},
-                            "64"};
-  Option<std::optional<double>> learning_rate{*this,
-                                              {"--lr",
-                                               "RATE",
-                                               "Learning rate (default: 0.05; adamw 0.001; adamw for detectors 0.002)",
-                                               {"--learning-rate", "--rate"}},
-                                              {},
-                                              {.range = more_than_zero(), .in_plans = false, .stays = {"lr"}}};
+      *this, "--minutes N", within(more_than_zero()).not_in_plans().not_inherited(),
+      "End by then, counted from the start of the command: as many epochs as fit, by their measured speed, and no more "
+      "than --epochs where that is given (default: as --epochs says; 10 where the network is chosen, too)"};
+  Option<std::string> batch{*this, "--batch N|max", "64", rules().called({"--batch-size", "--batchsize", "--bs"}),
+                            "Images per step, over all devices together (detectors: 16); or max: the largest batch "
+                            "that the device has memory for"};
+  Option<std::optional<double>> learning_rate{
+      *this, "--lr RATE", within(more_than_zero()).called({"--learning-rate", "--rate"}).kept_as("lr").not_in_plans(),
+      "Learning rate (default: 0.05; adamw 0.001; adamw for detectors 0.002)"};
   Option<double> backbone_rate{
-      *this,
-      {"--backbone-rate", "SHARE",
-       "Learning rate of all layers but the last (of a detector: of its backbone), as a share of --lr"},
-      1,
-      {.range = more_than_zero(), .in_plans = false, .stays = {"backbone rate"}}};
+      *this, "--backbone-rate SHARE", 1, within(more_than_zero()).kept_as("backbone rate").not_in_plans(),
+      "Learning rate of all layers but the last (of a detector: of its backbone), as a share of --lr"};
   Option<std::string> schedule{
-      *this,
-      {"--schedule", "RULE",
-       "Learning-rate schedule: constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"},
-      "constant",
-      {.suggestions = {"constant", "cosine", "one-cycle", "step:"}, .in_plans = false, .stays = {"schedule"}}};
-  Option<double> warmup{*this,
-                        {"--warmup", "EPOCHS", "Warm-up: epochs over which the learning rate grows from 0"},
-                        0,
-                        {.range = zero_or_more(), .in_plans = false}};
-  Option<std::string> optimizer{*this,
-                                {"--optimizer", "NAME", "sgd or adamw (detectors: adamw)"},
-                                "sgd",
-                                {.one_of = {"sgd", "adamw"}, .stays = {"optimizer/kind"}}};
-  Option<double> momentum{*this,
-                          {"--momentum", "SHARE", "Momentum of sgd (detectors: 0.9)"},
-                          0,
-                          {.range = momentum_range(), .stays = {"momentum", true}}};
-  Option<bool> nesterov{*this,
-                        {"--nesterov", "", "Let sgd look ahead along its momentum"},
-                        false,
-                        {.in_plans = false, .stays = {"optimizer/nesterov"}}};
+      *this, "--schedule RULE", "constant",
+      suggesting({"constant", "cosine", "one-cycle", "step:"}).kept_as("schedule").not_in_plans(),
+      "Learning-rate schedule: constant, cosine, one-cycle or step:EPOCHS[:FACTOR] (detectors: cosine)"};
+  Option<double> warmup{*this, "--warmup EPOCHS", 0, within(zero_or_more()).not_in_plans(),
+                        "Warm-up: epochs over which the learning rate grows from 0"};
+  Option<std::string> optimizer{*this, "--optimizer NAME", "sgd", one_of({"sgd", "adamw"}).kept_as("optimizer/kind"),
+                                "sgd or adamw (detectors: adamw)"};
+  Option<double> momentum{*this, "--momentum SHARE", 0, within(momentum_range()).kept_as("momentum", true),
+                          "Momentum of sgd (detectors: 0.9)"};
+  Option<bool> nesterov{*this, "--nesterov", rules().kept_as("optimizer/nesterov").not_in_plans(),
+                        "Let sgd look ahead along its momentum"};
   Option<std::optional<double>> weight_decay{
-      *this,
-      {"--weight-decay", "FACTOR",
-       "sgd: L2 term added to the gradient (default: 0); adamw: weights shrink by lr x this (default: 0.01)"},
-      {},
-      {.range = zero_or_more(), .in_plans = false, .stays = {"weight decay"}}};
-  Option<double> clip_norm{
-      *this,
-      {"--clip-norm", "NORM", "Gradient clipping: scale gradients down to this norm (detectors: 10); 0: never"},
-      0,
-      {.range = zero_or_more(), .stays = {"optimizer/clip norm"}}};
-  Option<double> average_decay{*this,
-                               {"--ema", "SHARE",
-                                "Exponential moving average: validate, test and keep as best an average of the weights "
-                                "over the steps, with this "
-                                "decay, such as 0.999; 0: the weights themselves"},
-                               0,
-                               {.range = share(), .stays = {"optimizer/average decay"}}};
-  Option<int> accumulate{*this,
-                         {"--accumulate", "N", "Gradient accumulation: compute each batch in N parts, for less memory"},
-                         1,
-                         {.range = more_than_zero(), .stays = {"accumulate"}}};
-  Option<std::string> loss{*this,
-                           {"--loss", "NAME", "cross-entropy or mse"},
-                           "cross-entropy",
-                           {.one_of = {"cross-entropy", "mse"}, .stays = {"loss", true}}};
-  Option<std::string> box_loss{*this,
-                               {"--box-loss", "NAME", "Of boxes, for detectors: smooth-l1 or giou"},
-                               "smooth-l1",
-                               {.one_of = {"smooth-l1", "giou"}, .stays = {"box loss", true}}};
-  Option<double> label_smoothing{*this,
-                                 {"--label-smoothing", "SHARE", "Share of the target that goes to all classes"},
-                                 0,
-                                 {.range = share(), .in_plans = false, .stays = {"label smoothing"}}};
-  Option<int> validate_every{*this,
-                             {"--validate-every", "EPOCHS", "Validate every so many epochs"},
-                             1,
-                             {.range = more_than_zero(), .in_plans = false}};
+      *this, "--weight-decay FACTOR", within(zero_or_more()).kept_as("weight decay").not_in_plans(),
+      "sgd: L2 term added to the gradient (default: 0); adamw: weights shrink by lr x this (default: 0.01)"};
+  Option<double> clip_norm{*this, "--clip-norm NORM", 0, within(zero_or_more()).kept_as("optimizer/clip norm"),
+                           "Gradient clipping: scale gradients down to this norm (detectors: 10); 0: never"};
+  Option<double> average_decay{*this, "--ema SHARE", 0, within(share()).kept_as("optimizer/average decay"),
+                               "Exponential moving average: validate, test and keep as best an average of the weights "
+                               "over the steps, with this decay, such as 0.999; 0: the weights themselves"};
+  Option<int> accumulate{*this, "--accumulate N", 1, within(more_than_zero()).kept_as("accumulate"),
+                         "Gradient accumulation: compute each batch in N parts, for less memory"};
+  Option<std::string> loss{*this, "--loss NAME", "cross-entropy",
+                           one_of({"cross-entropy", "mse"}).kept_as("loss", true), "cross-entropy or mse"};
+  Option<std::string> box_loss{*this, "--box-loss NAME", "smooth-l1",
+                               one_of({"smooth-l1", "giou"}).kept_as("box loss", true),
+                               "Of boxes, for detectors: smooth-l1 or giou"};
+  Option<double> label_smoothing{*this, "--label-smoothing SHARE", 0,
+                                 within(share()).kept_as("label smoothing").not_in_plans(),
+                                 "Share of the target that goes to all classes"};
+  Option<int> validate_every{*this, "--validate-every EPOCHS", 1, within(more_than_zero()).not_in_plans(),
+                             "Validate every so many epochs"};
   Option<int> patience{
-      *this,
-      {"--patience", "EPOCHS",
-       "Early stopping: end after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"},
-      0,
-      {.range = zero_or_more(), .in_plans = false}};
+      *this, "--patience EPOCHS", 0, within(zero_or_more()).not_in_plans(),
+      "Early stopping: end after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"};
   Option<double> until_accuracy{
-      *this,
-      {"--until-accuracy", "SHARE",
-       "End when the validation accuracy, or mAP@0.5, is this, such as 0.98, and tell the time it took; 0: never"},
-      0,
-      {.range = share_or_all(), .in_plans = false}};
+      *this, "--until-accuracy SHARE", 0, within(share_or_all()).not_in_plans(),
+      "End when the validation accuracy, or mAP@0.5, is this, such as 0.98, and tell the time it took; 0: never"};
 
   /// The number of --batch; absent: the largest that fits is to be found. Throws UsageError.
   std::optional<std::int64_t> batch_size() const;
@@ -137,21 +86,15 @@ struct UnknownFlags : OptionGroup {
   UnknownFlags() : OptionGroup("Calibration") {}
 
   Option<double> unknown{
-      *this,
-      {"--unknown", "SHARE",
-       "Of images like those of the training, how many may be called unknown, from 0 to 0.5; 0: nothing is unknown"},
-      0.05,
-      {.range = from_to(0, 0.5), .in_plans = false}};
+      *this, "--unknown SHARE", 0.05, within(from_to(0, 0.5)).not_in_plans(),
+      "Of images like those of the training, how many may be called unknown, from 0 to 0.5; 0: nothing is unknown"};
 };
 
 /// The options of a training.
 struct TrainCalibrationFlags : UnknownFlags {
-  Option<bool> no_calibration{*this,
-                              {"--no-calibration", "",
-                               "Leave a classifier's probabilities as they are learnt, and call nothing unknown; "
-                               "'evener calibrate' does both later"},
-                              false,
-                              {.in_plans = false}};
+  Option<bool> no_calibration{*this, "--no-calibration", rules().not_in_plans(),
+                              "Leave a classifier's probabilities as they are learnt, and call nothing unknown; "
+                              "'evener calibrate' does both later"};
 };
 
 }  // namespace evener::job

@@ -189,8 +189,14 @@ ValueRange from_to(double least, double most) {
   return {least, most, false, false, fmt::format("from {} to {}", least, most)};
 }
 
+OptionWords option_words(const std::string& written, std::string help) {
+  const std::size_t space = written.find(' ');
+  return {written.substr(0, space), space == std::string::npos ? "" : written.substr(space + 1), std::move(help)};
+}
+
 OptionBase::OptionBase(OptionGroup& group, OptionWords words, OptionRules rules)
     : words_(std::move(words)), rules_(std::move(rules)) {
+  words_.elsewhere.insert(words_.elsewhere.end(), rules_.elsewhere.begin(), rules_.elsewhere.end());
   group.options_.push_back(this);
 }
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace evener::job {
@@ -57,7 +58,42 @@ struct OptionRules {
   MustStay stays = {};
   std::string joint = {};  // of a text that may be given several times: joins the values; empty: the last value counts
   bool inherited = true;   // --resume RUN_DIR takes it from the run, where it isn't given
+  std::vector<std::string> elsewhere = {};  // as OptionWords::elsewhere
+
+  // The same rules and one more, to be written behind each other.
+  OptionRules suggesting(std::vector<std::string> values) const { return with(&OptionRules::suggestions, values); }
+  OptionRules called(std::vector<std::string> names) const { return with(&OptionRules::elsewhere, names); }
+  OptionRules kept_as(std::string key, bool always = false) const { return with(&OptionRules::stays, {key, always}); }
+  OptionRules with_commas() const { return with(&OptionRules::has_commas, true); }
+  OptionRules needed() const { return with(&OptionRules::required, true); }
+  OptionRules unshown() const { return with(&OptionRules::hidden, true); }
+  OptionRules not_recorded() const { return with(&OptionRules::recorded, false); }
+  OptionRules not_in_plans() const { return with(&OptionRules::in_plans, false); }
+  OptionRules not_inherited() const { return with(&OptionRules::inherited, false); }
+
+  template <typename T>
+  OptionRules with(T OptionRules::*member, T value) const {
+    OptionRules changed = *this;
+    changed.*member = std::move(value);
+    return changed;
+  }
 };
+
+inline OptionRules rules() {
+  return {};
+}
+inline OptionRules within(ValueRange range) {
+  return {.range = std::move(range)};
+}
+inline OptionRules one_of(std::vector<std::string> texts) {
+  return {.one_of = std::move(texts)};
+}
+inline OptionRules suggesting(std::vector<std::string> values) {
+  return {.suggestions = std::move(values)};
+}
+
+/// Of "--lr RATE" and its help.
+OptionWords option_words(const std::string& written, std::string help);
 
 class OptionGroup;
 
@@ -141,6 +177,15 @@ template <typename T>
 class Option final : public OptionBase {
  public:
   Option(OptionGroup& group, OptionWords words, T initial = {}, OptionRules rules = {});
+  /// `written`: its name, and behind a space the word for its value: "--lr RATE", "--quiet", "MODEL NAME".
+  Option(OptionGroup& group, const char* written, T initial, OptionRules rules, std::string help)
+      : Option(group, option_words(written, std::move(help)), std::move(initial), std::move(rules)) {}
+  Option(OptionGroup& group, const char* written, OptionRules rules, std::string help)
+      : Option(group, written, T(), std::move(rules), std::move(help)) {}
+  Option(OptionGroup& group, const char* written, T initial, std::string help)
+      : Option(group, written, std::move(initial), OptionRules(), std::move(help)) {}
+  Option(OptionGroup& group, const char* written, std::string help)
+      : Option(group, written, T(), OptionRules(), std::move(help)) {}
 
   const T& operator*() const { return value_; }
   const T* operator->() const { return &value_; }

@@ -24,12 +24,9 @@ engine::MemoryLayout layout_of(const std::string& name) {
 }  // namespace
 
 Option<std::string> cut_option(OptionGroup& group) {
-  return {group,
-          {"--cut", "LAYERS",
-           "With several stages (A..B): the layers that the second and later ones begin with, as evener info names "
-           "them, such as layer2,layer4; or auto: stages that take equally long"},
-          "auto",
-          {.has_commas = true}};
+  return {group, "--cut LAYERS", "auto", rules().with_commas(),
+          "With several stages (A..B): the layers that the second and later ones begin with, as evener info names "
+          "them, such as layer2,layer4; or auto: stages that take equally long"};
 }
 
 std::vector<std::string> cut_layers(const std::string& text) {

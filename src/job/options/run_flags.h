@@ -20,42 +20,30 @@ struct OutputFlags : OptionGroup {
         json(*this, {"--json", "FILE", std::move(json_file)}, "", {.recorded = false}) {}
 
   Option<std::string> out;
-  Option<bool> overwrite{*this, {"--overwrite", "", "Replace a run that is in --out"}, false, {.recorded = false}};
+  Option<bool> overwrite{*this, "--overwrite", rules().not_recorded(), "Replace a run that is in --out"};
   Option<std::string> json;
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+  Option<bool> quiet{*this, "--quiet", rules().not_recorded(), "No progress"};
 };
 
 /// The output of a training. It has its own options, as a training can be resumed and its options inherited.
 struct TrainOutputFlags : OptionGroup {
   TrainOutputFlags();
 
-  Option<std::string> out{*this,
-                          {"--out",
-                           "DIR",
-                           "Folder for checkpoints and results (default: runs/MODEL-TIME)",
-                           {"--output", "--output-dir", "--save-dir"}},
-                          "",
-                          {.recorded = false, .in_plans = false, .inherited = false}};
-  Option<std::optional<std::string>> resume{*this,
-                                            {"--resume", "[RUN_DIR]",
-                                             "Go on with the run in this folder, with its own options where none are "
-                                             "given; without a folder: with the run in "
-                                             "--out, and the options that are given"},
-                                            {},
-                                            {.in_plans = false, .inherited = false}};
-  Option<bool> overwrite{*this,
-                         {"--overwrite", "", "Replace a run that is in --out"},
-                         false,
-                         {.recorded = false, .in_plans = false, .inherited = false}};
-  Option<std::string> json{*this,
-                           {"--json", "FILE", "Write the record there too; - is stdout"},
-                           "",
-                           {.recorded = false, .inherited = false}};
-  Option<bool> dry_run{*this,
-                       {"--dry-run", "", "Print the plan after a look at model, data and weights, and stop"},
-                       false,
-                       {.recorded = false, .in_plans = false, .inherited = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false, .inherited = false}};
+  Option<std::string> out{
+      *this, "--out DIR",
+      rules().called({"--output", "--output-dir", "--save-dir"}).not_recorded().not_in_plans().not_inherited(),
+      "Folder for checkpoints and results (default: runs/MODEL-TIME)"};
+  Option<std::optional<std::string>> resume{
+      *this, "--resume [RUN_DIR]", rules().not_in_plans().not_inherited(),
+      "Go on with the run in this folder, with its own options where none are given; without a folder: with the run in "
+      "--out, and the options that are given"};
+  Option<bool> overwrite{*this, "--overwrite", rules().not_recorded().not_in_plans().not_inherited(),
+                         "Replace a run that is in --out"};
+  Option<std::string> json{*this, "--json FILE", rules().not_recorded().not_inherited(),
+                           "Write the record there too; - is stdout"};
+  Option<bool> dry_run{*this, "--dry-run", rules().not_recorded().not_in_plans().not_inherited(),
+                       "Print the plan after a look at model, data and weights, and stop"};
+  Option<bool> quiet{*this, "--quiet", rules().not_recorded().not_inherited(), "No progress"};
 
   bool resumes() const { return resume->has_value(); }
 
@@ -68,46 +56,33 @@ struct ProfileFlags : OptionGroup {
   ProfileFlags() : OptionGroup("Measuring") {}
 
   Option<std::string> profile{
-      *this,
-      {"--profile", "WHAT", "layers: when the work is done, time each layer in a pass of its own (docs/profile.md)"},
-      "",
-      {.one_of = {"", "layers"}, .suggestions = {"layers"}, .recorded = false, .in_plans = false, .inherited = false}};
+      *this, "--profile WHAT",
+      one_of({"", "layers"}).suggesting({"layers"}).not_recorded().not_in_plans().not_inherited(),
+      "layers: when the work is done, time each layer in a pass of its own (docs/profile.md)"};
 };
 
 /// The measuring options of a training.
 struct MeasuringFlags : ProfileFlags {
-  Option<std::string> trace{*this,
-                            {"--trace", "FILE", "Write the phases as a Chrome trace"},
-                            "",
-                            {.recorded = false, .in_plans = false, .inherited = false}};
-  Option<int> sample_interval_ms{*this,
-                                 {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"},
-                                 500,
-                                 {.recorded = false, .in_plans = false}};
-  Option<double> plan_seconds{*this,
-                              {"--plan-seconds", "SECONDS", "How long --on auto may measure"},
-                              15,
-                              {.range = more_than_zero(), .recorded = false, .in_plans = false}};
+  Option<std::string> trace{*this, "--trace FILE", rules().not_recorded().not_in_plans().not_inherited(),
+                            "Write the phases as a Chrome trace"};
+  Option<int> sample_interval_ms{*this, "--sample-interval MILLISECONDS", 500, rules().not_recorded().not_in_plans(),
+                                 "Between samples of CPU and memory"};
+  Option<double> plan_seconds{*this, "--plan-seconds SECONDS", 15,
+                              within(more_than_zero()).not_recorded().not_in_plans(), "How long --on auto may measure"};
 };
 
 struct EnergyFlags : OptionGroup {
   EnergyFlags() : OptionGroup("Energy") {}
 
-  Option<double> idle_s{*this,
-                        {"--idle", "SECONDS", "Measure the idle power before, and tell energy without it too"},
-                        0,
-                        {.range = from_to(0, 600), .recorded = false, .in_plans = false, .inherited = false}};
+  Option<double> idle_s{*this, "--idle SECONDS", 0,
+                        within(from_to(0, 600)).not_recorded().not_in_plans().not_inherited(),
+                        "Measure the idle power before, and tell energy without it too"};
   Option<std::vector<std::string>> meters{
-      *this,
-      {"--meter", "SOURCE", "A meter of your own, which a command reads: run:COMMAND#VALUE=W (docs/measuring.md)"},
-      {},
-      {.recorded = false, .inherited = false}};
-  Option<std::string> assumed{*this,
-                              {"--assume-power", "POWERS",
-                               "For what no sensor measures, such as cpu=65W,idle=20W,gpu=150W: the energy is then "
-                               "called estimated"},
-                              "",
-                              {.has_commas = true}};
+      *this, "--meter SOURCE", rules().not_recorded().not_inherited(),
+      "A meter of your own, which a command reads: run:COMMAND#VALUE=W (docs/measuring.md)"};
+  Option<std::string> assumed{
+      *this, "--assume-power POWERS", rules().with_commas(),
+      "For what no sensor measures, such as cpu=65W,idle=20W,gpu=150W: the energy is then called estimated"};
 
   /// `plan`: names the GPUs whose energy is measured.
   measure::EnergyOptions options(const placement::Plan& plan) const;

@@ -17,40 +17,25 @@ struct ServeFlags {
   struct Server : OptionGroup {
     Server() : OptionGroup("Server") {}
 
-    Option<std::string> host{
-        *this,
-        {"--host", "ADDRESS", "Where it listens: 127.0.0.1 is this machine alone, 0.0.0.0 everybody who can reach it"},
-        "127.0.0.1"};
-    Option<int> port{*this, {"--port", "N", "0: any that is free"}, 8000, {.range = from_to(0, 65535)}};
-    Option<std::string> name{
-        *this, {"--name", "NAME", "Of the model in addresses: /v2/models/NAME/infer (default: the network's)"}};
-    Option<double> max_wait_ms{*this,
-                               {"--max-wait", "MILLISECONDS",
-                                "How long an idle device leaves samples waiting for others to fill a batch; batches "
-                                "form without it where samples come faster than they are computed"},
-                               0,
-                               {.range = from_to(0, 10'000)}};
-    Option<std::int64_t> queue{*this,
-                               {"--queue", "SAMPLES", "Most samples that wait; requests beyond are told 503"},
-                               1024,
-                               {.range = from_to(1, 1'000'000)}};
-    Option<std::string> input_type{
-        *this,
-        {"--input-type", "NAME", "Of tensors: uint8 or fp32, pixels from 0 to 255 (auto: uint8 for images)"},
-        "auto",
-        {.one_of = {"auto", "uint8", "fp32"}}};
-    Option<std::int64_t> max_request_mb{
-        *this, {"--max-request", "MB", "Largest request; 413 beyond"}, 64, {.range = from_to(1, 2000)}};
-    Option<double> request_timeout_s{
-        *this,
-        {"--request-timeout", "SECONDS", "For a request to arrive, for its answer to be computed, and for it to leave"},
-        30,
-        {.range = from_to(0.1, 3600)}};
-    Option<std::int64_t> connections{
-        *this, {"--connections", "N", "At once; 503 beyond"}, 1024, {.range = from_to(1, 20'000)}};
-    Option<bool> random_weights{
-        *this, {"--random", "", "Serve a network without weights: what it says means nothing"}, false};
-    Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+    Option<std::string> host{*this, "--host ADDRESS", "127.0.0.1",
+                             "Where it listens: 127.0.0.1 is this machine alone, 0.0.0.0 everybody who can reach it"};
+    Option<int> port{*this, "--port N", 8000, within(from_to(0, 65535)), "0: any that is free"};
+    Option<std::string> name{*this, "--name NAME",
+                             "Of the model in addresses: /v2/models/NAME/infer (default: the network's)"};
+    Option<double> max_wait_ms{*this, "--max-wait MILLISECONDS", 0, within(from_to(0, 10'000)),
+                               "How long an idle device leaves samples waiting for others to fill a batch; batches "
+                               "form without it where samples come faster than they are computed"};
+    Option<std::int64_t> queue{*this, "--queue SAMPLES", 1024, within(from_to(1, 1'000'000)),
+                               "Most samples that wait; requests beyond are told 503"};
+    Option<std::string> input_type{*this, "--input-type NAME", "auto", one_of({"auto", "uint8", "fp32"}),
+                                   "Of tensors: uint8 or fp32, pixels from 0 to 255 (auto: uint8 for images)"};
+    Option<std::int64_t> max_request_mb{*this, "--max-request MB", 64, within(from_to(1, 2000)),
+                                        "Largest request; 413 beyond"};
+    Option<double> request_timeout_s{*this, "--request-timeout SECONDS", 30, within(from_to(0.1, 3600)),
+                                     "For a request to arrive, for its answer to be computed, and for it to leave"};
+    Option<std::int64_t> connections{*this, "--connections N", 1024, within(from_to(1, 20'000)), "At once; 503 beyond"};
+    Option<bool> random_weights{*this, "--random", "Serve a network without weights: what it says means nothing"};
+    Option<bool> quiet{*this, "--quiet", rules().not_recorded(), "No progress"};
 
     HttpOptions http() const;
     /// The options for dynamic batching, with `lanes` concurrent calls of at most `batch` samples.

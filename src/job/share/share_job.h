@@ -12,8 +12,8 @@ namespace evener::job {
 struct ShareFlags : OptionGroup {
   ShareFlags() : OptionGroup("Page") {}
 
-  Option<std::string> run{*this, {"RUN", "RUN", "The folder of a training"}, "", {.required = true}};
-  Option<std::string> html{*this, {"--html", "FILE", "The page (default: share/page.html in the run's folder)"}};
+  Option<std::string> run{*this, "RUN RUN", rules().needed(), "The folder of a training"};
+  Option<std::string> html{*this, "--html FILE", "The page (default: share/page.html in the run's folder)"};
 };
 
 /// Shows the network of the run the test part of its data, or the validation part where there is no other, in the

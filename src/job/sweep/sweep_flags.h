@@ -11,66 +11,49 @@ struct SweepFlags : OptionGroup {
   SweepFlags() : OptionGroup("Sweep") {}
 
   Option<std::vector<std::string>> what{
-      *this,
-      {"WHAT", "WHAT",
-       "A file with an experiment (.toml), or a measuring command with its words and options, whose values with commas "
-       "between them are axes; before it NAME=VALUES for environment variables (docs/sweeps.md)"},
-      {},
-      {.required = true}};
-  Option<std::string> out{
-      *this, {"--out", "DIR", "Folder of the sweep; one that is there goes on (default: runs/NAME)", {"--output"}}};
-  Option<int> repeats{*this, {"--repeats", "N", "Runs of each cell that count"}, 5, {.range = from_to(1, 10000)}};
-  Option<std::optional<int>> runs{*this, {"--runs", "N", "The same as --repeats"}, {}, {.range = from_to(1, 10000)}};
-  Option<int> warmup{*this,
-                     {"--warmup", "N",
-                      "Runs of each cell before the others, which don't count (before the command: train has a "
-                      "--warmup of its own)"},
-                     0,
-                     {.range = from_to(0, 10000)}};
-  Option<std::string> until{*this,
-                            {"--until", "ci=P%",
-                             "More runs of a cell than --repeats (5 or more then), until its mean speed is known to "
-                             "+-P % (if runs are independent)"}};
-  Option<int> max_runs{
-      *this, {"--max-runs", "N", "With --until: at most so many of a cell"}, 30, {.range = from_to(5, 10000)}};
-  Option<std::string> steady{
-      *this,
-      {"--steady", "P%",
-       "Make all runs so long (epochs, --min-duration, --seconds) that within a run speed deviates by P % at most, "
-       "found by pilot runs"}};
-  Option<std::string> scale{
-      *this, {"--scale", "NAME", "Of an experiment's file: what stands under [scale.NAME] replaces the rest"}};
-  Option<std::string> reference{
-      *this,
-      {"--reference", "FILE", "CSV of figures that were measured elsewhere, which the page holds these against"}};
-  Option<std::string> setup{*this,
-                            {"--setup", "COMMAND", "Of the shell, before anything else; $EVENER is this program"}};
-  Option<std::string> prepare{*this, {"--prepare", "COMMAND", "Of the shell, before each run"}};
-  Option<std::string> cleanup{*this, {"--cleanup", "COMMAND", "Of the shell, after each run"}};
+      *this, "WHAT WHAT", rules().needed(),
+      "A file with an experiment (.toml), or a measuring command with its words and options, whose values with commas "
+      "between them are axes; before it NAME=VALUES for environment variables (docs/sweeps.md)"};
+  Option<std::string> out{*this, "--out DIR", rules().called({"--output"}),
+                          "Folder of the sweep; one that is there goes on (default: runs/NAME)"};
+  Option<int> repeats{*this, "--repeats N", 5, within(from_to(1, 10000)), "Runs of each cell that count"};
+  Option<std::optional<int>> runs{*this, "--runs N", within(from_to(1, 10000)), "The same as --repeats"};
+  Option<int> warmup{
+      *this, "--warmup N", 0, within(from_to(0, 10000)),
+      "Runs of each cell before the others, which don't count (before the command: train has a --warmup of its own)"};
+  Option<std::string> until{*this, "--until ci=P%",
+                            "More runs of a cell than --repeats (5 or more then), until its mean speed is known to +-P "
+                            "% (if runs are independent)"};
+  Option<int> max_runs{*this, "--max-runs N", 30, within(from_to(5, 10000)), "With --until: at most so many of a cell"};
+  Option<std::string> steady{*this, "--steady P%",
+                             "Make all runs so long (epochs, --min-duration, --seconds) that within a run speed "
+                             "deviates by P % at most, found by pilot runs"};
+  Option<std::string> scale{*this, "--scale NAME",
+                            "Of an experiment's file: what stands under [scale.NAME] replaces the rest"};
+  Option<std::string> reference{*this, "--reference FILE",
+                                "CSV of figures that were measured elsewhere, which the page holds these against"};
+  Option<std::string> setup{*this, "--setup COMMAND", "Of the shell, before anything else; $EVENER is this program"};
+  Option<std::string> prepare{*this, "--prepare COMMAND", "Of the shell, before each run"};
+  Option<std::string> cleanup{*this, "--cleanup COMMAND", "Of the shell, after each run"};
   Option<std::string> cool_down{
-      *this,
-      {"--cool-down", "SECONDS|load",
-       "Wait before each run: so long, or until load, heat and power are as at the start (at most 2 min)"}};
-  Option<std::optional<double>> run_limit{
-      *this, {"--run-limit", "SECONDS", "End a run that takes longer"}, {}, {.range = more_than_zero()}};
-  Option<std::optional<double>> time_limit{
-      *this, {"--time-limit", "SECONDS", "Begin no run later"}, {}, {.range = more_than_zero()}};
-  Option<int> energy_repeats{*this,
-                             {"--energy-repeats", "N",
-                              "Further runs of each cell for energy alone: their times don't count, nor the others' "
-                              "energy"},
-                             0,
-                             {.range = from_to(0, 10000)}};
-  Option<std::uint64_t> order_seed{*this, {"--order-seed", "N", "Of the order in which cells run within a block"}, 1};
-  Option<std::string> again{
-      *this, {"--again", "failed", "Repeat what failed, was killed or is INVALID"}, "", {.one_of = {"", "failed"}}};
-  Option<bool> predict{*this,
-                       {"--predict", "",
-                        "Let 'evener plan' predict each training's speed first (a quarter of a minute for each kind of "
-                        "work), for the time left, and to hold it against what is measured"}};
-  Option<bool> dry_run{*this, {"--dry-run", "", "List the runs with the time that they will take, and stop"}};
-  Option<bool> no_html{*this, {"--no-html", "", "Write no page at the end"}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}};
+      *this, "--cool-down SECONDS|load",
+      "Wait before each run: so long, or until load, heat and power are as at the start (at most 2 min)"};
+  Option<std::optional<double>> run_limit{*this, "--run-limit SECONDS", within(more_than_zero()),
+                                          "End a run that takes longer"};
+  Option<std::optional<double>> time_limit{*this, "--time-limit SECONDS", within(more_than_zero()),
+                                           "Begin no run later"};
+  Option<int> energy_repeats{
+      *this, "--energy-repeats N", 0, within(from_to(0, 10000)),
+      "Further runs of each cell for energy alone: their times don't count, nor the others' energy"};
+  Option<std::uint64_t> order_seed{*this, "--order-seed N", 1, "Of the order in which cells run within a block"};
+  Option<std::string> again{*this, "--again failed", one_of({"", "failed"}),
+                            "Repeat what failed, was killed or is INVALID"};
+  Option<bool> predict{*this, "--predict",
+                       "Let 'evener plan' predict each training's speed first (a quarter of a minute for each kind of "
+                       "work), for the time left, and to hold it against what is measured"};
+  Option<bool> dry_run{*this, "--dry-run", "List the runs with the time that they will take, and stop"};
+  Option<bool> no_html{*this, "--no-html", "Write no page at the end"};
+  Option<bool> quiet{*this, "--quiet", "No progress"};
 
   /// The plan by the words or the file; set by complete().
   SweepPlan plan;

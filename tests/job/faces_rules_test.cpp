@@ -270,7 +270,7 @@ TEST_F(FacesRules, FacesThatPeopleSetApartAreNobodys) {
   request.folder = folder_.path();
   compare_faces(found, pictures, request, KnownFaces(), silent_);
   EXPECT_EQ(found.persons[2], -1);
-  EXPECT_THAT(found.summary, ElementsAre(HasSubstr("apart.csv names face 3 of ")));
+  EXPECT_THAT(found.compared.summary, ElementsAre(HasSubstr("apart.csv names face 3 of ")));
   test::write_text(folder_ / "apart.csv", "p1.jpg,0\np1.jpg,many\n");
   EXPECT_THAT(failure([&] { FacesApart(folder_.path()); }), StartsWith("line 2 of "));
 }

@@ -34,40 +34,33 @@ double cosine_at(float distance) {
   return 1 - static_cast<double>(distance) * distance / 2;
 }
 
-/// Rows of tables about two faces.
-class PairRows {
- public:
-  explicit PairRows(const ComparisonRequest& request) : request_(request) {}
+constexpr const char* kPairsHeading = "face_a,file_a,face_b,file_b,distance,cosine\n";
 
-  static constexpr const char* kPairs = "face_a,file_a,face_b,file_b,distance,cosine\n";
-  static constexpr const char* kNeighbours = "face,file,rank,neighbour,neighbour_file,distance,cosine\n";
+std::string file_cell(const ComparisonRequest& request, std::size_t face) {
+  return csv_cell(to_utf8_text(request.file_of(face)));
+}
 
-  void pair(std::string& to, const task::NearPair& pair) const {
-    fmt::format_to(std::back_inserter(to), "{},{},{},{},{:.6f},{:.6f}\n", pair.first, file(pair.first), pair.second,
-                   file(pair.second), pair.distance, cosine_at(pair.distance));
+void add_pair(std::string& rows, const task::NearPair& pair, const ComparisonRequest& request) {
+  fmt::format_to(std::back_inserter(rows), "{},{},{},{},{:.6f},{:.6f}\n", pair.first, file_cell(request, pair.first),
+                 pair.second, file_cell(request, pair.second), pair.distance, cosine_at(pair.distance));
+}
+
+std::string neighbour_rows(const task::Neighbours& block, const ComparisonRequest& request) {
+  std::string rows;
+  for (std::size_t i = 0; i < block.rows.size(); ++i) {
+    const std::size_t face = block.begin + i / block.count, other = block.rows[i];
+    fmt::format_to(std::back_inserter(rows), "{},{},{},{},{},{:.6f},{:.6f}\n", face, file_cell(request, face),
+                   i % block.count + 1, other, file_cell(request, other), block.distances[i],
+                   cosine_at(block.distances[i]));
   }
-
-  std::string neighbours(const task::Neighbours& block) const {
-    std::string rows;
-    for (std::size_t i = 0; i < block.rows.size(); ++i) {
-      const std::size_t face = block.begin + i / block.count, other = block.rows[i];
-      fmt::format_to(std::back_inserter(rows), "{},{},{},{},{},{:.6f},{:.6f}\n", face, file(face), i % block.count + 1,
-                     other, file(other), block.distances[i], cosine_at(block.distances[i]));
-    }
-    return rows;
-  }
-
- private:
-  std::string file(std::size_t face) const { return csv_cell(to_utf8_text(request_.file_of(face))); }
-
-  const ComparisonRequest& request_;
-};
+  return rows;
+}
 
 /// Writes all_pairs.csv where pairs.csv can't hold all pairs. Takes at most half of the disk's free space.
 class AllPairs {
  public:
-  AllPairs(const ComparisonRequest& request, const PairRows& rows, std::size_t most_elsewhere)
-      : path_(request.folder / "all_pairs.csv"), rows_(rows), most_elsewhere_(most_elsewhere) {}
+  AllPairs(const ComparisonRequest& request, std::size_t most_elsewhere)
+      : path_(request.folder / "all_pairs.csv"), request_(request), most_elsewhere_(most_elsewhere) {}
   ~AllPairs() {
     std::error_code ignored;
     fs::remove(temporary_, ignored);
@@ -106,13 +99,13 @@ class AllPairs {
     most_bytes_ = error ? std::numeric_limits<std::uint64_t>::max() : space.available / 2;
     errno = 0;
     file_.open(temporary_, std::ios::binary | std::ios::trunc);
-    if (!(file_ << PairRows::kPairs)) fail_to_write(path_, errno);
+    if (!(file_ << kPairsHeading)) fail_to_write(path_, errno);
   }
 
   void write(std::span<const task::NearPair> pairs) {
     for (const task::NearPair& pair : pairs) {
       if (full_) return;
-      rows_.pair(text_, pair);
+      add_pair(text_, pair, request_);
       if (text_.size() >= kWriteBytes) flush();
     }
     flush();
@@ -129,7 +122,7 @@ class AllPairs {
   static constexpr std::size_t kWriteBytes = 1 << 20;
   const fs::path path_;
   const fs::path temporary_ = path_.string() + ".part";
-  const PairRows& rows_;
+  const ComparisonRequest& request_;
   const std::size_t most_elsewhere_;
   std::vector<task::NearPair> held_;
   std::ofstream file_;
@@ -153,18 +146,6 @@ void write_matrix(const fs::path& path, const task::Embeddings& embeddings, int 
   });
 }
 
-void write_pairs(const fs::path& path, const std::vector<task::NearPair>& pairs, const PairRows& rows) {
-  write_file_atomically(path, [&](std::ostream& out) {
-    out << PairRows::kPairs;
-    std::string text;
-    for (const task::NearPair& pair : pairs) {
-      text.clear();
-      rows.pair(text, pair);
-      out << text;
-    }
-  });
-}
-
 }  // namespace
 
 ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
@@ -175,15 +156,11 @@ ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
 }
 
 void add_comparison(record::Record& record, std::size_t faces, std::optional<std::size_t> persons) {
-  record::add_metric(
-      record,
-      {.name = "faces", .unit = "", .title = "faces", .label = "faces found", .value = static_cast<double>(faces)});
-  record::add_metric(record, {.name = "persons",
-                              .unit = "",
-                              .title = "persons",
-                              .label = "persons seen more than once",
-                              .value = persons ? std::optional(static_cast<double>(*persons)) : std::nullopt,
-                              .reason = persons ? "" : "the embedder's weights are random: --weights has others"});
+  record::add_metric(record, record::plain_number("faces", "faces", "faces found", static_cast<double>(faces)));
+  record::Metric metric = record::plain_number("persons", "persons", "persons seen more than once", {});
+  if (persons) metric.value = static_cast<double>(*persons);
+  if (!persons) metric.reason = "the embedder's weights are random: --weights has others";
+  record::add_metric(record, std::move(metric));
 }
 
 bool may_found(const task::FaceBox& box, const FounderRule& rule) {
@@ -196,27 +173,33 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   for (const char* name : {"distances.npy", "neighbours.csv", "all_pairs.csv", "all_pairs.csv.part"}) {
     fs::remove(request.folder / name);
   }
-  const PairRows rows(request);
   task::CompareOptions options{.limit = request.limit, .threads = request.threads};
   if (all > kMany) options.most_of_each_face = kPairsOfMany;
   const std::size_t asked = request.neighbours.value_or(all > kMostInMatrix ? kUsualNeighbours : 0);
   options.neighbours = std::min(asked, all < 2 ? 0 : all - 1);
-  AllPairs all_pairs(request, rows, options.most_pairs);
+  AllPairs all_pairs(request, options.most_pairs);
   LoadingProgress progress(line, "faces");
   options.on_pairs = [&](std::span<const task::NearPair> pairs) { all_pairs.add(pairs); };
   options.on_progress = [&](std::size_t done, std::size_t count) { progress.update("comparing faces", done, count); };
   task::Comparison comparison;
   if (options.neighbours > 0) {
     write_file_atomically(request.folder / "neighbours.csv", [&](std::ostream& out) {
-      out << PairRows::kNeighbours;
-      options.on_neighbours = [&](const task::Neighbours& block) { out << rows.neighbours(block); };
+      out << "face,file,rank,neighbour,neighbour_file,distance,cosine\n";
+      options.on_neighbours = [&](const task::Neighbours& block) { out << neighbour_rows(block, request); };
       comparison = task::compare_all(embeddings, options);
     });
   } else {
     comparison = task::compare_all(embeddings, options);
   }
   line.finish();
-  write_pairs(request.folder / "pairs.csv", comparison.pairs, rows);
+  write_file_atomically(request.folder / "pairs.csv", [&](std::ostream& out) {
+    out << kPairsHeading;
+    for (const task::NearPair& pair : comparison.pairs) {
+      std::string row;
+      add_pair(row, pair, request);
+      out << row;
+    }
+  });
   if (all > 0 && all <= kMostInMatrix) write_matrix(request.folder / "distances.npy", embeddings, request.threads);
   ComparedFaces compared;
   std::erase_if(comparison.to_group, [&](const task::NearPair& pair) {
@@ -225,10 +208,9 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   compared.groups = task::group_faces(embeddings, facts, comparison.to_group, {request.limit});
   compared.histogram = std::move(comparison.histogram);
   compared.pairs = std::move(comparison.pairs);
-  compared.pairs_within = comparison.pairs_within;
-  if (compared.pairs_within > compared.pairs.size()) {
+  if (comparison.pairs_within > compared.pairs.size()) {
     compared.summary.push_back(fmt::format("pairs.csv has the nearest {} of {} pairs within the limit.",
-                                           compared.pairs.size(), compared.pairs_within));
+                                           compared.pairs.size(), comparison.pairs_within));
   }
   if (const std::string text = all_pairs.finish(); !text.empty()) compared.summary.push_back(text);
   return compared;

@@ -31,7 +31,6 @@ struct ComparisonRequest {
 
 struct ComparedFaces {
   std::vector<task::NearPair> pairs;   // within the limit, nearest first; only the nearest where there are very many
-  std::size_t pairs_within = 0;        // the number of all pairs within the limit
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   std::vector<int> groups;             // of each face, see task::group_faces
   std::vector<std::string> summary;    // sentences for the user

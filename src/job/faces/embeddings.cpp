@@ -15,7 +15,6 @@
 #include "base/numbers.h"
 #include "base/plural.h"
 #include "base/utf8.h"
-#include "base/version.h"
 #include "job/faces/comparison.h"
 #include "job/faces/faces_job.h"
 #include "record/record_json.h"
@@ -186,14 +185,7 @@ FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line) {
     throw UsageError("embeddings are compared on CPUs; use --on cpu");
   }
   request.threads = placement::cpu_threads(plan);
-  run::MeteredRun run({.kind = "faces",
-                       .version = program_version(),
-                       .out = *flags.output.out,
-                       .default_name = "faces",
-                       .overwrite = *flags.output.overwrite,
-                       .energy = flags.energy.options(plan),
-                       .json = *flags.output.json},
-                      line);
+  run::MeteredRun run(run_options(flags, plan, /*resumes=*/false), line);
   std::vector<std::string> summary;
   record::Record record = run.measure([&] {
     const StoredFaces faces = read_embeddings(file);

@@ -130,8 +130,9 @@ void KnownFaces::read_persons(const fs::path& path) {
     const json persons = json::parse(read_file(path));
     first_new_person_ = persons.at("next").get<int>();
     for (const json& photo : persons.at("photos")) {
-      told_[photo.at("content").get<std::uint64_t>()] = {from_utf8_text(photo.at("file").get<std::string>()),
-                                                         photo.at("persons").get<std::vector<int>>()};
+      const auto content = photo.at("content").get<std::uint64_t>();
+      told_[content] = {from_utf8_text(photo.at("file").get<std::string>()), content,
+                        photo.at("persons").get<std::vector<int>>()};
     }
   } catch (const json::exception& error) {
     throw Error("'" + path.string() + "' is damaged (" + error.what() +

@@ -34,6 +34,13 @@ std::filesystem::path faces_journal(const std::filesystem::path& folder);
 task::FacesJournal begin_faces_journal(const std::filesystem::path& folder, nlohmann::json settings,
                                        const std::vector<std::string>& notes, float sure);
 
+/// A photo, its content and the person of each face on it.
+struct PersonsOnPhoto {
+  std::string file;
+  std::uint64_t content = 0;
+  std::vector<int> persons;
+};
+
 class KnownFaces {
  public:
   /// Knows no photos and no persons.
@@ -63,26 +70,14 @@ class KnownFaces {
   std::uint64_t whole_bytes() const { return whole_bytes_; }
 
  private:
-  struct Told {
-    std::string file;
-    std::vector<int> persons;
-  };
-
   void read_persons(const std::filesystem::path& path);
 
   std::map<std::uint64_t, task::PhotoFaces> photos_;
-  std::map<std::uint64_t, Told> told_;
+  std::map<std::uint64_t, PersonsOnPhoto> told_;  // by content
   std::vector<std::string> notes_;
   float sure_ = kUsuallySure;
   int first_new_person_ = 0;
   std::uint64_t whole_bytes_ = 0;
-};
-
-/// A photo, its content and the person of each face on it.
-struct PersonsOnPhoto {
-  std::string file;
-  std::uint64_t content = 0;
-  std::vector<int> persons;
 };
 
 /// Writes the persons on each photo for the next run. `first_new_person`: see KnownFaces.

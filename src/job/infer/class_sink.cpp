@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -24,7 +22,6 @@
 #include "engine/engine.h"
 #include "job/infer/infer_sinks.h"
 #include "record/detection.h"
-#include "report/format.h"
 #include "task/activation_map.h"
 #include "task/training/evaluation.h"
 
@@ -41,8 +38,8 @@ std::string csv_rows(const std::string& name, const std::vector<task::ClassScore
   const std::string last = unknown ? fmt::format(",{:.4g}", *unknown) : "";
   std::string rows;
   for (std::size_t rank = 0; rank < top.size(); ++rank) {
-    rows += fmt::format("{},{},{},{},{:.6g}{}\n", report::csv_cell(name), rank + 1, top[rank].index,
-                        report::csv_cell(class_name(top[rank].index)), top[rank].score, last);
+    rows += fmt::format("{},{},{},{},{:.6g}{}\n", csv_cell(name), rank + 1, top[rank].index,
+                        csv_cell(class_name(top[rank].index)), top[rank].score, last);
   }
   return rows;
 }
@@ -125,26 +122,19 @@ ClassSink::ClassSink(const PredictionFlags& flags, const task::InferenceModel& n
     format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
   }
   const std::string heading =
-      "file,rank,class_index,class_name," + score_name(flags_.type()) + (network.tells_unknown() ? ",unknown\n" : "\n");
-  if (format_ == "csv") observer_.tell(heading);
+      "file,rank,class_index,class_name," + score_name(flags_.type()) + (network.tells_unknown() ? ",unknown" : "");
+  if (format_ == "csv") observer_.tell(heading + "\n");
   if (!folder.empty()) {
-    csv_path_ = folder / "predictions.csv";
-    csv_.emplace(csv_path_, std::ios::trunc);
-    *csv_ << heading;
+    csv_.emplace(folder / "predictions.csv", heading);
     const bool are_pictures = samples.is_bytes() && samples.shape().size() == 3 &&
                               (samples.shape().front() == 1 || samples.shape().front() == 3);
     if (are_pictures) shown_path_ = folder / record::kPredictedImages;
-    if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
     if (labelled) mistakes_path_ = folder / "mistakes.csv";
   }
   const std::size_t classes = network.classes().size();
   if (labelled && task::confusion_classes(classes) > 0) {
     scores_.confusion.assign(classes, std::vector<std::int64_t>(classes));
   }
-}
-
-std::string ClassSink::class_name(std::size_t index) const {
-  return job::class_name(network_, index);
 }
 
 void ClassSink::take(const task::Prediction& prediction) {
@@ -206,7 +196,7 @@ void ClassSink::score(const task::Prediction& prediction, std::span<const float>
 
 void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown) {
   const auto named = [this](std::size_t index) { return class_name(index); };
-  if (csv_ && !(*csv_ << csv_rows(to_utf8_text(name), top, unknown, named))) throw_csv_error();
+  if (csv_) csv_->add(csv_rows(name, top, unknown, named));
   if (format_ == "csv") {
     observer_.tell(csv_rows(name, top, unknown, named));
   } else if (format_ == "jsonl") {
@@ -238,8 +228,8 @@ void ClassSink::tell_mistakes() {
     write_file_atomically(mistakes_path_, [&](std::ostream& out) {
       out << "file,true_class,found_class,score\n";
       for (const Mistake& mistake : mistakes) {
-        out << fmt::format("{},{},{},{:.6g}\n", report::csv_cell(to_utf8_text(mistake.file)),
-                           report::csv_cell(mistake.truth), report::csv_cell(mistake.found), mistake.score);
+        out << fmt::format("{},{},{},{:.6g}\n", csv_cell(mistake.file), csv_cell(mistake.truth),
+                           csv_cell(mistake.found), mistake.score);
       }
     });
   }
@@ -296,15 +286,7 @@ void ClassSink::keep_if_sure(Mistake right) {
   if (least->score < right.score) *least = std::move(right);
 }
 
-void ClassSink::throw_csv_error() const {
-  throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
-}
-
 void ClassSink::finish() {
-  if (csv_) {
-    csv_->close();
-    if (!*csv_) throw_csv_error();
-  }
   tell_mistakes();
   if (!shown_path_.empty()) record::write_predicted_images(shown_path_, shown_);
 }

@@ -100,6 +100,52 @@ const data::Samples& files_only(const data::Samples& samples) {
       fmt::format("--sort puts photos into folders, and '{}' is no file: give photos", printable(samples.name(0))));
 }
 
+/// Writes the network's raw outputs for each sample (--outputs raw).
+class RawSink : public PredictionSink {
+ public:
+  /// Throws Error where a file can't be written in `folder`.
+  RawSink(const fs::path& folder, OutputShapes shapes, const data::Samples& samples)
+      : raw_(folder, std::move(shapes)), samples_(samples) {}
+  void take(const task::Prediction& prediction) override { raw_.add(samples_.name(prediction.index), prediction); }
+  void finish() override { raw_.finish(); }
+
+ private:
+  RawOutputs raw_;
+  const data::Samples& samples_;
+};
+
+/// Writes the input of the last linear layer for each sample into a file (--features).
+class FeatureSink : public PredictionSink {
+ public:
+  /// Throws Error where the folder of `file` can't be written to.
+  FeatureSink(fs::path file, std::string network, const data::Samples& samples)
+      : file_(std::move(file)), network_(std::move(network)), samples_(samples) {
+    require_writable_directory(file_.has_parent_path() ? file_.parent_path() : ".");
+  }
+  void take(const task::Prediction& prediction) override {
+    const auto found = prediction.outputs.find("features");
+    if (found == prediction.outputs.end()) return;
+    features_.insert(features_.end(), found->second.begin(), found->second.end());
+    files_.push_back(samples_.name(prediction.index));
+  }
+  void finish() override {
+    if (files_.empty()) return;
+    const auto count = static_cast<std::int64_t>(files_.size());
+    const auto values = static_cast<std::int64_t>(features_.size()) / count;
+    weights::write_safetensors(file_, {{"features", HostTensor::of_floats({count, values}, features_)}},
+                               {{"format", "evener-features-1"},
+                                {"model", to_utf8_text(network_)},
+                                {"files", weights::metadata_text(files_)}});
+  }
+
+ private:
+  const fs::path file_;
+  const std::string network_;
+  const data::Samples& samples_;
+  std::vector<float> features_;
+  std::vector<std::string> files_;
+};
+
 }  // namespace
 
 RawOutputs::RawOutputs(fs::path folder, OutputShapes shapes) : folder_(std::move(folder)), shapes_(std::move(shapes)) {
@@ -204,28 +250,6 @@ void PhotoSorter::add(const fs::path& photo, const std::string& folder) {
   } catch (const fs::filesystem_error& error) {
     throw Error(fmt::format("can't sort '{}' into '{}': {}", photo.string(), out_.string(), error.code().message()));
   }
-}
-
-FeatureSink::FeatureSink(fs::path file, const std::string& network, const data::Samples& samples)
-    : file_(std::move(file)), network_(network), samples_(samples) {
-  require_writable_directory(file_.has_parent_path() ? file_.parent_path() : ".");
-}
-
-void FeatureSink::take(const task::Prediction& prediction) {
-  const auto found = prediction.outputs.find("features");
-  if (found == prediction.outputs.end()) return;
-  features_.insert(features_.end(), found->second.begin(), found->second.end());
-  files_.push_back(samples_.name(prediction.index));
-}
-
-void FeatureSink::finish() {
-  if (files_.empty()) return;
-  const auto count = static_cast<std::int64_t>(files_.size());
-  const TensorMap tensors = {
-      {"features", HostTensor::of_floats({count, static_cast<std::int64_t>(features_.size()) / count}, features_)}};
-  weights::write_safetensors(
-      file_, tensors,
-      {{"format", "evener-features-1"}, {"model", to_utf8_text(network_)}, {"files", weights::metadata_text(files_)}});
 }
 
 SortSink::SortSink(const PredictionFlags& flags, const task::InferenceModel& network, const data::Samples& samples,

@@ -65,7 +65,6 @@ struct InferCommandFlags : InferFlags {
   ScenarioFlags scenario;
 
   OptionSet options();
-  std::vector<const OptionGroup*> groups() const;
 };
 
 struct InferenceRun {

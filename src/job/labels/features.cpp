@@ -32,6 +32,31 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostPixels = 256;
 constexpr std::int64_t kSmallSide = 16;
 
+/// Which network gives the features.
+struct FeatureSource {
+  std::string model;        // a network of the zoo, a folder, a file; "" = pixels
+  std::string weights;      // of a network of the zoo
+  std::string run;          // the folder of the training whose data is judged; "" = none
+  bool begins_run = false;  // the weights are those with which that training began
+};
+
+FeatureSource feature_source(const LabelsFlags& flags, const std::string& run) {
+  FeatureSource source{.model = *flags.model, .weights = *flags.weights, .run = run};
+  if (!source.model.empty()) return source;
+  if (!source.weights.empty()) {
+    throw UsageError("--weights are of a network: name it with --model, as in --model mobilenet_v2");
+  }
+  if (run.empty()) return source;
+  const RunConfig config{fs::path(run)};
+  const std::string model = config.get<std::string>("model").value_or(""),
+                    weights = config.get<std::string>("weights").value_or("");
+  std::error_code none;
+  if (!model.empty() && !weights.empty() && fs::is_regular_file(weights, none)) {
+    return {.model = model, .weights = weights, .run = run, .begins_run = true};
+  }
+  return {.model = run, .weights = "", .run = run};
+}
+
 /// Features of all images, and a copy of most of them for a fold, have to fit into memory.
 void require_room(std::size_t images, std::size_t values) {
   constexpr std::uint64_t kCopies = 2;
@@ -226,43 +251,14 @@ ImageFeatures of_network(const LabelsFlags& flags, const FeatureSource& source, 
 
 }  // namespace
 
-FeatureSource feature_source(const LabelsFlags& flags, const std::string& run) {
-  FeatureSource source{.model = *flags.model, .weights = *flags.weights, .run = run};
-  if (!source.model.empty()) return source;
-  if (!source.weights.empty()) {
-    throw UsageError("--weights are of a network: name it with --model, as in --model mobilenet_v2");
-  }
-  if (run.empty()) return source;
-  const RunConfig config{fs::path(run)};
-  const std::string model = config.get<std::string>("model").value_or(""),
-                    weights = config.get<std::string>("weights").value_or("");
-  std::error_code none;
-  if (!model.empty() && !weights.empty() && fs::is_regular_file(weights, none)) {
-    return {.model = model, .weights = weights, .run = run, .begins_run = true};
-  }
-  return {.model = run, .weights = "", .run = run};
-}
-
-ImageFeatures image_features(const LabelsFlags& flags, const FeatureSource& source, const std::string& location,
+ImageFeatures image_features(const LabelsFlags& flags, const std::string& run, const std::string& location,
                              Observer& observer) {
+  const FeatureSource source = feature_source(flags, run);
   ImageFeatures features =
       source.model.empty() ? pixels(flags, location, observer) : of_network(flags, source, location, observer);
   features.skipped.insert(features.skipped.begin(), features.opened.skipped.begin(), features.opened.skipped.end());
   features.notes.insert(features.notes.begin(), features.opened.notes.begin(), features.opened.notes.end());
   return features;
-}
-
-std::vector<std::string> part_names(const data::OpenedData& opened) {
-  std::vector<std::string> names(opened.dataset->size());
-  if (!opened.came_divided) return names;
-  const auto name = [&](const std::vector<std::uint32_t>& part, const char* text) {
-    for (const std::uint32_t sample : part) names[sample] = text;
-  };
-  name(opened.split.train, "train");
-  name(opened.split.val, "validation");
-  name(opened.split.test, "test");
-  name(opened.split.added, "new");
-  return names;
 }
 
 }  // namespace evener::job

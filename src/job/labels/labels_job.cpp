@@ -116,7 +116,11 @@ void add_estimates(const task::ConfidentJoint& joint, const task::FeatureTable& 
 
 void add_found(const std::vector<task::DoubtfulLabel>& doubtful, const ImageFeatures& features,
                LabelFindings& findings) {
-  const std::vector<std::string> parts = part_names(features.opened);
+  std::vector<std::string> parts(features.opened.dataset->size());
+  for (const char* part : {"train", "validation", "test", "new"}) {
+    if (!features.opened.came_divided) break;
+    for (const std::uint32_t sample : indices_of(features.opened.split, part)) parts[sample] = part;
+  }
   const std::vector<std::string>& classes = features.opened.dataset->classes();
   for (const task::DoubtfulLabel& one : doubtful) {
     const std::uint32_t sample = features.samples[one.sample];
@@ -135,7 +139,7 @@ void add_found(const std::vector<task::DoubtfulLabel>& doubtful, const ImageFeat
 /// `run`: the folder of the training on the data at `location`; "" = none.
 LabelFindings judge_labels(const LabelsFlags& flags, const std::string& location, const std::string& run,
                            Observer& observer) {
-  ImageFeatures features = image_features(flags, feature_source(flags, run), location, observer);
+  ImageFeatures features = image_features(flags, run, location, observer);
   const task::FeatureTable& table = features.table;
   const std::vector<std::string>& classes = features.opened.dataset->classes();
   const std::vector<std::uint32_t> groups = groups_of(features, observer);

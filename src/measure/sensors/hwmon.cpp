@@ -70,12 +70,8 @@ AmdEnergy::AmdEnergy(const fs::path& root) {
                            .note = "without DRAM, which AMD's counters don't have"});
     }
   }
-  if (!channels_.empty()) return;
-  if (!unreadable.empty()) {
-    refuse("no right to read " + unreadable, kHwmonRemedy);
-    return;
-  }
-  refuse("the driver amd_energy is not there", "on an AMD processor without powercap: sudo modprobe amd_energy");
+  refuse_without_channels(unreadable, kHwmonRemedy, "the driver amd_energy is not there",
+                          "on an AMD processor without powercap: sudo modprobe amd_energy");
 }
 
 std::vector<Reading> AmdEnergy::read(double /*wait_s*/) {
@@ -116,12 +112,8 @@ Hwmon::Hwmon(const fs::path& root) {
       break;
     }
   }
-  if (!channels_.empty()) return;
-  if (!unreadable.empty()) {
-    refuse("no right to read " + unreadable, kHwmonRemedy);
-    return;
-  }
-  refuse("no device with power or energy in " + (root / "sys/class/hwmon").string(), "");
+  refuse_without_channels(unreadable, kHwmonRemedy,
+                          "no device with power or energy in " + (root / "sys/class/hwmon").string(), "");
 }
 
 std::vector<Reading> Hwmon::read(double /*wait_s*/) {

@@ -126,16 +126,15 @@ Powercap::Powercap(const fs::path& root) {
   const bool packages =
       std::ranges::any_of(channels_, [](const Channel& channel) { return channel.covers == record::Covers::kPackage; });
   if (packages) return;
-  if (!unreadable.empty()) {
+  if (!unreadable.empty()) {  // else psys may be alone
     channels_.clear();
     counters_.clear();
-    refuse("no right to read " + unreadable, kPowercapRemedy);
-    return;
   }
-  if (!channels_.empty()) return;  // psys alone
-  refuse(fmt::format("no energy counters: {} has no package domain (usual in virtual machines and containers)",
-                     powercap.string()),
-         "nothing inside a virtual machine or container; on a machine of its own: sudo modprobe intel_rapl_msr");
+  refuse_without_channels(
+      unreadable, kPowercapRemedy,
+      fmt::format("no energy counters: {} has no package domain (usual in virtual machines and containers)",
+                  powercap.string()),
+      "nothing inside a virtual machine or container; on a machine of its own: sudo modprobe intel_rapl_msr");
 }
 
 std::vector<Reading> Powercap::read(double /*wait_s*/) {

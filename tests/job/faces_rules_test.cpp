@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "job/faces/growing_results.h"
-#include "job/faces/names.h"
+#include "job/faces/known.h"
 #include "job/faces/results.h"
 
 namespace evener::job {

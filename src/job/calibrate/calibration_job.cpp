@@ -16,7 +16,6 @@
 #include "job/cache_folder.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
 #include "task/calibration/calibrate.h"
 

@@ -29,7 +29,6 @@
 #include "job/detect/pictures.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
 #include "job/progress.h"
 #include "job/sort_folder.h"

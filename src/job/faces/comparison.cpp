@@ -4,19 +4,29 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
 #include "base/csv.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 #include "base/utf8.h"
+#include "job/faces/faces_job.h"
 #include "job/progress.h"
+#include "record/record_json.h"
+#include "run/metered_run.h"
+#include "weights/metadata_json.h"
+#include "weights/safetensors.h"
 
 namespace evener::job {
 namespace {
@@ -146,6 +156,99 @@ void write_matrix(const fs::path& path, const task::Embeddings& embeddings, int 
   });
 }
 
+using Tensor = weights::SafetensorsLayout::Tensor;
+
+constexpr std::size_t kBoxValues = 5;  // its corners and its probability
+constexpr std::size_t kRowsAtOnce = 4096;
+constexpr const char* kSureKey = "sure_probability";  // see FounderRule
+
+bool is_rows(const Tensor& tensor) {
+  return tensor.dtype == DType::kF32 && tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 1;
+}
+
+const Tensor& embeddings_in(const weights::SafetensorsLayout& layout, const std::string& name) {
+  if (const Tensor* named = layout.find("embeddings"); named != nullptr && is_rows(*named)) return *named;
+  if (const Tensor* other = layout.find("embeddings"); other != nullptr) {
+    throw Error(fmt::format("the tensor 'embeddings' of '{}', {}, has to be float32 of shape (faces, D)", name,
+                            shape_text(other->shape)));
+  }
+  const auto found = std::ranges::find_if(layout.tensors, is_rows);
+  if (found == layout.tensors.end() || std::any_of(found + 1, layout.tensors.end(), is_rows)) {
+    throw Error("'" + name +
+                "' has no tensor 'embeddings' of float32 and shape (faces, D), nor another that is the only one of two "
+                "extents: it is no file of embeddings");
+  }
+  return *found;
+}
+
+/// Calls `take` with some rows at a time.
+template <class Take>
+void read_rows(const fs::path& path, const Tensor& tensor, const Take& take) {
+  const auto rows = static_cast<std::size_t>(tensor.shape[0]), values = static_cast<std::size_t>(tensor.shape[1]);
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(tensor.begin));
+  std::vector<float> some;
+  for (std::size_t first = 0; first < rows; first += kRowsAtOnce) {
+    some.resize(std::min(kRowsAtOnce, rows - first) * values);
+    if (!file.read(reinterpret_cast<char*>(some.data()), static_cast<std::streamsize>(some.size() * sizeof(float)))) {
+      throw Error("can't read '" + path.string() + "' to its end");
+    }
+    for (std::size_t i = 0; i < some.size(); i += values) take(std::span(some).subspan(i, values));
+  }
+}
+
+std::vector<std::string> files_in(const weights::SafetensorsLayout& layout, std::size_t faces) {
+  std::vector<std::string> files;
+  try {
+    if (const auto found = layout.metadata.find("files"); found != layout.metadata.end()) {
+      files = weights::metadata_value(found->second).get<std::vector<std::string>>();
+    }
+  } catch (const nlohmann::json::exception&) {
+    files.clear();  // some other software's
+  }
+  if (files.size() == faces) return files;
+  files.clear();
+  for (std::size_t i = 0; i < faces; ++i) files.push_back(fmt::format("row {}", i));
+  return files;
+}
+
+std::vector<task::FaceFacts> facts_of(const StoredFaces& faces, int founder_size) {
+  std::map<std::string, std::size_t> photos;
+  std::vector<task::FaceFacts> facts;
+  for (std::size_t i = 0; i < faces.files.size(); ++i) {
+    const std::size_t photo = photos.emplace(faces.files[i], photos.size()).first->second;
+    facts.push_back({photo, faces.boxes.empty() || may_found(faces.boxes[i], {founder_size, faces.sure})});
+  }
+  return facts;
+}
+
+/// Refuses options about photos and finding faces, which have no effect on stored embeddings.
+void check_options(const FacesCommandFlags& flags) {
+  const auto refuse = [&](const OptionBase& option) {
+    if (!option.given()) return;
+    throw UsageError(option.name() + " is for photos; in " + flags.photos.photos->front() +
+                     " are faces that were embedded already");
+  };
+  for (const OptionGroup* group : std::initializer_list<const OptionGroup*>{&flags.networks, &flags.videos}) {
+    for (const OptionBase* option : group->options()) refuse(*option);
+  }
+  for (const OptionBase* option : std::initializer_list<const OptionBase*>{
+           &flags.photos.pairs, &flags.photos.strict, &flags.placement.precision, &flags.placement.memory,
+           &flags.output.resume, &flags.output.chunk, &flags.output.sort}) {
+    refuse(*option);
+  }
+}
+
+void write_groups(const fs::path& path, const StoredFaces& faces, const std::vector<int>& groups) {
+  write_file_atomically(path, [&](std::ostream& out) {
+    out << "face,file,group\n";
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      out << fmt::format("{},{},", i, csv_cell(to_utf8_text(faces.files[i])));
+      out << (groups[i] >= 0 ? fmt::format("{}\n", groups[i] + 1) : "\n");
+    }
+  });
+}
+
 }  // namespace
 
 ComparisonRequest comparison_request(const FacesComparisonFlags& flags) {
@@ -214,6 +317,99 @@ ComparedFaces compare(const task::Embeddings& embeddings, const std::vector<task
   }
   if (const std::string text = all_pairs.finish(); !text.empty()) compared.summary.push_back(text);
   return compared;
+}
+
+StoredFaces read_embeddings(const fs::path& path) {
+  const weights::SafetensorsLayout layout = weights::read_safetensors_layout(path);
+  const Tensor& tensor = embeddings_in(layout, path.string());
+  StoredFaces faces;
+  const auto count = static_cast<std::size_t>(tensor.shape[0]);
+  faces.embeddings.values.reserve(count * static_cast<std::size_t>(tensor.shape[1]));
+  read_rows(path, tensor, [&](std::span<const float> row) {
+    if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); })) {
+      throw Error(fmt::format("row {} of '{}' in '{}' has a value that is no number", faces.embeddings.size(),
+                              tensor.name, path.string()));
+    }
+    if (std::ranges::all_of(row, [](float value) { return value == 0; })) {
+      throw Error(
+          fmt::format("row {} of '{}' in '{}' is all zeros: it has no direction, so that it can't be compared; "
+                      "leave it out of the file",
+                      faces.embeddings.size(), tensor.name, path.string()));
+    }
+    faces.embeddings.add(row);
+  });
+  faces.files = files_in(layout, count);
+  if (const auto found = layout.metadata.find(kSureKey); found != layout.metadata.end()) {
+    faces.sure = to_number<float>(found->second).value_or(kUsuallySure);
+  }
+  const Tensor* boxes = layout.find("boxes");
+  if (boxes != nullptr && is_rows(*boxes) && boxes->shape == std::vector<std::int64_t>{tensor.shape[0], kBoxValues}) {
+    read_rows(path, *boxes, [&](std::span<const float> box) {
+      faces.boxes.push_back({box[0], box[1], box[2], box[3], box[4]});
+    });
+  }
+  return faces;
+}
+
+void write_embeddings(const fs::path& path, const StoredFaces& faces) {
+  const auto rows = static_cast<std::int64_t>(faces.files.size());
+  const auto dimensions = static_cast<std::int64_t>(faces.embeddings.dimensions);
+  std::vector<float> boxes;
+  for (const task::FaceBox& box : faces.boxes) {
+    boxes.insert(boxes.end(), {box.x1, box.y1, box.x2, box.y2, box.probability});
+  }
+  weights::write_safetensors(path,
+                             {{"embeddings", HostTensor::of_floats({rows, dimensions}, faces.embeddings.values)},
+                              {"boxes", HostTensor::of_floats({rows, kBoxValues}, boxes)}},
+                             {{"format", "evener-faces-1"},
+                              {kSureKey, fmt::format("{}", faces.sure)},
+                              {"files", weights::metadata_text(faces.files)}});
+}
+
+bool names_embeddings(const std::vector<std::string>& photos) {
+  const auto is_file = [](const std::string& name) { return name.ends_with(".safetensors"); };
+  if (std::ranges::none_of(photos, is_file)) return false;
+  if (photos.size() > 1) throw UsageError("give one file of embeddings, and no photos beside it");
+  return true;
+}
+
+FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line) {
+  check_options(flags);
+  const fs::path file = flags.photos.photos->front();
+  const placement::Plan plan = flags.placement.plan();
+  ComparisonRequest request = comparison_request(flags.comparison);
+  for (const auto& replica : plan.replicas) {
+    if (replica.stages.front().device.kind == DeviceKind::kCpu) continue;
+    throw UsageError("embeddings are compared on CPUs; use --on cpu");
+  }
+  request.threads = placement::cpu_threads(plan);
+  run::MeteredRun run(run_options(flags, plan, /*resumes=*/false), line);
+  std::vector<std::string> summary;
+  record::Record record = run.measure([&] {
+    const StoredFaces faces = read_embeddings(file);
+    record::Record& record = run.record();
+    record.config = record::config_from_json(flags.config());
+    record.model.name = "embeddings";
+    record.data.location = file.string();
+    record.placement = run::placement_record(plan);
+    run.begin();
+    line.note(fmt::format("{} of {} numbers on {}", counted(faces.embeddings.size(), "face"),
+                          faces.embeddings.dimensions, plan.text));
+    request.folder = run.folder();
+    request.file_of = [&](std::size_t face) { return faces.files[face]; };
+    const ComparedFaces compared =
+        compare(faces.embeddings, facts_of(faces, *flags.comparison.founder_size), request, line);
+    write_groups(run.folder() / "groups.csv", faces, compared.groups);
+    const auto persons = static_cast<std::size_t>(*std::ranges::max_element(compared.groups) + 1);
+    summary = {fmt::format("{}; {} seen more than once.", counted(faces.embeddings.size(), "face"),
+                           counted(persons, "person"))};
+    summary.insert(summary.end(), compared.summary.begin(), compared.summary.end());
+    run.take_times(record);
+    record.images_per_s.reason = "no photo was read";
+    add_comparison(record, faces.embeddings.size(), persons);
+    return record;
+  });
+  return {std::move(record), std::move(summary), run.folder()};
 }
 
 }  // namespace evener::job

@@ -20,7 +20,6 @@
 #include "data/open/pictures.h"
 #include "job/cache_folder.h"
 #include "job/faces/comparison.h"
-#include "job/faces/embeddings.h"
 #include "job/faces/faces_flags.h"
 #include "job/faces/growing_results.h"
 #include "job/faces/known.h"

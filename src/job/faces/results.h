@@ -13,7 +13,6 @@
 #include "data/open/pictures.h"
 #include "job/faces/comparison.h"
 #include "job/faces/known.h"
-#include "job/faces/names.h"
 #include "job/faces/tracks.h"
 #include "job/observer.h"
 #include "record/record.h"

@@ -1,5 +1,3 @@
-#include "measure/channel_meter.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "base/statistics.h"
+#include "measure/energy_meter.h"
 
 namespace evener::measure {
 namespace {

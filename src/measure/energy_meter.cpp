@@ -81,19 +81,13 @@ std::vector<record::PhaseEnergy> PhaseEnergyDivider::phases(double step_s) const
   return all;
 }
 
-double EnergyMeter::seconds() const {
-  return last_s_ && first_s_ ? *last_s_ - *first_s_ : 0;
-}
-
 EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sensors)), clock_(std::move(clock)) {
   for (const auto& sensor : sensors_) {
-    for (const Channel& channel : sensor->channels()) {
-      meters_.push_back({.of = ChannelMeter(channel, sensor->name())});
-    }
+    for (const Channel& channel : sensor->channels()) meters_.emplace_back(channel, sensor->name());
   }
   choose_added();
   look_at_devices();
-  if (std::ranges::none_of(meters_, &Meter::added)) refusal_ = sensors_refusal(sensors_);
+  if (std::ranges::none_of(meters_, &ChannelMeter::added)) refusal_ = sensors_refusal(sensors_);
 }
 
 /// Chooses the channels that add up, so that nothing counts twice and measurements precede stated powers. Takes a meter
@@ -101,13 +95,13 @@ EnergyMeter::EnergyMeter(Sensors sensors, Clock clock) : sensors_(std::move(sens
 /// measures; else the parts.
 void EnergyMeter::choose_added() {
   const auto of = [&](Covers covers, EnergyClass kind) {
-    std::vector<Meter*> found;
-    for (Meter& meter : meters_) {
-      if (meter.of.channel().covers == covers && meter.of.channel().kind == kind) found.push_back(&meter);
+    std::vector<ChannelMeter*> found;
+    for (ChannelMeter& meter : meters_) {
+      if (meter.channel().covers == covers && meter.channel().kind == kind) found.push_back(&meter);
     }
     return found;
   };
-  std::vector<Meter*> chosen;
+  std::vector<ChannelMeter*> chosen;
   bool all_measured = !of(Covers::kPackage, EnergyClass::kMeasured).empty();
   for (const Covers covers : {Covers::kPackage, Covers::kDram, Covers::kGpu}) {
     auto parts = of(covers, EnergyClass::kMeasured);
@@ -119,7 +113,7 @@ void EnergyMeter::choose_added() {
   }
   const auto machine = of(Covers::kMachine, EnergyClass::kMeasured);
   if (!all_measured && !machine.empty()) chosen = {machine.front()};
-  for (Meter* meter : chosen) meter->added = true;
+  for (ChannelMeter* meter : chosen) meter->added = true;
 }
 
 void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const PhaseTotals* phases) {
@@ -133,13 +127,13 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
     const std::vector<Reading> readings = sensor->read(wait_s);
     const double now = clock_();
     for (std::size_t c = 0; c < channels; ++c, ++n) {
-      Meter& meter = meters_[n];
-      const double before_j = meter.of.joules();
-      meter.of.take(c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, asked_s, now);
-      const double step_j = meter.of.joules() - before_j;
+      ChannelMeter& meter = meters_[n];
+      const double before_j = meter.joules();
+      meter.take(c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, asked_s, now);
+      const double step_j = meter.joules() - before_j;
       if (!meter.added) continue;
       added_j += step_j;
-      if (meter.of.channel().covers == Covers::kPackage) cpu_j += step_j;
+      if (meter.channel().covers == Covers::kPackage) cpu_j += step_j;
     }
     asked_s = now;
   }
@@ -157,29 +151,13 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
   }
 }
 
-std::vector<EnergyMeter::Now> EnergyMeter::now() const {
-  std::vector<Now> all;
-  for (const Meter& meter : meters_) {
-    const Channel& channel = meter.of.channel();
-    all.push_back({.sensor = meter.of.sensor(),
-                   .name = channel.name,
-                   .added = meter.added,
-                   .joules = meter.of.joules(),
-                   .watts = meter.of.watts(),
-                   .covers = channel.covers,
-                   .kind = channel.kind,
-                   .uuid = channel.uuid});
-  }
-  return all;
-}
-
 std::optional<double> EnergyMeter::joules_so_far() const {
   double joules = 0;
   bool any = false;
-  for (const Meter& meter : meters_) {
+  for (const ChannelMeter& meter : meters_) {
     if (!meter.added) continue;
-    if (!meter.of.problem().empty() || !meter.of.was_read()) return std::nullopt;
-    joules += meter.of.joules() + held(meter.of).joules;
+    if (!meter.problem().empty() || !meter.was_read()) return std::nullopt;
+    joules += meter.joules() + held(meter).joules;
     any = true;
   }
   return any ? std::optional(joules) : std::nullopt;
@@ -187,15 +165,15 @@ std::optional<double> EnergyMeter::joules_so_far() const {
 
 double EnergyMeter::shortest_window_s() const {
   double longest_s = 0;
-  for (const Meter& meter : meters_) {
-    if (meter.added) longest_s = std::max(longest_s, meter.of.shortest_window_s());
+  for (const ChannelMeter& meter : meters_) {
+    if (meter.added) longest_s = std::max(longest_s, meter.shortest_window_s());
   }
   return longest_s;
 }
 
 bool EnergyMeter::sees_processors() const {
   return std::ranges::any_of(
-      meters_, [](const Meter& meter) { return meter.added && meter.of.channel().covers == Covers::kPackage; });
+      meters_, [](const ChannelMeter& meter) { return meter.added && meter.channel().covers == Covers::kPackage; });
 }
 
 void EnergyMeter::look_at_devices() {
@@ -209,25 +187,24 @@ ChannelMeter::Held EnergyMeter::held(const ChannelMeter& meter) const {
   return first_s_ && last_s_ ? meter.held(*first_s_, *last_s_) : ChannelMeter::Held{};
 }
 
-DeviceEnergy EnergyMeter::device(const Meter& meter, double window_s, const IdlePower& idle) const {
-  const Channel& channel = meter.of.channel();
-  DeviceEnergy device{
-      .name = channel.name, .sensor = meter.of.sensor(), .covers = channel.covers, .added = meter.added};
+DeviceEnergy EnergyMeter::device(const ChannelMeter& meter, double window_s, const IdlePower& idle) const {
+  const Channel& channel = meter.channel();
+  DeviceEnergy device{.name = channel.name, .sensor = meter.sensor(), .covers = channel.covers, .added = meter.added};
   device.note = channel.note;
   device.uuid = channel.uuid;
-  if (const double period_s = meter.of.period_s(); period_s > 0) device.update_period_s = period_s;
-  device.reason = meter.of.absence(first_s_, last_s_, window_s);
+  if (const double period_s = meter.period_s(); period_s > 0) device.update_period_s = period_s;
+  device.reason = meter.absence(first_s_, last_s_, window_s);
   if (!device.reason.empty()) return device;
   device.kind = channel.kind;
-  const ChannelMeter::Held held = this->held(meter.of);
-  const double joules = meter.of.joules() + held.joules;
-  if (channel.kind == EnergyClass::kMeasured) device.uncertainty_joules = meter.of.step_j() + held.at_most_j;
-  device.note = meter.of.note(joules);
+  const ChannelMeter::Held held = this->held(meter);
+  const double joules = meter.joules() + held.joules;
+  if (channel.kind == EnergyClass::kMeasured) device.uncertainty_joules = meter.step_j() + held.at_most_j;
+  device.note = meter.note(joules);
   device.joules = joules;
   device.mean_watts = joules / window_s;
-  if (meter.of.peak_watts() > 0) device.peak_watts = meter.of.peak_watts();
+  if (meter.peak_watts() > 0) device.peak_watts = meter.peak_watts();
   for (const IdlePower::Of& of : idle.channels) {
-    if (of.sensor != meter.of.sensor() || of.channel != channel.name) continue;
+    if (of.sensor != meter.sensor() || of.channel != channel.name) continue;
     device.idle_watts = of.watts;
     device.net_joules = joules - of.watts * window_s;
   }
@@ -241,13 +218,13 @@ std::vector<record::MeterCheck> EnergyMeter::checks() const {
   CheckedSource parts;
   bool sees_packages = false;
   std::vector<const ChannelMeter*> machine;
-  for (const Meter& meter : meters_) {
-    if (meter.of.channel().kind != EnergyClass::kMeasured) continue;
-    if (meter.of.channel().covers == Covers::kMachine) {
-      machine.push_back(&meter.of);
-    } else if (meter.of.was_read()) {
-      parts.push_back(meter.of.checked());
-      sees_packages = sees_packages || meter.of.channel().covers == Covers::kPackage;
+  for (const ChannelMeter& meter : meters_) {
+    if (meter.channel().kind != EnergyClass::kMeasured) continue;
+    if (meter.channel().covers == Covers::kMachine) {
+      machine.push_back(&meter);
+    } else if (meter.was_read()) {
+      parts.push_back(meter.checked());
+      sees_packages = sees_packages || meter.channel().covers == Covers::kPackage;
     }
   }
   const auto check = [&](const CheckedSource& first, const ChannelMeter& second, Relation relation) {
@@ -269,15 +246,15 @@ record::Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const
   energy.seconds = window_s;
   energy.reason = refusal_;
   double step_s = 0;
-  for (const Meter& meter : meters_) {
+  for (const ChannelMeter& meter : meters_) {
     energy.devices.push_back(device(meter, window_s, idle));
-    if (meter.added) step_s = std::max(step_s, meter.of.period_s());
+    if (meter.added) step_s = std::max(step_s, meter.period_s());
     const std::string& why = energy.devices.back().reason;
-    if (!meter.of.problem().empty() || (meter.added && why.starts_with("INVALID"))) {
-      energy.lost.push_back(fmt::format("{} ({}): {}", meter.of.channel().name, meter.of.sensor(), why));
+    if (!meter.problem().empty() || (meter.added && why.starts_with("INVALID"))) {
+      energy.lost.push_back(fmt::format("{} ({}): {}", meter.channel().name, meter.sensor(), why));
     }
     if (meter.added && energy.reason.empty() && !energy.devices.back().joules) {
-      energy.reason = fmt::format("{} ({}): {}", meter.of.channel().name, meter.of.sensor(), why);
+      energy.reason = fmt::format("{} ({}): {}", meter.channel().name, meter.sensor(), why);
     }
   }
   energy.checks = checks();

@@ -20,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string without_quotes(std::string text) {
-  std::erase(text, '"');
-  return text;
-}
-
 std::optional<std::string> governors(const fs::path& cpus) {
   std::set<std::string> names;
   std::error_code error;
@@ -32,9 +27,7 @@ std::optional<std::string> governors(const fs::path& cpus) {
     if (auto name = read_first_line(it->path() / "cpufreq/scaling_governor")) names.insert(*name);
   }
   if (names.empty()) return std::nullopt;
-  std::string joined;
-  for (const std::string& name : names) joined += (joined.empty() ? "" : "/") + name;
-  return joined;
+  return fmt::format("{}", fmt::join(names, "/"));
 }
 
 /// The hypervisor's name where the machine's vendor strings give it away; "container" for the usual containers.
@@ -81,8 +74,9 @@ record::MachineRecord read_machine(const fs::path& root) {
   machine.cpu_features = topology.features;
   machine.memory_bytes = field_bytes(read_small_file(root / "proc/meminfo").value_or(""), "MemTotal")
                              .value_or(memory_limits().total_bytes);
-  machine.os = without_quotes(
-      field_text(read_small_file(root / "etc/os-release").value_or(""), "PRETTY_NAME", '=').value_or("unknown"));
+  machine.os =
+      field_text(read_small_file(root / "etc/os-release").value_or(""), "PRETTY_NAME", '=').value_or("unknown");
+  std::erase(machine.os, '"');
   utsname system{};
   if (uname(&system) == 0) {
     machine.kernel = std::string(system.sysname) + " " + system.release + " " + system.machine;
@@ -125,18 +119,12 @@ std::map<std::string, std::string> program_versions(const std::string& version) 
   return versions;
 }
 
-struct OthersLoad::Start {
-  Counters counters;
-};
-
 OthersLoad::OthersLoad(std::filesystem::path root)
-    : root_(std::move(root)), start_(std::make_unique<Start>(Start{read_counters(root_, live_children())})) {}
-
-OthersLoad::~OthersLoad() = default;
+    : root_(std::move(root)), start_(read_counters(root_, live_children())) {}
 
 std::optional<double> OthersLoad::share() const {
   const Counters now = read_counters(root_, live_children());
-  const Usage usage = usage_between(start_->counters, now);
+  const Usage usage = usage_between(start_, now);
   if (!usage.others_percent || now.cores.empty()) return std::nullopt;
   const double percent = *usage.others_percent + usage.steal_percent.value_or(0);
   return std::min(1.0, percent / 100 / static_cast<double>(now.cores.size()));

@@ -4,10 +4,10 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
+#include "measure/sensors/proc_files.h"
 #include "record/record.h"
 
 namespace evener::measure {
@@ -23,16 +23,14 @@ std::map<std::string, std::string> program_versions(const std::string& version);
 class OthersLoad {
  public:
   explicit OthersLoad(std::filesystem::path root = "/");
-  ~OthersLoad();
 
   /// The share (0 to 1) of all CPUs' time that was used by processes other than this one and its children, or stolen by
   /// other virtual machines on the host. Absent if /proc can't be read or too little time has passed.
   std::optional<double> share() const;
 
  private:
-  struct Start;
   std::filesystem::path root_;
-  std::unique_ptr<Start> start_;
+  Counters start_;
 };
 
 /// The warning for a user whose run shared the machine; "" if `share` is too small to matter.

@@ -20,6 +20,7 @@
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/csv.h"
 #include "base/directed_yield.h"
 #include "base/error.h"
 #include "measure/sensors/proc_files.h"
@@ -110,14 +111,8 @@ void keep_samples_out_of_forks() {
   if (error != 0) throw Error(fmt::format("can't prepare the sampler for forks: {}", std::strerror(error)));
 }
 
-std::string cell(const std::optional<double>& value, int decimals) {
-  return value ? fmt::format("{:.{}f}", *value, decimals) : "";
-}
-
-void check(const SamplerOptions& options) {
-  if (options.interval_ms < 100 || options.interval_ms > 10000) {
-    throw UsageError(fmt::format("a sampling interval of {} ms is outside 100 to 10000 ms", options.interval_ms));
-  }
+std::string cell(const auto& value, int decimals) {
+  return value ? fmt::format("{:.{}f}", static_cast<double>(*value), decimals) : "";
 }
 
 std::string title_of(const std::string& name, const char* ending) {
@@ -142,21 +137,17 @@ void add_phases(const PhaseTotals& phases, double seconds, Columns& columns) {
 /// Title and cell of each column, in their order.
 Columns columns_of(const EnergyMeter& meter) {
   Columns columns;
-  const auto number = [](const auto& value, int decimals) {
-    return value ? fmt::format("{:.{}f}", static_cast<double>(*value), decimals) : "";
-  };
-  const auto channels = meter.now();
-  if (std::ranges::any_of(channels, &EnergyMeter::Now::added)) {
-    columns.emplace_back(kJoulesColumn, number(meter.joules_so_far(), 3));
+  if (std::ranges::any_of(meter.meters(), &ChannelMeter::added)) {
+    columns.emplace_back(kJoulesColumn, cell(meter.joules_so_far(), 3));
   }
-  for (const auto& channel : channels) {
-    columns.emplace_back(title_of(channel.name, kWattsEnding), number(channel.watts, 2));
+  for (const ChannelMeter& one : meter.meters()) {
+    columns.emplace_back(title_of(one.channel().name, kWattsEnding), cell(one.watts(), 2));
   }
   for (const DeviceState& state : meter.states()) {
-    columns.emplace_back(title_of(state.name, "_utilisation_percent"), number(state.utilisation_percent, 0));
-    columns.emplace_back(title_of(state.name, "_memory_bytes"), number(state.memory_bytes, 0));
-    columns.emplace_back(title_of(state.name, "_clock_mhz"), number(state.clock_mhz, 0));
-    columns.emplace_back(title_of(state.name, "_temperature_c"), number(state.temperature_c, 0));
+    columns.emplace_back(title_of(state.name, "_utilisation_percent"), cell(state.utilisation_percent, 0));
+    columns.emplace_back(title_of(state.name, "_memory_bytes"), cell(state.memory_bytes, 0));
+    columns.emplace_back(title_of(state.name, "_clock_mhz"), cell(state.clock_mhz, 0));
+    columns.emplace_back(title_of(state.name, "_temperature_c"), cell(state.temperature_c, 0));
     columns.emplace_back(title_of(state.name, "_throttled"), state.throttled ? (*state.throttled ? "1" : "0") : "");
   }
   return columns;
@@ -173,14 +164,10 @@ EnergyColumns::EnergyColumns(const EnergyMeter& meter, bool with_phases) {
 
 void EnergyColumns::go_on_with(const std::string& header) {
   titles_.clear();
-  std::size_t begin = 0;
   bool ours = false;  // they stand behind the others
-  while (begin <= header.size()) {
-    const std::size_t end = std::min(header.find(',', begin), header.size());
-    const std::string title = header.substr(begin, end - begin);
+  for (const std::string& title : csv_cells(header)) {
     ours = ours || title == kJoulesColumn || title.ends_with(kWattsEnding) || title.starts_with(kPhaseBeginning);
     if (ours) titles_.push_back(title);
-    begin = end + 1;
   }
 }
 
@@ -314,28 +301,26 @@ void ProcessSampler::State::sample(double wait_s) {
   if (usage.others_percent) others_percent.add(*usage.others_percent);
   if (memory.rss_bytes) rss.add(static_cast<double>(*memory.rss_bytes));
   if (memory.pss_bytes) pss.add(static_cast<double>(*memory.pss_bytes));
-  if (memory.swap_bytes) {
-    summary.swap_bytes_max = std::max(summary.swap_bytes_max.value_or(0), *memory.swap_bytes);
-  }
+  record::Memory& so_far = summary.memory;
+  if (memory.swap_bytes) so_far.swap_bytes_max = std::max(so_far.swap_bytes_max.value_or(0), *memory.swap_bytes);
   if (memory.peak_rss_bytes) {
     // Both of the kernel's counters are approximate: the peak may be some pages below a size that a sample saw.
-    summary.peak_rss_bytes = std::max({summary.peak_rss_bytes.value_or(0), *memory.peak_rss_bytes,
-                                       children.empty() ? memory.rss_bytes.value_or(0) : 0});
+    so_far.peak_rss_bytes = std::max({so_far.peak_rss_bytes.value_or(0), *memory.peak_rss_bytes,
+                                      children.empty() ? memory.rss_bytes.value_or(0) : 0});
   }
   for (std::size_t i = 0; i < children.size(); ++i) {
-    auto& peak = summary.child_peak_rss_bytes[i];
-    peak = std::max(peak, read_peak_rss(options.root, children[i]).value_or(0));
+    auto& peak = so_far.ranks[i].peak_rss_bytes;
+    peak = std::max(peak.value_or(0), read_peak_rss(options.root, children[i]).value_or(0));
   }
-  ++summary.samples;
+  ++summary.cpu.samples;
   write_row(time_s, usage, memory);
 }
 
 void ProcessSampler::State::write_row(double time_s, const Usage& usage, const MemoryReading& memory) {
   if (!csv.is_open() || !summary.error.empty()) return;
-  const auto count = [](const std::optional<std::uint64_t>& value) { return value ? std::to_string(*value) : ""; };
   csv << fmt::format("{:.3f},{},{},{},{},{},{}", time_s + options.csv_start_s, cell(usage.process_percent, 1),
-                     cell(usage.others_percent, 1), cell(usage.steal_percent, 1), count(memory.rss_bytes),
-                     count(memory.pss_bytes), count(memory.swap_bytes));
+                     cell(usage.others_percent, 1), cell(usage.steal_percent, 1), cell(memory.rss_bytes, 0),
+                     cell(memory.pss_bytes, 0), cell(memory.swap_bytes, 0));
   for (std::size_t core = 0; core < first.cores.size(); ++core) {
     csv << "," << (core < usage.core_percent.size() ? fmt::format("{:.1f}", usage.core_percent[core]) : "");
   }
@@ -364,33 +349,38 @@ void ProcessSampler::State::finish() {
   sample(kWaitForMeters_s);
   const Usage whole = usage_between(first, newest);
   summary.seconds = newest.time_s - first.time_s;
-  summary.process_percent = process_percent.get();
-  summary.others_percent = others_percent.get();
+  record::CpuUse& cpu = summary.cpu;
+  cpu.percent = process_percent.get();
+  cpu.others_percent = others_percent.get();
   // Means over the whole run: a mean of samples would give a short last interval the weight of the others.
-  if (summary.process_percent && whole.process_percent) summary.process_percent->mean = *whole.process_percent;
-  if (summary.others_percent && whole.others_percent) summary.others_percent->mean = *whole.others_percent;
-  summary.process_cpu_s = whole.process_cpu_s;
-  summary.core_percent_mean = whole.core_percent;
-  summary.steal_percent_mean = whole.steal_percent;
-  summary.rss_bytes = rss.get();
-  summary.pss_bytes = pss.get();
+  if (cpu.percent && whole.process_percent) cpu.percent->mean = *whole.process_percent;
+  if (cpu.others_percent && whole.others_percent) cpu.others_percent->mean = *whole.others_percent;
+  cpu.seconds = whole.process_cpu_s;
+  cpu.core_percent_mean = whole.core_percent;
+  cpu.steal_percent_mean = whole.steal_percent;
   if (const auto after = read_throttle_events(options.root); after && throttle_before) {
-    summary.throttle_events = static_cast<std::int64_t>(*after - *throttle_before);
+    cpu.throttle_events = static_cast<std::int64_t>(*after - *throttle_before);
   }
   const GivenCpus given = given_cpus();
-  summary.exchanged = given.exchanged - given_before.exchanged;
-  summary.lent = given.lent - given_before.lent;
+  cpu.exchanged = given.exchanged - given_before.exchanged;
+  cpu.lent = given.lent - given_before.lent;
+  record::Memory& memory = summary.memory;
+  memory.rss_bytes = rss.get();
+  memory.pss_bytes = pss.get();
+  for (const record::RankMemory& child : memory.ranks) {
+    if (memory.peak_rss_bytes) *memory.peak_rss_bytes += *child.peak_rss_bytes;
+  }
+  if (memory.ranks.empty()) memory.ranks = {{0, memory.peak_rss_bytes}};
   summary.energy = meter.energy(summary.seconds, options.idle);
   for (const DeviceSums& device : devices) summary.devices.push_back(device.get());
-  for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
-    if (summary.peak_rss_bytes) *summary.peak_rss_bytes += peak;
-  }
   csv.close();
   finished = true;
 }
 
 ProcessSampler::ProcessSampler(SamplerOptions options) {
-  check(options);
+  if (options.interval_ms < 100 || options.interval_ms > 10000) {
+    throw UsageError(fmt::format("a sampling interval of {} ms is outside 100 to 10000 ms", options.interval_ms));
+  }
   state_ = std::make_unique<State>(std::move(options));
   state_->open_csv();
   // Resets the kernel's peak of memory, for processes that make several runs one after the other. A failure doesn't
@@ -431,16 +421,18 @@ ProcessSampler::~ProcessSampler() {
 void ProcessSampler::watch(const std::vector<int>& children) {
   const std::lock_guard lock(state_->mutex);
   state_->children = children;
-  auto& peaks = state_->summary.child_peak_rss_bytes;
-  if (peaks.size() != children.size()) peaks.assign(children.size(), 0);
+  auto& ranks = state_->summary.memory.ranks;
+  if (ranks.size() == children.size()) return;
+  ranks.clear();
+  while (ranks.size() < children.size()) ranks.push_back({static_cast<int>(ranks.size()), 0});
 }
 
 void ProcessSampler::ended(int child, std::uint64_t peak_rss_bytes) {
   const std::lock_guard lock(state_->mutex);
   const auto found = std::ranges::find(state_->children, child);
   if (found == state_->children.end()) return;
-  auto& peak = state_->summary.child_peak_rss_bytes[static_cast<std::size_t>(found - state_->children.begin())];
-  peak = std::max(peak, peak_rss_bytes);
+  auto& peak = state_->summary.memory.ranks[static_cast<std::size_t>(found - state_->children.begin())].peak_rss_bytes;
+  peak = std::max(peak.value_or(0), peak_rss_bytes);
 }
 
 SamplerSummary ProcessSampler::stop() {

@@ -14,7 +14,7 @@
 #include "measure/energy_meter.h"
 #include "measure/phase_recorder.h"
 #include "measure/sensors/open_sensors.h"
-#include "record/statistics.h"
+#include "record/record.h"
 
 namespace evener::measure {
 
@@ -66,22 +66,12 @@ struct DeviceUse {
 };
 
 struct SamplerSummary {
-  std::int64_t samples = 0;
   double seconds = 0;  // from start to stop
-  std::optional<record::Spread> process_percent;
-  std::optional<double> process_cpu_s;           // user + system
-  std::vector<double> core_percent_mean;         // of each online logical CPU, all processes together
-  std::optional<record::Spread> others_percent;  // of other processes
-  std::optional<double> steal_percent_mean;      // in a virtual machine: time the host gave to others
-  std::optional<record::Spread> rss_bytes;
-  std::optional<record::Spread> pss_bytes;  // sampled less often if it takes long to read
-  /// The kernel's high-water mark (VmHWM), which also covers the time between samples. With children the sum over all
-  /// processes, in which shared pages count several times.
-  std::optional<std::uint64_t> peak_rss_bytes;
-  std::vector<std::uint64_t> child_peak_rss_bytes;  // of each child; of running ones as of the last sample
-  std::optional<std::uint64_t> swap_bytes_max;      // swapped-out memory of this process
-  std::optional<std::int64_t> throttle_events;      // thermal throttling of all cores; absent = not visible
-  std::int64_t exchanged = 0, lent = 0;             // given_cpus() from start to stop (base/directed_yield.h)
+  record::CpuUse cpu;  // core_percent_mean: all processes together; throttle_events: absent = not visible
+  /// peak_rss_bytes: the kernel's high-water mark (VmHWM), which also covers the time between samples; with children
+  /// the sum over all processes, in which shared pages count several times. ranks: the children, or else this process;
+  /// of running ones as of the last sample. pss_bytes: sampled less often if it takes long to read.
+  record::Memory memory;
   record::Energy energy;
   std::vector<DeviceUse> devices;  // devices that report more than power
   std::string error;               // why samples.csv could not be written any more (a full disk); "" = fine

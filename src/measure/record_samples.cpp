@@ -145,33 +145,18 @@ void leave_samples_out(record::Record& record) {
 
 void take_samples(record::Record& record, const SamplerSummary& summary) {
   for (const char* path : kSampled) record.missing.erase(path);
-  record.memory.peak_rss_bytes = summary.peak_rss_bytes;
-  record.memory.rss_bytes = summary.rss_bytes;
-  record.memory.pss_bytes = summary.pss_bytes;
-  record.memory.swap_bytes_max = summary.swap_bytes_max;
-  if (summary.child_peak_rss_bytes.empty()) record.memory.ranks = {{0, summary.peak_rss_bytes}};
-  for (const std::uint64_t peak : summary.child_peak_rss_bytes) {
-    record.memory.ranks.push_back({static_cast<int>(record.memory.ranks.size()), peak});
-  }
-  if (!record.sessions.empty()) record.sessions.back().cpu_seconds = summary.process_cpu_s;
-  record.cpu.seconds = summary.process_cpu_s;
-  record.cpu.percent = summary.process_percent;
-  record.cpu.core_percent_mean = summary.core_percent_mean;
-  record.cpu.others_percent = summary.others_percent;
-  record.cpu.steal_percent_mean = summary.steal_percent_mean;
-  record.cpu.throttle_events = summary.throttle_events;
-  record.cpu.exchanged = summary.exchanged;
-  record.cpu.lent = summary.lent;
-  record.cpu.samples = summary.samples;
+  record.memory = summary.memory;
+  record.cpu = summary.cpu;
+  if (!record.sessions.empty()) record.sessions.back().cpu_seconds = summary.cpu.seconds;
   record.energy = summary.energy;
   if (!record.host_energies.empty()) take_hosts(record);
   mark_used(record);
-  if (!summary.peak_rss_bytes) record.missing["memory.peak_rss_bytes"] = "/proc/self/status could not be read";
-  if (!summary.pss_bytes) record.missing["memory.pss_bytes"] = "/proc/self/smaps_rollup could not be read";
-  if (!summary.process_percent) {
+  if (!summary.memory.peak_rss_bytes) record.missing["memory.peak_rss_bytes"] = "/proc/self/status could not be read";
+  if (!summary.memory.pss_bytes) record.missing["memory.pss_bytes"] = "/proc/self/smaps_rollup could not be read";
+  if (!summary.cpu.percent) {
     record.missing["cpu.percent"] = "the run was shorter than two samples, or /proc could not be read";
   }
-  if (!summary.throttle_events) {
+  if (!summary.cpu.throttle_events) {
     record.missing["cpu.throttle_events"] = "this kernel doesn't count thermal throttling (usual in virtual machines)";
   }
   take_gpus(record, summary);

@@ -93,7 +93,7 @@ EnergyReading reading_at(const std::vector<EnergyReading>& readings, double at_s
 }
 
 /// Whether the plan leaves the device of this channel idle: a GPU that it doesn't compute on.
-bool leaves_idle(const placement::Plan& plan, const measure::EnergyMeter::Now& channel) {
+bool leaves_idle(const placement::Plan& plan, const measure::Channel& channel) {
   if (channel.name.starts_with("idle gpu")) return true;  // of stated powers, which know the plan
   if (channel.covers != record::Covers::kGpu || channel.kind == record::EnergyClass::kEstimated) return false;
   const auto& cards = placement::machine().cuda.devices;
@@ -152,11 +152,11 @@ class PowerTrace {
       return;
     }
     record::EnergyClass kind = record::EnergyClass::kAbsent;
-    for (const measure::EnergyMeter::Now& channel : meter_.now()) {
-      if (!channel.added) continue;
-      reading.joules += channel.joules;
-      if (!leaves_idle(plan_, channel)) reading.used_joules += channel.joules;
-      kind = record::together(kind, channel.kind);
+    for (const measure::ChannelMeter& meter : meter_.meters()) {
+      if (!meter.added) continue;
+      reading.joules += meter.joules();
+      if (!leaves_idle(plan_, meter.channel())) reading.used_joules += meter.joules();
+      kind = record::together(kind, meter.channel().kind);
     }
     kind_ = kind;
     readings_.push_back(reading);

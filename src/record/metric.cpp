@@ -256,4 +256,19 @@ std::optional<double> speed_ratio(const Metric& baseline, const Metric& candidat
   return *baseline.value / *candidate.value;
 }
 
+Metric quality_share(std::string name, std::string title, std::string label, std::optional<double> value,
+                     std::optional<std::int64_t> of_images) {
+  return {.name = std::move(name),
+          .unit = "share",
+          .title = std::move(title),
+          .label = std::move(label),
+          .role = MetricRole::kQuality,
+          .value = value,
+          .of_images = of_images};
+}
+
+Metric plain_number(std::string name, std::string title, std::string label, std::optional<double> value) {
+  return {.name = std::move(name), .unit = "", .title = std::move(title), .label = std::move(label), .value = value};
+}
+
 }  // namespace evener::record

@@ -37,6 +37,12 @@ struct Metric {
   std::string reason = {};                     // why `value` is absent; else empty
 };
 
+/// A share of `of_images` images (0 to 1) by which results are judged.
+Metric quality_share(std::string name, std::string title, std::string label, std::optional<double> value,
+                     std::optional<std::int64_t> of_images = {});
+/// A plain number.
+Metric plain_number(std::string name, std::string title, std::string label, std::optional<double> value);
+
 struct Record;
 
 /// All figures of a record: those with keys of their own in record.json, and those of its `metrics`. Figures that the

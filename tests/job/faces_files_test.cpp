@@ -11,10 +11,9 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "job/faces/comparison.h"
-#include "job/faces/embeddings.h"
 #include "job/faces/results.h"
 #include "job/infer/infer_sinks.h"
-#include "job/inference/labelled_data.h"
+#include "job/inference/images.h"
 #include "record/record.h"
 #include "weights/safetensors.h"
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/test_folder.h"
 #include "job/faces/growing_results.h"
-#include "job/faces/names.h"
+#include "job/faces/known.h"
 #include "job/faces/results.h"
 
 namespace evener::job {
@@ -95,6 +95,7 @@ TEST_F(FacesRules, NamesAreReadAsSpreadsheetsWriteThem) {
   EXPECT_THAT(refused("x,A\n"), HasSubstr("is not a group's number"));
   EXPECT_THAT(refused("-1,A\n"), HasSubstr("is not a group's number"));
   EXPECT_THAT(refused("1.5,A\n"), HasSubstr("is not a group's number"));
+  EXPECT_THAT(refused("0,A\n"), HasSubstr("is not a group's number"));
   EXPECT_THAT(refused("1,\xE4\n"), HasSubstr("is not in UTF-8"));
 }
 
@@ -270,7 +271,7 @@ TEST_F(FacesRules, FacesThatPeopleSetApartAreNobodys) {
   request.folder = folder_.path();
   compare_faces(found, pictures, request, KnownFaces(), silent_);
   EXPECT_EQ(found.persons[2], -1);
-  EXPECT_THAT(found.summary, ElementsAre(HasSubstr("apart.csv names face 3 of ")));
+  EXPECT_THAT(found.compared.summary, ElementsAre(HasSubstr("apart.csv names face 3 of ")));
   test::write_text(folder_ / "apart.csv", "p1.jpg,0\np1.jpg,many\n");
   EXPECT_THAT(failure([&] { FacesApart(folder_.path()); }), StartsWith("line 2 of "));
 }
@@ -375,6 +376,7 @@ TEST(FacesCosts, ChunksAreToldByPhotoAndByTheirOwnTime) {
   EXPECT_THAT(record.metrics.at("chunk_cpu_percent").samples, ElementsAre(50, 75));
   EXPECT_THAT(record.metrics.at("chunk_rss_bytes").samples, ElementsAre(100, 300));
   EXPECT_EQ(record.metrics.at("chunk_rss_bytes").value, 200);
+  EXPECT_EQ(chunk_row(first), "1,0,4,9,0.500,2.000,50.0,150.0,100\n");
   add_chunks(empty, {});
   EXPECT_THAT(empty.metrics, IsEmpty());
   const auto page = chunks_on_page({second, none});
@@ -386,31 +388,9 @@ TEST(FacesCosts, ChunksAreToldByPhotoAndByTheirOwnTime) {
 
 // Names of persons go where most of their faces have gone.
 
-class NamesOfPersons : public testing::Test {
- protected:
-  /// Groups 1 and 2 are called Anna and Bert; in the program's own numbers they are 0 and 1.
-  PersonNames names() const {
-    test::write_text(names_file(folder_.path()), "group,name\n1,Anna\n2,Bert\n");
-    return PersonNames(folder_.path());
-  }
-
-  test::TestFolder folder_;
-};
-
-TEST_F(NamesOfPersons, GoWithMostOfTheFaces) {
-  PersonNames moved = names();
-  EXPECT_THAT(moved.follow({0, 0, 0, 1, 1, -1}, {7, 7, 3, 4, 4, 9}), IsEmpty());
-  EXPECT_THAT(moved.all(), ElementsAre(Pair(4, "Bert"), Pair(7, "Anna")));
-}
-
-TEST_F(NamesOfPersons, ThereIsNoGroup0) {
-  test::write_text(names_file(folder_.path()), "group,name\n0,Anna\n");
-  EXPECT_THROW(PersonNames(folder_.path()), Error);
-}
-
-TEST_F(NamesOfPersons, OfTwoWhoBecameOneTheNameWithMoreFacesStays) {
+TEST_F(FacesRules, OfTwoWhoBecameOneTheNameWithMoreFacesStays) {
   for (const bool is_anna_seen_more : {true, false}) {
-    PersonNames moved = names();
+    PersonNames moved = named("1,Anna\n2,Bert\n");
     const int more = is_anna_seen_more ? 0 : 1, fewer = 1 - more;
     const auto notes = moved.follow({more, fewer, more, more}, {5, 5, 5, 5});
     EXPECT_EQ(moved.of(5), is_anna_seen_more ? "Anna" : "Bert");
@@ -420,15 +400,15 @@ TEST_F(NamesOfPersons, OfTwoWhoBecameOneTheNameWithMoreFacesStays) {
   }
 }
 
-TEST_F(NamesOfPersons, ANameWithoutFacesMakesRoomForWhoHasItsNumberNow) {
-  PersonNames moved = names();
+TEST_F(FacesRules, ANameWithoutFacesMakesRoomForWhoHasItsNumberNow) {
+  PersonNames moved = named("1,Anna\n2,Bert\n");
   const auto notes = moved.follow({0, 0}, {1, 1});  // nobody has Bert's faces, and Anna is number 1 now
   EXPECT_THAT(moved.all(), ElementsAre(Pair(1, "Anna")));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("is taken out, as others have that number")));
 }
 
-TEST_F(NamesOfPersons, OfTwoWithAsManyFacesTheFirstStays) {
-  PersonNames moved = names();
+TEST_F(FacesRules, OfTwoWithAsManyFacesTheFirstStays) {
+  PersonNames moved = named("1,Anna\n2,Bert\n");
   moved.follow({0, 1, 1, 0}, {5, 5, 5, 5});
   EXPECT_EQ(moved.of(5), "Anna");
 }

@@ -14,7 +14,6 @@
 #include "job/infer/infer_sinks.h"
 #include "job/infer/inference.h"
 #include "job/inference/images.h"
-#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
 #include "record/detection.h"
 #include "record/record_kind.h"

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "measure/sensors/open_sensors.h"
-#include "measure/sensors/rapl.h"
+#include "measure/sensors/kernel_sensors.h"
 #include "measure/sensors_helpers.h"
 
 namespace evener::measure {
@@ -23,6 +23,16 @@ constexpr double kTenth_percent = 1e-3;
 class PowercapMeter : public ::testing::Test {
  protected:
   EnergyMeter meter() { return EnergyMeter(test::only(std::make_unique<Powercap>(tree_.path())), clock_.reader()); }
+  /// The energy of `seconds` in which a single package's counter goes from one number to another.
+  record::Energy between(std::uint64_t from_uj, std::uint64_t to_uj, std::uint64_t range_uj, double seconds) {
+    tree_.zone("intel-rapl:0", "package-0", from_uj, range_uj);
+    EnergyMeter meter = this->meter();
+    meter.poll();
+    clock_.turn(seconds);
+    tree_.count("intel-rapl:0", to_uj);
+    meter.poll();
+    return meter.energy(seconds);
+  }
 
   test::PowercapTree tree_;
   TurnedClock clock_;
@@ -85,13 +95,8 @@ TEST_F(PowercapMeter, CountsOverAWrap) {
 }
 
 TEST_F(PowercapMeter, ACounterThatMayHaveGoneRoundTwiceIsInvalid) {
-  tree_.zone("intel-rapl:0", "package-0", 0, 65'000'000'000);
-  EnergyMeter meter = this->meter();
-  meter.poll();
-  clock_.turn(70);  // the machine slept; 65 kJ at 1 kW take 65 s
-  tree_.count("intel-rapl:0", 10'000'000);
-  meter.poll();
-  const record::Energy energy = meter.energy(70);
+  // The machine slept; 65 kJ at 1 kW take 65 s.
+  const record::Energy energy = between(0, 10'000'000, 65'000'000'000, 70);
   EXPECT_EQ(energy.joules, std::nullopt);
   EXPECT_THAT(energy.reason, HasSubstr("INVALID"));
   EXPECT_THAT(energy.reason, HasSubstr("more than once"));
@@ -99,26 +104,13 @@ TEST_F(PowercapMeter, ACounterThatMayHaveGoneRoundTwiceIsInvalid) {
   EXPECT_THAT(energy.lost[0], HasSubstr("package-0 (powercap)"));
 }
 
-TEST_F(PowercapMeter, ACounterThatWasResetIsNotTakenForOneThatWentRound) {
-  tree_.zone("intel-rapl:0", "package-0", 100'000'000'000);
-  EnergyMeter meter = this->meter();
-  meter.poll();
-  clock_.turn(5);
-  tree_.count("intel-rapl:0", 0);
-  meter.poll();
-  EXPECT_EQ(meter.energy(5).joules, std::nullopt);
-  EXPECT_THAT(meter.energy(5).reason, HasSubstr("went backwards"));
-}
-
-TEST_F(PowercapMeter, AWrapOfUnknownRangeIsAbsentNotAGuess) {
-  tree_.zone("intel-rapl:0", "package-0", 990'000'000, 0);
-  EnergyMeter meter = this->meter();
-  meter.poll();
-  clock_.turn(5);
-  tree_.count("intel-rapl:0", 20'000'000);
-  meter.poll();
-  EXPECT_EQ(meter.energy(5).joules, std::nullopt);
-  EXPECT_THAT(meter.energy(5).reason, HasSubstr("range is unknown"));
+TEST_F(PowercapMeter, ACounterThatWasResetOrGoesRoundAtAnUnknownNumberIsAbsent) {
+  const record::Energy reset = between(100'000'000'000, 0, 262'143'328'850, 5);
+  EXPECT_EQ(reset.joules, std::nullopt);
+  EXPECT_THAT(reset.reason, HasSubstr("went backwards"));
+  const record::Energy unknown = between(990'000'000, 20'000'000, 0, 5);
+  EXPECT_EQ(unknown.joules, std::nullopt);
+  EXPECT_THAT(unknown.reason, HasSubstr("range is unknown"));
 }
 
 TEST_F(PowercapMeter, ADomainThatVanishesIsAbsentAndNamed) {
@@ -207,19 +199,23 @@ TEST(EnergyMeter, APowerThatFallsSilentIsInvalidNotExtrapolated) {
   EXPECT_THAT(meter.energy(20).reason, HasSubstr("said nothing for"));
 }
 
-TEST(EnergyMeter, ClassesAreToldApartInASum) {
+/// The energy of ten seconds of a device that draws so much, and of a processor of stated power.
+record::Energy with_stated_power(record::Covers covers, const std::string& name, double watts, double stated_watts) {
   TurnedClock clock;
-  Sensors sensors;
+  Sensors sensors = test::only(curve(
+      clock, 1e-6, [=](double t) { return watts * t; }, covers, name));
   sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 200 * t; }, record::Covers::kGpu, "gpu 0"));
-  sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 50 * t; }, record::Covers::kPackage, "cpu (stated)",
+      clock, 1e-6, [=](double t) { return stated_watts * t; }, record::Covers::kPackage, "cpu (stated)",
       record::EnergyClass::kEstimated));
   EnergyMeter meter(std::move(sensors), clock.reader());
   meter.poll();
   clock.turn(10);
   meter.poll();
-  const record::Energy energy = meter.energy(10);
+  return meter.energy(10);
+}
+
+TEST(EnergyMeter, ClassesAreToldApartInASum) {
+  const record::Energy energy = with_stated_power(record::Covers::kGpu, "gpu 0", 200, 50);
   EXPECT_EQ(energy.kind, record::EnergyClass::kMixed);
   EXPECT_NEAR(*energy.joules, 2500, 1e-3);
   EXPECT_NEAR(energy.by_class.at("measured"), 2000, 1e-3);
@@ -228,18 +224,7 @@ TEST(EnergyMeter, ClassesAreToldApartInASum) {
 }
 
 TEST(EnergyMeter, WhatIsMeasuredIsNotEstimatedToo) {
-  TurnedClock clock;
-  Sensors sensors;
-  sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 80 * t; }, record::Covers::kPackage, "package-0"));
-  sensors.push_back(curve(
-      clock, 1e-6, [](double t) { return 65 * t; }, record::Covers::kPackage, "cpu (stated)",
-      record::EnergyClass::kEstimated));
-  EnergyMeter meter(std::move(sensors), clock.reader());
-  meter.poll();
-  clock.turn(10);
-  meter.poll();
-  const record::Energy energy = meter.energy(10);
+  const record::Energy energy = with_stated_power(record::Covers::kPackage, "package-0", 80, 65);
   EXPECT_EQ(energy.kind, record::EnergyClass::kMeasured);
   EXPECT_NEAR(*energy.joules, 800, 1e-3);
   EXPECT_NEAR(*energy.devices[1].joules, 650, 1e-3) << "told, but not added";

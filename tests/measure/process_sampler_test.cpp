@@ -138,19 +138,19 @@ TEST(ProcessSampler, WritesSamplesAsTheyCome) {
   while (row_count(csv) < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // before stop()
   put_proc(root, 130, 150, 100);
   const SamplerSummary summary = sampler.stop();
-  EXPECT_EQ(summary.samples, row_count(csv));
-  EXPECT_LT(summary.samples, 60) << "rows wait in a buffer, where a killed run would lose them";
-  EXPECT_DOUBLE_EQ(*summary.process_cpu_s, 0.3);
-  EXPECT_EQ(summary.peak_rss_bytes, 2048u * 1024);
-  EXPECT_EQ(summary.swap_bytes_max, 16u * 1024);
-  EXPECT_DOUBLE_EQ(summary.rss_bytes->mean, 1024.0 * 1024);
-  EXPECT_EQ(summary.core_percent_mean.size(), 2u);
+  EXPECT_EQ(summary.cpu.samples, row_count(csv));
+  EXPECT_LT(summary.cpu.samples, 60) << "rows wait in a buffer, where a killed run would lose them";
+  EXPECT_DOUBLE_EQ(*summary.cpu.seconds, 0.3);
+  EXPECT_EQ(summary.memory.peak_rss_bytes, 2048u * 1024);
+  EXPECT_EQ(summary.memory.swap_bytes_max, 16u * 1024);
+  EXPECT_DOUBLE_EQ(summary.memory.rss_bytes->mean, 1024.0 * 1024);
+  EXPECT_EQ(summary.cpu.core_percent_mean.size(), 2u);
   EXPECT_NE(summary.energy.reason, "");
   EXPECT_EQ(summary.error, "");
   EXPECT_EQ(read_file(csv).find("time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,"
                                 "swap_bytes,cpu0_percent,cpu1_percent\n"),
             0u);
-  EXPECT_EQ(sampler.stop().samples, summary.samples);
+  EXPECT_EQ(sampler.stop().cpu.samples, summary.cpu.samples);
 }
 
 TEST(ProcessSampler, AResumedRunGoesOnWithTheFile) {
@@ -176,11 +176,11 @@ TEST(ProcessSampler, SeesThisProcess) {
   volatile double work = 1;
   while (now_s() < begin_s + 0.25) work = work * 1.0000001;
   const SamplerSummary summary = sampler.stop();
-  ASSERT_TRUE(summary.process_cpu_s.has_value());
-  EXPECT_GT(*summary.process_cpu_s, 0);
-  EXPECT_GT(*summary.peak_rss_bytes, memory.size());
-  EXPECT_GE(*summary.peak_rss_bytes, summary.rss_bytes->max);
-  EXPECT_FALSE(summary.core_percent_mean.empty());
+  ASSERT_TRUE(summary.cpu.seconds.has_value());
+  EXPECT_GT(*summary.cpu.seconds, 0);
+  EXPECT_GT(*summary.memory.peak_rss_bytes, memory.size());
+  EXPECT_GE(*summary.memory.peak_rss_bytes, summary.memory.rss_bytes->max);
+  EXPECT_FALSE(summary.cpu.core_percent_mean.empty());
 }
 
 TEST(ProcessSampler, CountsChildrenThatEndedBetweenSamples) {
@@ -194,9 +194,9 @@ TEST(ProcessSampler, CountsChildrenThatEndedBetweenSamples) {
   sampler.ended(kNobody, kPeak_bytes);
   sampler.watch({kNobody - 2});  // started again, in its place
   const SamplerSummary summary = sampler.stop();
-  EXPECT_EQ(summary.child_peak_rss_bytes, std::vector{kPeak_bytes});
-  EXPECT_GT(summary.peak_rss_bytes.value_or(0), kPeak_bytes);
-  EXPECT_LT(summary.peak_rss_bytes.value_or(0), 2 * kPeak_bytes);
+  EXPECT_EQ(summary.memory.ranks.at(0).peak_rss_bytes, kPeak_bytes);
+  EXPECT_GT(summary.memory.peak_rss_bytes.value_or(0), kPeak_bytes);
+  EXPECT_LT(summary.memory.peak_rss_bytes.value_or(0), 2 * kPeak_bytes);
 }
 
 // The kernel adds a child's time to its parent's when it was waited for: all of it at once.
@@ -215,9 +215,9 @@ TEST(ProcessSampler, AChildComputesWhileItRunsAndNotAllAtItsEnd) {
   remove_live_child(kNobody);
   std::this_thread::sleep_for(std::chrono::milliseconds(60));  // the shortest time that says anything
   const SamplerSummary summary = sampler.stop();
-  EXPECT_EQ(summary.process_cpu_s, 0.0);
-  ASSERT_TRUE(summary.process_percent);
-  EXPECT_EQ(summary.process_percent->max, 0);
+  EXPECT_EQ(summary.cpu.seconds, 0.0);
+  ASSERT_TRUE(summary.cpu.percent);
+  EXPECT_EQ(summary.cpu.percent->max, 0);
 }
 
 TEST(ProcessSampler, AChildThatWasWaitedForAsCountersWereReadTakesNothingBack) {
@@ -230,7 +230,7 @@ TEST(ProcessSampler, AChildThatWasWaitedForAsCountersWereReadTakesNothingBack) {
   put_proc(root, 100, 600, 50);
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
   put_proc(root, 600, 600, 50);
-  EXPECT_EQ(sampler.stop().process_percent->max, 0);
+  EXPECT_EQ(sampler.stop().cpu.percent->max, 0);
 }
 
 TEST(ProcessSampler, RefusesWhatItCantDo) {

@@ -13,8 +13,8 @@ TEST(RecordSamples, CpusThatWereGivenAwayAreInTheRecord) {
   record::Record record;
   EXPECT_FALSE(to_json(record)["cpu"].contains("exchanged")) << "nobody counted";
   SamplerSummary summary;
-  summary.exchanged = 7;
-  summary.lent = 11;
+  summary.cpu.exchanged = 7;
+  summary.cpu.lent = 11;
   take_samples(record, summary);
   const auto json = to_json(record);
   EXPECT_EQ(json["cpu"]["exchanged"], 7);

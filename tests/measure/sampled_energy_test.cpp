@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "measure/process_sampler.h"
 #include "measure/sensors/nvml.h"
-#include "measure/sensors/rapl.h"
+#include "measure/sensors/kernel_sensors.h"
 #include "measure/sensors_helpers.h"
 #include "record/record.h"
 #include "record/sessions.h"

@@ -16,7 +16,6 @@
 #include "job/cache_folder.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
 #include "task/calibration/calibrate.h"
 
@@ -44,11 +43,6 @@ struct PartSamples {
     return indices.empty() ? nullptr : data::dataset_samples(opened.dataset, indices, classes);
   }
 };
-
-/// Where a run's own files lie beside the weights.
-bool has_record(const fs::path& run) {
-  return !run.empty() && fs::exists(run / "record.json");
-}
 
 /// Before the work, and not only at its end.
 void require_writable(const fs::path& weights) {
@@ -83,9 +77,13 @@ class CalibrationSession {
   }
 
   CalibratedNetwork run() {
-    const fs::path run = has_record(model_.run()) ? model_.run() : fs::path();
-    std::unique_ptr<FolderLock> lock;
-    if (!run.empty()) lock = locked(run);
+    const bool has_record = !model_.run().empty() && fs::exists(model_.run() / "record.json");
+    const fs::path run = has_record ? model_.run() : fs::path();
+    std::optional<FolderLock> lock;
+    if (!run.empty() && lock.emplace(run).found() == LockState::kHeld) {
+      throw UsageError(
+          fmt::format("another process writes to '{}', such as its training: wait for its end", run.string()));
+    }
     for (const std::string& note : model_.notes()) line_.note("note: " + note);
     const RunConfig config(run);
     const std::string location = flags_.data.data->empty() ? own_data(config) : *flags_.data.data;
@@ -128,15 +126,6 @@ class CalibrationSession {
     }
     if (!model_.takes_images())
       throw UsageError("'" + model_.name() + "' takes no images, so it can't be calibrated here");
-  }
-
-  static std::unique_ptr<FolderLock> locked(const fs::path& run) {
-    auto lock = std::make_unique<FolderLock>(run);
-    if (lock->found() == LockState::kHeld) {
-      throw UsageError(
-          fmt::format("another process writes to '{}', such as its training: wait for its end", run.string()));
-    }
-    return lock;
   }
 
   data::OpenedData opened_data(const std::string& location, const RunConfig& config) const {

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/plural.h"
 #include "base/terminal_text.h"
@@ -20,7 +18,9 @@
 namespace evener::job {
 namespace {
 
-constexpr const char* kBoxesHeading = "file,class_name,score,x1,y1,x2,y2\n";
+using report::percent_text;
+
+constexpr const char* kBoxesHeading = "file,class_name,score,x1,y1,x2,y2";
 
 /// Only boxes that a person would look at count as mistakes, even where less likely ones are told.
 constexpr float kWorthCounting = 0.3F;
@@ -29,9 +29,9 @@ constexpr float kWorthCounting = 0.3F;
 std::string csv_rows(const std::string& file, const task::FoundBoxes& found, const std::vector<std::string>& classes) {
   std::string rows;
   for (const task::Detection& box : found.boxes) {
-    rows += fmt::format("{},{},{},{},{},{},{}\n", report::csv_cell(file),
-                        report::csv_cell(classes[static_cast<std::size_t>(box.label)]), box.score, box.x1, box.y1,
-                        box.x2, box.y2);
+    rows +=
+        fmt::format("{},{},{},{},{},{},{}\n", csv_cell(file), csv_cell(classes[static_cast<std::size_t>(box.label)]),
+                    box.score, box.x1, box.y1, box.x2, box.y2);
   }
   return rows;
 }
@@ -91,23 +91,13 @@ std::array<Line, 12> coco_lines(const task::CocoSummary& coco) {
            {"coco_ar_large", "COCO's AR of large objects", coco.ar_large}}};
 }
 
-void add_count(record::Record& record, const char* name, const char* title, const char* label, std::size_t value) {
-  record::add_metric(record,
-                     {.name = name, .unit = "", .title = title, .label = label, .value = static_cast<double>(value)});
-}
-
 /// `stands_in_for`: another figure; sentences mention this one only where that one is absent.
 void add_quality(record::Record& record, const Line& line, const char* title, std::int64_t images,
                  const char* stands_in_for = "") {
-  record::add_metric(record, {.name = line.name,
-                              .unit = "share",
-                              .title = title,
-                              .label = line.label,
-                              .role = record::MetricRole::kQuality,
-                              .value = line.value,
-                              .of_images = images,
-                              .stands_in_for = stands_in_for,
-                              .reason = line.value ? "" : "the data has no such box"});
+  record::Metric metric = record::quality_share(line.name, title, line.label, line.value, images);
+  metric.stands_in_for = stands_in_for;
+  if (!line.value) metric.reason = "the data has no such box";
+  record::add_metric(record, std::move(metric));
 }
 
 std::string value_text(const std::optional<double>& value) {
@@ -137,12 +127,8 @@ BoxSink::BoxSink(const DetectFlags& flags, const task::Detector& detector, const
       tally_(detector.classes().size()),
       confusion_(detector.classes().size(), mistake_confidence_) {
   if (format_.empty()) format_ = labelled || *flags.output.json == "-" ? "none" : "table";
-  if (format_ == "csv") observer_.tell(kBoxesHeading);
-  if (folder.empty()) return;
-  csv_path_ = folder / "detections.csv";
-  csv_.emplace(csv_path_, std::ios::trunc);
-  *csv_ << kBoxesHeading;
-  if (!*csv_) throw Error(fmt::format("'{}' can't be written: {}", csv_path_.string(), std::strerror(errno)));
+  if (format_ == "csv") observer_.tell(std::string(kBoxesHeading) + "\n");
+  if (!folder.empty()) csv_.emplace(folder / "detections.csv", kBoxesHeading);
 }
 
 void BoxSink::take(const task::Prediction& prediction) {
@@ -172,7 +158,7 @@ void BoxSink::take(const task::Prediction& prediction) {
 
 void BoxSink::tell(const task::FoundBoxes& told) {
   const std::vector<std::string>& classes = detector_.classes();
-  if (csv_) *csv_ << csv_rows(to_utf8_text(told.file), told, classes);
+  if (csv_) csv_->add(csv_rows(told.file, told, classes));
   if (format_ == "csv") {
     observer_.tell(csv_rows(told.file, told, classes));
   } else if (format_ == "jsonl") {
@@ -183,7 +169,7 @@ void BoxSink::tell(const task::FoundBoxes& told) {
 }
 
 std::string BoxSink::found_text() const {
-  return boxes_ == 1 ? "1 box found" : fmt::format("{} boxes found", boxes_);
+  return counted(boxes_, "box", "boxes") + " found";
 }
 
 void BoxSink::finish() {
@@ -192,16 +178,16 @@ void BoxSink::finish() {
     for (const LookedAt& photo : looked_at_) all.push_back(task::boxed_file(photo.found, coco_confidence_));
     observer_.tell(data::coco_text(all, detector_.classes()));
   }
-  if (!csv_) return;
-  csv_->close();
-  if (!*csv_) throw Error(fmt::format("'{}' could not be written to its end: is the disk full?", csv_path_.string()));
 }
 
 void fill_detection(record::Record& record, const BoxSink& writer, const task::DetectionQuality* quality) {
-  add_count(record, "boxes", "boxes", "boxes found", writer.boxes());
-  add_count(record, "images_without_boxes", "without", "images without a box found", writer.without_boxes());
+  const auto add_count = [&](const char* name, const char* title, const char* label, auto value) {
+    record::add_metric(record, record::plain_number(name, title, label, static_cast<double>(value)));
+  };
+  add_count("boxes", "boxes", "boxes found", writer.boxes());
+  add_count("images_without_boxes", "without", "images without a box found", writer.without_boxes());
   if (quality == nullptr) return;
-  add_count(record, "true_boxes", "", "boxes to be found", static_cast<std::size_t>(quality->true_boxes));
+  add_count("true_boxes", "", "boxes to be found", quality->true_boxes);
   add_quality(record, {"map_50", "mAP at 0.5 (VOC 2010)", quality->voc_2010}, "mAP@0.5", quality->images);
   add_quality(record, {"map_50_voc_2007", "mAP at 0.5 (VOC 2007, 11 points)", quality->voc_2007}, "", quality->images,
               "map_50");
@@ -213,14 +199,13 @@ void fill_detection(record::Record& record, const BoxSink& writer, const task::D
 
 std::string quality_text(const task::DetectionQuality& quality, const std::vector<std::string>& classes) {
   std::string text = fmt::format("mAP@0.5                   {} (VOC 2010: all points), {} (VOC 2007: 11 points)\n",
-                                 report::percent_text(quality.voc_2010), report::percent_text(quality.voc_2007));
-  text +=
-      fmt::format("mAP@0.5:0.95              {} (COCO), {} at 0.5, {} at 0.75\n", report::percent_text(quality.coco.ap),
-                  report::percent_text(quality.coco.ap_50), report::percent_text(quality.coco.ap_75));
-  text += fmt::format("of small, medium, large   {}, {}, {}\n", report::percent_text(quality.coco.ap_small),
-                      report::percent_text(quality.coco.ap_medium), report::percent_text(quality.coco.ap_large));
-  text += fmt::format("recall, 1, 10, 100 boxes  {}, {}, {}\n", report::percent_text(quality.coco.ar_1),
-                      report::percent_text(quality.coco.ar_10), report::percent_text(quality.coco.ar_100));
+                                 percent_text(quality.voc_2010), percent_text(quality.voc_2007));
+  text += fmt::format("mAP@0.5:0.95              {} (COCO), {} at 0.5, {} at 0.75\n", percent_text(quality.coco.ap),
+                      percent_text(quality.coco.ap_50), percent_text(quality.coco.ap_75));
+  text += fmt::format("of small, medium, large   {}, {}, {}\n", percent_text(quality.coco.ap_small),
+                      percent_text(quality.coco.ap_medium), percent_text(quality.coco.ap_large));
+  text += fmt::format("recall, 1, 10, 100 boxes  {}, {}, {}\n", percent_text(quality.coco.ar_1),
+                      percent_text(quality.coco.ar_10), percent_text(quality.coco.ar_100));
   for (std::size_t c = 0; c < classes.size(); ++c) {
     const task::ClassPrecision& of_class = quality.classes[c];
     if (of_class.true_boxes == 0) continue;
@@ -228,8 +213,7 @@ std::string quality_text(const task::DetectionQuality& quality, const std::vecto
     text += fmt::format(
         "  {}{}{}@0.5, {}@0.5:0.95 ({})\n", name,
         std::string(std::max<std::size_t>(26, report::display_width(name) + 3) - 2 - report::display_width(name), ' '),
-        report::percent_text(of_class.voc_2010), report::percent_text(of_class.coco),
-        of_class.true_boxes == 1 ? "1 box" : fmt::format("{} boxes", of_class.true_boxes));
+        percent_text(of_class.voc_2010), percent_text(of_class.coco), counted(of_class.true_boxes, "box", "boxes"));
   }
   return text;
 }
@@ -238,7 +222,7 @@ void write_metrics(const std::filesystem::path& path, const task::DetectionQuali
                    const std::vector<std::string>& classes) {
   std::string text = "class,metric,value\n";
   const auto add = [&](const std::string& name, const char* metric, const std::string& value) {
-    text += fmt::format("{},{},{}\n", report::csv_cell(to_utf8_text(name)), metric, value);
+    text += fmt::format("{},{},{}\n", csv_cell(name), metric, value);
   };
   add("all", "images", std::to_string(quality.images));
   add("all", "true_boxes", std::to_string(quality.true_boxes));
@@ -254,21 +238,6 @@ void write_metrics(const std::filesystem::path& path, const task::DetectionQuali
     add(classes[c], "ap_50_voc_2007", value_text(of_class.voc_2007));
     add(classes[c], "coco_ap", value_text(of_class.coco));
     add(classes[c], "coco_ap_50", value_text(of_class.coco_50));
-  }
-  write_file_atomically(path, text);
-}
-
-void write_box_confusion(const std::filesystem::path& path, const task::BoxConfusion& confusion,
-                         const std::vector<std::string>& classes) {
-  const auto name = [&](std::size_t c) {
-    return report::csv_cell(c < classes.size() ? to_utf8_text(classes[c]) : "(background)");
-  };
-  std::string text = "true_class,found_class,boxes\n";
-  const auto& counts = confusion.counts();
-  for (std::size_t row = 0; row < counts.size(); ++row) {
-    for (std::size_t column = 0; column < counts.size(); ++column) {
-      if (counts[row][column] > 0) text += fmt::format("{},{},{}\n", name(row), name(column), counts[row][column]);
-    }
   }
   write_file_atomically(path, text);
 }

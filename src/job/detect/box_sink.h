@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/csv.h"
 #include "job/detect/detect_flags.h"
 #include "job/inference/session.h"
 #include "job/observer.h"
@@ -67,8 +67,7 @@ class BoxSink : public PredictionSink {
   const float mistake_confidence_;
   const float coco_confidence_;  // for COCO's files, by which other programs measure mAP
   std::string format_;
-  std::filesystem::path csv_path_;
-  std::optional<std::ofstream> csv_;
+  std::optional<CsvWriter> csv_;
   std::vector<LookedAt> looked_at_;
   task::DetectionTally tally_;
   task::BoxConfusion confusion_;
@@ -86,10 +85,6 @@ std::string quality_text(const task::DetectionQuality& quality, const std::vecto
 /// Writes all figures as class,metric,value; absent figures have no value.
 void write_metrics(const std::filesystem::path& path, const task::DetectionQuality& quality,
                    const std::vector<std::string>& classes);
-
-/// Writes the confusion matrix as rows of true class, found class and count, without zeros.
-void write_box_confusion(const std::filesystem::path& path, const task::BoxConfusion& confusion,
-                         const std::vector<std::string>& classes);
 
 /// The figures for the page, still without the photos of misses.
 record::DetectionFigures detection_figures(const BoxSink& writer, const task::DetectionQuality& quality,

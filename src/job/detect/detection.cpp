@@ -29,7 +29,6 @@
 #include "job/detect/pictures.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
-#include "job/inference/labelled_data.h"
 #include "job/inference/session.h"
 #include "job/progress.h"
 #include "job/sort_folder.h"
@@ -70,6 +69,36 @@ std::string some_of(const std::vector<std::string>& names) {
   return shown == names.size() ? text : fmt::format("{} and {} others", text, names.size() - shown);
 }
 
+/// For each class of the data at `location` the network's number of it; -1 where it has none, which `notes` tell.
+/// `known`: names of the network's classes. Throws UsageError where it knows none of them.
+std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
+                                        const std::vector<std::string>& known, const std::string& location,
+                                        std::vector<std::string>& notes) {
+  std::vector<std::int32_t> numbers;
+  if (network.classes().empty() && of_data.size() == known.size()) {  // a file without names
+    numbers.resize(of_data.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& name : of_data) {
+    auto found = std::ranges::find(known, name);
+    // VOC's "aeroplane" is COCO's "airplane".
+    if (found == known.end()) found = std::ranges::find(known, task::synonym_of(name));
+    if (found == known.end()) unknown.push_back(name);
+    numbers.push_back(found == known.end() ? -1 : static_cast<std::int32_t>(found - known.begin()));
+  }
+  if (unknown.size() == of_data.size()) {
+    throw UsageError(fmt::format("{} knows none of the classes of '{}': they are {}, it knows {}", network.name(),
+                                 location, some_of(of_data), some_of(known)));
+  }
+  if (!unknown.empty()) {
+    notes.push_back(fmt::format("{} doesn't know {} of '{}' ({}): boxes of it are left out", network.name(),
+                                counted(unknown.size(), "class", "classes"), location, some_of(unknown)));
+  }
+  return numbers;
+}
+
 DetectImages from_data(const std::string& location, const DetectFlags& flags, const task::InferenceModel& network,
                        const std::vector<std::string>& classes, const RunConfig& run, int threads) {
   const LabelledDataRequest request = labelled_request(flags.images, location, network, threads);
@@ -94,6 +123,79 @@ DetectImages from_data(const std::string& location, const DetectFlags& flags, co
   images.shown.skipped = std::move(opened.skipped);
   images.shown.notes = std::move(notes);
   return images;
+}
+
+/// One video, whose writer begins with the first frame, as the size is known then.
+class MarkedVideo {
+ public:
+  explicit MarkedVideo(fs::path path) : path_(std::move(path)) {}
+
+  void add(data::Picture picture, double time_s) {
+    if (!writer_) {
+      width_ = picture.width;
+      height_ = picture.height;
+      begin_s_ = time_s;
+      writer_ = std::make_unique<data::VideoWriter>(path_, width_, height_);
+    }
+    if (picture.width != width_ || picture.height != height_) {
+      picture = data::resize(std::move(picture), height_, width_);
+    }
+    writer_->add(picture, time_s - begin_s_);
+  }
+
+  /// False where there was no frame.
+  bool finish() {
+    if (writer_) writer_->finish();
+    return writer_ != nullptr;
+  }
+
+ private:
+  const fs::path path_;
+  std::unique_ptr<data::VideoWriter> writer_;
+  std::int64_t width_ = 0, height_ = 0;
+  double begin_s_ = 0;
+};
+
+/// Writes a video for each one that was looked at into `folder`/pictures: the frames that were looked at with their
+/// boxes, at their own times and size, without sound, as CLIP.mp4. Frames that can't be read any more are added to
+/// `lost`. Returns the files. Throws Error where one can't be written, Interrupted after a stop request; then nothing
+/// of that video stays.
+std::vector<fs::path> write_marked_videos(const fs::path& folder, const BoxSink& writer, const task::Photos& photos,
+                                          const std::vector<std::string>& classes, const task::Lettering& lettering,
+                                          Observer& line, std::vector<data::Skipped>& lost) {
+  std::vector<fs::path> written;
+  std::set<std::string> taken;
+  LoadingProgress progress(line);
+  fs::create_directories(folder / "pictures");
+  for (const data::Pictures::Video& video : photos.pictures()->videos()) {
+    const std::string name = free_name(fs::path(video.file).stem().string() + ".mp4",
+                                       [&](const std::string& one) { return taken.contains(one); });
+    taken.insert(name);
+    MarkedVideo marked(folder / "pictures" / name);
+    const auto begin = std::ranges::lower_bound(writer.photos(), video.first, {}, &LookedAt::index);
+    const auto end =
+        std::ranges::lower_bound(writer.photos(), video.first + video.frames->size(), {}, &LookedAt::index);
+    const std::span<const LookedAt> frames(begin, end);
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      if (stop_requested()) throw Interrupted("stopped while writing '" + name + "', of which nothing is kept");
+      data::Picture picture;
+      try {
+        picture = photos.picture(frames[i].index);
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        lost.push_back({frames[i].found.file, error.what()});
+        continue;
+      }
+      const std::vector<task::DrawnBox> boxes = boxes_to_draw(frames[i].found, writer.shown_confidence(), classes);
+      marked.add(task::with_boxes(std::move(picture), boxes, lettering),
+                 video.frames->time_s(frames[i].index - video.first));
+      progress.update("writing the video with boxes", i + 1, frames.size());
+    }
+    if (marked.finish()) written.push_back(folder / "pictures" / name);
+  }
+  line.finish();
+  return written;
 }
 
 /// One run of the job.
@@ -139,10 +241,9 @@ class Detection {
     const task::InferenceModel& network = session_.network();
     const std::string from = network.weights().empty() ? "random weights" : network.weights().string();
     return fmt::format("{} ({}), {}, input {}; {}; {} on {}, {}, batch {}, boxes likelier than {}", network.name(),
-                       from, classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size()),
-                       shape_text(images_.photos->shape()), count_text(*images_.photos), engine_text(setup),
-                       session_.plan().text, precision_name(session_.precision()), setup.batch,
-                       flags_.boxes.least_to_tell());
+                       from, counted(classes_.size(), "class", "classes"), shape_text(images_.photos->shape()),
+                       count_text(*images_.photos), engine_text(setup), session_.plan().text,
+                       precision_name(session_.precision()), setup.batch, flags_.boxes.least_to_tell());
   }
 
   void look(task::InferJob& job, run::MeteredRun& metered) {
@@ -189,7 +290,7 @@ class Detection {
   void write_quality(const task::Photos& photos, const task::Lettering& lettering,
                      const std::filesystem::path& folder) {
     write_metrics(folder / "metrics.csv", *quality_, classes_);
-    write_box_confusion(folder / "confusion.csv", boxes_->confusion(), classes_);
+    write_confusion(folder / "confusion.csv", boxes_->confusion().counts(), classes_, "boxes");
     record::DetectionFigures figures = detection_figures(*boxes_, *quality_, classes_);
     figures.misses = worst_misses(*boxes_, photos, classes_, lettering, usable_cpus());
     record::write_detection(folder / record::kDetection, figures);
@@ -211,8 +312,8 @@ class Detection {
       line_.note(fmt::format("{} in {}: {} images/s from files to boxes; {}, {} with one likelier than {}",
                              counted(result_.answered, "image"), duration_text(result_.seconds),
                              si_text(static_cast<double>(result_.answered) / result_.seconds),
-                             boxes_->boxes() == 1 ? "1 box" : fmt::format("{} boxes", boxes_->boxes()),
-                             counted(with_boxes, "image"), boxes_->shown_confidence()));
+                             counted(boxes_->boxes(), "box", "boxes"), counted(with_boxes, "image"),
+                             boxes_->shown_confidence()));
       tell_left_out();
     }
   }
@@ -230,67 +331,7 @@ class Detection {
   std::vector<std::filesystem::path> videos_;
 };
 
-/// One video, whose writer begins with the first frame, as the size is known then.
-class MarkedVideo {
- public:
-  explicit MarkedVideo(fs::path path) : path_(std::move(path)) {}
-
-  void add(data::Picture picture, double time_s) {
-    if (!writer_) {
-      width_ = picture.width;
-      height_ = picture.height;
-      begin_s_ = time_s;
-      writer_ = std::make_unique<data::VideoWriter>(path_, width_, height_);
-    }
-    if (picture.width != width_ || picture.height != height_) {
-      picture = data::resize(std::move(picture), height_, width_);
-    }
-    writer_->add(picture, time_s - begin_s_);
-  }
-
-  /// False where there was no frame.
-  bool finish() {
-    if (writer_) writer_->finish();
-    return writer_ != nullptr;
-  }
-
- private:
-  const fs::path path_;
-  std::unique_ptr<data::VideoWriter> writer_;
-  std::int64_t width_ = 0, height_ = 0;
-  double begin_s_ = 0;
-};
-
 }  // namespace
-
-std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
-                                        const std::vector<std::string>& known, const std::string& location,
-                                        std::vector<std::string>& notes) {
-  std::vector<std::int32_t> numbers;
-  if (network.classes().empty() && of_data.size() == known.size()) {  // a file without names
-    numbers.resize(of_data.size());
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return numbers;
-  }
-  std::vector<std::string> unknown;
-  for (const std::string& name : of_data) {
-    auto found = std::ranges::find(known, name);
-    // VOC's "aeroplane" is COCO's "airplane".
-    if (found == known.end()) found = std::ranges::find(known, task::synonym_of(name));
-    if (found == known.end()) unknown.push_back(name);
-    numbers.push_back(found == known.end() ? -1 : static_cast<std::int32_t>(found - known.begin()));
-  }
-  if (unknown.size() == of_data.size()) {
-    throw UsageError(fmt::format("{} knows none of the classes of '{}': they are {}, it knows {}", network.name(),
-                                 location, some_of(of_data), some_of(known)));
-  }
-  if (!unknown.empty()) {
-    notes.push_back(fmt::format("{} doesn't know {} of '{}' ({}): boxes of it are left out", network.name(),
-                                unknown.size() == 1 ? "1 class" : fmt::format("{} classes", unknown.size()), location,
-                                some_of(unknown)));
-  }
-  return numbers;
-}
 
 DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
                          const std::vector<std::string>& classes, int threads) {
@@ -327,44 +368,6 @@ run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& pla
 DetectionRun detect(const DetectFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   return Detection(flags, observer).run();
-}
-
-std::vector<fs::path> write_marked_videos(const fs::path& folder, const BoxSink& writer, const task::Photos& photos,
-                                          const std::vector<std::string>& classes, const task::Lettering& lettering,
-                                          Observer& line, std::vector<data::Skipped>& lost) {
-  std::vector<fs::path> written;
-  std::set<std::string> taken;
-  LoadingProgress progress(line);
-  fs::create_directories(folder / "pictures");
-  for (const data::Pictures::Video& video : photos.pictures()->videos()) {
-    const std::string name = free_name(fs::path(video.file).stem().string() + ".mp4",
-                                       [&](const std::string& one) { return taken.contains(one); });
-    taken.insert(name);
-    MarkedVideo marked(folder / "pictures" / name);
-    const auto begin = std::ranges::lower_bound(writer.photos(), video.first, {}, &LookedAt::index);
-    const auto end =
-        std::ranges::lower_bound(writer.photos(), video.first + video.frames->size(), {}, &LookedAt::index);
-    const std::span<const LookedAt> frames(begin, end);
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-      if (stop_requested()) throw Interrupted("stopped while writing '" + name + "', of which nothing is kept");
-      data::Picture picture;
-      try {
-        picture = photos.picture(frames[i].index);
-      } catch (const Interrupted&) {
-        throw;
-      } catch (const Error& error) {
-        lost.push_back({frames[i].found.file, error.what()});
-        continue;
-      }
-      const std::vector<task::DrawnBox> boxes = boxes_to_draw(frames[i].found, writer.shown_confidence(), classes);
-      marked.add(task::with_boxes(std::move(picture), boxes, lettering),
-                 video.frames->time_s(frames[i].index - video.first));
-      progress.update("writing the video with boxes", i + 1, frames.size());
-    }
-    if (marked.finish()) written.push_back(folder / "pictures" / name);
-  }
-  line.finish();
-  return written;
 }
 
 }  // namespace evener::job

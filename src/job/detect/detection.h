@@ -30,12 +30,6 @@ struct DetectImages {
 DetectImages open_photos(const DetectFlags& flags, const task::InferenceModel& network,
                          const std::vector<std::string>& classes, int threads);
 
-/// For each class of the data at `location` the network's number of it; -1 where it has none, which `notes` tell.
-/// `known`: names of the network's classes. Throws UsageError where it knows none of them.
-std::vector<std::int32_t> label_numbers(const std::vector<std::string>& of_data, const task::InferenceModel& network,
-                                        const std::vector<std::string>& known, const std::string& location,
-                                        std::vector<std::string>& notes);
-
 struct DetectionRun {
   record::Record record;
   std::optional<task::DetectionQuality> quality;  // where boxes are known
@@ -56,15 +50,5 @@ task::InferOptions infer_options(const DetectFlags& flags, const placement::Plan
                                  int threads);
 run::RunOptions run_options(const DetectFlags& flags, const placement::Plan& plan,
                             const std::filesystem::path& weights);
-
-/// Writes a video for each one that was looked at into `folder`/pictures: the frames that were looked at with their
-/// boxes, at their own times and size, without sound, as CLIP.mp4. Frames that can't be read any more are added to
-/// `lost`. Returns the files. Throws Error where one can't be written, Interrupted after a stop request; then nothing
-/// of that video stays.
-std::vector<std::filesystem::path> write_marked_videos(const std::filesystem::path& folder, const BoxSink& writer,
-                                                       const task::Photos& photos,
-                                                       const std::vector<std::string>& classes,
-                                                       const task::Lettering& lettering, Observer& line,
-                                                       std::vector<data::Skipped>& lost);
 
 }  // namespace evener::job

@@ -31,7 +31,6 @@ struct ComparisonRequest {
 
 struct ComparedFaces {
   std::vector<task::NearPair> pairs;   // within the limit, nearest first; only the nearest where there are very many
-  std::size_t pairs_within = 0;        // the number of all pairs within the limit
   std::vector<std::size_t> histogram;  // of all distances from 0 to 2
   std::vector<int> groups;             // of each face, see task::group_faces
   std::vector<std::string> summary;    // sentences for the user
@@ -58,5 +57,30 @@ struct FounderRule {
 };
 /// Whether a face is large and likely enough to found a group.
 bool may_found(const task::FaceBox& box, const FounderRule& rule);
+
+// Compares faces by the embeddings that an earlier run or other software wrote into a .safetensors file, without their
+// photos.
+
+struct StoredFaces {
+  task::Embeddings embeddings;
+  std::vector<std::string> files;    // of each face
+  std::vector<task::FaceBox> boxes;  // of each face; empty = the file has none
+  float sure = kUsuallySure;         // see FounderRule
+};
+
+/// Reads the tensor "embeddings" (faces, D) in float32, or the file's only tensor of that kind, and the names of photos
+/// and the boxes where the file has them. Doesn't hold the embeddings in memory twice. Throws Error naming what is
+/// wrong with the file.
+StoredFaces read_embeddings(const std::filesystem::path& path);
+void write_embeddings(const std::filesystem::path& path, const StoredFaces& faces);
+
+/// Whether `photos` names a single file of embeddings instead of photos. Throws UsageError where such a file stands
+/// among others.
+bool names_embeddings(const std::vector<std::string>& photos);
+
+struct FacesRun;
+
+/// Compares and groups the faces of the file that `flags` name, and writes the files of the run.
+FacesRun compare_embeddings(const FacesCommandFlags& flags, Observer& line);
 
 }  // namespace evener::job

@@ -20,7 +20,6 @@
 #include "data/open/pictures.h"
 #include "job/cache_folder.h"
 #include "job/faces/comparison.h"
-#include "job/faces/embeddings.h"
 #include "job/faces/faces_flags.h"
 #include "job/faces/growing_results.h"
 #include "job/faces/known.h"
@@ -131,20 +130,11 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                     kEasySize, 100 * (1 - left)));
     }
   }
-  summary.insert(summary.end(), found.summary.begin(), found.summary.end());
+  summary.insert(summary.end(), found.compared.summary.begin(), found.compared.summary.end());
   if (!result.skipped.empty()) {
     summary.push_back(fmt::format("{} could not be read.", counted(result.skipped.size(), "photo")));
   }
   return summary;
-}
-
-/// Begins the journal of the folder, or goes on with it.
-task::FacesJournal open_journal(const std::filesystem::path& folder, const nlohmann::json& settings,
-                                const std::vector<std::string>& notes, float sure, const KnownFaces& known,
-                                bool goes_on) {
-  if (goes_on) return {faces_journal(folder), known.whole_bytes()};
-  forget_persons(folder);
-  return begin_faces_journal(folder, settings, notes, sure);
 }
 
 /// Whether the run resumes one in its folder. Throws UsageError for contradictory options, and where the folder holds a
@@ -223,7 +213,9 @@ class FacesOnPhotos {
     sure_ = job ? job->sure_probability() : known.sure();
     if (job) main_part_ = job->main_part();
     begin(notes);
-    task::FacesJournal journal = open_journal(run_.folder(), settings, notes, sure_, known, resumes_);
+    if (!resumes_) forget_persons(run_.folder());
+    task::FacesJournal journal = resumes_ ? task::FacesJournal(faces_journal(run_.folder()), known.whole_bytes())
+                                          : begin_faces_journal(run_.folder(), settings, notes, sure_);
     if (job) {
       look(*job, journal, all);
       job.reset();  // what it takes is room for comparing
@@ -305,15 +297,18 @@ class FacesOnPhotos {
     std::vector<std::string> summary =
         summary_of(result_, found_, counts_, main_part_, mtcnn_min_size, tells_persons());
     summary.insert(summary.end(), tracks_.summary.begin(), tracks_.summary.end());
-    FacesStory story{.title = record.data.location, .notes = record.notes, .tells_persons = tells_persons()};
+    report::FacesPage page;
+    page.title = record.data.location;
+    page.notes = record.notes;
+    page.tells_persons = tells_persons();
+    page.chunks = chunks_on_page(chunks_);
     if (judged_ && judged_->result) {
       summary.push_back(judgement_text(*judged_));
-      story.judgement = {summary.back(), {}, judged_->result->equal_error_rate};
-      for (const auto& point : judged_->result->curve) story.judgement->curve.emplace_back(point.different, point.same);
+      page.judgement = {summary.back(), {}, judged_->result->equal_error_rate};
+      for (const auto& point : judged_->result->curve) page.judgement->curve.emplace_back(point.different, point.same);
     }
-    story.chunks = chunks_on_page(chunks_);
-    story.summary = summary;
-    write_faces(run_.folder(), found_, photos_, tracks_, story, sure_);
+    page.summary = summary;
+    write_faces(run_.folder(), found_, photos_, tracks_, std::move(page), sure_);
     if (!flags_.output.sort->empty()) summary.push_back(sort_by_person(*flags_.output.sort, found_, photos_));
     for (const auto& skipped : result_.skipped) line_.note(printable(skipped.file) + ": " + skipped.reason);
     return summary;

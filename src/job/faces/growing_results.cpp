@@ -45,10 +45,9 @@ std::string faces_rows(const std::string& file, const std::vector<task::Embedded
 }
 
 std::string chunk_row(const task::FacesChunk& chunk) {
-  const auto percent = [&](double cpu_s) { return chunk.seconds > 0 ? 100 * cpu_s / chunk.seconds : 0; };
   return fmt::format("{},{},{},{},{:.3f},{:.3f},{:.1f},{:.1f},{}\n", chunk.worker, chunk.number, chunk.photos,
-                     chunk.faces, chunk.begin_s, chunk.seconds, percent(chunk.cpu_s), percent(chunk.process_cpu_s),
-                     chunk.rss_bytes);
+                     chunk.faces, chunk.begin_s, chunk.seconds, percent(chunk.cpu_s, chunk),
+                     percent(chunk.process_cpu_s, chunk), chunk.rss_bytes);
 }
 
 void add_chunks(record::Record& record, const std::vector<task::FacesChunk>& chunks) {

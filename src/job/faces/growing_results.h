@@ -9,7 +9,7 @@
 
 #include "base/csv.h"
 #include "data/open/pictures.h"
-#include "job/faces/names.h"
+#include "job/faces/known.h"
 #include "job/observer.h"
 #include "job/progress.h"
 #include "record/record.h"

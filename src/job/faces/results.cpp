@@ -19,9 +19,9 @@
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "data/passed_over.h"
-#include "job/faces/embeddings.h"
+#include "job/faces/comparison.h"
 #include "job/faces/growing_results.h"
-#include "job/faces/names.h"
+#include "job/faces/known.h"
 #include "job/sort_folder.h"
 #include "report/faces_page.h"
 #include "report/format.h"
@@ -105,17 +105,6 @@ void remove_wrong_links(const fs::path& out, const Links& links) {
 
 constexpr std::size_t kMostPairsOnPage = 10'000;  // of which it shows some
 
-/// Calls `tell` with each photo's name, its faces from `first` on, and how many they are. The number of the photo comes
-/// last.
-template <class Tell>
-void for_each_photo(const FoundFaces& found, const data::Pictures& photos, const Tell& tell) {
-  std::size_t first = 0;
-  for (const SeenPhoto& seen : found.photos) {
-    tell(photos.source(seen.photo), first, seen.faces, seen.photo);
-    first += seen.faces;
-  }
-}
-
 /// The columns of tracks behind those of faces_rows(), which are empty for photos.
 std::vector<std::string> span_columns(std::size_t photo, std::size_t faces, const VideoTracks& tracks) {
   std::vector<std::string> columns;
@@ -132,20 +121,13 @@ void write_table(const fs::path& path, const FoundFaces& found, const data::Pict
                  const VideoTracks& tracks) {
   write_file_atomically(path, [&](std::ostream& out) {
     out << faces_heading() << (tracks.has_videos ? ",first_s,last_s,frames\n" : "\n");
-    const auto tell = [&](const std::string& file, std::size_t first, std::size_t count, std::size_t photo) {
-      const auto begin = static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
-      out << faces_rows(file, {found.faces.begin() + begin, found.faces.begin() + end},
+    for (const SeenPhoto& seen : found.photos) {
+      const auto begin = static_cast<std::ptrdiff_t>(seen.first), end = begin + static_cast<std::ptrdiff_t>(seen.faces);
+      out << faces_rows(photos.source(seen.photo), {found.faces.begin() + begin, found.faces.begin() + end},
                         {found.persons.begin() + begin, found.persons.begin() + end}, found.names,
-                        span_columns(photo, count, tracks));
-    };
-    for_each_photo(found, photos, tell);
+                        span_columns(seen.photo, seen.faces, tracks));
+    }
   });
-}
-
-/// A photo's address for a page in `folder`, which may be moved with the photos.
-std::string link_from(const fs::path& folder, const std::string& photo) {
-  const fs::path target = fs::absolute(photo).lexically_normal();
-  return report::url_path(target.lexically_relative(fs::absolute(folder).lexically_normal()).string());
 }
 
 /// What the page says of where a face was seen.
@@ -156,29 +138,25 @@ std::string seen_text(const data::Pictures& photos, std::size_t photo, std::size
                      span->second.last_s, counted(span->second.frames, "frame"));
 }
 
-/// The address of a photo, or of a video at the frame's time.
+/// The address of a photo, or of a video at the frame's time, for a page in `folder`, which may be moved with the
+/// photos.
 std::string address_of(const fs::path& folder, const data::Pictures& photos, std::size_t photo) {
   if (photos.live() != nullptr) return "";
-  const std::string link = link_from(folder, photos.file(photo));
+  const fs::path target = fs::absolute(photos.file(photo)).lexically_normal();
+  const std::string link =
+      report::url_path(target.lexically_relative(fs::absolute(folder).lexically_normal()).string());
   const auto time_s = photos.time_s(photo);
   return time_s ? fmt::format("{}#t={:.3f}", link, *time_s) : link;
 }
 
-report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                          const VideoTracks& tracks, const FacesStory& story) {
-  report::FacesPage page;
+void put_faces(report::FacesPage& page, const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
+               const VideoTracks& tracks) {
   page.names_file = to_utf8_text(names_file(folder).string());
   page.names = found.names.all();
-  page.title = story.title;
-  page.notes = story.notes;
-  page.summary = story.summary;
   page.photos = found.photos.size();
   page.all_faces = found.faces.size();
   page.limit = found.limit;
-  page.tells_persons = story.tells_persons;
-  page.histogram = found.histogram;
-  page.judgement = story.judgement;
-  page.chunks = story.chunks;
+  page.histogram = found.compared.histogram;
   std::vector<std::optional<std::size_t>> place(found.faces.size());  // of a face on the page
   std::size_t on_photo = 0;                                           // the face's place on its photo
   for (std::size_t i = 0; i < found.faces.size() && page.faces.size() < kMostThumbnails; ++i) {
@@ -195,7 +173,7 @@ report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const
                           .link = address_of(folder, photos, face.photo),
                           .box = {box.x1, box.y1, box.x2, box.y2}});
   }
-  for (const task::NearPair& pair : found.pairs) {
+  for (const task::NearPair& pair : found.compared.pairs) {
     if (page.pairs.size() == kMostPairsOnPage) break;
     // What looks like a face in a blur looks like every other blur.
     if (!found.clear[pair.first] || !found.clear[pair.second]) continue;
@@ -203,17 +181,15 @@ report::FacesPage page_of(const fs::path& folder, const FoundFaces& found, const
       page.pairs.push_back({*place[pair.first], *place[pair.second], pair.distance});
     }
   }
-  return page;
 }
 
 /// Who is on which photo.
 std::vector<PersonsOnPhoto> persons_by_photo(const FoundFaces& found, const data::Pictures& photos) {
   std::vector<PersonsOnPhoto> persons;
-  auto person = found.persons.begin();
   for (const SeenPhoto& seen : found.photos) {
-    const auto end = person + static_cast<std::ptrdiff_t>(seen.faces);
-    persons.push_back({photos.source(seen.photo), seen.content, {person, end}});
-    person = end;
+    const auto first = found.persons.begin() + static_cast<std::ptrdiff_t>(seen.first);
+    persons.push_back(
+        {photos.source(seen.photo), seen.content, {first, first + static_cast<std::ptrdiff_t>(seen.faces)}});
   }
   return persons;
 }
@@ -302,7 +278,7 @@ FoundFaces gather_faces(std::vector<task::PhotoFaces> photos, const FounderRule&
   FoundFaces found;
   std::ranges::sort(photos, {}, &task::PhotoFaces::photo);
   for (task::PhotoFaces& photo : photos) {
-    found.photos.push_back({photo.photo, photo.content, photo.faces.size()});
+    found.photos.push_back({photo.photo, photo.content, photo.faces.size(), found.faces.size()});
     for (task::EmbeddedFace& face : photo.faces) {
       if (found.embeddings.dimensions != 0 && face.embedding.size() != found.embeddings.dimensions) {
         throw Error(
@@ -325,18 +301,15 @@ void compare_faces(FoundFaces& found, const data::Pictures& photos, ComparisonRe
   FacesApart apart(request.folder);
   for (const SeenPhoto& seen : found.photos) {
     for (std::size_t face = 0; face < seen.faces; ++face) {
-      const std::size_t i = facts.size();
+      const std::size_t i = seen.first + face;
       facts.push_back({found.faces[i].photo, found.clear[i]});
       if (apart.contains(photos.source(seen.photo), face)) request.apart.insert(i);
     }
   }
   request.file_of = [&](std::size_t face) { return photos.source(found.faces[face].photo); };
-  ComparedFaces compared = compare(found.embeddings, facts, request, line);
-  found.histogram = std::move(compared.histogram);
-  found.pairs = std::move(compared.pairs);
-  found.summary = std::move(compared.summary);
-  for (std::string& note : apart.notes()) found.summary.push_back(std::move(note));
-  const std::vector<int>& groups = compared.groups;
+  found.compared = compare(found.embeddings, facts, request, line);
+  for (std::string& note : apart.notes()) found.compared.summary.push_back(std::move(note));
+  const std::vector<int>& groups = found.compared.groups;
   found.person_count = groups.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(groups) + 1);
   found.persons = task::keep_numbers(groups, numbers_before(found, known), known.first_new_person());
   found.first_new_person = known.first_new_person();
@@ -351,20 +324,18 @@ std::vector<std::string> take_names(FoundFaces& found, PersonNames names, const 
 
 std::string sort_by_person(const fs::path& out, const FoundFaces& found, const data::Pictures& photos) {
   std::vector<SortedPhoto> sorted;
-  std::size_t first = 0;
   std::set<std::string> folders;
   std::vector<std::string> names;
   for (const int person : found.persons) names.push_back(person < 0 ? "" : found.names.of(person));
   const std::map<std::string, std::string> named = folders_of(names);
   for (const SeenPhoto& seen : found.photos) {
     SortedPhoto photo{photos.file(seen.photo), {}};
-    for (std::size_t i = first; i < first + seen.faces; ++i) {
+    for (std::size_t i = seen.first; i < seen.first + seen.faces; ++i) {
       const int person = found.persons[i];
       if (person < 0) continue;
       const auto name = named.find(names[i]);
       photo.persons.insert(person_folder(person, name == named.end() ? "" : name->second));
     }
-    first += seen.faces;
     folders.insert(photo.persons.begin(), photo.persons.end());
     if (!sorted.empty() && sorted.back().file == photo.file) {  // another frame of a video
       sorted.back().persons.merge(photo.persons);
@@ -378,7 +349,7 @@ std::string sort_by_person(const fs::path& out, const FoundFaces& found, const d
 }
 
 void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const VideoTracks& tracks, const FacesStory& story, float sure) {
+                 const VideoTracks& tracks, report::FacesPage page, float sure) {
   write_table(folder / "faces.csv", found, photos, tracks);
   StoredFaces stored{found.embeddings, {}, {}, sure};
   for (const task::EmbeddedFace& face : found.faces) {
@@ -395,7 +366,8 @@ void write_faces(const fs::path& folder, const FoundFaces& found, const data::Pi
   std::set<int> persons(found.persons.begin(), found.persons.end());
   persons.erase(-1);
   found.names.write(folder, persons);
-  write_file_atomically(folder / "faces.html", report::faces_html(page_of(folder, found, photos, tracks, story)));
+  put_faces(page, folder, found, photos, tracks);
+  write_file_atomically(folder / "faces.html", report::faces_html(page));
 }
 
 std::vector<PhotoPair> read_photo_pairs(const fs::path& list, const data::Pictures& photos) {
@@ -472,19 +444,11 @@ std::string judgement_text(const JudgedPhotos& judged) {
 }
 
 void add_judgement(record::Record& record, const task::Verification& result) {
-  record::add_metric(record, {.name = "pair_accuracy",
-                              .unit = "share",
-                              .title = "pairs told rightly",
-                              .label = "pairs told rightly",
-                              .role = record::MetricRole::kQuality,
-                              .value = result.accuracy});
-  record::add_metric(record, {.name = "equal_error_rate",
-                              .unit = "share",
-                              .title = "EER",
-                              .label = "equal error rate",
-                              .better = record::Better::kLower,
-                              .role = record::MetricRole::kQuality,
-                              .value = result.equal_error_rate});
+  const char* const title = "pairs told rightly";
+  record::add_metric(record, record::quality_share("pair_accuracy", title, title, result.accuracy));
+  record::Metric error = record::quality_share("equal_error_rate", "EER", "equal error rate", result.equal_error_rate);
+  error.better = record::Better::kLower;
+  record::add_metric(record, std::move(error));
 }
 
 }  // namespace evener::job

@@ -13,7 +13,6 @@
 #include "data/open/pictures.h"
 #include "job/faces/comparison.h"
 #include "job/faces/known.h"
-#include "job/faces/names.h"
 #include "job/faces/tracks.h"
 #include "job/observer.h"
 #include "record/record.h"
@@ -49,7 +48,7 @@ std::size_t sort_photos(const std::filesystem::path& out, const std::vector<Sort
 struct SeenPhoto {
   std::size_t photo = 0;  // its number
   std::uint64_t content = 0;
-  std::size_t faces = 0;
+  std::size_t faces = 0, first = 0;  // how many, and the first one's place in FoundFaces::faces
 };
 
 /// All faces of a run, in the order of the photos.
@@ -58,10 +57,8 @@ struct FoundFaces {
   std::vector<task::EmbeddedFace> faces;  // without their embeddings
   std::vector<bool> clear;                // for each face whether it is large and likely enough to found a group
   task::Embeddings embeddings;
-  std::vector<int> persons;            // of each face, from 0; -1 = like no other
-  std::vector<task::NearPair> pairs;   // up to the limit, nearest first; of very many the nearest
-  std::vector<std::string> summary;    // sentences on the comparison
-  std::vector<std::size_t> histogram;  // of all distances from 0 to 2
+  std::vector<int> persons;  // of each face, from 0; -1 = like no other
+  ComparedFaces compared;
   float limit = 1;
   std::size_t person_count = 0;
   int first_new_person = 0;  // the first number that no person has had
@@ -85,18 +82,10 @@ std::vector<std::string> take_names(FoundFaces& found, PersonNames names, const 
 /// sort_photos().
 std::string sort_by_person(const std::filesystem::path& out, const FoundFaces& found, const data::Pictures& photos);
 
-/// The texts and tables of the page beside the faces.
-struct FacesStory {
-  std::string title;
-  std::vector<std::string> notes = {}, summary = {};  // sentences
-  std::optional<report::JudgementOnPage> judgement = {};
-  std::vector<report::ChunkOnPage> chunks = {};
-  bool tells_persons = true;
-};
-
-/// Writes the other files into `folder`. `sure`: see FounderRule. Throws Error where one can't be written.
+/// Writes the other files into `folder`. `page`: its texts and tables beside the faces. `sure`: see FounderRule. Throws
+/// Error where one can't be written.
 void write_faces(const std::filesystem::path& folder, const FoundFaces& found, const data::Pictures& photos,
-                 const VideoTracks& tracks, const FacesStory& story, float sure);
+                 const VideoTracks& tracks, report::FacesPage page, float sure);
 
 struct PhotoPair {
   std::size_t first = 0, second = 0;  // numbers of photos

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/csv.h"
 #include "data/image_shape.h"
 #include "data/open/samples.h"
 #include "job/infer/infer_flags.h"
@@ -39,6 +40,9 @@ SmallPicture small_picture(const data::Samples& samples, std::size_t index);
 
 /// The picture in grey with the map over it: orange, the less transparent the more a place spoke for the class.
 SmallPicture with_map(const SmallPicture& picture, const task::ActivationMap& map);
+
+/// "class 3" where the network has no names.
+std::string class_name(const task::InferenceModel& network, std::size_t index);
 
 /// A labelled image that was taken for another class (or in Scores::sure for its own).
 struct Mistake {
@@ -79,7 +83,7 @@ class ClassSink : public PredictionSink {
   const UnknownCount& unknown() const { return unknown_; }
 
  private:
-  std::string class_name(std::size_t index) const;
+  std::string class_name(std::size_t index) const { return job::class_name(network_, index); }
   void score(const task::Prediction& prediction, std::span<const float> output, std::int32_t label);
   /// Writes the mistakes, the surest first, as a table, and some of them for the page.
   void tell_mistakes();
@@ -91,7 +95,6 @@ class ClassSink : public PredictionSink {
   /// Keeps a small picture of some of the images, evenly spread, for the page.
   void show(const task::Prediction& prediction, const task::ClassScore& best);
   void tell(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown);
-  [[noreturn]] void throw_csv_error() const;
 
   const PredictionFlags& flags_;
   const task::InferenceModel& network_;
@@ -99,8 +102,7 @@ class ClassSink : public PredictionSink {
   Observer& observer_;
   std::string format_;
   bool is_first_ = true;
-  std::optional<std::ofstream> csv_;
-  std::filesystem::path csv_path_;
+  std::optional<CsvWriter> csv_;
   std::filesystem::path mistakes_path_;  // empty = nothing is labelled, or there is no folder
   std::filesystem::path shown_path_;     // of the images for the page; empty = none are kept
   std::vector<record::PredictedImage> shown_;
@@ -115,9 +117,6 @@ std::optional<float> unknown_of(const task::InferenceModel& network, const task:
 inline bool is_unknown(std::optional<float> unknown) {
   return unknown.value_or(0) > 1;
 }
-
-/// "class 3" where the network has no names.
-std::string class_name(const task::InferenceModel& network, std::size_t index);
 
 // Writes the raw outputs of a network for each image into NumPy's files, for networks whose outputs are no classes.
 
@@ -177,36 +176,6 @@ class PhotoSorter {
   std::multimap<std::string, std::filesystem::path> files_;  // files in the folders of `out`, by the name of the photo
   std::map<std::string, std::size_t> added_;
   std::size_t there_ = 0;
-};
-
-/// Writes the network's raw outputs for each sample (--outputs raw).
-class RawSink : public PredictionSink {
- public:
-  /// Throws Error where a file can't be written in `folder`.
-  RawSink(const std::filesystem::path& folder, OutputShapes shapes, const data::Samples& samples)
-      : raw_(folder, std::move(shapes)), samples_(samples) {}
-  void take(const task::Prediction& prediction) override { raw_.add(samples_.name(prediction.index), prediction); }
-  void finish() override { raw_.finish(); }
-
- private:
-  RawOutputs raw_;
-  const data::Samples& samples_;
-};
-
-/// Writes the input of the last linear layer for each sample into a file (--features).
-class FeatureSink : public PredictionSink {
- public:
-  /// Throws Error where the folder of `file` can't be written to.
-  FeatureSink(std::filesystem::path file, const std::string& network, const data::Samples& samples);
-  void take(const task::Prediction& prediction) override;
-  void finish() override;
-
- private:
-  const std::filesystem::path file_;
-  const std::string network_;
-  const data::Samples& samples_;
-  std::vector<float> features_;
-  std::vector<std::string> files_;
 };
 
 /// Puts each photo into the folder of its class, "unsure" or "unknown" (--sort).

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/statistics.h"
@@ -34,7 +33,6 @@
 #include "job/sort_folder.h"
 #include "record/metric.h"
 #include "record/statistics.h"
-#include "report/format.h"
 #include "run/metered_run.h"
 
 namespace evener::job {
@@ -210,30 +208,12 @@ const InferCommandFlags& with_writable_places(const InferCommandFlags& flags) {
   return flags;
 }
 
-/// The pairs of classes that were taken for each other most often, as confusion.csv.
-void write_confusion(const fs::path& path, const Scores& scores, const std::vector<std::string>& classes) {
-  if (scores.confusion.empty() || scores.images == 0) return;
-  std::string text = "true_class,found_class,images\n";
-  for (std::size_t row = 0; row < classes.size(); ++row) {
-    for (std::size_t column = 0; column < classes.size(); ++column) {
-      const std::int64_t count = scores.confusion[row][column];
-      if (count > 0)
-        text += fmt::format("{},{},{}\n", report::csv_cell(classes[row]), report::csv_cell(classes[column]), count);
-    }
-  }
-  write_file_atomically(path, text);
-}
-
 record::Metric accuracy(const char* name, const char* title, const char* label, std::int64_t correct,
                         std::int64_t images) {
-  return {.name = name,
-          .unit = "share",
-          .title = title,
-          .label = label,
-          .role = record::MetricRole::kQuality,
-          .value = static_cast<double>(correct) / static_cast<double>(images),
-          .interval = record::share_interval(static_cast<double>(correct) / static_cast<double>(images), images),
-          .of_images = images};
+  const double share = static_cast<double>(correct) / static_cast<double>(images);
+  record::Metric metric = record::quality_share(name, title, label, share, images);
+  metric.interval = record::share_interval(share, images);
+  return metric;
 }
 
 /// Adapts `options` to the scenario in `flags`: batches as large as a query, and all threads on one call where latency
@@ -400,7 +380,9 @@ bool Inference::measure(task::InferJob& job, const InferImages& images, run::Met
 }
 
 void Inference::tell_end(const InferenceRun& run, Observer& line) const {
-  if (!run.folder.empty()) write_confusion(run.folder / "confusion.csv", run.scores, session_.network().classes());
+  if (!run.folder.empty() && !run.scores.confusion.empty() && run.scores.images > 0) {
+    write_confusion(run.folder / "confusion.csv", run.scores.confusion, session_.network().classes(), "images");
+  }
   tell_skipped(run.unread, "image", "read", line);
   const std::vector<record::Metric> metrics = record::metrics_of(run.record);
   const auto& network_rate = record::find_metric(metrics, "network_images_per_s")->value;
@@ -415,11 +397,6 @@ OptionSet InferCommandFlags::options() {
   options.add(measuring);
   options.add(energy);
   return options;
-}
-
-std::vector<const OptionGroup*> InferCommandFlags::groups() const {
-  std::vector<const OptionGroup*> groups = InferFlags::groups();
-  return groups;
 }
 
 task::InferenceRequest inference_request(const InferCommandFlags& flags) {

@@ -54,22 +54,17 @@ class PhotoWatch {
 struct InferCommandFlags : InferFlags {
   struct Measuring : ProfileFlags {
     Option<std::optional<double>> seconds{
-        *this,
-        {"--seconds", "SECONDS",
-         "How long the network alone is measured, 0 = not (default: a tenth of the run, at most 2)"},
-        {},
-        {.range = zero_or_more(), .recorded = false}};
-    Option<std::string> trace{
-        *this, {"--trace", "FILE", "Write the phases as a Chrome trace"}, "", {.recorded = false}};
-    Option<int> sample_interval_ms{
-        *this, {"--sample-interval", "MILLISECONDS", "Between samples of CPU and memory"}, 500, {.recorded = false}};
+        *this, "--seconds SECONDS", within(zero_or_more()).not_recorded(),
+        "How long the network alone is measured, 0 = not (default: a tenth of the run, at most 2)"};
+    Option<std::string> trace{*this, "--trace FILE", rules().not_recorded(), "Write the phases as a Chrome trace"};
+    Option<int> sample_interval_ms{*this, "--sample-interval MILLISECONDS", 500, rules().not_recorded(),
+                                   "Between samples of CPU and memory"};
   };
   Measuring measuring;
   EnergyFlags energy;
   ScenarioFlags scenario;
 
   OptionSet options();
-  std::vector<const OptionGroup*> groups() const;
 };
 
 struct InferenceRun {

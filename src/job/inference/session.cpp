@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/cpu.h"
+#include "base/csv.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/module.h"
 #include "base/names.h"
 #include "base/plural.h"
@@ -205,6 +207,18 @@ OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples) {
 void tell_skipped(const std::vector<data::Skipped>& skipped, const char* what, const char* why_not, Observer& line) {
   if (skipped.empty()) return;
   line.note(fmt::format("{} could not be {}:{}", counted(skipped.size(), what), why_not, data::first_skipped(skipped)));
+}
+
+void write_confusion(const std::filesystem::path& path, const std::vector<std::vector<std::int64_t>>& counts,
+                     const std::vector<std::string>& classes, const char* what) {
+  const auto name = [&](std::size_t c) { return c < classes.size() ? csv_cell(classes[c]) : "(background)"; };
+  std::string text = fmt::format("true_class,found_class,{}\n", what);
+  for (std::size_t row = 0; row < counts.size(); ++row) {
+    for (std::size_t column = 0; column < counts.size(); ++column) {
+      if (counts[row][column] > 0) text += fmt::format("{},{},{}\n", name(row), name(column), counts[row][column]);
+    }
+  }
+  write_file_atomically(path, text);
 }
 
 std::string engine_text(const task::InferSetup& setup) {

@@ -139,6 +139,11 @@ OutputShapes output_shapes(task::InferJob& job, const data::Samples& samples);
 /// "read".
 void tell_skipped(const std::vector<data::Skipped>& skipped, const char* what, const char* why_not, Observer& line);
 
+/// Writes a confusion matrix as rows of true class, found class and count, without zeros. `counts`: [true][found]; a
+/// class beyond `classes` is the background. `what`: the heading of the counts.
+void write_confusion(const std::filesystem::path& path, const std::vector<std::vector<std::int64_t>>& counts,
+                     const std::vector<std::string>& classes, const char* what);
+
 // Writes the setup and the speed of an inference into its record.
 
 /// "torch (by rule 1.6 times as fast as ...)": the engine of the first replica, and why.

@@ -35,12 +35,6 @@ namespace fs = std::filesystem;
 using namespace network;
 using nlohmann::ordered_json;
 
-/// What is on disk: a run's folder, a file of weights, a network of another program.
-struct FileInfoRequest {
-  std::string path;
-  std::optional<std::int64_t> width, height, channels;  // of a file whose input is open
-};
-
 /// The image shape asked for; nothing if neither a size nor channels are given.
 std::optional<network::Shape> asked_input(const InfoFlags& options) {
   if (options.size->empty() && !*options.channels) return std::nullopt;
@@ -154,43 +148,35 @@ std::string summary_text(const Network& net, const task::TrainingWork& work) {
                             in_lines(task::memory_without_images_text(estimate)));
 }
 
-nlohmann::ordered_json layer_json(const Network& net, std::size_t index, const LayerCost& cost) {
-  const Layer& layer = net.layers()[index];
-  nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
-  for (const int input : layer.inputs) inputs.push_back(net.layers()[static_cast<std::size_t>(input)].name);
-  return {{"name", layer.name},
-          {"kind", op_name(layer.op)},
-          {"inputs", inputs},
-          {"output", layer.shape},
-          {"parameters", cost.parameters},
-          {"forward_flops", cost.forward_flops},
-          {"backward_flops", cost.backward_flops},
-          {"activation_bytes", cost.activation_bytes}};
-}
-
-nlohmann::ordered_json outputs_json(const Network& net) {
-  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
-  for (const Output& output : net.outputs()) {
-    outputs.push_back({{"name", output.name},
-                       {"layer", net.layers()[static_cast<std::size_t>(output.layer)].name},
-                       {"shape", net.output_shape(output)}});
-  }
-  return outputs;
-}
-
-nlohmann::ordered_json network_json(const Network& net, const task::TrainingWork& work) {
+ordered_json network_json(const Network& net, const task::TrainingWork& work) {
   const std::vector<LayerCost> costs = layer_costs(net);
   const LayerCost total = total_cost(net);
   const TrainingMemory memory = training_memory(net);
   const task::MemoryEstimate estimate = task::estimated_memory(net, work);
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < costs.size(); ++i) layers.push_back(layer_json(net, i, costs[i]));
+  const auto name_of = [&](int layer) { return net.layers()[static_cast<std::size_t>(layer)].name; };
+  ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const Layer& layer = net.layers()[i];
+    ordered_json inputs = ordered_json::array();
+    for (const int input : layer.inputs) inputs.push_back(name_of(input));
+    layers.push_back({{"name", layer.name},
+                      {"kind", op_name(layer.op)},
+                      {"inputs", inputs},
+                      {"output", layer.shape},
+                      {"parameters", costs[i].parameters},
+                      {"forward_flops", costs[i].forward_flops},
+                      {"backward_flops", costs[i].backward_flops},
+                      {"activation_bytes", costs[i].activation_bytes}});
+  }
+  for (const Output& output : net.outputs()) {
+    outputs.push_back({{"name", output.name}, {"layer", name_of(output.layer)}, {"shape", net.output_shape(output)}});
+  }
   return {{"schema", 1},
           {"kind", "info"},
           {"model", net.model()},
           {"input", net.input_shape()},
           {"output", net.output_shape()},
-          {"outputs", outputs_json(net)},
+          {"outputs", outputs},
           {"parameters", total.parameters},
           {"forward_macs", forward_macs(net)},
           {"forward_flops", total.forward_flops},
@@ -287,9 +273,8 @@ void add_record(const fs::path& run, Description& info) {
 }
 
 /// A run, or a file of weights that says of which network.
-Description trained_info(const FileInfoRequest& request) {
-  const task::TrainedModel model = task::open_trained_model(
-      {.model = request.path, .width = request.width, .height = request.height, .channels = request.channels});
+Description trained_info(const task::ModelRequest& request) {
+  const task::TrainedModel model = task::open_trained_model(request);
   const network::Network& net = model.network;
   const std::int64_t parameters = network::total_cost(net).parameters;
   Description info;
@@ -312,21 +297,6 @@ Description trained_info(const FileInfoRequest& request) {
   put_preprocessing(info.json, model.normalization, model.crop);
   add_record(model.run, info);
   return info;
-}
-
-std::string foreign_output_text(const task::InferenceModel& model, const task::NetworkOutput& output) {
-  const bool tells = !model.habits().decoder && model.no_classes().empty() && output.name == model.main_output();
-  return fmt::format("{}, {}{}", task::output_text(output), output.type, tells ? ", tells classes" : "");
-}
-
-ordered_json foreign_outputs_json(const task::InferenceModel& model) {
-  ordered_json outputs = ordered_json::array();
-  for (const task::NetworkOutput& output : model.outputs()) {
-    outputs.push_back({{"name", output.name},
-                       {"shape", output.rank_is_known ? ordered_json(output.shape) : ordered_json()},
-                       {"type", output.type}});
-  }
-  return outputs;
 }
 
 /// The graph's steps, and how many there are of each kind.
@@ -367,9 +337,9 @@ std::string detector_text(const task::InferenceModel& model) {
 }
 
 /// A network of another program.
-Description foreign_info(const FileInfoRequest& request) {
+Description foreign_info(const task::ModelRequest& request) {
   task::InferenceRequest asked;
-  asked.model = {.model = request.path, .width = request.width, .height = request.height, .channels = request.channels};
+  asked.model = request;
   asked.study = task::perhaps_detector_study();
   const task::InferenceModel model(asked);
   Description info;
@@ -378,8 +348,15 @@ Description foreign_info(const FileInfoRequest& request) {
   info.text +=
       info_row("input", shape_text(shape) + (model.takes_images() ? " (C, H, W)" : "") +
                             (model.fixed_batch() ? fmt::format(", batch {}", *model.fixed_batch()) : ", any batch"));
-  for (std::size_t i = 0; i < model.outputs().size(); ++i) {
-    info.text += info_row(i == 0 ? "output" : "", foreign_output_text(model, model.outputs()[i]));
+  const bool tells_classes = !model.habits().decoder && model.no_classes().empty();
+  ordered_json outputs = ordered_json::array();
+  for (const task::NetworkOutput& output : model.outputs()) {
+    const char* const tells = tells_classes && output.name == model.main_output() ? ", tells classes" : "";
+    info.text += info_row(outputs.empty() ? "output" : "",
+                          fmt::format("{}, {}{}", task::output_text(output), output.type, tells));
+    outputs.push_back({{"name", output.name},
+                       {"shape", output.rank_is_known ? ordered_json(output.shape) : ordered_json()},
+                       {"type", output.type}});
   }
   info.text += info_row("classes", model.no_classes().empty() ? class_names_text(model.classes()) : model.no_classes());
   const std::string detector = detector_text(model);
@@ -387,18 +364,16 @@ Description foreign_info(const FileInfoRequest& request) {
   if (model.takes_images())
     info.text += info_row("preprocessing", preprocessing_text(model.normalization(), model.crop()));
   for (const std::string& note : model.notes()) info.text += info_row("note", note);
-  info.json = {
-      {"schema", 1},
-      {"kind", "info"},
-      {"file", model.weights().string()},
-      {"model", model.name()},
-      {"input", shape},
-      {"batch", model.fixed_batch() ? ordered_json(*model.fixed_batch()) : ordered_json()},
-      {"outputs", foreign_outputs_json(model)},
-      {"class_output",
-       !model.habits().decoder && model.no_classes().empty() ? ordered_json(model.main_output()) : ordered_json()},
-      {"classes", model.classes()},
-      {"detector", detector.empty() ? ordered_json() : ordered_json(detector)}};
+  info.json = {{"schema", 1},
+               {"kind", "info"},
+               {"file", model.weights().string()},
+               {"model", model.name()},
+               {"input", shape},
+               {"batch", model.fixed_batch() ? ordered_json(*model.fixed_batch()) : ordered_json()},
+               {"outputs", outputs},
+               {"class_output", tells_classes ? ordered_json(model.main_output()) : ordered_json()},
+               {"classes", model.classes()},
+               {"detector", detector.empty() ? ordered_json() : ordered_json(detector)}};
   put_preprocessing(info.json, model.takes_images() ? std::optional(model.normalization()) : std::nullopt,
                     model.crop());
   add_record(model.run(), info);
@@ -433,54 +408,39 @@ bool holds_weights(const fs::path& run) {
 /// In the order of DType.
 constexpr const char* kTypeNames[] = {"uint8", "int32", "int64", "bfloat16", "float16", "float32", "float64", "int8"};
 
-const char* type_name(DType type) {
-  return kTypeNames[static_cast<std::size_t>(type)];
-}
-
 /// A tensor as the list tells it.
 struct TensorRow {
-  std::string name, shape, type;
-  std::int64_t numbers = 0;
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::string type;
+
+  std::int64_t numbers() const { return element_count(shape); }
 };
 
 std::string shape_cell(const std::vector<std::int64_t>& shape) {
   return shape.empty() ? "one number" : shape_text(shape);
 }
 
-/// Those that can be read, and those of other types, by their names.
+/// Those that can be read, and those of other types behind them.
 std::vector<TensorRow> rows_of(const weights::SafetensorsFile& file) {
   std::vector<TensorRow> rows;
   for (const auto& [name, tensor] : file.tensors) {
-    rows.push_back({name, shape_cell(tensor.shape), type_name(tensor.dtype), element_count(tensor.shape)});
+    rows.push_back({name, tensor.shape, kTypeNames[static_cast<std::size_t>(tensor.dtype)]});
   }
-  for (const weights::PassedOver& one : file.passed_over) {
-    rows.push_back({one.name, shape_cell(one.shape), one.type, element_count(one.shape)});
-  }
-  std::ranges::sort(rows, {}, &TensorRow::name);
+  for (const weights::PassedOver& one : file.passed_over) rows.push_back({one.name, one.shape, one.type});
   return rows;
-}
-
-std::string heading_text(const fs::path& path, std::size_t tensors, std::int64_t numbers) {
-  if (tensors == 0) return path.string() + ": it holds no tensors\n";
-  return fmt::format("{}: {} with {} numbers; it doesn't say of which network\n", path.string(),
-                     counted(tensors, "tensor"), numbers);
-}
-
-/// Whether `model` is meant as a folder or a file, not as a network of the zoo.
-bool is_info_of_file(const std::string& model) {
-  return task::names_a_path(model) || task::is_foreign_model(model);
 }
 
 /// Throws Error where nothing is there or it can't be read, UsageError where the size of a file's input is open and was
 /// not given.
-Description file_info(const FileInfoRequest& request) {
+Description file_info(const task::ModelRequest& request) {
   std::error_code unreadable;
-  const fs::path path = request.path;
+  const fs::path path = request.model;
   if (!fs::exists(path, unreadable)) {
     throw Error(fmt::format("'{}' doesn't exist; 'evener info --help' lists the networks that have names",
-                            printable(request.path)));
+                            printable(request.model)));
   }
-  if (task::is_foreign_model(request.path)) return foreign_info(request);
+  if (task::is_foreign_model(request.model)) return foreign_info(request);
   if (fs::is_directory(path, unreadable)) {
     if (!holds_weights(path) && fs::exists(path / "record.json")) return record_info(path);
     const bool is_foreign = fs::exists(path / task::kQuantizedForeign, unreadable);
@@ -494,7 +454,7 @@ Description file_info(const FileInfoRequest& request) {
 Description describe_file(const InfoFlags& flags) {
   if (*flags.classes) throw UsageError("--classes is for networks by name; '" + *flags.model + "' has its own");
   if (*flags.batch) throw UsageError("--batch is for networks by name, whose training's memory is estimated");
-  FileInfoRequest request{.path = *flags.model, .width = {}, .height = {}, .channels = *flags.channels};
+  task::ModelRequest request{.model = *flags.model, .channels = *flags.channels};
   if (!flags.size->empty()) {
     const ImageSize size = parse_image_size(*flags.size);
     request.width = size.width;
@@ -506,7 +466,7 @@ Description describe_file(const InfoFlags& flags) {
 }  // namespace
 
 Description describe(const InfoFlags& flags) {
-  if (is_info_of_file(*flags.model)) return describe_file(flags);
+  if (task::names_a_path(*flags.model) || task::is_foreign_model(*flags.model)) return describe_file(flags);
   const network::Network net = network::build(*flags.model, {.input = asked_input(flags), .classes = *flags.classes});
   const task::TrainingWork work = usual_training(net, *flags.batch);
   return {network_text(net, work), network_json(net, work)};
@@ -520,25 +480,19 @@ Description tensors_info(const fs::path& path, const weights::SafetensorsFile& f
   Description info;
   std::int64_t numbers = 0;
   std::size_t widest = 4, widest_shape = 20, widest_type = 9;
+  std::vector<TensorRow> rows = rows_of(file);
   ordered_json list = ordered_json::array();
-  for (const auto& [name, tensor] : file.tensors) {
-    list.push_back({{"name", name},
-                    {"shape", tensor.shape},
-                    {"type", type_name(tensor.dtype)},
-                    {"numbers", element_count(tensor.shape)}});
-  }
-  for (const weights::PassedOver& one : file.passed_over) {
-    list.push_back(
-        {{"name", one.name}, {"shape", one.shape}, {"type", one.type}, {"numbers", element_count(one.shape)}});
-  }
-  const std::vector<TensorRow> rows = rows_of(file);
   for (const TensorRow& row : rows) {
-    numbers += row.numbers;
+    list.push_back({{"name", row.name}, {"shape", row.shape}, {"type", row.type}, {"numbers", row.numbers()}});
+    numbers += row.numbers();
     widest = std::max(widest, printable(row.name).size());
-    widest_shape = std::max(widest_shape, row.shape.size());
+    widest_shape = std::max(widest_shape, shape_cell(row.shape).size());
     widest_type = std::max(widest_type, printable(row.type).size());
   }
-  info.text = heading_text(path, rows.size(), numbers);
+  std::ranges::sort(rows, {}, &TensorRow::name);
+  info.text = path.string() + (rows.empty() ? ": it holds no tensors\n"
+                                            : fmt::format(": {} with {} numbers; it doesn't say of which network\n",
+                                                          counted(rows.size(), "tensor"), numbers));
   ordered_json fitting = ordered_json::array();
   for (const task::FittingNetwork& one : task::fitting_networks(file)) {
     const std::string outputs = one.outputs > 0 ? fmt::format(" with {} outputs", one.outputs) : "";
@@ -554,7 +508,9 @@ Description tensors_info(const fs::path& path, const weights::SafetensorsFile& f
   };
   if (!rows.empty()) info.text += "\n";
   if (!rows.empty()) line("name", "shape", "type", "numbers");
-  for (const TensorRow& row : rows) line(printable(row.name), row.shape, printable(row.type), row.numbers);
+  for (const TensorRow& row : rows) {
+    line(printable(row.name), shape_cell(row.shape), printable(row.type), row.numbers());
+  }
   info.json = {{"schema", 1},           {"kind", "info"},  {"file", path.string()}, {"model", nullptr},
                {"parameters", numbers}, {"fits", fitting}, {"tensors", list}};
   return info;

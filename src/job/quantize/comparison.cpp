@@ -107,67 +107,51 @@ std::string milliseconds(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.3g} ms", 1e3 * *seconds) : "unknown";
 }
 
-Metric share(const char* name, const char* title, const char* label, const task::RunFigures& figures) {
-  Metric metric{.name = name, .unit = "share", .title = title, .label = label, .role = MetricRole::kQuality};
-  metric.value = accuracy(figures);
-  metric.of_images = figures.labelled;
-  return metric;
-}
-
-void add_precision(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
-                   record::Record& record) {
-  const auto add = [&](const char* name, const char* title, const std::optional<double>& value) {
-    if (!value) return;
-    record::add_metric(record, {.name = prefix + name,
-                                .unit = "share",
-                                .title = prefix.empty() ? title : "",
-                                .label = title + of,
-                                .role = MetricRole::kQuality,
-                                .value = value,
-                                .of_images = figures.images});
-  };
-  add("map_50", "mAP@0.5", figures.ap_50);
-  add("map", "mAP@0.5:0.95", figures.ap);
-}
-
-void add_energy(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
-                const std::string& reason, record::Record& record) {
-  const std::optional<double> joules = joules_per_image(figures);
-  record::add_metric(record, {.name = prefix + "energy_per_image_j",
-                              .unit = "J",
-                              .title = prefix.empty() ? "energy" : "",
-                              .label = "energy of one image, whole machine" + of,
-                              .better = Better::kLower,
-                              .role = MetricRole::kCost,
-                              .value = joules,
-                              .reason = joules ? "" : reason});
-}
-
 void add_run(const std::string& prefix, const std::string& of, const task::RunFigures& figures,
-             record::Record& record) {
-  const auto add = [&](const char* name, const char* unit, const std::string& label, Better better, MetricRole role,
-                       const std::vector<double>& samples, const char* over) {
-    record::add_metric(record, {.name = prefix + name,
-                                .unit = unit,
-                                .title = prefix.empty() ? label : "",
-                                .label = label + of,
-                                .better = better,
-                                .role = role,
-                                .value = median(samples),
-                                .samples = samples,
-                                .interval = record::median_interval(samples),
-                                .over = over,
-                                .reason = samples.empty() ? "it was not measured" : ""});
+             const std::string& no_energy, record::Record& record) {
+  const auto add = [&](Metric metric) {
+    metric.name = prefix + metric.name;
+    if (!prefix.empty()) metric.title.clear();
+    metric.label += of;
+    record::add_metric(record, std::move(metric));
   };
-  add("network_images_per_s", "images/s", "network/s", Better::kHigher, MetricRole::kSpeed, figures.rates,
-      "blocks of calls");
-  add("latency_s", "s", "latency", Better::kLower, MetricRole::kCost, figures.latencies_s, "calls with one image");
-  record::add_metric(record, {.name = prefix + "memory_bytes",
-                              .unit = "bytes",
-                              .title = prefix.empty() ? "memory" : "",
-                              .label = "memory of the network" + of,
-                              .better = Better::kLower,
-                              .value = static_cast<double>(figures.memory_bytes)});
+  const auto add_median = [&](const char* name, const char* unit, const char* label, Better better, MetricRole role,
+                              const std::vector<double>& samples, const char* over) {
+    add({.name = name,
+         .unit = unit,
+         .title = label,
+         .label = label,
+         .better = better,
+         .role = role,
+         .value = median(samples),
+         .samples = samples,
+         .interval = record::median_interval(samples),
+         .over = over,
+         .reason = samples.empty() ? "it was not measured" : ""});
+  };
+  add_median("network_images_per_s", "images/s", "network/s", Better::kHigher, MetricRole::kSpeed, figures.rates,
+             "blocks of calls");
+  add_median("latency_s", "s", "latency", Better::kLower, MetricRole::kCost, figures.latencies_s,
+             "calls with one image");
+  add({.name = "memory_bytes",
+       .unit = "bytes",
+       .title = "memory",
+       .label = "memory of the network",
+       .better = Better::kLower,
+       .value = static_cast<double>(figures.memory_bytes)});
+  const std::optional<double> joules = joules_per_image(figures);
+  add({.name = "energy_per_image_j",
+       .unit = "J",
+       .title = "energy",
+       .label = "energy of one image, whole machine",
+       .better = Better::kLower,
+       .value = joules,
+       .reason = joules ? "" : no_energy});
+  const auto add_precision = [&](const char* name, const char* title, const std::optional<double>& value) {
+    if (value) add(record::quality_share(name, title, title, value, figures.images));
+  };
+  add_precision("map_50", "mAP@0.5", figures.ap_50);
+  add_precision("map", "mAP@0.5:0.95", figures.ap);
 }
 
 }  // namespace
@@ -235,50 +219,34 @@ void fill_quantize_metrics(const QuantizeComparison& c, record::Record& record) 
   bytes("weights_bytes", "weights", "size of the weights", c.file_bytes);
   bytes("float_weights_bytes", "", "size of the weights in float32", c.float_bytes);
   if (c.after.images > 0) {
-    add_run("", "", c.after, record);
-    add_run("float_", " in float", c.before, record);
-    add_energy("", "", c.after, no_energy(c), record);
-    add_energy("float_", " in float", c.before, no_energy(c), record);
-    add_precision("", "", c.after, record);
-    add_precision("float_", " in float", c.before, record);
+    add_run("", "", c.after, no_energy(c), record);
+    add_run("float_", " in float", c.before, no_energy(c), record);
     const task::Int8Layers layers = task::int8_layers(c.after.executed);
-    record::add_metric(record, {.name = "int8_layers",
-                                .unit = "",
-                                .title = "int8 layers",
-                                .label = "layers computed in int8",
-                                .value = static_cast<double>(layers.int8)});
+    record::add_metric(record, record::plain_number("int8_layers", "int8 layers", "layers computed in int8",
+                                                    static_cast<double>(layers.int8)));
+    const auto add_share = [&](const char* name, const char* title, const char* label, std::optional<double> value,
+                               std::int64_t of_images) {
+      record::add_metric(record, record::quality_share(name, title, label, value, of_images));
+    };
     if (c.after.labelled > 0) {
-      record::add_metric(record, share("accuracy", "accuracy", "accuracy", c.after));
-      record::add_metric(record, share("float_accuracy", "float", "accuracy in float", c.before));
+      add_share("accuracy", "accuracy", "accuracy", accuracy(c.after), c.after.labelled);
+      add_share("float_accuracy", "float", "accuracy in float", accuracy(c.before), c.before.labelled);
     }
     if (const auto same = task::boxes_agree(c.before, c.after); same && !c.after.ap_50) {
-      record::add_metric(record, {.name = "same_boxes",
-                                  .unit = "share",
-                                  .title = "same boxes",
-                                  .label = "mAP@0.5, were the boxes of float the right ones",
-                                  .role = MetricRole::kQuality,
-                                  .value = same,
-                                  .of_images = c.after.images});
+      add_share("same_boxes", "same boxes", "mAP@0.5, were the boxes of float the right ones", same, c.after.images);
     }
     if (const auto same = agreement(c)) {
-      record::add_metric(record, {.name = "same_class",
-                                  .unit = "share",
-                                  .title = c.classes_known ? "same class" : "same output",
-                                  .label = c.classes_known ? "images of the same class as in float"
-                                                           : "images with the same largest output as in float",
-                                  .role = MetricRole::kQuality,
-                                  .value = same,
-                                  .of_images = c.after.images});
+      add_share(
+          "same_class", c.classes_known ? "same class" : "same output",
+          c.classes_known ? "images of the same class as in float" : "images with the same largest output as in float",
+          same, c.after.images);
     }
   }
   if (c.engines && c.engines->images > 0) {
-    record::add_metric(record, {.name = "same_class_as_in_training",
-                                .unit = "share",
-                                .title = "",
-                                .label = "images of the same class with fake quantisation in LibTorch and in int8",
-                                .role = MetricRole::kQuality,
-                                .value = share_of_engines(*c.engines),
-                                .of_images = static_cast<std::int64_t>(c.engines->images)});
+    const char* const label = "images of the same class with fake quantisation in LibTorch and in int8";
+    record::add_metric(record,
+                       record::quality_share("same_class_as_in_training", "", label, share_of_engines(*c.engines),
+                                             static_cast<std::int64_t>(c.engines->images)));
     if (c.engines->widest_gap) {
       record::add_metric(record, {.name = "widest_tie_steps",
                                   .unit = "steps",

@@ -75,6 +75,14 @@ class EnergySensor {
     refusal_ = std::move(why);
     remedy_ = std::move(what_to_do);
   }
+  /// Refuses where there is no channel: for want of the right to read `unreadable`, or if that is empty because of
+  /// `why`.
+  void refuse_without_channels(const std::string& unreadable, const char* right, std::string why,
+                               std::string what_to_do) {
+    if (!channels_.empty()) return;
+    unreadable.empty() ? refuse(std::move(why), std::move(what_to_do))
+                       : refuse("no right to read " + unreadable, right);
+  }
   std::vector<Channel> channels_;
 
  private:

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/csv.h"
+
 namespace evener::measure {
 namespace {
 
@@ -91,31 +93,20 @@ unsigned int NvmlLibrary::cards() const {
   return begun_ ? ask<unsigned int>(call_.device_count).value_or(0) : 0;
 }
 
-std::string NvmlLibrary::uuid(nvml::Device device) const {
+std::string NvmlLibrary::text(TextOf function, nvml::Device device) {
   std::array<char, 96> text{};
-  if (call_.uuid != nullptr) call_.uuid(device, text.data(), text.size() - 1);
-  return text.data();
-}
-
-std::string NvmlLibrary::name(nvml::Device device) const {
-  std::array<char, 96> text{};
-  if (call_.name != nullptr) call_.name(device, text.data(), text.size() - 1);
+  if (function != nullptr) function(device, text.data(), text.size() - 1);
   return text.data();
 }
 
 int card_of(int index) {
   const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
   if (shown == nullptr) return index;
-  const std::string list = shown;
-  std::size_t begin = 0;
-  for (int n = 0; begin < list.size(); ++n) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string word = list.substr(begin, end - begin);
-    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
-    if (n == index) return is_number ? std::atoi(word.c_str()) : index;
-    begin = end + 1;
-  }
-  return index;
+  const std::vector<std::string> words = csv_cells(shown);
+  if (index < 0 || static_cast<std::size_t>(index) >= words.size()) return index;
+  const std::string& word = words[static_cast<std::size_t>(index)];
+  const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? std::atoi(word.c_str()) : index;
 }
 
 NvmlSensor::NvmlSensor(std::filesystem::path library) : library_(std::move(library)) {

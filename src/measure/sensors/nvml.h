@@ -79,10 +79,12 @@ class NvmlLibrary {
   /// The number of cards; 0 where it can't be used.
   unsigned int cards() const;
   /// The card's UUID; "" = it tells none.
-  std::string uuid(nvml::Device device) const;
-  std::string name(nvml::Device device) const;
+  std::string uuid(nvml::Device device) const { return text(call_.uuid, device); }
+  std::string name(nvml::Device device) const { return text(call_.name, device); }
 
  private:
+  using TextOf = nvml::Result (*)(nvml::Device, char*, unsigned int);
+  static std::string text(TextOf function, nvml::Device device);
   /// The name of a needed function that the library lacks; "" = it has all.
   std::string find_functions(void* opened);
 

@@ -24,24 +24,9 @@
 namespace evener::task {
 namespace {
 
-constexpr std::int64_t kLeastMultiple = 32;     // of the sides of images, for every family
 constexpr std::int64_t kUsualSide = 640;        // of images, where a file leaves it open
 constexpr std::int64_t kLongestOwnSide = 2048;  // of photos that are seen at their own size, to bound memory
 constexpr SeenSize kTried = {96, 64};           // to see whether a network takes images of any size
-
-/// How a family takes pixels from 0 to 255: less the mean, times the scale, in the order of the mean.
-struct PixelRule {
-  bool blue_first = false;
-  std::array<float, 3> mean = {};
-  float scale = 1;
-};
-
-const PixelRule& pixel_rule_of(FaceFamily family) {
-  static constexpr PixelRule kScrfd = {false, {127.5F, 127.5F, 127.5F}, 1 / 128.0F};
-  static constexpr PixelRule kYunet = {true, {0, 0, 0}, 1};
-  static constexpr PixelRule kRetinaface = {true, {104, 117, 123}, 1};
-  return family == FaceFamily::kScrfd ? kScrfd : family == FaceFamily::kYunet ? kYunet : kRetinaface;
-}
 
 std::string size_text(const SeenSize& size) {
   return fmt::format("{}x{}", size.width, size.height);
@@ -131,10 +116,10 @@ std::vector<std::unique_ptr<engine::Runner>> runners_for_any_size(const OpenedFi
       path, size_text(size), outputs_text(outputs)));
 }
 
-void check_size(const SeenSize& size, const std::string& path, std::int64_t multiple) {
-  if (size.width % multiple == 0 && size.height % multiple == 0) return;
+void check_size(const SeenSize& size, const std::string& path) {
+  if (size.width % kFaceSideMultiple == 0 && size.height % kFaceSideMultiple == 0) return;
   throw UsageError(fmt::format("'{}' sees images whose sides are multiples of {}, not {}: give another --detector-size",
-                               path, multiple, size_text(size)));
+                               path, kFaceSideMultiple, size_text(size)));
 }
 
 /// The network of a file, which several detectors share.
@@ -197,7 +182,7 @@ class FaceDetectorFile : public FaceDetector {
  private:
   PhotoOnImage place(const data::Picture& photo) const {
     if (network_->size) return fitted_into(*network_->size, photo.width, photo.height);
-    return at_own_size(photo.width, photo.height, kLongestOwnSide, face_family_facts(network_->family).multiple);
+    return at_own_size(photo.width, photo.height, kLongestOwnSide, kFaceSideMultiple);
   }
   /// Writes the photo on its image into values_, normalised, as (3, H, W).
   void paint(const data::Picture& photo, const PhotoOnImage& on_image) {
@@ -208,7 +193,7 @@ class FaceDetectorFile : public FaceDetector {
           data::opencv_resize_part(photo, on_image.height, on_image.width, {0, 0, on_image.width, on_image.height});
     }
     const data::Picture& seen = scaled ? resized : photo;
-    const PixelRule& rule = pixel_rule_of(network_->family);
+    const FaceFamilyFacts& rule = face_family_facts(network_->family);
     const auto [width, height] = on_image.image;
     values_.resize(static_cast<std::size_t>(3 * width * height));
     for (std::int64_t channel = 0; channel < 3; ++channel) {
@@ -245,7 +230,7 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
                     "OpenVINO, or by --detector mtcnn",
                     engine.name(), path));
   }
-  if (options.size) check_size(*options.size, path, kLeastMultiple);
+  if (options.size) check_size(*options.size, path);
   const OpenedFile opened = open_file(engine, path);
   SeenSize size = options.size.value_or(opened.size);
   if (size.width < 1) size.width = kUsualSide;
@@ -271,7 +256,7 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
                     "Take one with points: InsightFace's have 'kps' in their names",
                     path, facts.name));
   }
-  check_size(size, path, facts.multiple);
+  check_size(size, path);
   if (network->family == FaceFamily::kYunet && !options.size) {
     if (auto any = runners_for_any_size(opened, runner, count); !any.empty()) {
       runners = std::move(any);

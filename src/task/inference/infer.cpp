@@ -131,7 +131,7 @@ void start(engine::Runner& runner, const SampleValues& values) {
   }
 }
 
-InferResult InferJob::run(const data::Samples& samples, InferObserver& observer) {
+InferResult InferJob::run(const data::Samples& samples, const OnPrediction& on_prediction) {
   std::size_t next = 0;
   const auto batch = static_cast<std::size_t>(setup_.batch);
   const std::size_t waiting = batch * std::max<std::size_t>(2, lanes_.size() + 1);
@@ -164,7 +164,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
     Prediction prediction{raw.index, {}};
     for (const auto& [name, values] : raw.outputs) prediction.outputs.emplace(name, values);
     ++result.answered;
-    observer.on_prediction(prediction);
+    on_prediction(prediction);
   };
   const auto name_of = [&](const std::size_t& index) { return samples.name(index); };
   parallel::Flow flow = parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)

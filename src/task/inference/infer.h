@@ -84,12 +84,8 @@ struct Prediction {
   std::map<std::string, std::span<const float>> outputs;
 };
 
-class InferObserver {
- public:
-  virtual ~InferObserver() = default;
-  /// Called in the order of the samples, without those that can't be read, on the thread of run().
-  virtual void on_prediction(const Prediction& prediction) = 0;
-};
+/// Called in the order of the samples, without those that can't be read, on the thread of run().
+using OnPrediction = std::function<void(const Prediction& prediction)>;
 
 /// [replica][stage].
 using StageUses = std::vector<std::vector<StageUse>>;
@@ -126,9 +122,9 @@ class InferJob {
 
   const InferSetup& setup() const { return setup_; }
 
-  /// Runs all samples and gives their predictions to `observer`. Throws as Flow::run does: after a stop request,
+  /// Runs all samples and gives their predictions to `on_prediction`. Throws as Flow::run does: after a stop request,
   /// Interrupted, once the predictions so far were given; of a camera that is the usual end, and nothing is thrown.
-  InferResult run(const data::Samples& samples, InferObserver& observer);
+  InferResult run(const data::Samples& samples, const OnPrediction& on_prediction);
 
   /// The number of runners that can be called at the same time, each by one thread, with calls of setup().batch
   /// samples.

@@ -123,6 +123,12 @@ SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int6
   return all;
 }
 
+SampleValues values_like(const data::Samples& samples, std::int64_t batch, float value) {
+  const auto count = static_cast<std::size_t>(batch * element_count(samples.shape()));
+  if (!samples.is_bytes()) return {{}, std::vector<float>(count, value)};
+  return {std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(value * 256)), {}};
+}
+
 void start(engine::Runner& runner, const SampleValues& values) {
   if (values.floats.empty()) {
     runner.start(std::span<const std::uint8_t>(values.bytes));

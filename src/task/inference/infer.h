@@ -118,7 +118,6 @@ class InferJob {
   /// `samples`: those that will be run, or others of the same shape and kind; their number bounds batch and streams.
   /// Throws UsageError where the placement or engine can't run the network, Error where shapes don't fit.
   InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options);
-  ~InferJob();
 
   const InferSetup& setup() const { return setup_; }
 
@@ -145,8 +144,6 @@ class InferJob {
   std::vector<double> network_rates(const data::Samples& samples, double seconds);
 
  private:
-  class Batch;
-
   void choose_engines();
   RunnerChoice engine_for(const placement::PlanStage& stage) const;
   void choose_batch(const data::Samples& samples);
@@ -162,8 +159,6 @@ class InferJob {
                                        std::int64_t batch) const;
   /// The smaller batches for which runners are made (InferOptions::suits_few): the powers of two below the batch.
   std::vector<std::int64_t> smaller_batches() const;
-  /// A batch of zeros, for calls whose outputs nobody reads.
-  SampleValues zeros_for(const data::Samples& samples, std::int64_t batch) const;
   void warm_up(const data::Samples& samples);
 
   const InferenceModel& model_;
@@ -186,9 +181,15 @@ class InferJob {
 SampleValues read_values(const data::Samples& samples, std::size_t index);
 /// The values of several samples one after the other, filled up with zeros to `batch` samples.
 SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int64_t batch);
+/// A batch of samples all of whose values are `value`, a share of the largest: for calls whose outputs nobody reads.
+SampleValues values_like(const data::Samples& samples, std::int64_t batch, float value);
 /// Begins a call with a batch.
 void start(engine::Runner& runner, const SampleValues& values);
 void start(engine::Runner& runner, SampleValues&& values) = delete;  // the runner may read them until it was waited for
+
+/// The options of a stage's runners for such samples.
+engine::RunnerOptions options_for_stage(const placement::PlanStage& stage, const data::Samples& samples,
+                                        Precision precision, std::int64_t batch);
 
 /// Whether scores are probabilities already: all lie from 0 to 1 and their sum is 1 within a hundredth, or all are
 /// multiples of 1/256, as a softmax in bytes is.

@@ -81,32 +81,7 @@ task::SampleValues sample_of_body(const HttpRequest& request, const ServedModel&
   }
 }
 
-class Reading {
- public:
-  explicit Reading(Slots& slots) : slots_(slots) { slots_.enter(); }
-  ~Reading() { slots_.leave(); }
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
-
- private:
-  Slots& slots_;
-};
-
 }  // namespace
-
-void Slots::enter() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return free_ > 0; });
-  --free_;
-}
-
-void Slots::leave() {
-  {
-    const std::lock_guard lock(mutex_);
-    ++free_;
-  }
-  changed_.notify_one();
-}
 
 InferenceApi::InferenceApi(const ServedModel& model, task::BatchQueue& queue, ServeMetrics& metrics, int readers,
                            double limit_s)
@@ -218,7 +193,7 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
 }
 
 InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleValues>& samples) {
-  const Reading reading(readers_);
+  const std::scoped_lock reading(readers_);
   if (is_picture(request)) {
     InferRequest asked;
     asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};

@@ -2,31 +2,17 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/slots.h"
 #include "job/http/http_server.h"
 #include "job/serve/protocol.h"
 #include "job/serve/serve_metrics.h"
 #include "task/inference/batch_queue.h"
 
 namespace evener::job {
-
-/// A counting semaphore: at most `count` threads are inside at once; the others wait. (g++ 12's std::counting_semaphore
-/// loses wake-ups.)
-class Slots {
- public:
-  explicit Slots(int count) : free_(count) {}
-  void enter();
-  void leave();
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int free_;
-};
 
 /// Thread-safe.
 class InferenceApi {

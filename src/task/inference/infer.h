@@ -153,8 +153,6 @@ class InferJob {
   void make_lanes(const data::Samples& samples);
   /// Makes the lanes of one replica, for whole batches and smaller ones.
   void make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine, const data::Samples& samples);
-  std::vector<std::unique_ptr<engine::Runner>> make_runners(const placement::PlanStage& stage, engine::Engine& engine,
-                                                            const data::Samples& samples, std::int64_t batch) const;
   engine::RunnerOptions runner_options(const placement::PlanStage& stage, const data::Samples& samples,
                                        std::int64_t batch) const;
   /// The smaller batches for which runners are made (InferOptions::suits_few): the powers of two below the batch.

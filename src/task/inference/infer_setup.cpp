@@ -153,7 +153,9 @@ void InferJob::make_lanes_of(const placement::PlanReplica& replica, engine::Engi
       if (size == setup_.batch) lines_.push_back(line);
       return parallel::StageLine::lanes(line, calls_under_way(replica, setup_.streams));
     }
-    Runners runners = make_runners(stage, engine, samples, size);
+    const engine::RunnerOptions options = runner_options(stage, samples, size);
+    if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
+    Runners runners = model_.make_runners(engine, samples.shape(), options, calls_side_by_side(stage, setup_.streams));
     for (auto& runner : runners) {
       if (stage.factor < 1) runner = std::make_unique<parallel::ThrottledRunner>(std::move(runner), stage.factor);
     }
@@ -173,13 +175,6 @@ std::vector<std::int64_t> InferJob::smaller_batches() const {
   if (!options_.suits_few || model_.fixed_batch()) return batches;
   for (std::int64_t size = 1; size < setup_.batch; size *= 2) batches.push_back(size);
   return batches;
-}
-
-Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine& engine, const data::Samples& samples,
-                               std::int64_t batch) const {
-  const engine::RunnerOptions options = runner_options(stage, samples, batch);
-  if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
-  return model_.make_runners(engine, samples.shape(), options, calls_side_by_side(stage, setup_.streams));
 }
 
 engine::RunnerOptions InferJob::runner_options(const placement::PlanStage& stage, const data::Samples& samples,

@@ -104,33 +104,30 @@ void measure_rates(InferJob& job, const data::Samples& samples, const FigureOpti
   if (before && after && window_s >= kLeast_s) figures.power_w = (*after - *before) / window_s;
 }
 
-/// Absent where none can be read.
-std::optional<SampleValues> first_readable(const data::Samples& samples) {
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    try {
-      return read_values(samples, i);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // told where it was shown
-    }
-  }
-  return std::nullopt;
-}
-
+/// Of calls with the first sample that can be read.
 std::vector<double> latencies(const InferenceModel& model, const data::Samples& samples, InferOptions options,
                               double seconds) {
   options.batch = 1;
   options.streams = 1;
   InferJob job(model, samples, options);
-  const std::optional<SampleValues> image = first_readable(samples);
   std::vector<double> found;
-  if (!image) return found;
-  const Stopwatch clock;
-  while (clock.seconds() < seconds && !stop_requested()) {
-    const Stopwatch call;
-    start(job.lane(0), *image);
-    job.lane(0).wait();
-    found.push_back(call.seconds());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    SampleValues image;
+    try {
+      image = read_values(samples, i);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // told where it was shown
+      continue;
+    }
+    const Stopwatch clock;
+    while (clock.seconds() < seconds && !stop_requested()) {
+      const Stopwatch call;
+      start(job.lane(0), image);
+      job.lane(0).wait();
+      found.push_back(call.seconds());
+    }
+    break;
   }
   return found;
 }

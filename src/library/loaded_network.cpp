@@ -18,26 +18,6 @@
 #include "task/inference/infer.h"
 
 namespace evener {
-namespace {
-
-/// Copies predictions into the caller's arrays.
-class Collector : public task::InferObserver {
- public:
-  explicit Collector(Outputs& outputs) : outputs_(outputs) {}
-
-  void on_prediction(const task::Prediction& answer) override {
-    for (const auto& [name, values] : answer.outputs) {
-      FloatArray& output = outputs_.at(name);
-      std::ranges::copy(values, output.values.begin() + static_cast<std::ptrdiff_t>(answer.index * values.size()));
-    }
-  }
-
- private:
-  Outputs& outputs_;
-};
-
-}  // namespace
-
 class LoadedNetwork::Implementation {
  public:
   Implementation(const std::string& model, const Options& options) {
@@ -119,8 +99,12 @@ class LoadedNetwork::Implementation {
       answer_in_one_call(compiled, samples, outputs);
       return;
     }
-    Collector collector(outputs);
-    const task::InferResult result = compiled.job.run(samples, collector);
+    const task::InferResult result = compiled.job.run(samples, [&](const task::Prediction& answer) {
+      for (const auto& [name, values] : answer.outputs) {
+        FloatArray& output = outputs.at(name);
+        std::ranges::copy(values, output.values.begin() + static_cast<std::ptrdiff_t>(answer.index * values.size()));
+      }
+    });
     if (!result.skipped.empty()) throw Error(result.skipped.front().reason);
   }
 

@@ -36,20 +36,19 @@ TEST(ClassOutput, IsARowOfValuesInWhateverShape) {
     EXPECT_EQ(one.refusal + one.note, "");
     EXPECT_EQ(one.classes, 3);
   }
+  const ClassOutput two = chosen({{.name = "a", .shape = {2}}}, 2);
+  EXPECT_EQ(two.classes, 2);
+  EXPECT_EQ(two.refusal, "");
+  EXPECT_FALSE(two.from_one_value);
   EXPECT_EQ(chosen({{.name = "scores", .shape = {-1}}}).classes, -1);
   EXPECT_EQ(chosen({{.name = "scores", .shape = {}, .rank_is_known = false}}).refusal, "");
   EXPECT_EQ(chosen({{.name = "scores", .shape = {1001}, .type = "u8"}}).classes, 1001) << "a quantised softmax";
 }
 
-TEST(ClassOutput, OfSeveralIsTheOneWithAsManyValuesAsNames) {
+TEST(ClassOutput, OfSeveralIsTheOneThatIsAskedForOrTheOnlyRow) {
   const Outputs outputs = {{.name = "embedding", .shape = {120}}, {.name = "scores", .shape = {3}}};
-  const ClassOutput fitting = chosen(outputs, 3);
-  EXPECT_EQ(fitting.index, 1U);
-  EXPECT_THAT(fitting.note, AllOf(HasSubstr("'embedding' 120"), HasSubstr("told by 'scores'"), HasSubstr("names")));
-  const ClassOutput first = chosen(outputs);
-  EXPECT_EQ(first.index, 0U);
-  EXPECT_THAT(first.note, HasSubstr("--output-name"));
-  EXPECT_EQ(chosen(outputs, 0, "scores").index, 1U);
+  EXPECT_THAT(chosen(outputs, 3).note, AllOf(HasSubstr("'embedding' 120"), HasSubstr("told by 'scores'")));
+  EXPECT_THAT(chosen(outputs).note, HasSubstr("--output-name"));
   EXPECT_THROW(chosen(outputs, 0, "score"), UsageError);
   const ClassOutput only = chosen({{.name = "map", .shape = {512, 7, 7}}, {.name = "scores", .shape = {3}}});
   EXPECT_EQ(only.index, 1U);
@@ -80,17 +79,6 @@ TEST(ClassOutput, OneValueTellsTwoClassesWhereTheyAreNamed) {
   }
 }
 
-TEST(ClassOutput, NamesAreCounted) {
-  const NetworkOutput output{.name = "scores", .shape = {3}};
-  const ClassOutput three = chosen({output});
-  EXPECT_EQ(label_mismatch(three, output, {"a", "b", "c"}), "");
-  EXPECT_EQ(label_mismatch(three, output, {}), "");
-  EXPECT_THAT(label_mismatch(three, output, {"background", "a", "b", "c"}),
-              AllOf(HasSubstr("4 names for the 3 classes of output 'scores' 3"), HasSubstr("'background'")));
-  EXPECT_THAT(label_mismatch(three, output, {"a", "b"}), AllOf(HasSubstr("2 names"), HasSubstr("a line 'background'")));
-  EXPECT_THAT(label_mismatch(three, output, {"a"}), HasSubstr("1 name for the 3 classes"));
-}
-
 TEST(ImagenetNames, AreAThousandWithOrWithoutTheBackground) {
   const std::vector<std::string> names = imagenet_names(1000), more = imagenet_names(1001);
   ASSERT_EQ(names.size(), 1000U);
@@ -104,93 +92,83 @@ TEST(ImagenetNames, AreAThousandWithOrWithoutTheBackground) {
   for (const std::string& name : names) EXPECT_THAT(name, testing::MatchesRegex("[A-Za-z][A-Za-z' .-]+"));
 }
 
-using AllOutputs = std::vector<NetworkOutput>;
-
 TEST(ClassOutputRules, IntegersOf32And64BitsAreNumbersOfClasses) {
   for (const char* type : {"i64", "i32", "u64", "u32"}) {
-    const AllOutputs outputs = {{.name = "classes", .shape = {5}, .type = type}, {.name = "scores", .shape = {7}}};
-    EXPECT_EQ(choose_class_output(outputs, 5, "").index, 1U) << type;
-    EXPECT_NE(choose_class_output(outputs, 0, "classes").refusal, "") << type;
+    const Outputs outputs = {{.name = "classes", .shape = {5}, .type = type}, {.name = "scores", .shape = {7}}};
+    EXPECT_EQ(chosen(outputs, 5).index, 1U) << type;
+    EXPECT_NE(chosen(outputs, 0, "classes").refusal, "") << type;
   }
   for (const char* type : {"i8", "u8", "f16", "f32"}) {
-    const AllOutputs outputs = {{.name = "classes", .shape = {5}, .type = type}, {.name = "scores", .shape = {7}}};
-    EXPECT_EQ(choose_class_output(outputs, 0, "").index, 0U) << type;
+    const Outputs outputs = {{.name = "classes", .shape = {5}, .type = type}, {.name = "scores", .shape = {7}}};
+    EXPECT_EQ(chosen(outputs).index, 0U) << type;
   }
 }
 
 TEST(ClassOutputRules, AColumnIsClassesOnlyWhereNamesOrTheUserSaySo) {
-  const AllOutputs column = {{.name = "values", .shape = {12, 1}}};
-  EXPECT_THAT(choose_class_output(column, 0, "").refusal, HasSubstr("its output 'values' 12x1 can't be classes"));
-  EXPECT_NE(choose_class_output(column, 11, "").refusal, "");
-  EXPECT_EQ(choose_class_output(column, 12, "").classes, 12);
-  EXPECT_EQ(choose_class_output(column, 0, "values").classes, 12);
-  EXPECT_EQ(choose_class_output({{.name = "values", .shape = {12, 1, 1}}}, 0, "").classes, 12) << "an image of a pixel";
-  EXPECT_EQ(choose_class_output({{.name = "values", .shape = {1, 12}}}, 0, "").classes, 12);
+  const Outputs column = {{.name = "values", .shape = {12, 1}}};
+  EXPECT_THAT(chosen(column).refusal, HasSubstr("its output 'values' 12x1 can't be classes"));
+  EXPECT_NE(chosen(column, 11).refusal, "");
+  EXPECT_EQ(chosen(column, 12).classes, 12);
+  EXPECT_EQ(chosen(column, 0, "values").classes, 12);
+  EXPECT_EQ(chosen({{.name = "values", .shape = {12, 1, 1}}}).classes, 12) << "an image of a pixel";
+  EXPECT_EQ(chosen({{.name = "values", .shape = {1, 12}}}).classes, 12);
 }
 
 TEST(ClassOutputRules, ARowOfWhichAnotherOutputTellsMoreIsNone) {
   const NetworkOutput scores{.name = "scores", .shape = {40}};
   for (const std::vector<std::int64_t>& boxes : std::vector<std::vector<std::int64_t>>{{40, 4}, {4, 40}, {2, 40, 2}}) {
-    EXPECT_NE(choose_class_output({scores, {.name = "boxes", .shape = boxes}}, 0, "").refusal, "");
+    EXPECT_NE(chosen({scores, {.name = "boxes", .shape = boxes}}).refusal, "");
   }
   for (const std::vector<std::int64_t>& other : std::vector<std::vector<std::int64_t>>{{41, 4}, {40}, {40, 1}}) {
-    EXPECT_EQ(choose_class_output({scores, {.name = "other", .shape = other}}, 0, "").index, 0U);
+    EXPECT_EQ(chosen({scores, {.name = "other", .shape = other}}).index, 0U);
   }
 }
 
 TEST(ClassOutputRules, OpenExtentsAreARowOfUnknownLength) {
-  EXPECT_EQ(choose_class_output({{.name = "a", .shape = {1, -1, 1}}}, 9, "").classes, -1);
-  EXPECT_EQ(choose_class_output({{.name = "a", .shape = {-1, -1}}}, 9, "").classes, 0) << "not one row";
-  EXPECT_EQ(choose_class_output({{.name = "a", .shape = {2, 3}}, {.name = "b", .shape = {-1}}}, 0, "").index, 1U);
-}
-
-TEST(ClassOutputRules, TwoValuesAreARowOfTwoClasses) {
-  const ClassOutput two = choose_class_output({{.name = "a", .shape = {2}}}, 2, "");
-  EXPECT_EQ(two.classes, 2);
-  EXPECT_EQ(two.refusal, "");
-  EXPECT_FALSE(two.from_one_value);
+  EXPECT_EQ(chosen({{.name = "a", .shape = {1, -1, 1}}}, 9).classes, -1);
+  EXPECT_EQ(chosen({{.name = "a", .shape = {-1, -1}}}, 9).classes, 0) << "not one row";
+  EXPECT_EQ(chosen({{.name = "a", .shape = {2, 3}}, {.name = "b", .shape = {-1}}}).index, 1U);
 }
 
 TEST(ClassOutputRules, OfSeveralRowsTheNoteSaysWhy) {
-  const AllOutputs three = {{.name = "a", .shape = {4}}, {.name = "b", .shape = {6}}, {.name = "c", .shape = {6}}};
-  const ClassOutput both = choose_class_output(three, 6, "");
+  const Outputs three = {{.name = "a", .shape = {4}}, {.name = "b", .shape = {6}}, {.name = "c", .shape = {6}}};
+  const ClassOutput both = chosen(three, 6);
   EXPECT_EQ(both.index, 1U);
   EXPECT_EQ(both.classes, 6);
   EXPECT_THAT(both.note, AllOf(HasSubstr("'a' 4, 'b' 6, 'c' 6"), HasSubstr("the first that fits")));
-  const ClassOutput one = choose_class_output(three, 4, "");
+  const ClassOutput one = chosen(three, 4);
   EXPECT_EQ(one.index, 0U);
   EXPECT_THAT(one.note, HasSubstr("as many values as there are names"));
-  const ClassOutput none = choose_class_output(three, 5, "");
+  const ClassOutput none = chosen(three, 5);
   EXPECT_EQ(none.index, 0U);
   EXPECT_THAT(none.note, HasSubstr("the first that fits"));
-  const ClassOutput named = choose_class_output(three, 6, "c");
+  const ClassOutput named = chosen(three, 6, "c");
   EXPECT_EQ(named.index, 2U);
   EXPECT_EQ(named.note, "");
 }
 
 TEST(ClassOutputRules, NineOutputsAreToldAndTheRestCounted) {
-  AllOutputs outputs;
+  Outputs outputs;
   for (int i = 0; i < 9; ++i) outputs.push_back({.name = "map" + std::to_string(i), .shape = {3, i + 2}});
-  EXPECT_THAT(choose_class_output(outputs, 0, "").refusal,
+  EXPECT_THAT(chosen(outputs).refusal,
               AllOf(HasSubstr("its outputs 'map0' 3x2"), HasSubstr("'map8' 3x10 can't"), Not(HasSubstr("more"))));
   outputs.push_back({.name = "map9", .shape = {3, 11}});
   outputs.push_back({.name = "map10", .shape = {3, 12}});
-  EXPECT_THAT(choose_class_output(outputs, 0, "").refusal,
-              AllOf(HasSubstr("'map8' 3x10 and 2 more can't"), Not(HasSubstr("map9"))));
+  EXPECT_THAT(chosen(outputs).refusal, AllOf(HasSubstr("'map8' 3x10 and 2 more can't"), Not(HasSubstr("map9"))));
 }
 
 TEST(ClassOutputRules, OneValueBesideMapsIsTheOneThatIsTold) {
-  const AllOutputs outputs = {{.name = "map", .shape = {2, 3}}, {.name = "prob", .shape = {1}}};
-  const ClassOutput two = choose_class_output(outputs, 2, "");
+  const Outputs outputs = {{.name = "map", .shape = {2, 3}}, {.name = "prob", .shape = {1}}};
+  const ClassOutput two = chosen(outputs, 2);
   EXPECT_EQ(two.index, 1U);
   EXPECT_TRUE(two.from_one_value);
   EXPECT_EQ(two.refusal, "");
-  const ClassOutput unnamed = choose_class_output(outputs, 0, "");
+  const ClassOutput unnamed = chosen(outputs);
   EXPECT_EQ(unnamed.index, 1U);
   EXPECT_EQ(unnamed.classes, 1);
   EXPECT_FALSE(unnamed.from_one_value);
   EXPECT_THAT(unnamed.refusal, HasSubstr("--labels FILE"));
-  EXPECT_THAT(choose_class_output(outputs, 2, "map").refusal, HasSubstr("'map' 2x3"));
+  EXPECT_THAT(chosen(outputs, 2, "map").refusal, HasSubstr("'map' 2x3"));
 }
 
 TEST(ClassOutputRules, NamesAreSaidToBeOffByABackgroundWhereOneIs) {
@@ -200,10 +178,12 @@ TEST(ClassOutputRules, NamesAreSaidToBeOffByABackgroundWhereOneIs) {
     return label_mismatch(five, output, std::vector<std::string>(names, "name"));
   };
   EXPECT_EQ(mismatch(0), "");
+  EXPECT_THAT(mismatch(1), HasSubstr("1 name for the 5 classes of output 'scores' 5"));
   EXPECT_THAT(mismatch(3), AllOf(HasSubstr("3 names for the 5 classes"), Not(HasSubstr("background"))));
   EXPECT_THAT(mismatch(4), HasSubstr("put a line 'background' before the names"));
   EXPECT_EQ(mismatch(5), "");
-  EXPECT_THAT(mismatch(6), HasSubstr("(a background), leave out its line"));
+  EXPECT_THAT(mismatch(6),
+              HasSubstr("if the first, 'name', is no class of the network (a background), leave out its line"));
   EXPECT_THAT(mismatch(7), AllOf(HasSubstr("7 names"), Not(HasSubstr("background"))));
   EXPECT_THAT(label_mismatch({.classes = 2}, output, {"a", "b", "c", "d"}), HasSubstr("4 names for the 2 classes"));
   for (const std::int64_t unknown : {-1, 0, 1}) {

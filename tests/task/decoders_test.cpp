@@ -29,7 +29,7 @@ DetectorFile file_of(std::vector<TrialOutput> outputs) {
   return {.width = kSide, .height = kSide, .outputs = std::move(outputs)};
 }
 
-std::vector<Detection> decoded(const UnderstoodDetector& detector, const DetectorFile& file,
+std::vector<Detection> decoded(const FileHabits& detector, const DetectorFile& file,
                                const DecodeOptions& options = {}) {
   ImageOutputs outputs;
   for (const TrialOutput& output : file.outputs) outputs[output.name] = output.values;
@@ -61,12 +61,12 @@ TEST(Decoders, YoloxDecodesOffsetsFromItsGrids) {
   float* const row = &file.outputs.front().values[(64 + 5) * 8];
   row[0] = 0.5F, row[1] = 0.25F, row[2] = std::log(2.0F), row[3] = 0;
   row[4] = 0.8F, row[5] = 0.1F, row[6] = 0.9F, row[7] = 0.3F;
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.family, "YOLOX");
   EXPECT_EQ(detector.normalization, "pixels");
   EXPECT_TRUE(detector.reverse_channels);
   EXPECT_EQ(detector.crop, data::CropMode::kYolox);
-  EXPECT_THAT(detector.class_names, testing::ElementsAre("class 0", "class 1", "class 2"));
+  EXPECT_THAT(detector.classes, testing::ElementsAre("class 0", "class 1", "class 2"));
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(1));
   expect_box(found[0], {24 - 16, 20 - 8, 24 + 16, 20 + 8}, 1, 0.72F);
@@ -91,7 +91,7 @@ DetectorFile decoded_yolox(float unit) {
 TEST(Decoders, BoxesThatFollowTheirPlacesAreDecodedAlready) {
   for (const float unit : {1.0F, 1.0F / kSide}) {
     const DetectorFile file = decoded_yolox(unit);
-    const UnderstoodDetector detector = understand(file, "m.onnx");
+    const FileHabits detector = understand(file, "m.onnx");
     EXPECT_EQ(detector.family, "YOLOX");
     const auto found = decoded(detector, file);
     ASSERT_THAT(found, SizeIs(1)) << unit;
@@ -105,7 +105,7 @@ TEST(Decoders, AnObjectnessThatIsAlwaysOneIsYolov6) {
     file.outputs.front().values[i * 6 + 4] = 1;
     file.outputs.front().values[i * 6 + 5] = i == 3 ? 0.5F : 0;
   }
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.family, "YOLOv6");
   EXPECT_FALSE(detector.reverse_channels);
   EXPECT_EQ(detector.normalization, "0/1");
@@ -124,11 +124,11 @@ TEST(Decoders, Yolov8IsTransposedAndHasNoObjectness) {
       set(4 + 16, place, place == 7 ? 0.6F : 0.7F);
       set(4 + 3, place, 0.5F);
     }
-    const UnderstoodDetector detector = understand(file, "m.onnx");
+    const FileHabits detector = understand(file, "m.onnx");
     EXPECT_EQ(detector.family, "YOLOv8");
     EXPECT_EQ(detector.crop, data::CropMode::kYolo);
     EXPECT_EQ(detector.named_by, "COCO");
-    EXPECT_EQ(detector.class_names.at(16), "dog");
+    EXPECT_EQ(detector.classes.at(16), "dog");
     const auto found = decoded(detector, file);
     ASSERT_THAT(found, SizeIs(1));
     expect_box(found[0], {20, 15, 40, 25}, 16, 0.7F);
@@ -141,7 +141,7 @@ TEST(Decoders, Yolov8MayHaveAFourthStride) {
   auto& values = file.outputs.front().values;
   const float column[] = {32, 40, 60, 30, 0.1F, 0.2F, 0.9F};
   for (std::size_t row = 0; row < 7; ++row) values[row * (kPlaces + 1) + kPlaces] = column[row];
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.family, "YOLOv8");
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(1));
@@ -152,7 +152,7 @@ TEST(Decoders, Yolov5HasThreeAnchorsAndAnObjectness) {
   DetectorFile file = file_of({table("output", {3 * kPlaces, 25})});
   float* const row = &file.outputs.front().values[100 * 25];
   row[0] = 32, row[1] = 32, row[2] = 8, row[3] = 16, row[4] = 0.5F, row[5 + 14] = 0.9F;
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.family, "YOLOv5");
   EXPECT_EQ(detector.named_by, "VOC");
   const auto found = decoded(detector, file);
@@ -165,8 +165,8 @@ TEST(Decoders, RowsOfSixAreReady) {
   auto& values = file.outputs.front().values;
   const float rows[] = {1, 2, 11, 12, 0.9F, 2, 1, 2, 11, 12, 0.8F, 2, 5, 5, 5, 9, 0.7F, 1};
   std::ranges::copy(rows, values.begin());
-  const UnderstoodDetector detector = understand(file, "m.onnx");
-  EXPECT_THAT(detector.class_names, SizeIs(80));
+  const FileHabits detector = understand(file, "m.onnx");
+  EXPECT_THAT(detector.classes, SizeIs(80));
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(2)) << "without NMS; the third has no area";
   expect_box(found[0], {1, 2, 11, 12}, 2, 0.9F);
@@ -180,12 +180,12 @@ TEST(Decoders, ListsOfTensorFlowAreSharesWithTopFirst) {
   std::ranges::copy(box, file.outputs[0].values.begin() + 4);
   file.outputs[1].values[0] = file.outputs[1].values[1] = 18;
   file.outputs[2].values[0] = file.outputs[2].values[1] = 0.75F;
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.normalization, "pixels");
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(1)) << "num_detections is 1";
   expect_box(found[0], {32, 16, 64, 32}, 17, 0.75F);
-  EXPECT_EQ(detector.class_names.at(17), "dog") << "COCO's number 18";
+  EXPECT_EQ(detector.classes.at(17), "dog") << "COCO's number 18";
   file.is_lite = true;
   EXPECT_EQ(decoded(understand(file, "m.tflite"), file).at(0).label, 18) << "numbers without a background";
 }
@@ -209,9 +209,9 @@ TEST(Decoders, DetrHasSoftmaxWithNoObjectOrSigmoids) {
     if (columns == 92) file.outputs[0].values[3 * 92 + 91] = 1;
     const float box[] = {0.5F, 0.25F, 0.25F, 0.125F};
     std::ranges::copy(box, file.outputs[1].values.begin() + 12);
-    const UnderstoodDetector detector = understand(file, "m.onnx");
+    const FileHabits detector = understand(file, "m.onnx");
     EXPECT_EQ(detector.family, "DETR");
-    EXPECT_EQ(detector.class_names.at(18), "dog");
+    EXPECT_EQ(detector.classes.at(18), "dog");
     const auto found = decoded(detector, file);
     ASSERT_THAT(found, SizeIs(1)) << columns;
     const double rest = std::exp(2.0) + std::exp(1.0) + 90 * std::exp(-8.0);
@@ -223,7 +223,7 @@ TEST(Decoders, DetrHasSoftmaxWithNoObjectOrSigmoids) {
 TEST(Decoders, DetrOfSixClassesIsNoTableOfFinishedBoxes) {
   DetectorFile file = file_of({table("logits", {100, 6}, -8), table("pred_boxes", {100, 4}, 0.5F)});
   file.outputs[0].values[3 * 6 + 4] = 2;
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.family, "DETR");
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(1));
@@ -239,8 +239,8 @@ TEST(Decoders, TablesOfBoxesAndScoresMayHaveABackground) {
     const float box[] = {0.25F, 0.25F, 0.75F, 0.5F};
     std::ranges::copy(box, &file.outputs[1].values[4 * i]);
   }
-  const UnderstoodDetector detector = understand(file, "m.onnx");
-  EXPECT_EQ(detector.class_names.size(), 2U);
+  const FileHabits detector = understand(file, "m.onnx");
+  EXPECT_EQ(detector.classes.size(), 2U);
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(1)) << "NMS";
   expect_box(found[0], {16, 16, 48, 32}, 1, 0.7F);
@@ -256,9 +256,9 @@ TEST(Decoders, FacesAreAClass) {
   DetectorFile file = file_of(std::move(outputs));
   file.outputs[0].values[2 * 9] = 0.9F;  // column 1, row 1 of stride 8
   for (std::size_t i = 0; i < 4; ++i) file.outputs[3].values[4 * 18 + i] = static_cast<float>(i) / 2 + 0.5F;
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   EXPECT_EQ(detector.family, "SCRFD");
-  EXPECT_THAT(detector.class_names, testing::ElementsAre("face"));
+  EXPECT_THAT(detector.classes, testing::ElementsAre("face"));
   const auto found = decoded(detector, file);
   ASSERT_THAT(found, SizeIs(1));
   expect_box(found[0], {4, 0, 20, 24}, 0, 0.9F);
@@ -290,7 +290,7 @@ TEST(Decoders, WhatFitsNothingIsToldWithItsShapes) {
 
 TEST(Decoders, OutputsOfAnotherSizeAreRefused) {
   const DetectorFile file = file_of({table("output0", {84, kPlaces})});
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   const std::vector<float> few(83);
   EXPECT_THROW(detector.decoder->found({{"output0", few}}, {}, 1), Error);
   EXPECT_THROW(detector.decoder->found({}, {}, 1), Error);
@@ -298,7 +298,7 @@ TEST(Decoders, OutputsOfAnotherSizeAreRefused) {
 
 TEST(Decoders, NumbersThatAreNoneGiveNoBoxes) {
   DetectorFile file = file_of({table("output0", {84, kPlaces})});
-  const UnderstoodDetector detector = understand(file, "m.onnx");
+  const FileHabits detector = understand(file, "m.onnx");
   for (float& value : file.outputs.front().values) value = std::nanf("");
   EXPECT_THAT(decoded(detector, file), IsEmpty());
 }

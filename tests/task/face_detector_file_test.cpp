@@ -75,13 +75,16 @@ class DetectorInFile : public testing::Test {
     runner.threads = count;
     return make_face_detectors(*engine_, {.name = write(network), .file = options}, runner, count);
   }
-  std::string error_of(const test::FivePointsOnnx& network, const FaceDetectorFileOptions& options = {}) const {
+  std::string error_of_file(const std::string& name, const FaceDetectorFileOptions& options = {}) const {
     try {
-      open(network, options);
+      make_face_detectors(*engine_, {.name = name, .file = options}, {}, 1);
     } catch (const Error& error) {
       return error.what();
     }
     return "no error";
+  }
+  std::string error_of(const test::FivePointsOnnx& network, const FaceDetectorFileOptions& options = {}) const {
+    return error_of_file(write(network), options);
   }
 
   test::TestFolder folder_;
@@ -183,14 +186,6 @@ TEST_F(DetectorInFile, WhatIsNoFaceDetectorIsRefused) {
   EXPECT_THAT(error_of({.has_points = false}), HasSubstr("without the five points"));
   EXPECT_THAT(error_of({.input = {1, 3, 60, 96}}), AllOf(HasSubstr("no face detector"), HasSubstr("score_32")));
   EXPECT_THAT(error_of({.input = {1, 3, -1, -1}}, {.size = SeenSize{100, 64}}), HasSubstr("--detector-size"));
-  const auto error_of_file = [&](const std::string& name) {
-    try {
-      make_face_detectors(*engine_, {.name = name}, {}, 1);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
   test::write_tiny_onnx(folder_ / "means.onnx", {.input = {1, 3, 64, 64}, .axes = {2, 3}});
   EXPECT_THAT(error_of_file((folder_ / "means.onnx").string()),
               AllOf(HasSubstr("means.onnx"), HasSubstr("'output' of shape (1, 3)"), HasSubstr("SCRFD"),

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 namespace evener::task {
 namespace {
@@ -30,12 +29,7 @@ class MadeOutputs {
     const auto i = static_cast<std::size_t>(std::ranges::find(shapes_, name, &PlaceOutput::name) - shapes_.begin());
     std::ranges::copy(values, values_.at(i).begin() + static_cast<std::ptrdiff_t>(row * shapes_[i].columns));
   }
-  /// The same outputs, the last first.
-  void reverse() {
-    std::ranges::reverse(shapes_);
-    std::ranges::reverse(values_);
-  }
-  /// The same, the first of which comes last.
+  /// The same outputs, the first of which comes last.
   void rotate() {
     std::ranges::rotate(shapes_, shapes_.begin() + 1);
     std::ranges::rotate(values_, values_.begin() + 1);
@@ -55,32 +49,26 @@ class MadeOutputs {
   std::vector<std::vector<float>> values_;
 };
 
-std::string at_stride(const char* name, int stride) {
-  return name + std::to_string(stride);
+/// Outputs of these names and columns at strides from 8 to `largest`: "name_8", "name_16" and so on.
+MadeOutputs at_strides(const std::vector<std::pair<std::string, int>>& outputs, std::int64_t anchors = 1,
+                       float usual = 0, std::int64_t largest = 32, std::int64_t pixels = kWidth * kHeight) {
+  MadeOutputs made;
+  for (const auto& [name, columns] : outputs) {
+    for (std::int64_t stride = 8; stride <= largest; stride *= 2) {
+      made.add(name + "_" + std::to_string(stride), pixels / stride / stride * anchors, columns,
+               columns == 1 ? usual : 0);
+    }
+  }
+  return made;
 }
 
 MadeOutputs scrfd_outputs(std::int64_t anchors, bool points, float usual = 0) {
-  MadeOutputs outputs;
-  for (const int stride : {8, 16, 32}) {
-    outputs.add(at_stride("score_", stride), kWidth * kHeight / stride / stride * anchors, 1, usual);
-  }
-  for (const int stride : {8, 16, 32}) {
-    outputs.add(at_stride("bbox_", stride), kWidth * kHeight / stride / stride * anchors, 4);
-  }
-  for (const int stride : {8, 16, 32}) {
-    if (points) outputs.add(at_stride("kps_", stride), kWidth * kHeight / stride / stride * anchors, 10);
-  }
-  return outputs;
+  if (!points) return at_strides({{"score", 1}, {"bbox", 4}}, anchors, usual);
+  return at_strides({{"score", 1}, {"bbox", 4}, {"kps", 10}}, anchors, usual);
 }
 
 MadeOutputs yunet_outputs() {
-  MadeOutputs outputs;
-  for (const auto& [name, columns] :
-       std::vector<std::pair<const char*, int>>{{"cls_", 1}, {"obj_", 1}, {"bbox_", 4}, {"kps_", 10}}) {
-    for (const int stride : {8, 16, 32})
-      outputs.add(at_stride(name, stride), kWidth * kHeight / stride / stride, columns);
-  }
-  return outputs;
+  return at_strides({{"cls", 1}, {"obj", 1}, {"bbox", 4}, {"kps", 10}});
 }
 
 constexpr std::int64_t kPriors = 2 * (8 * 12 + 4 * 6 + 2 * 3);
@@ -122,7 +110,7 @@ TEST(FivePoints, ScrfdHasOneAnchorOrNoPointsToo) {
   MadeOutputs outputs = scrfd_outputs(1, false);
   outputs.set("score_32", 5, {0.5F});  // row 1, column 2
   outputs.set("bbox_32", 5, {1, 1, 0.5F, 0.5F});
-  for (int order = 0; order < 2; ++order, outputs.reverse()) {
+  for (int order = 0; order < 6; ++order, outputs.rotate()) {
     const auto faces = outputs.faces();
     ASSERT_THAT(faces, SizeIs(1));
     expect_box(faces[0], 32, 0, 80, 48, 0.5F);
@@ -132,12 +120,7 @@ TEST(FivePoints, ScrfdHasOneAnchorOrNoPointsToo) {
 }
 
 TEST(FivePoints, ScrfdOfFiveStrides) {
-  MadeOutputs outputs;
-  for (const auto& [name, columns] : std::map<const char*, int>{{"s", 1}, {"b", 4}, {"k", 10}}) {
-    for (const std::int64_t stride : {8, 16, 32, 64, 128}) {
-      outputs.add(at_stride(name, static_cast<int>(stride)), (128 / stride) * (256 / stride), columns);
-    }
-  }
+  const MadeOutputs outputs = at_strides({{"b", 4}, {"k", 10}, {"s", 1}}, 1, 0, 128, 256 * 128);
   const auto decoder = outputs.decoder(256, 128);
   ASSERT_TRUE(decoder);
   EXPECT_EQ(decoder->family(), FaceFamily::kScrfd);

@@ -226,31 +226,28 @@ TEST(EngineOfAJob, SuitsTheImagesToCome) {
     EXPECT_EQ(opened, job.setup().engines) << "no other is opened";
     return job.setup().engines.front();
   };
-  const auto many = [](InferOptions& options) { options.coming = kManyImages; };
+  const auto of_many = [&](const std::string& engine, Precision precision) {
+    return chosen([&](InferOptions& options) {
+      options.coming = kManyImages;
+      options.engine = engine;
+      options.precision = precision;
+    });
+  };
+  const auto of_repeated = [&](std::optional<std::int64_t> coming, bool usual) {
+    return chosen([&](InferOptions& options) {
+      options.repeated = true;
+      options.coming = coming;
+      options.usual_engine = usual;
+    });
+  };
   EXPECT_EQ(chosen([](InferOptions&) {}), "openvino") << "three images";
-  EXPECT_EQ(chosen(many), "torch");
-  EXPECT_EQ(chosen([](InferOptions& options) { options.repeated = true; }), "torch");
-  EXPECT_EQ(chosen([](InferOptions& options) {
-              options.repeated = true;
-              options.coming = 1;
-            }),
-            "openvino");
-  EXPECT_EQ(chosen([](InferOptions& options) {
-              options.repeated = true;
-              options.usual_engine = true;
-            }),
-            "openvino");
-  EXPECT_EQ(chosen([&](InferOptions& options) {
-              many(options);
-              options.precision = Precision::kBf16;
-            }),
-            "openvino");
+  EXPECT_EQ(of_many("auto", Precision::kFp32), "torch");
+  EXPECT_EQ(of_many("auto", Precision::kBf16), "openvino");
+  EXPECT_EQ(of_many("openvino", Precision::kFp32), "openvino");
+  EXPECT_EQ(of_repeated({}, false), "torch");
+  EXPECT_EQ(of_repeated(1, false), "openvino");
+  EXPECT_EQ(of_repeated({}, true), "openvino");
   EXPECT_EQ(chosen([](InferOptions& options) { options.engine = "torch"; }), "torch") << "as the user wants";
-  EXPECT_EQ(chosen([&](InferOptions& options) {
-              many(options);
-              options.engine = "openvino";
-            }),
-            "openvino");
 }
 
 }  // namespace

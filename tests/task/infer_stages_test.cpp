@@ -17,16 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class KeptPredictions : public InferObserver {
- public:
-  void on_prediction(const Prediction& answer) override {
-    EXPECT_EQ(answer.index, answers.size());
-    const auto& scores = answer.outputs.begin()->second;
-    answers.emplace_back(scores.begin(), scores.end());
-  }
-  std::vector<std::vector<float>> answers;
-};
-
 class InferStages : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -59,10 +49,14 @@ class InferStages : public testing::TestWithParam<const char*> {
     const auto samples = data::random_samples(22, network.input_shape(), 3);
     options_.plan = plan;
     InferJob job(network, *samples, options_);
-    KeptPredictions kept;
-    result_ = job.run(*samples, kept);
+    std::vector<std::vector<float>> answers;
+    result_ = job.run(*samples, [&](const Prediction& answer) {
+      EXPECT_EQ(answer.index, answers.size());
+      const auto& scores = answer.outputs.begin()->second;
+      answers.emplace_back(scores.begin(), scores.end());
+    });
     setup_ = job.setup();
-    return kept.answers;
+    return answers;
   }
 
   void expect_equal_answers(const std::string& model, const placement::Plan& plan) {

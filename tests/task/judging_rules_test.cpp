@@ -35,6 +35,7 @@ TEST(BlankImageRules, BoundsBelongToTheSame) {
   EXPECT_THAT(share({0, 0, 10, 10, 2, 0.39F}), Optional(0.0));
   EXPECT_THAT(share({0, 0, 10, 6.1F, 2, 0.8F}), Optional(1.0)) << "61 % of the union";
   EXPECT_THAT(share({0, 0, 10, 5.9F, 2, 0.8F}), Optional(0.0));
+  EXPECT_THAT(share({0, 0, 10, 10, 1, 0.8F}), Optional(0.0)) << "another class";
 }
 
 TEST(BlankImageRules, MostBlankImagesAreMoreThanHalfAndTheLikeliestBoxCounts) {
@@ -49,6 +50,7 @@ TEST(BlankImageRules, MostBlankImagesAreMoreThanHalfAndTheLikeliestBoxCounts) {
   const Detection elsewhere{80, 80, 90, 90, 2, 0.9F};
   EXPECT_THAT(share_found_in_blank(AllFound{{elsewhere, box}, {box, elsewhere}, {box}, {}}, blanks(3, 2)),
               Optional(2.0 / 3));
+  EXPECT_EQ(share_found_in_blank(AllFound{{}}, blanks(3, 2)), std::nullopt) << "nothing was found";
 }
 
 TEST(ActivationMapRules, RowsAndColumnsAreToldApart) {
@@ -169,22 +171,22 @@ TEST(TrainTexts, MeansAreOfTheirOwnSums) {
   EXPECT_FALSE(told.accuracy);
 }
 
-/// Two anchors on images that are twice as wide as high: one in the middle, one near the right border.
-network::Network detector() {
-  network::Network network("two", {1, 50, 100});
+/// A network with two anchors on images of that size.
+network::Network two_anchors(std::int64_t height, std::int64_t width, std::int64_t classes,
+                             std::vector<network::Anchor> anchors) {
+  network::Network network("two", {1, height, width});
   const int input = network.add("narrow", network::GlobalAveragePool{});
   const int boxes = network.add("box_values", network::Conv2d{.out_channels = 8}, {input});
-  const int box_rows = network.add("box_rows", network::Rows{4}, {boxes});
-  const int scores = network.add("score_values", network::Conv2d{.out_channels = 6}, {input});
-  const int score_rows = network.add("score_rows", network::Rows{3}, {scores});
-  network.set_output("boxes", box_rows);
-  network.set_output("scores", score_rows);
-  network.set_anchors({{0.5F, 0.5F, 0.2F, 0.4F}, {0.9F, 0.5F, 0.2F, 0.2F}});
+  const int scores = network.add("score_values", network::Conv2d{.out_channels = 2 * (classes + 1)}, {input});
+  network.set_output("boxes", network.add("box_rows", network::Rows{4}, {boxes}));
+  network.set_output("scores", network.add("score_rows", network::Rows{classes + 1}, {scores}));
+  network.set_anchors(std::move(anchors));
   return network;
 }
 
 TEST(TrainingJudge, BoxesLieOnImagesOfAnyShape) {
-  const network::Network network = detector();
+  // Images that are twice as wide as high: an anchor in the middle, one near the right border.
+  const network::Network network = two_anchors(50, 100, 2, {{0.5F, 0.5F, 0.2F, 0.4F}, {0.9F, 0.5F, 0.2F, 0.2F}});
   const auto judge = make_detection_judge(network, 2);
   // Two images: the first one's anchor in the middle is of class 1, the second one's at the border of class 0.
   std::vector<float> logits = {0, -20, 20, 20, 0, 0, 20, 0, 0, 0, 20, -20};
@@ -203,33 +205,6 @@ TEST(TrainingJudge, BoxesLieOnImagesOfAnyShape) {
   EXPECT_THAT(quality.coco.ap, Optional(DoubleNear(1, 1e-9)));
   judge->begin();
   EXPECT_EQ(quality_of_verdicts(std::vector<std::string>{judge->verdict()}).images, 0) << "each evaluation is its own";
-}
-
-using Found = std::vector<std::vector<Detection>>;
-
-TEST(BlankImages, ABoxIsTheSameByItsClassItsPlaceAndHowLikelyItIs) {
-  const Detection box{10, 10, 50, 50, 0, 0.9F};
-  const Found blanks(3, {{12, 10, 50, 52, 0, 0.6F}});
-  EXPECT_THAT(share_found_in_blank(Found{{box}, {box}}, blanks), Optional(1.0));
-  EXPECT_THAT(share_found_in_blank(Found{{box}, {{60, 60, 90, 90, 0, 0.9F}}}, blanks), Optional(0.5));
-  EXPECT_THAT(share_found_in_blank(Found{{{10, 10, 50, 50, 1, 0.9F}}}, blanks), Optional(0.0)) << "another class";
-  EXPECT_THAT(share_found_in_blank(Found{{box}}, Found(3, {{10, 10, 50, 50, 0, 0.4F}})), Optional(0.0)) << "unlikely";
-  EXPECT_THAT(share_found_in_blank(Found{{box}, {}}, blanks), Optional(1.0)) << "nothing was found on one";
-  EXPECT_EQ(share_found_in_blank(Found{{}}, blanks), std::nullopt);
-  EXPECT_THAT(share_found_in_blank(Found{{box}}, Found{{box}, {}, {}}), Optional(0.0))
-      << "in one of three blank images";
-}
-
-/// Two anchors of one class on images of 8 x 8.
-network::Network two_anchors() {
-  network::Network network("two", {1, 8, 8});
-  const int input = network.add("narrow", network::GlobalAveragePool{});
-  const int boxes = network.add("box_values", network::Conv2d{.out_channels = 8}, {input});
-  const int scores = network.add("score_values", network::Conv2d{.out_channels = 4}, {input});
-  network.set_output("boxes", network.add("box_rows", network::Rows{4}, {boxes}));
-  network.set_output("scores", network.add("score_rows", network::Rows{2}, {scores}));
-  network.set_anchors({{0.25F, 0.25F, 0.4F, 0.4F}, {0.75F, 0.75F, 0.4F, 0.4F}});
-  return network;
 }
 
 /// A detector that finds its box always, or only where an image's first pixel is 200.
@@ -275,11 +250,12 @@ TEST(BlankImages, AreShownToADetectorBesidePhotos) {
   const std::vector<std::uint32_t> samples = {0, 1, 2};
   data::Batch photos{
       .count = 3, .shape = {1, 8, 8}, .images = pixels, .targets = data::BoxTargets{truth}, .samples = samples};
+  const network::Network network = two_anchors(8, 8, 1, {{0.25F, 0.25F, 0.4F, 0.4F}, {0.75F, 0.75F, 0.4F, 0.4F}});
   Detector blind(false), seeing(true);
-  EXPECT_THAT(share_found_in_blank(blind, two_anchors(), photos), Optional(1.0));
-  EXPECT_THAT(share_found_in_blank(seeing, two_anchors(), photos), Optional(0.0));
+  EXPECT_THAT(share_found_in_blank(blind, network, photos), Optional(1.0));
+  EXPECT_THAT(share_found_in_blank(seeing, network, photos), Optional(0.0));
   photos.images = {};
-  EXPECT_EQ(share_found_in_blank(blind, two_anchors(), photos), std::nullopt) << "a device has the images";
+  EXPECT_EQ(share_found_in_blank(blind, network, photos), std::nullopt) << "a device has the images";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -30,25 +31,27 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// Random images, whose class is a number drawn for each.
+/// Random images, whose class is a number drawn for each; or images whose values `fill` writes.
 class RandomImages : public data::Samples {
  public:
-  explicit RandomImages(std::size_t count) : count_(count) {}
+  using Fill = std::function<void(std::span<std::uint8_t> values)>;
+  explicit RandomImages(std::size_t count, Fill fill = {}, std::int64_t side = 16)
+      : count_(count), fill_(std::move(fill)), shape_({3, side, side}) {}
   std::size_t size() const override { return count_; }
   const std::vector<std::int64_t>& shape() const override { return shape_; }
   bool is_bytes() const override { return true; }
   std::string name(std::size_t index) const override { return "#" + std::to_string(index); }
   std::optional<std::int32_t> label(std::size_t index) const override { return static_cast<std::int32_t>(index % 4); }
   void read(std::size_t index, std::span<std::uint8_t> values) const override {
-    if (index == broken) throw Error("broken");
+    if (fill_) return fill_(values);
     Random random(3, Purpose::kSynthetic, index);
     for (auto& value : values) value = static_cast<std::uint8_t>(random.below(256));
   }
-  std::size_t broken = std::numeric_limits<std::size_t>::max();
 
  private:
   const std::size_t count_;
-  const std::vector<std::int64_t> shape_ = {3, 16, 16};
+  const Fill fill_;
+  const std::vector<std::int64_t> shape_;
 };
 
 int weight_bits_of(const network::Op& op) {
@@ -72,7 +75,8 @@ class QuantizerTest : public testing::Test {
   }
 
   Probe probe() const { return {*engine_, {{0.2F, 0.2F, 0.2F}, {0.25F, 0.25F, 0.25F}}, 1}; }
-  Quantizer quantizer(const RandomImages& images, const QuantizeOptions& options = {}) const {
+  Quantizer quantizer(const RandomImages& images, int weight_bits = 8, bool bias_correction = true) const {
+    const QuantizeOptions options{{}, weight_bits, bias_correction};
     return Quantizer(probe(), network_, state_, images, options);
   }
 
@@ -88,9 +92,8 @@ class QuantizerTest : public testing::Test {
     alone.add("flatten", network::Flatten{});
     alone.add("fc", network::Linear{.out_features = 4});
     const TensorMap state = network::initial_state(alone, 1);
-    QuantizeOptions options;
-    options.weight_bits = 4;
-    const QuantizedModel model = Quantizer(probe(), alone, state, images, options).quantized({});
+    const QuantizedModel model =
+        Quantizer(probe(), alone, state, images, {.ranges = {}, .weight_bits = 4}).quantized({});
     const HostTensor &weight = state.at("filter.weight"), &scale = model.state.at("filter.weight_scale");
     const HostTensor rounded = network::dequantized_weights(network::quantized_weights(weight, scale, 4), scale);
     Change change;
@@ -122,21 +125,16 @@ TEST_F(QuantizerTest, TheQuantizedNetworkIsNearTheFloatOne) {
     EXPECT_GT(error.sqnr_db, 15) << error.layer;
     EXPECT_LT(error.sqnr_db, 60) << error.layer;
   }
-  QuantizeOptions few;
-  few.weight_bits = 4;
-  const Quantizer coarse = quantizer(images, few);
+  const Quantizer coarse = quantizer(images, 4);
   EXPECT_LT(coarse.layer_errors(coarse.quantized({}), 16).back().sqnr_db, errors.back().sqnr_db - 5);
 }
 
 TEST_F(QuantizerTest, BiasCorrectionTakesBackWhatRoundingShifts) {
   const RandomImages images(64);
-  QuantizeOptions corrected, plain;
-  corrected.weight_bits = plain.weight_bits = 4;
-  plain.bias_correction = false;
   // The first layer's inputs are the images' own: its channels' means have to be the float ones'.
   double shifts[2] = {};
   for (const bool corrects : {false, true}) {
-    const Quantizer some = quantizer(images, corrects ? corrected : plain);
+    const Quantizer some = quantizer(images, 4, corrects);
     const QuantizedModel model = some.quantized({});
     std::vector<double> means[2];
     const auto observe = [&](const network::Network& network, const TensorMap& state, std::vector<double>& mean) {
@@ -156,15 +154,10 @@ TEST_F(QuantizerTest, BiasCorrectionTakesBackWhatRoundingShifts) {
 }
 
 TEST_F(QuantizerTest, BiasCorrectionTakesTheMeanOfTheFiltersOwnChannels) {
-  /// Channels whose values are all but one: their means are far apart.
-  class Flat : public RandomImages {
-   public:
-    Flat() : RandomImages(4) {}
-    void read(std::size_t, std::span<std::uint8_t> values) const override {
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::array<std::uint8_t, 3>{51, 128, 250}[i / 256];
-    }
-  };
-  const Flat images;
+  // Channels whose values are all but one: their means are far apart.
+  const RandomImages images(4, [](std::span<std::uint8_t> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::array<std::uint8_t, 3>{51, 128, 250}[i / 256];
+  });
   const Change change = change_of({.out_channels = 3, .kernel = 3, .groups = 3, .bias = true}, images);
   // Pixels are normalised to these; without padding each weight meets its channel's.
   const std::array<double, 3> means = {0, (128 / 255.0 - 0.2) / 0.25, (250 / 255.0 - 0.2) / 0.25};
@@ -178,19 +171,9 @@ TEST_F(QuantizerTest, BiasCorrectionTakesTheMeanOfTheFiltersOwnChannels) {
 }
 
 TEST_F(QuantizerTest, SharesOfWindowsInThePaddingAreNotCorrected) {
-  /// Images of one value, so that the mean of what a filter gives is known.
-  class Flat : public RandomImages {
-   public:
-    Flat() : RandomImages(4) {}
-    const std::vector<std::int64_t>& shape() const override { return small_; }
-    void read(std::size_t, std::span<std::uint8_t> values) const override {
-      std::ranges::fill(values, std::uint8_t{250});
-    }
-
-   private:
-    const std::vector<std::int64_t> small_ = {3, 4, 4};
-  };
-  const Flat images;
+  // Images of one value, so that the mean of what a filter gives is known.
+  const auto fill = [](std::span<std::uint8_t> values) { std::ranges::fill(values, std::uint8_t{250}); };
+  const RandomImages images(4, fill, 4);
   const Change change = change_of({.out_channels = 2, .kernel = 3, .padding = 1, .bias = true}, images);
   const double pixel = (250 / 255.0 - 0.2) / 0.25;
   const std::array<double, 3> inside = {0.75, 1, 0.75};  // of 4 places: one of the outer values is in the padding
@@ -228,9 +211,7 @@ TEST_F(QuantizerTest, ExactlyTheAllowedLossIsAllowed) {
 TEST_F(QuantizerTest, FewImagesAreToldAndNoneRefused) {
   EXPECT_THAT(quantizer(RandomImages(1)).notes(), Contains(HasSubstr("calibrated on 1 image alone")));
   EXPECT_THROW(quantizer(RandomImages(0)), UsageError);
-  RandomImages broken(1);
-  broken.broken = 0;
-  EXPECT_THROW(quantizer(broken), UsageError);
+  EXPECT_THROW(quantizer(RandomImages(1, [](auto) { throw Error("broken"); })), UsageError);
 }
 
 TEST_F(QuantizerTest, ALayerThatGivesZerosAloneIsToldAndComputes) {
@@ -284,9 +265,7 @@ TEST_F(QuantizerTest, LayersAreKeptByEitherName) {
 
 TEST_F(QuantizerTest, AsFewLayersAsNeededAreKept) {
   const RandomImages images(16);
-  QuantizeOptions options;
-  options.weight_bits = 2;
-  const Quantizer some = quantizer(images, options);
+  const Quantizer some = quantizer(images, 2);
   // As good as layers that stay in float: every one of those three has to be among them, and none else.
   const std::vector<std::string> order = some.by_sensitivity(16);
   ASSERT_EQ(order.size(), 20u);
@@ -311,9 +290,7 @@ TEST_F(QuantizerTest, AsFewLayersAsNeededAreKept) {
 
 TEST_F(QuantizerTest, AccuracyIsWhatIsKept) {
   const RandomImages images(16);
-  QuantizeOptions options;
-  options.weight_bits = 2;
-  const Quantizer some = quantizer(images, options);
+  const Quantizer some = quantizer(images, 2);
   const auto accuracy = [&](const network::Network& network, const TensorMap& state) {
     return accuracy_of(probe(), network, state, images);
   };
@@ -341,12 +318,17 @@ TEST_F(QuantizerTest, AFileOfBytesIsTheSameNetwork) {
 
 constexpr network::Levels kBytes = network::activation_levels(false);
 
-/// 100,000 magnitudes of a normal distribution, and one of a hundred.
-MagnitudeHistogram with_outlier() {
+std::vector<float> normal_values(std::size_t count) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  std::vector<float> values(100000);
+  std::vector<float> values(count);
   for (float& value : values) value = normal(random);
+  return values;
+}
+
+/// 100,000 magnitudes of a normal distribution, and one of a hundred.
+MagnitudeHistogram with_outlier() {
+  std::vector<float> values = normal_values(100000);
   values[500] = 100;
   MagnitudeHistogram seen;
   for (std::size_t i = 0; i < values.size(); i += 1000) seen.add(std::span(values).subspan(i, 1000));
@@ -406,10 +388,7 @@ TEST(Ranges, EntropyKeepsValuesThatLieFarApart) {
 }
 
 TEST(Ranges, TheLeastSquaredErrorIsFound) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(20000);
-  for (float& value : values) value = normal(random);
+  const std::vector<float> values = normal_values(20000);
   MagnitudeHistogram seen;
   seen.add(values);
   const auto error = [&](float tried, network::Levels levels) {

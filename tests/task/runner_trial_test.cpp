@@ -25,23 +25,20 @@ using testing::IsEmpty;
 
 class SlowRunner : public engine::Runner {
  public:
-  explicit SlowRunner(std::chrono::milliseconds takes) : takes_(takes) {}
-  void start(const engine::ImageSpan&) override { std::this_thread::sleep_for(takes_); }
+  explicit SlowRunner(bool fails) : fails_(fails) {}
+  void start(const engine::ImageSpan&) override {
+    if (fails_) throw Error("no memory for it");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   TensorMap wait() override { return {}; }
 
  private:
-  const std::chrono::milliseconds takes_;
+  const bool fails_;
 };
 
-class FailingRunner : public engine::Runner {
- public:
-  void start(const engine::ImageSpan&) override { throw Error("no memory for it"); }
-  TensorMap wait() override { return {}; }
-};
-
-Runners one(std::unique_ptr<engine::Runner> runner) {
+Runners slow_one(bool fails) {
   Runners runners;
-  runners.push_back(std::move(runner));
+  runners.push_back(std::make_unique<SlowRunner>(fails));
   return runners;
 }
 
@@ -68,14 +65,13 @@ TEST(RunnerTrial, RatesAreOfAllRunnersAtTheirOwnPace) {
 }
 
 TEST(RunnerTrial, RatesAreOfTheCallsThatWereMade) {
-  const Runners runner = one(std::make_unique<SlowRunner>(std::chrono::milliseconds(1)));
-  EXPECT_THAT(call_rates(runner, kBatch, 0, 3), ElementsAre(testing::AllOf(testing::Gt(0), testing::Le(1000))));
+  EXPECT_THAT(call_rates(slow_one(false), kBatch, 0, 3),
+              ElementsAre(testing::AllOf(testing::Gt(0), testing::Le(1000))));
 }
 
 // Runners compute on threads of their own, where an exception would end the program.
 TEST(RunnerTrial, AFailureIsTheCallers) {
-  const Runners failing = one(std::make_unique<FailingRunner>());
-  EXPECT_THROW(call_rates(failing, kBatch, 0.01, 2), Error);
+  EXPECT_THROW(call_rates(slow_one(true), kBatch, 0.01, 2), Error);
 }
 
 /// One convolution that Winograd's kernels suit, after `change`: each image has 4 x 4 tiles.

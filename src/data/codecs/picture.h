@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -36,5 +37,15 @@ struct Picture {
 struct PictureArea {
   std::int64_t x = 0, y = 0, width = 0, height = 0;
 };
+
+/// A copy of the part, which lies on the picture.
+inline Picture part_of(const Picture& picture, const PictureArea& area) {
+  Picture part = Picture::unset(picture.channels, area.height, area.width);
+  for (std::int64_t y = 0; y < area.height; ++y) {
+    std::memcpy(part.row(y), picture.row(area.y + y) + area.x * picture.channels,
+                static_cast<std::size_t>(area.width * picture.channels));
+  }
+  return part;
+}
 
 }  // namespace evener::data

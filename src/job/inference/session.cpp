@@ -28,14 +28,14 @@ namespace evener::job {
 namespace {
 
 /// Shows how far the predictions are, beside giving them to the sinks.
-class ShownPredictions : public task::InferObserver {
+class ShownPredictions {
  public:
   ShownPredictions(PredictionSinks& sinks, Observer& line, const data::Samples& samples)
       : sinks_(sinks), line_(line), samples_(samples) {
     for (const auto& sink : sinks.sinks()) told_ = told_ || sink->tells_each();
   }
 
-  void on_prediction(const task::Prediction& prediction) override {
+  void operator()(const task::Prediction& prediction) {
     sinks_.on_prediction(prediction);
     if (told_ || !pace_.is_due(line_)) return;
     const std::size_t done = sinks_.times_s().size();
@@ -161,7 +161,7 @@ void InferenceSession::begin(const Showing& showing, run::MeteredRun& run, const
 task::InferResult predict_all(task::InferJob& job, const data::Samples& samples, PredictionSinks& sinks,
                               Observer& line) {
   ShownPredictions shown(sinks, line, samples);
-  task::InferResult result = job.run(samples, shown);
+  task::InferResult result = job.run(samples, std::ref(shown));
   if (result.was_stopped) clear_stop_request();  // what follows has still to be written
   line.finish();
   sinks.finish();

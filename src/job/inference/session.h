@@ -37,7 +37,7 @@ class PredictionSink {
 };
 
 /// Gives each prediction to all of its sinks, in the order in which they were added.
-class PredictionSinks : public task::InferObserver {
+class PredictionSinks {
  public:
   /// Makes and owns a sink of type Sink.
   template <class Sink, class... Arguments>
@@ -48,7 +48,7 @@ class PredictionSinks : public task::InferObserver {
     return added;
   }
 
-  void on_prediction(const task::Prediction& prediction) override {
+  void on_prediction(const task::Prediction& prediction) {
     times_s_.push_back(now_s() - begin_s_);
     for (const auto& sink : sinks_) sink->take(prediction);
   }

@@ -90,18 +90,6 @@ std::string value_text(const std::string& name, const char* type, const std::str
 
 }  // namespace
 
-std::shared_ptr<void> Slots::enter() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return free_ > 0; });
-  --free_;
-  lock.unlock();
-  return {this, [this](void*) {
-            const std::lock_guard again(mutex_);
-            ++free_;
-            changed_.notify_one();
-          }};
-}
-
 InferenceApi::InferenceApi(const ServedModel& model, task::BatchQueue& queue, ServeMetrics& metrics, int readers,
                            double limit_s)
     : model_(model), queue_(queue), metrics_(metrics), readers_(readers), limit_s_(limit_s) {}
@@ -212,7 +200,7 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
 }
 
 InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleValues>& samples) {
-  const auto reading = readers_.enter();
+  const std::scoped_lock reading(readers_);
   if (is_picture(request)) {
     InferRequest asked;
     asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};

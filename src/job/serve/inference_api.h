@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/slots.h"
 #include "job/http/http_server.h"
 #include "job/serve/protocol.h"
 #include "task/inference/batch_queue.h"
@@ -76,20 +76,6 @@ class ServeMetrics {
   std::map<int, std::uint64_t> requests_;  // by status
   std::atomic<std::uint64_t> samples_ = 0, batches_ = 0;
   Histogram request_s_, wait_s_, compute_s_, batch_samples_;
-};
-
-/// A counting semaphore: at most `count` threads are inside at once; the others wait. (g++ 12's std::counting_semaphore
-/// loses wake-ups.)
-class Slots {
- public:
-  explicit Slots(int count) : free_(count) {}
-  /// Waits for a place inside, which the thread has until what is returned goes.
-  std::shared_ptr<void> enter();
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int free_;
 };
 
 /// Thread-safe.

@@ -43,37 +43,6 @@ struct Answers {
   std::vector<float> features;  // (images, features); empty = the network gives none
 };
 
-class AnswerCollector : public InferObserver {
- public:
-  AnswerCollector(const InferenceModel& model, const data::Samples& samples, bool labelled, Answers& answers)
-      : model_(model), samples_(samples), labelled_(labelled), answers_(answers) {}
-
-  void on_prediction(const Prediction& prediction) override {
-    const auto scores = prediction.outputs.at(model_.main_output());
-    const std::int32_t label = labelled_ ? samples_.label(prediction.index).value_or(-1) : 0;
-    const bool are_finite = std::ranges::all_of(scores, [](float score) { return std::isfinite(score); });
-    if (label < 0 || std::cmp_greater_equal(label, scores.size()) || !are_finite) return;
-    LogitTable& logits = answers_.logits;
-    logits.classes = scores.size();
-    if (look_like_probabilities(scores)) {
-      constexpr float kLeast = 1e-12F;
-      for (const float score : scores) logits.logits.push_back(std::log(std::max(score, kLeast)));
-    } else {
-      logits.logits.insert(logits.logits.end(), scores.begin(), scores.end());
-    }
-    logits.labels.push_back(label);
-    const auto features = prediction.outputs.find(kFeaturesOutput);
-    if (features == prediction.outputs.end()) return;
-    answers_.features.insert(answers_.features.end(), features->second.begin(), features->second.end());
-  }
-
- private:
-  const InferenceModel& model_;
-  const data::Samples& samples_;
-  const bool labelled_;
-  Answers& answers_;
-};
-
 class Calibrating {
  public:
   Calibrating(const InferenceModel& model, const CalibrationImages& images, const CalibrationOptions& options)
@@ -111,19 +80,28 @@ class Calibrating {
     const SpreadSamples samples(all, options_.most_images);
     if (options_.tell)
       options_.tell(fmt::format("calibrating: {} of the {} part", counted(samples.size(), "image"), part));
-    if (!job_) job_.emplace(model_, samples, run_options());
+    if (!job_) {  // as `evener infer` chooses by itself for many images
+      InferOptions infer = options_.infer;
+      infer.repeated = infer.usual_engine = true;
+      job_.emplace(model_, samples, std::move(infer));
+    }
     Answers answers;
-    AnswerCollector collector(model_, samples, labelled, answers);
-    job_->run(samples, collector);
+    job_->run(samples, [&](const Prediction& prediction) {
+      const auto scores = prediction.outputs.at(model_.main_output());
+      const std::int32_t label = labelled ? samples.label(prediction.index).value_or(-1) : 0;
+      const bool are_finite = std::ranges::all_of(scores, [](float score) { return std::isfinite(score); });
+      if (label < 0 || std::cmp_greater_equal(label, scores.size()) || !are_finite) return;
+      LogitTable& table = answers.logits;
+      table.classes = scores.size();
+      constexpr float kLeast = 1e-12F;
+      const bool are_logits = !look_like_probabilities(scores);
+      for (const float score : scores) table.logits.push_back(are_logits ? score : std::log(std::max(score, kLeast)));
+      table.labels.push_back(label);
+      const auto features = prediction.outputs.find(kFeaturesOutput);
+      if (features == prediction.outputs.end()) return;
+      answers.features.insert(answers.features.end(), features->second.begin(), features->second.end());
+    });
     return answers;
-  }
-
-  /// As `evener infer` chooses by itself for many images.
-  InferOptions run_options() const {
-    InferOptions infer = options_.infer;
-    infer.repeated = true;
-    infer.usual_engine = true;
-    return infer;
   }
 
   std::optional<Answers> test_answers() {

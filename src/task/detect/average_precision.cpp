@@ -1,6 +1,7 @@
 #include "task/detect/average_precision.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -31,11 +32,10 @@ double voc_recall_point(int index) {
 class Mean {
  public:
   void add(const std::optional<double>& value) {
-    if (!value) return;
-    sum_ += *value;
-    ++count_;
+    sum_ += value.value_or(0);
+    count_ += value ? 1 : 0;
   }
-  std::optional<double> value() const { return count_ == 0 ? std::nullopt : std::optional(sum_ / count_); }
+  operator std::optional<double>() const { return count_ == 0 ? std::nullopt : std::optional(sum_ / count_); }
 
  private:
   double sum_ = 0;
@@ -101,57 +101,36 @@ class CocoMeans {
  public:
   void add(const DetectionTally& tally, std::int32_t label, std::span<const JudgedBox> boxes,
            ClassPrecision& of_class) {
-    const std::int64_t all = tally.true_boxes(label);
-    Mean mean;
-    for (std::size_t limit = 0; limit < kIouLimits; ++limit) {
-      if (all == 0) break;
-      const std::size_t bit = coco_bit(AreaRange::kAll, limit);
-      const CocoPoint point = coco_point(boxes, bit, kMostJudged, all);
-      mean.add(point.precision);
-      if (limit == 0) of_class.coco_50 = point.precision;
-      if (limit == kLimit75) ap_75_.add(point.precision);
-      ar_100_.add(point.recall);
-      ar_10_.add(coco_point(boxes, bit, 10, all).recall);
-      ar_1_.add(coco_point(boxes, bit, 1, all).recall);
+    constexpr std::size_t kLimit75 = 5;
+    Mean of_limits;
+    for (std::size_t r = 0; r < kAreaRanges; ++r) {
+      const auto range = static_cast<AreaRange>(r);
+      const std::int64_t true_boxes = tally.true_boxes(label, range);
+      for (std::size_t limit = 0; true_boxes > 0 && limit < kIouLimits; ++limit) {
+        const std::size_t bit = coco_bit(range, limit);
+        const CocoPoint point = coco_point(boxes, bit, kMostJudged, true_boxes);
+        ap_[r].add(point.precision);
+        ar_[r].add(point.recall);
+        if (range != AreaRange::kAll) continue;
+        of_limits.add(point.precision);
+        if (limit == 0) of_class.coco_50 = point.precision;
+        if (limit == kLimit75) ap_75_.add(point.precision);
+        ar_10_.add(coco_point(boxes, bit, 10, true_boxes).recall);
+        ar_1_.add(coco_point(boxes, bit, 1, true_boxes).recall);
+      }
     }
-    of_class.coco = mean.value();
+    of_class.coco = of_limits;
     ap_50_.add(of_class.coco_50);
-    ap_.add(of_class.coco);
-    add_range(tally, label, boxes, AreaRange::kSmall, ap_small_, ar_small_);
-    add_range(tally, label, boxes, AreaRange::kMedium, ap_medium_, ar_medium_);
-    add_range(tally, label, boxes, AreaRange::kLarge, ap_large_, ar_large_);
+    ap_all_.add(of_class.coco);
   }
 
   CocoSummary summary() const {
-    return {.ap = ap_.value(),
-            .ap_50 = ap_50_.value(),
-            .ap_75 = ap_75_.value(),
-            .ap_small = ap_small_.value(),
-            .ap_medium = ap_medium_.value(),
-            .ap_large = ap_large_.value(),
-            .ar_1 = ar_1_.value(),
-            .ar_10 = ar_10_.value(),
-            .ar_100 = ar_100_.value(),
-            .ar_small = ar_small_.value(),
-            .ar_medium = ar_medium_.value(),
-            .ar_large = ar_large_.value()};
+    return {ap_all_, ap_50_, ap_75_, ap_[1], ap_[2], ap_[3], ar_1_, ar_10_, ar_[0], ar_[1], ar_[2], ar_[3]};
   }
 
  private:
-  static constexpr std::size_t kLimit75 = 5;
-
-  static void add_range(const DetectionTally& tally, std::int32_t label, std::span<const JudgedBox> boxes,
-                        AreaRange range, Mean& precision, Mean& recall) {
-    const std::int64_t true_boxes = tally.true_boxes(label, range);
-    if (true_boxes == 0) return;
-    for (std::size_t limit = 0; limit < kIouLimits; ++limit) {
-      const CocoPoint point = coco_point(boxes, coco_bit(range, limit), kMostJudged, true_boxes);
-      precision.add(point.precision);
-      recall.add(point.recall);
-    }
-  }
-
-  Mean ap_, ap_50_, ap_75_, ap_small_, ap_medium_, ap_large_, ar_1_, ar_10_, ar_100_, ar_small_, ar_medium_, ar_large_;
+  std::array<Mean, kAreaRanges> ap_, ar_;  // of the ranges of areas
+  Mean ap_all_, ap_50_, ap_75_, ar_1_, ar_10_;
 };
 
 std::vector<JudgedBox> likeliest_first(const DetectionTally& tally, std::int32_t label) {
@@ -177,16 +156,10 @@ PrecisionCurve curve_of(std::span<const JudgedBox> boxes, std::int64_t true_boxe
   return curve;
 }
 
-DecodeOptions judged_options() {
-  DecodeOptions options;
-  options.confidence = 0.001F;
-  return options;
-}
-
 class DetectionJudge : public parallel::OutputJudge {
  public:
   DetectionJudge(const network::Network& network, std::size_t classes)
-      : boxes_(network, judged_options()), classes_(classes), tally_(classes) {}
+      : boxes_(network, {.confidence = 0.001F}), classes_(classes), tally_(classes) {}
 
   void begin() override { tally_ = DetectionTally(classes_); }
 
@@ -272,8 +245,8 @@ DetectionQuality quality_of(const DetectionTally& tally) {
     quality.true_boxes += of_class.true_boxes;
     quality.found_boxes += of_class.found_boxes;
   }
-  quality.voc_2007 = mean_2007.value();
-  quality.voc_2010 = mean_2010.value();
+  quality.voc_2007 = mean_2007;
+  quality.voc_2010 = mean_2010;
   quality.coco = coco.summary();
   return quality;
 }
@@ -287,17 +260,17 @@ std::unique_ptr<parallel::OutputJudge> make_detection_judge(const network::Netwo
 }
 
 DetectionQuality quality_of_verdicts(std::span<const std::string> verdicts) {
-  DetectionTally all;
+  std::optional<DetectionTally> all;
   for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
     auto part =
         unpack_message<DetectionTally>(verdicts[rank], "the boxes that rank " + std::to_string(rank) + " found");
-    if (rank == 0) {
-      all = std::move(part);
+    if (all) {
+      all->join(part);
     } else {
-      all.join(part);
+      all = std::move(part);
     }
   }
-  return quality_of(all);
+  return quality_of(all.value_or(DetectionTally()));
 }
 
 }  // namespace evener::task

@@ -25,10 +25,6 @@ bool is_found(const Detection& box, const std::vector<Detection>& among) {
   });
 }
 
-Pixels grey(std::size_t values, std::uint8_t level) {
-  return Pixels(values, level);
-}
-
 Pixels noise(std::size_t values) {
   Random random(1, Purpose::kSynthetic);
   Pixels pixels(values);
@@ -65,9 +61,7 @@ std::optional<double> share_found_in_blank(engine::Trainer& trainer, const netwo
                                            const data::Batch& photos) {
   engine::DetectsObjects* const detector = trainer.capabilities().detector;
   if (detector == nullptr || photos.images.empty() || photos.count == 0) return std::nullopt;
-  DecodeOptions options;
-  options.confidence = 0.01F;
-  const OutputBoxes boxes(network, options);
+  const OutputBoxes boxes(network, {.confidence = 0.01F});
   std::vector<HostTensor> outputs;
   detector->evaluate_outputs(photos, outputs);
   std::vector<std::vector<Detection>> on_photos, on_blanks;
@@ -77,7 +71,7 @@ std::optional<double> share_found_in_blank(engine::Trainer& trainer, const netwo
   const auto values = photos.shape.bytes();
   data::Batch blank = data::part_of(photos, 0, 1);  // its targets are for losses, which nobody reads
   for (const Pixels& pixels :
-       {grey(values, 0), grey(values, 128), grey(values, 255), slope(photos.shape), noise(values)}) {
+       {Pixels(values, 0), Pixels(values, 128), Pixels(values, 255), slope(photos.shape), noise(values)}) {
     blank.images = pixels;
     detector->evaluate_outputs(blank, outputs);
     on_blanks.push_back(boxes.found(outputs, 0));

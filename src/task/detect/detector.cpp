@@ -34,7 +34,7 @@ bool has_anchors(const InferenceModel& model) {
 std::shared_ptr<const BoxDecoder> decoder_of(const InferenceModel& model) {
   if (model.habits().decoder) return model.habits().decoder;
   if (!has_anchors(model)) refuse(model);
-  return std::make_shared<AnchorDecoder>(*model.network());
+  return std::make_shared<BoxDecoder>(anchor_decoder(*model.network()));
 }
 
 /// Outputs for a trial image, with what the file says of them.
@@ -68,29 +68,22 @@ bool is_detector(const InferenceModel& model) {
 DecodeOptions usual_decoding(const InferenceModel& model) {
   const auto decoder = decoder_of(model);
   DecodeOptions options;
-  options.iou = decoder->usual_iou();
-  options.candidates = decoder->usual_candidates();
+  options.iou = decoder->usual_iou;
+  options.candidates = decoder->usual_candidates;
   return options;
 }
 
 FileStudy detector_study(const std::string& decoder) {
   if (!decoder.empty()) check_decoder_name(decoder);
   return [decoder](const FileView& view) {
-    DetectorFile file{.width = view.image[2],
-                      .height = view.image[1],
-                      .outputs = trial_outputs(view),
-                      .metadata = view.metadata,
-                      .classes = view.classes,
-                      .wanted = decoder};
-    file.is_lite = view.is_lite;
-    UnderstoodDetector detector = understand(file, view.name);
-    return FileHabits{.decoder = std::move(detector.decoder),
-                      .family = std::move(detector.family),
-                      .classes = std::move(detector.class_names),
-                      .named_by = std::move(detector.named_by),
-                      .normalization = std::move(detector.normalization),
-                      .reverse_channels = detector.reverse_channels,
-                      .crop = detector.crop};
+    return understand({.width = view.image[2],
+                       .height = view.image[1],
+                       .outputs = trial_outputs(view),
+                       .metadata = view.metadata,
+                       .classes = view.classes,
+                       .is_lite = view.is_lite,
+                       .wanted = decoder},
+                      view.name);
   };
 }
 

@@ -362,12 +362,7 @@ data::Picture cut_out(const data::Picture& picture, const Detection& box) {
   };
   const std::int64_t x = first(box.x1, picture.width), y = first(box.y1, picture.height);
   const std::int64_t width = end(box.x2, x, picture.width) - x, height = end(box.y2, y, picture.height) - y;
-  data::Picture part = data::Picture::unset(picture.channels, height, width);
-  for (std::int64_t row = 0; row < height; ++row) {
-    std::memcpy(part.row(row), picture.row(y + row) + x * picture.channels,
-                static_cast<std::size_t>(width * picture.channels));
-  }
-  return part;
+  return data::part_of(picture, {x, y, width, height});
 }
 
 }  // namespace evener::task

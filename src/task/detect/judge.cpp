@@ -9,29 +9,13 @@
 namespace evener::task {
 namespace {
 
-constexpr double kVocLimit = 0.5;
-
-struct Range {
-  double least, most;
-};
-
-Range range_of(AreaRange range) {
-  constexpr double kSmall = 32.0 * 32, kMedium = 96.0 * 96, kMost = 1e10;
-  switch (range) {
-    case AreaRange::kSmall:
-      return {0, kSmall};
-    case AreaRange::kMedium:
-      return {kSmall, kMedium};
-    case AreaRange::kLarge:
-      return {kMedium, kMost};
-    default:
-      return {0, kMost};
-  }
-}
+constexpr double kLeastOverlap = 0.5;
 
 bool is_in(double area, AreaRange range) {
-  const Range limits = range_of(range);
-  return area >= limits.least && area <= limits.most;
+  constexpr double kSmall = 32.0 * 32, kMedium = 96.0 * 96, kMost = 1e10;
+  constexpr std::pair<double, double> kLimits[] = {{0, kMost}, {0, kSmall}, {kSmall, kMedium}, {kMedium, kMost}};
+  const auto [least, most] = kLimits[static_cast<std::size_t>(range)];
+  return area >= least && area <= most;
 }
 
 /// Of a crowd, how much of the detection lies in it.
@@ -70,12 +54,12 @@ class ClassOnImage {
       bool is_in_crowd = false;
       for (std::size_t t = 0; t < truth_.size(); ++t) {
         const double overlap = overlap_of(i, t);
-        is_in_crowd = is_in_crowd || (truth_[t]->is_crowd && overlap >= kVocLimit);
+        is_in_crowd = is_in_crowd || (truth_[t]->is_crowd && overlap >= kLeastOverlap);
         if (!truth_[t]->is_crowd && overlap > most) most = overlap, best = t;
       }
-      if (most >= kVocLimit && truth_[best]->is_difficult) {
+      if (most >= kLeastOverlap && truth_[best]->is_difficult) {
         boxes[i].voc = VocVerdict::kIgnored;
-      } else if (most >= kVocLimit && !is_found[best]) {
+      } else if (most >= kLeastOverlap && !is_found[best]) {
         boxes[i].voc = VocVerdict::kTrue;
         is_found[best] = true;
       } else {
@@ -125,8 +109,6 @@ class ClassOnImage {
   std::vector<const TrueBox*> truth_;
   std::vector<double> overlaps_;  // (found, truth)
 };
-
-constexpr double kLeastOverlap = 0.5;
 
 struct Pair {
   std::size_t found = 0, truth = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -18,77 +16,42 @@ namespace {
 class FilePhotos : public Photos {
  public:
   FilePhotos(data::Pictures pictures, const data::Preprocessing& steps)
-      : pictures_(std::move(pictures)),
-        steps_(steps),
-        shape_({steps.shape.channels, steps.shape.height, steps.shape.width}) {}
+      : Photos(steps), pictures_(std::move(pictures)) {}
 
   std::size_t size() const override { return pictures_.size(); }
-  const std::vector<std::int64_t>& shape() const override { return shape_; }
-  bool is_bytes() const override { return true; }
   bool has(std::size_t index) const override { return pictures_.has(index); }
   const data::Pictures* pictures() const override { return &pictures_; }
   std::string name(std::size_t index) const override { return pictures_.source(index); }
   void read(std::size_t index, std::span<std::uint8_t> values) const override {
     data::Picture photo = pictures_.read(index);
     const PhaseMark mark(Phase::kDecode);
-    {
-      const std::scoped_lock lock(mutex_);
-      sizes_[index] = {photo.width, photo.height};
-      constexpr std::size_t kKept = 4096;  // of a camera's frames: it may run for weeks
-      if (pictures_.live() != nullptr && index >= kKept) sizes_.erase(index - kKept);
-    }
+    keep_size(index, {photo.width, photo.height});
     data::preprocess(std::move(photo), steps_, values);
-  }
-
-  PhotoSize photo_size(std::size_t index) const override {
-    const std::scoped_lock lock(mutex_);
-    const auto found = sizes_.find(index);
-    if (found == sizes_.end()) throw Error("the size of '" + name(index) + "' is asked for before it was read");
-    return found->second;
   }
   data::Picture picture(std::size_t index) const override { return pictures_.read(index); }
   std::optional<std::vector<TrueBox>> truth(std::size_t /*index*/) const override { return std::nullopt; }
 
- protected:
-  data::Preprocessing steps() const override { return steps_; }
-
  private:
   const data::Pictures pictures_;
-  const data::Preprocessing steps_;
-  const std::vector<std::int64_t> shape_;
-  mutable std::mutex mutex_;
-  mutable std::unordered_map<std::size_t, PhotoSize> sizes_;  // how many there will be isn't known of a camera
 };
 
 class DatasetPhotos : public Photos {
  public:
   DatasetPhotos(std::shared_ptr<const data::Dataset> dataset, std::vector<std::uint32_t> indices,
                 std::vector<std::int32_t> labels, const data::Preprocessing& steps)
-      : dataset_(std::move(dataset)),
-        indices_(std::move(indices)),
-        labels_(std::move(labels)),
-        steps_(steps),
-        shape_({steps.shape.channels, steps.shape.height, steps.shape.width}),
-        sizes_(indices_.size()) {}
+      : Photos(steps), dataset_(std::move(dataset)), indices_(std::move(indices)), labels_(std::move(labels)) {}
 
   std::size_t size() const override { return indices_.size(); }
-  const std::vector<std::int64_t>& shape() const override { return shape_; }
-  bool is_bytes() const override { return true; }
   std::string name(std::size_t index) const override { return dataset_->source(indices_[index]); }
   void read(std::size_t index, std::span<std::uint8_t> values) const override {
     dataset_->read(indices_[index], values);
+    PhotoSize size{steps_.shape.width, steps_.shape.height};
     if (is_file(index)) {
       const PhaseMark mark(Phase::kRead);
       const data::PictureHeader header = data::read_picture_header(read_file(name(index)));
-      sizes_[index] = {header.width, header.height};
-    } else {
-      sizes_[index] = {steps_.shape.width, steps_.shape.height};
+      size = {header.width, header.height};
     }
-  }
-
-  PhotoSize photo_size(std::size_t index) const override {
-    if (sizes_[index].width == 0) throw Error("the size of '" + name(index) + "' is asked for before it was read");
-    return sizes_[index];
+    keep_size(index, size);
   }
 
   data::Picture picture(std::size_t index) const override {
@@ -122,9 +85,6 @@ class DatasetPhotos : public Photos {
     return boxes;
   }
 
- protected:
-  data::Preprocessing steps() const override { return steps_; }
-
  private:
   /// Images that were made, or packed, have names such as "#17".
   bool is_file(std::size_t index) const {
@@ -135,16 +95,30 @@ class DatasetPhotos : public Photos {
   const std::shared_ptr<const data::Dataset> dataset_;
   const std::vector<std::uint32_t> indices_;
   const std::vector<std::int32_t> labels_;
-  const data::Preprocessing steps_;
-  const std::vector<std::int64_t> shape_;
-  mutable std::vector<PhotoSize> sizes_;  // each written by who reads that photo
 };
 
 }  // namespace
 
+Photos::Photos(const data::Preprocessing& steps)
+    : steps_(steps), shape_({steps.shape.channels, steps.shape.height, steps.shape.width}) {}
+
+void Photos::keep_size(std::size_t index, const PhotoSize& size) const {
+  constexpr std::size_t kKept = 4096;  // of a camera's frames: it may run for weeks
+  const std::scoped_lock lock(mutex_);
+  sizes_[index] = size;
+  if (live() != nullptr && index >= kKept) sizes_.erase(index - kKept);
+}
+
+PhotoSize Photos::photo_size(std::size_t index) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sizes_.find(index);
+  if (found == sizes_.end()) throw Error("the size of '" + name(index) + "' is asked for before it was read");
+  return found->second;
+}
+
 PhotoPlace Photos::place(std::size_t index) const {
   const PhotoSize size = photo_size(index);
-  const data::PictureFrame frame = data::frame_of(size.width, size.height, steps());
+  const data::PictureFrame frame = data::frame_of(size.width, size.height, steps_);
   return {static_cast<float>(frame.scale_x), static_cast<float>(frame.scale_y), static_cast<float>(frame.left),
           static_cast<float>(frame.top)};
 }

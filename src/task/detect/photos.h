@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "data/codecs/picture.h"
@@ -20,8 +21,10 @@ namespace evener::task {
 
 class Photos : public data::Samples {
  public:
+  const std::vector<std::int64_t>& shape() const override { return shape_; }
+  bool is_bytes() const override { return true; }
   /// The size of a photo. Known only once the photo was read: throws Error otherwise.
-  virtual PhotoSize photo_size(std::size_t index) const = 0;
+  PhotoSize photo_size(std::size_t index) const;
   /// Where the photo lies on the network's image. Throws as photo_size().
   PhotoPlace place(std::size_t index) const;
   /// The photo at its own size. Thread-safe. Throws Error with the reason alone.
@@ -30,7 +33,15 @@ class Photos : public data::Samples {
   virtual std::optional<std::vector<TrueBox>> truth(std::size_t index) const = 0;
 
  protected:
-  virtual data::Preprocessing steps() const = 0;
+  explicit Photos(const data::Preprocessing& steps);
+  void keep_size(std::size_t index, const PhotoSize& size) const;
+
+  const data::Preprocessing steps_;
+
+ private:
+  const std::vector<std::int64_t> shape_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::size_t, PhotoSize> sizes_;  // how many there will be isn't known of a camera
 };
 
 /// Files without boxes.

@@ -20,23 +20,7 @@ constexpr std::size_t kBlockColumns = 96;  // rows of the other side that are lo
 /// digit behind the point.
 constexpr float kNear = 0.95F;
 
-}  // namespace
-
-float distance_of_rows(std::span<const float> a, std::span<const float> b, float product) {
-  if (product < kNear) return std::sqrt(2 - 2 * product);
-  return std::sqrt(
-      engine::kernels::product_kernels().squared_distance(a.data(), b.data(), static_cast<std::int64_t>(a.size())));
-}
-
-void Embeddings::add(std::span<const float> row) {
-  dimensions = row.size();
-  double squares = 0;
-  for (const float value : row) squares += static_cast<double>(value) * value;
-  // A row of zeros has no direction and stays as it is.
-  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
-  for (const float value : row) values.push_back(static_cast<float>(value * scale));
-}
-
+/// Distances of `rows` (of length 1, one after the other) to all embeddings, row by row.
 void distances_to_all(std::span<const float> rows, const Embeddings& embeddings, int threads,
                       std::vector<float>& distances) {
   const std::size_t all = embeddings.size(), dimensions = embeddings.dimensions, count = rows.size() / dimensions;
@@ -55,6 +39,23 @@ void distances_to_all(std::span<const float> rows, const Embeddings& embeddings,
       }
     }
   });
+}
+
+}  // namespace
+
+float distance_of_rows(std::span<const float> a, std::span<const float> b, float product) {
+  if (product < kNear) return std::sqrt(2 - 2 * product);
+  return std::sqrt(
+      engine::kernels::product_kernels().squared_distance(a.data(), b.data(), static_cast<std::int64_t>(a.size())));
+}
+
+void Embeddings::add(std::span<const float> row) {
+  dimensions = row.size();
+  double squares = 0;
+  for (const float value : row) squares += static_cast<double>(value) * value;
+  // A row of zeros has no direction and stays as it is.
+  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
+  for (const float value : row) values.push_back(static_cast<float>(value * scale));
 }
 
 void each_distance_block(const Embeddings& embeddings, int threads,

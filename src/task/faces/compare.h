@@ -36,10 +36,6 @@ struct NearPair {
 void each_distance_block(const Embeddings& embeddings, int threads,
                          const std::function<void(std::size_t begin, std::size_t end, std::span<const float>)>& tell);
 
-/// Distances of `rows` (of length 1, one after the other) to all embeddings, row by row.
-void distances_to_all(std::span<const float> rows, const Embeddings& embeddings, int threads,
-                      std::vector<float>& distances);
-
 /// The nearest others of some rows, one after the other: `count` of each, nearest first.
 struct Neighbours {
   std::size_t begin = 0;  // the first of those rows

@@ -39,11 +39,7 @@ double value_at(const data::Picture& photo, double x, double y, std::int64_t cha
   return upper * (1 - lower_share) + lower * lower_share;
 }
 
-struct KnownEmbedder {
-  const char* name;
-  FaceCut cut;
-};
-constexpr KnownEmbedder kEmbedders[] = {{"inception_resnet_v1", FaceCut::kBox}, {"mobilefacenet", FaceCut::kUpright}};
+constexpr Named<FaceCut> kEmbedders[] = {{FaceCut::kBox, "inception_resnet_v1"}, {FaceCut::kUpright, "mobilefacenet"}};
 constexpr std::int64_t kUprightHeight = 112;  // of ArcFace's networks and its followers, which all see upright faces
 
 /// The output that has a vector of each face: (N, D), maybe with extents of 1 behind. The main one, if there are more.
@@ -70,12 +66,7 @@ std::optional<data::Picture> crop_face(const data::Picture& photo, const FaceBox
   const auto x2 = static_cast<std::int64_t>(std::min(box.x2 + beside, static_cast<double>(photo.width)));
   const auto y2 = static_cast<std::int64_t>(std::min(box.y2 + above, static_cast<double>(photo.height)));
   if (x2 <= x1 || y2 <= y1) return std::nullopt;
-  data::Picture part = data::Picture::unset(photo.channels, y2 - y1, x2 - x1);
-  for (std::int64_t y = y1; y < y2; ++y) {
-    std::memcpy(part.row(y - y1), photo.row(y) + x1 * photo.channels,
-                static_cast<std::size_t>(part.width * part.channels));
-  }
-  return data::resize(std::move(part), height, width);
+  return data::resize(data::part_of(photo, {x1, y1, x2 - x1, y2 - y1}), height, width);
 }
 
 FaceBox portrait_of(const data::Picture& photo, const FaceBox& box) {
@@ -133,10 +124,10 @@ void align_face(const data::Picture& photo, const std::array<Point, 5>& landmark
 }
 
 void check_embedder(const std::string& name) {
-  if (is_foreign_model(name)) return;
+  if (is_foreign_model(name) || std::ranges::find(kEmbedders, name, &Named<FaceCut>::name) != std::end(kEmbedders))
+    return;
   std::vector<std::string> known;
-  for (const KnownEmbedder& embedder : kEmbedders) known.emplace_back(embedder.name);
-  if (std::ranges::find(known, name) != known.end()) return;
+  for (const Named<FaceCut>& embedder : kEmbedders) known.emplace_back(embedder.name);
   known.emplace_back("FILE.onnx");
   throw UsageError(unknown_name_message("embedder", name, known));
 }
@@ -160,8 +151,7 @@ void FaceEmbedder::take_ours(engine::Engine& engine, const EmbedderRequest& requ
   notes_ = embedder.notes;
   const auto& shape = embedder.network.input_shape();
   shape_ = {shape[0], shape[1], shape[2]};
-  const auto* const known = std::ranges::find(kEmbedders, request.name, &KnownEmbedder::name);
-  cut_ = request.cut.value_or(known->cut);
+  cut_ = request.cut.value_or(value_named(kEmbedders, "embedder", request.name));
   output_ = embedder.network.outputs().front().name;
   set_face_normalization(options);
   runners_ = engine.make_runners(embedder.network, embedder.state, options, lanes);

@@ -24,24 +24,9 @@
 namespace evener::task {
 namespace {
 
-constexpr std::int64_t kLeastMultiple = 32;     // of the sides of images, for every family
 constexpr std::int64_t kUsualSide = 640;        // of images, where a file leaves it open
 constexpr std::int64_t kLongestOwnSide = 2048;  // of photos that are seen at their own size, to bound memory
 constexpr SeenSize kTried = {96, 64};           // to see whether a network takes images of any size
-
-/// How a family takes pixels from 0 to 255: less the mean, times the scale, in the order of the mean.
-struct PixelRule {
-  bool blue_first = false;
-  std::array<float, 3> mean = {};
-  float scale = 1;
-};
-
-const PixelRule& pixel_rule_of(FaceFamily family) {
-  static constexpr PixelRule kScrfd = {false, {127.5F, 127.5F, 127.5F}, 1 / 128.0F};
-  static constexpr PixelRule kYunet = {true, {0, 0, 0}, 1};
-  static constexpr PixelRule kRetinaface = {true, {104, 117, 123}, 1};
-  return family == FaceFamily::kScrfd ? kScrfd : family == FaceFamily::kYunet ? kYunet : kRetinaface;
-}
 
 std::string size_text(const SeenSize& size) {
   return fmt::format("{}x{}", size.width, size.height);
@@ -131,24 +116,18 @@ std::vector<std::unique_ptr<engine::Runner>> runners_for_any_size(const OpenedFi
       path, size_text(size), outputs_text(outputs)));
 }
 
-void check_size(const SeenSize& size, const std::string& path, std::int64_t multiple) {
-  if (size.width % multiple == 0 && size.height % multiple == 0) return;
+void check_size(const SeenSize& size, const std::string& path) {
+  if (size.width % kFaceSideMultiple == 0 && size.height % kFaceSideMultiple == 0) return;
   throw UsageError(fmt::format("'{}' sees images whose sides are multiples of {}, not {}: give another --detector-size",
-                               path, multiple, size_text(size)));
+                               path, kFaceSideMultiple, size_text(size)));
 }
-
-/// The network of a file, which several detectors share.
-struct FaceDetectorNetwork {
-  std::string path;
-  FaceFamily family = FaceFamily::kScrfd;
-  std::optional<SeenSize> size;  // absent = any
-};
 
 class FaceDetectorFile : public FaceDetector {
  public:
-  FaceDetectorFile(std::shared_ptr<const FaceDetectorNetwork> network, std::unique_ptr<engine::Runner> runner,
-                   const FaceDetectorFileOptions& options)
-      : network_(std::move(network)), runner_(std::move(runner)), options_(options) {}
+  /// `size`: of the images that the network sees; absent = any.
+  FaceDetectorFile(std::string path, const FaceFamilyFacts& facts, std::optional<SeenSize> size,
+                   std::unique_ptr<engine::Runner> runner, const FaceDetectorFileOptions& options)
+      : path_(std::move(path)), facts_(facts), size_(size), runner_(std::move(runner)), options_(options) {}
 
   std::vector<Face> find(const data::Picture& photo) override {
     Stopwatch clock;
@@ -159,16 +138,15 @@ class FaceDetectorFile : public FaceDetector {
     const double computed_s = clock.seconds();
     const auto decoder =
         FivePointDecoder::recognise(place_outputs(outputs), on_image.image.width, on_image.image.height);
-    if (!decoder) refuse_detector(network_->path, on_image.image, outputs);
+    if (!decoder) refuse_detector(path_, on_image.image, outputs);
     std::vector<const float*> values;
     for (const auto& output : outputs) values.push_back(output.second.floats());
     // InsightFace and OpenCV divide by one scale for both sides, that of the height.
     const float scale = static_cast<float>(on_image.height) / static_cast<float>(photo.height);
-    const FaceFamilyFacts& facts = face_family_facts(network_->family);
     std::vector<Face> faces;
     for (const FivePointFace& found :
-         decoder->faces(values, {.least_score = options_.least_score.value_or(facts.least_score),
-                                .overlap = facts.overlap,
+         decoder->faces(values, {.least_score = options_.least_score.value_or(facts_.least_score),
+                                .overlap = facts_.overlap,
                                 .pixel = scale})) {
       Face face;
       face.box = {found.x1 / scale, found.y1 / scale, found.x2 / scale, found.y2 / scale, found.score};
@@ -185,19 +163,17 @@ class FaceDetectorFile : public FaceDetector {
     return faces;
   }
   void look_at_nothing() override {
-    const SeenSize image = network_->size.value_or(SeenSize{kLongestOwnSide, kLongestOwnSide});
+    const SeenSize image = size_.value_or(SeenSize{kLongestOwnSide, kLongestOwnSide});
     values_.assign(static_cast<std::size_t>(3 * image.width * image.height), 0);
     compute(image);
   }
-  float sure_probability() const override { return face_family_facts(network_->family).sure_score; }
-  std::string main_part() const override {
-    return std::string(face_family_facts(network_->family).name) + "'s network";
-  }
+  float sure_probability() const override { return facts_.sure_score; }
+  std::string main_part() const override { return std::string(facts_.name) + "'s network"; }
 
  private:
   PhotoOnImage place(const data::Picture& photo) const {
-    if (network_->size) return fitted_into(*network_->size, photo.width, photo.height);
-    return at_own_size(photo.width, photo.height, kLongestOwnSide, face_family_facts(network_->family).multiple);
+    if (size_) return fitted_into(*size_, photo.width, photo.height);
+    return at_own_size(photo.width, photo.height, kLongestOwnSide, kFaceSideMultiple);
   }
   /// Writes the photo on its image into values_, normalised, as (3, H, W).
   void paint(const data::Picture& photo, const PhotoOnImage& on_image) {
@@ -208,12 +184,11 @@ class FaceDetectorFile : public FaceDetector {
           data::opencv_resize_part(photo, on_image.height, on_image.width, {0, 0, on_image.width, on_image.height});
     }
     const data::Picture& seen = scaled ? resized : photo;
-    const PixelRule& rule = pixel_rule_of(network_->family);
     const auto [width, height] = on_image.image;
     values_.resize(static_cast<std::size_t>(3 * width * height));
     for (std::int64_t channel = 0; channel < 3; ++channel) {
-      const float mean = rule.mean[static_cast<std::size_t>(channel)], scale = rule.scale;
-      const std::int64_t of_picture = seen.channels == 1 ? 0 : rule.blue_first ? 2 - channel : channel;
+      const float mean = facts_.mean[static_cast<std::size_t>(channel)], scale = facts_.scale;
+      const std::int64_t of_picture = seen.channels == 1 ? 0 : facts_.blue_first ? 2 - channel : channel;
       float* to = values_.data() + channel * width * height;
       for (std::int64_t y = 0; y < seen.height; ++y, to += width) {
         const std::uint8_t* const from = seen.row(y) + of_picture;
@@ -226,9 +201,11 @@ class FaceDetectorFile : public FaceDetector {
     }
   }
   /// The network's outputs for values_.
-  TensorMap compute(const SeenSize& image) { return outputs_for(*runner_, values_, image, !network_->size); }
+  TensorMap compute(const SeenSize& image) { return outputs_for(*runner_, values_, image, !size_); }
 
-  std::shared_ptr<const FaceDetectorNetwork> network_;
+  const std::string path_;
+  const FaceFamilyFacts& facts_;
+  const std::optional<SeenSize> size_;
   std::unique_ptr<engine::Runner> runner_;
   const FaceDetectorFileOptions options_;
   std::vector<float> values_;
@@ -245,7 +222,7 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
                     "OpenVINO, or by --detector mtcnn",
                     engine.name(), path));
   }
-  if (options.size) check_size(*options.size, path, kLeastMultiple);
+  if (options.size) check_size(*options.size, path);
   const OpenedFile opened = open_file(engine, path);
   SeenSize size = options.size.value_or(opened.size);
   if (size.width < 1) size.width = kUsualSide;
@@ -262,29 +239,29 @@ FaceDetectors open_detector_file(engine::Engine& engine, const std::string& path
   const TensorMap outputs = outputs_for_nothing(*runners.front(), size, false);
   const auto decoder = FivePointDecoder::recognise(place_outputs(outputs), size.width, size.height);
   if (!decoder) refuse_detector(path, size, outputs);
-  auto network = std::make_shared<FaceDetectorNetwork>();
-  *network = {path, decoder->family(), size};
-  const FaceFamilyFacts& facts = face_family_facts(network->family);
+  const FaceFamilyFacts& facts = face_family_facts(decoder->family());
   if (!decoder->has_points()) {
     throw Error(
         fmt::format("'{}' is a {} that finds boxes without the five points of a face, which embedding needs. "
                     "Take one with points: InsightFace's have 'kps' in their names",
                     path, facts.name));
   }
-  check_size(size, path, facts.multiple);
-  if (network->family == FaceFamily::kYunet && !options.size) {
+  check_size(size, path);
+  std::optional<SeenSize> seen = size;
+  if (decoder->family() == FaceFamily::kYunet && !options.size) {
     if (auto any = runners_for_any_size(opened, runner, count); !any.empty()) {
       runners = std::move(any);
-      network->size.reset();
+      seen.reset();
     }
   }
   FaceDetectors detectors;
-  for (auto& one : runners)
-    detectors.lanes.push_back(std::make_unique<FaceDetectorFile>(network, std::move(one), options));
+  for (auto& one : runners) {
+    detectors.lanes.push_back(std::make_unique<FaceDetectorFile>(path, facts, seen, std::move(one), options));
+  }
   detectors.notes.push_back(
       fmt::format("faces are found by '{}', a {} that sees photos {}", path, facts.name,
-                  network->size ? fmt::format("fitted into {} pixels", size_text(size))
-                                : fmt::format("at their own size, up to {} pixels along a side", kLongestOwnSide)));
+                  seen ? fmt::format("fitted into {} pixels", size_text(size))
+                       : fmt::format("at their own size, up to {} pixels along a side", kLongestOwnSide)));
   return detectors;
 }
 

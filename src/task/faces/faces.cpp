@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <future>
 #include <map>
 #include <mutex>
@@ -18,6 +17,7 @@
 #include "base/module.h"
 #include "base/names.h"
 #include "base/random.h"
+#include "base/slots.h"
 #include "base/stop.h"
 #include "base/this_work.h"
 #include "data/codecs/colour.h"
@@ -44,16 +44,8 @@ int threads_of(const placement::Plan& plan) {
 
 /// A face before it is embedded.
 struct FacesJob::Found {
-  std::size_t photo = 0;
-  Face face;
+  EmbeddedFace face;
   std::vector<std::uint8_t> prepared;
-  std::string thumbnail;
-};
-
-/// The result of looking for faces on a photo.
-struct FacesJob::Looked {
-  std::uint64_t content = 0;
-  std::vector<Found> faces;
 };
 
 /// Brings the faces of each photo together again.
@@ -104,8 +96,7 @@ class FacesJob::Gathering {
 };
 
 std::uint64_t content_of(const std::filesystem::path& file) {
-  const std::string bytes = read_file(file);
-  return hash_text(bytes);
+  return hash_text(read_file(file));
 }
 
 std::uint64_t content_of(const data::Pictures& pictures, std::size_t index) {
@@ -155,17 +146,17 @@ bool FacesJob::prepare(const data::Picture& photo, Found& found) const {
   const data::ImageShape& shape = embedder_->face_shape();
   found.prepared.resize(shape.bytes());
   if (embedder_->cut() == FaceCut::kUpright) {
-    align_face(photo, found.face.landmarks, shape, found.prepared);
+    align_face(photo, found.face.face.landmarks, shape, found.prepared);
   } else {
-    const auto face = crop_face(photo, found.face.box, shape.height, shape.width, options_.margin);
+    const auto face = crop_face(photo, found.face.face.box, shape.height, shape.width, options_.margin);
     if (!face) return false;
     data::write_planes(*face, shape.channels, found.prepared);
   }
   const auto portrait =
-      crop_face(photo, portrait_of(photo, found.face.box), kThumbnailSide, kThumbnailSide, /*margin=*/0);
+      crop_face(photo, portrait_of(photo, found.face.face.box), kThumbnailSide, kThumbnailSide, /*margin=*/0);
   if (!portrait) return false;
-  found.thumbnail = data::encode_jpeg(*portrait, kThumbnailQuality);
-  found.thumbnail.shrink_to_fit();
+  found.face.thumbnail = data::encode_jpeg(*portrait, kThumbnailQuality);
+  found.face.thumbnail.shrink_to_fit();
   return true;
 }
 
@@ -210,7 +201,7 @@ void FacesJob::fit_into_memory(const data::Pictures& photos, const std::vector<s
   room_ = std::make_unique<PhotoRoom>(options_.memory_bytes - beside);
 }
 
-FacesJob::Looked FacesJob::find(data::Picture photo, std::uint64_t content, std::size_t index, int worker) {
+std::vector<FacesJob::Found> FacesJob::find(data::Picture photo, std::size_t index, int worker) {
   FaceDetector& detector = *detectors_[static_cast<std::size_t>(worker)];
   TurnedPhoto seen{std::move(photo), {}, 0};
   if (options_.turn) {
@@ -223,48 +214,15 @@ FacesJob::Looked FacesJob::find(data::Picture photo, std::uint64_t content, std:
     std::ranges::swap(faces.front(), *std::ranges::max_element(faces, {}, [](const Face& f) { return f.box.area(); }));
     faces.resize(1);
   }
-  Looked looked{content, {}};
+  std::vector<Found> found;
   for (const Face& face : faces) {
-    Found one{index, face, {}, {}};
+    Found one{{index, face, {}, {}}, {}};
     if (!prepare(seen.photo, one)) continue;
-    one.face = turned_back(face, seen.quarters, seen.photo.width, seen.photo.height);
-    looked.faces.push_back(std::move(one));
+    one.face.face = turned_back(face, seen.quarters, seen.photo.width, seen.photo.height);
+    found.push_back(std::move(one));
   }
-  return looked;
+  return found;
 }
-
-/// Lets some compute at a time. (std::counting_semaphore loses wake-ups in g++ 12's library, GCC bug 98033.)
-class FacesJob::Turns {
- public:
-  explicit Turns(int count) : free_(count) {}
-
-  /// Held while somebody computes.
-  class Turn {
-   public:
-    explicit Turn(Turns& turns) : turns_(turns) {
-      std::unique_lock lock(turns_.mutex_);
-      turns_.given_back_.wait(lock, [&] { return turns_.free_ > 0; });
-      --turns_.free_;
-    }
-    ~Turn() {
-      {
-        const std::scoped_lock lock(turns_.mutex_);
-        ++turns_.free_;
-      }
-      turns_.given_back_.notify_one();
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    Turns& turns_;
-  };
-
- private:
-  std::mutex mutex_;
-  std::condition_variable given_back_;
-  int free_;
-};
 
 DetectorTimes FacesJob::detector_times() const {
   DetectorTimes sum;
@@ -292,32 +250,34 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   };
   // Two workers share a thread: one looks at photos, one embeds. Where threads are fewer than cores they take turns, so
   // that no more cores are used; all cores are kept busier without.
-  Turns turns(on_cpu_ && lanes < usable_cores() ? lanes : 2 * lanes);
+  Slots turns(on_cpu_ && lanes < usable_cores() ? lanes : 2 * lanes);
   const auto find_faces = [&](std::size_t index, int worker) {
     const bool is_frame = is_live || photos.video_of(index) != nullptr;
     const PhotoRoom::Entered entered =
         is_frame ? PhotoRoom::Entered() : room_->enter(photos.source(index), options_.turn);
-    const Turns::Turn turn(turns);
+    const std::scoped_lock turn(turns);
     meter.begin(worker);
-    Looked looked = is_frame ? find(photos.read(index), content_of(photos, index), index, worker)
-                             : find(data::decode_image_file(entered.file), hash_text(entered.file), index, worker);
-    meter.end(worker, looked.faces.size());
-    gathering.expect(index, looked.content, looked.faces.size());
-    return std::move(looked.faces);
+    const std::uint64_t content = is_frame ? content_of(photos, index) : hash_text(entered.file);
+    std::vector<Found> found =
+        find(is_frame ? photos.read(index) : data::decode_image_file(entered.file), index, worker);
+    meter.end(worker, found.size());
+    gathering.expect(index, content, found.size());
+    return found;
   };
   const auto embed = [&](std::vector<Found> faces, int worker) {
     std::vector<std::span<const std::uint8_t>> prepared;
     for (const Found& face : faces) prepared.emplace_back(face.prepared);
     std::vector<std::vector<float>> vectors;
     {
-      const Turns::Turn turn(turns);
+      const std::scoped_lock turn(turns);
       vectors = embedder_->embed(prepared, worker);
     }
     std::vector<EmbeddedFace> embedded;
     for (std::size_t i = 0; i < faces.size(); ++i) {
       // A copy lies beside it when all are compared.
       room_->keep(sizeof(EmbeddedFace) + 2 * vectors[i].size() * sizeof(float));
-      embedded.push_back({faces[i].photo, faces[i].face, std::move(vectors[i]), std::move(faces[i].thumbnail)});
+      embedded.push_back(std::move(faces[i].face));
+      embedded.back().embedding = std::move(vectors[i]);
     }
     return embedded;
   };

@@ -101,10 +101,8 @@ class FacesJob {
 
  private:
   struct Found;
-  struct Looked;
   class Gathering;
-  class Turns;
-  Looked find(data::Picture photo, std::uint64_t content, std::size_t index, int worker);
+  std::vector<Found> find(data::Picture photo, std::size_t index, int worker);
   DetectorTimes detector_times() const;
   bool prepare(const data::Picture& photo, Found& found) const;
 

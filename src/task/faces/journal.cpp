@@ -5,6 +5,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,27 +39,21 @@ std::vector<float> floats_of(const json& value) {
   return floats;
 }
 
-/// The box, its probability, and the landmarks.
-std::vector<float> numbers_of(const Face& face) {
-  std::vector<float> numbers = {face.box.x1, face.box.y1, face.box.x2, face.box.y2, face.box.probability};
-  for (const Point& point : face.landmarks) numbers.insert(numbers.end(), {point.x, point.y});
-  return numbers;
-}
+// A face is written as it lies in memory: the box, its probability, and the landmarks.
+static_assert(std::is_trivially_copyable_v<Face> && sizeof(Face) == 15 * sizeof(float));
 
-Face face_of(const std::vector<float>& numbers) {
+Face face_of(const json& value) {
+  const auto& bytes = value.get_binary();
+  if (bytes.size() < sizeof(Face)) throw std::out_of_range("");
   Face face;
-  face.box = {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3), numbers.at(4)};
-  for (std::size_t i = 0; i < face.landmarks.size(); ++i) {
-    face.landmarks[i] = {numbers.at(5 + 2 * i), numbers.at(6 + 2 * i)};
-  }
+  std::memcpy(&face, bytes.data(), sizeof(Face));
   return face;
 }
 
 json entry_of(const PhotoFaces& photo) {
   json faces = json::array();
   for (const EmbeddedFace& face : photo.faces) {
-    const std::vector<float> numbers = numbers_of(face.face);
-    faces.push_back({{"face", binary_of(numbers.data(), numbers.size())},
+    faces.push_back({{"face", binary_of(&face.face, 1)},
                      {"embedding", binary_of(face.embedding.data(), face.embedding.size())},
                      {"thumbnail", binary_of(face.thumbnail.data(), face.thumbnail.size())}});
   }
@@ -69,10 +65,8 @@ PhotoFaces photo_of(const json& entry) {
   photo.content = entry.at("content").get<std::uint64_t>();
   for (const json& face : entry.at("faces")) {
     const auto& thumbnail = face.at("thumbnail").get_binary();
-    photo.faces.push_back({0,
-                           face_of(floats_of(face.at("face"))),
-                           floats_of(face.at("embedding")),
-                           {thumbnail.begin(), thumbnail.end()}});
+    photo.faces.push_back(
+        {0, face_of(face.at("face")), floats_of(face.at("embedding")), {thumbnail.begin(), thumbnail.end()}});
   }
   return photo;
 }

@@ -39,7 +39,14 @@ PhotoRoom::Entered PhotoRoom::enter(const std::string& path, bool looked_at_turn
                 bytes_text(bytes_ > kept_ ? bytes_ - kept_ : 0) + " for photos: give more");
   }
   used_ += bytes;
-  return {std::move(file), Place(*this, bytes)};
+  const auto leave = [this, bytes](void*) {
+    {
+      const std::scoped_lock used(mutex_);
+      used_ -= bytes;
+    }
+    left_.notify_all();
+  };
+  return {std::move(file), std::shared_ptr<void>(this, leave)};
 }
 
 void PhotoRoom::keep(std::uint64_t bytes) {
@@ -50,14 +57,6 @@ void PhotoRoom::keep(std::uint64_t bytes) {
 void PhotoRoom::forget() {
   const std::scoped_lock lock(mutex_);
   kept_ = 0;
-}
-
-void PhotoRoom::leave(std::uint64_t bytes) {
-  {
-    const std::scoped_lock lock(mutex_);
-    used_ -= bytes;
-  }
-  left_.notify_all();
 }
 
 ChunkMeter::ChunkMeter(int workers, std::size_t photos_a_chunk, std::function<void(const FacesChunk&)> tell)

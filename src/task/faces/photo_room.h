@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "data/codecs/decode.h"
@@ -27,25 +27,9 @@ class PhotoRoom {
   /// `bytes`: the limit for all photos together; 0 = none.
   explicit PhotoRoom(std::uint64_t bytes = 0) : bytes_(bytes) {}
 
-  /// Reserved memory, which is given back by the destructor.
-  class Place {
-   public:
-    Place() = default;
-    Place(PhotoRoom& room, std::uint64_t bytes) : room_(&room), bytes_(bytes) {}
-    Place(Place&& other) noexcept : room_(std::exchange(other.room_, nullptr)), bytes_(other.bytes_) {}
-    Place& operator=(Place&&) = delete;
-    ~Place() {
-      if (room_ != nullptr) room_->leave(bytes_);
-    }
-
-   private:
-    PhotoRoom* room_ = nullptr;
-    std::uint64_t bytes_ = 0;
-  };
-
   struct Entered {
-    std::string file;  // its bytes
-    Place place;
+    std::string file;             // its bytes
+    std::shared_ptr<void> place;  // reserved memory, which is given back with it
   };
   /// Reads a file, and waits until there is room to decode it. Where the memory is limited, one file is read at a time.
   /// Throws Error with the reason alone: as read_image_file does, or since the photo takes more than the whole limit.
@@ -56,8 +40,6 @@ class PhotoRoom {
   void forget();
 
  private:
-  void leave(std::uint64_t bytes);
-
   const std::uint64_t bytes_;
   std::mutex turn_;  // held while a thread waits to enter
   std::mutex mutex_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/cpu.h"
@@ -49,45 +50,27 @@ std::vector<float> random_values(const network::Network& network) {
   return values;
 }
 
-TensorMap outputs_of(engine::Runner& runner, const std::vector<float>& values) {
-  runner.start(std::span(values));
-  return runner.wait();
-}
-
-engine::RunnerOptions runner_options() {
-  engine::RunnerOptions options;
-  options.threads = usable_cores();
-  options.batch = kCheckedImages;
-  options.values = engine::ImageValues::kFloats;
-  return options;
-}
-
-void normalize(engine::RunnerOptions& runner, const ExportOptions& options) {
-  if (!options.normalization) return;
-  runner.mean = options.normalization->mean;
-  runner.standard_deviation = options.normalization->standard_deviation;
-}
-
-TensorMap outputs_of_network(const TrainedModel& model, const ExportOptions& options,
-                             const std::vector<float>& values) {
-  engine::RunnerOptions runner = runner_options();
-  normalize(runner, options);
-  const auto engine = engine::open_engine(kOurs);
-  return outputs_of(*engine->make_runner(model.network, model.state, runner), values);
-}
-
-TensorMap outputs_of_file(const TrainedModel& model, const ExportOptions& options, const std::vector<float>& values) {
-  engine::RunnerOptions runner = runner_options();
+/// The outputs of the network, by our own engine, or of the file.
+TensorMap outputs_for(const TrainedModel& model, const ExportOptions& options, const std::vector<float>& values,
+                      bool of_file) {
   const network::Shape& input = model.network.input_shape();
-  if (options.normalize_inside) {  // the pixels as they are
+  engine::RunnerOptions runner;
+  runner.threads = usable_cores();
+  runner.batch = kCheckedImages;
+  runner.values = engine::ImageValues::kFloats;
+  if (of_file && options.normalize_inside) {  // the pixels as they are
     runner.standard_deviation.assign(static_cast<std::size_t>(input.front()), 1.0F / 255);
-  } else {
-    normalize(runner, options);
+  } else if (options.normalization) {
+    runner.mean = options.normalization->mean;
+    runner.standard_deviation = options.normalization->standard_deviation;
   }
-  const auto engine = engine::open_engine(kOther);
-  const auto file = engine->open_model_file(options.onnx);
+  const auto engine = engine::open_engine(of_file ? kOther : kOurs);
+  const auto file = of_file ? engine->open_model_file(options.onnx) : nullptr;
   const engine::ModelInput fed{.shape = input, .is_image = takes_images(model.network)};
-  return outputs_of(*file->make_runners(fed, runner, 1).front(), values);
+  const auto made = of_file ? std::move(file->make_runners(fed, runner, 1).front())
+                            : engine->make_runner(model.network, model.state, runner);
+  made->start(std::span(values));
+  return made->wait();
 }
 
 std::optional<network::OnnxDistance> distance_of(const network::Network& network,
@@ -159,8 +142,8 @@ std::string export_check_refusal() {
 
 ExportCheck check_export(const TrainedModel& model, const ExportOptions& options) {
   const std::vector<float> values = random_values(model.network);
-  const TensorMap expected = outputs_of_network(model, options, values);
-  const TensorMap found = outputs_of_file(model, options, values);
+  const TensorMap expected = outputs_for(model, options, values, false);
+  const TensorMap found = outputs_for(model, options, values, true);
   ExportCheck check;
   bool all_there = true, numbers = true;
   for (const auto& [name, ours] : expected) {

@@ -123,6 +123,12 @@ SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int6
   return all;
 }
 
+SampleValues values_like(const data::Samples& samples, std::int64_t batch, float value) {
+  const auto count = static_cast<std::size_t>(batch * element_count(samples.shape()));
+  if (!samples.is_bytes()) return {{}, std::vector<float>(count, value)};
+  return {std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(value * 256)), {}};
+}
+
 void start(engine::Runner& runner, const SampleValues& values) {
   if (values.floats.empty()) {
     runner.start(std::span<const std::uint8_t>(values.bytes));
@@ -131,7 +137,7 @@ void start(engine::Runner& runner, const SampleValues& values) {
   }
 }
 
-InferResult InferJob::run(const data::Samples& samples, InferObserver& observer) {
+InferResult InferJob::run(const data::Samples& samples, const OnPrediction& on_prediction) {
   std::size_t next = 0;
   const auto batch = static_cast<std::size_t>(setup_.batch);
   const std::size_t waiting = batch * std::max<std::size_t>(2, lanes_.size() + 1);
@@ -164,7 +170,7 @@ InferResult InferJob::run(const data::Samples& samples, InferObserver& observer)
     Prediction prediction{raw.index, {}};
     for (const auto& [name, values] : raw.outputs) prediction.outputs.emplace(name, values);
     ++result.answered;
-    observer.on_prediction(prediction);
+    on_prediction(prediction);
   };
   const auto name_of = [&](const std::size_t& index) { return samples.name(index); };
   parallel::Flow flow = parallel::flow_from<std::size_t>({.name = "list"}, next_index, name_of)

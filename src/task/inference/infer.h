@@ -84,12 +84,8 @@ struct Prediction {
   std::map<std::string, std::span<const float>> outputs;
 };
 
-class InferObserver {
- public:
-  virtual ~InferObserver() = default;
-  /// Called in the order of the samples, without those that can't be read, on the thread of run().
-  virtual void on_prediction(const Prediction& prediction) = 0;
-};
+/// Called in the order of the samples, without those that can't be read, on the thread of run().
+using OnPrediction = std::function<void(const Prediction& prediction)>;
 
 /// [replica][stage].
 using StageUses = std::vector<std::vector<StageUse>>;
@@ -122,13 +118,12 @@ class InferJob {
   /// `samples`: those that will be run, or others of the same shape and kind; their number bounds batch and streams.
   /// Throws UsageError where the placement or engine can't run the network, Error where shapes don't fit.
   InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options);
-  ~InferJob();
 
   const InferSetup& setup() const { return setup_; }
 
-  /// Runs all samples and gives their predictions to `observer`. Throws as Flow::run does: after a stop request,
+  /// Runs all samples and gives their predictions to `on_prediction`. Throws as Flow::run does: after a stop request,
   /// Interrupted, once the predictions so far were given; of a camera that is the usual end, and nothing is thrown.
-  InferResult run(const data::Samples& samples, InferObserver& observer);
+  InferResult run(const data::Samples& samples, const OnPrediction& on_prediction);
 
   /// The number of runners that can be called at the same time, each by one thread, with calls of setup().batch
   /// samples.
@@ -149,8 +144,6 @@ class InferJob {
   std::vector<double> network_rates(const data::Samples& samples, double seconds);
 
  private:
-  class Batch;
-
   void choose_engines();
   RunnerChoice engine_for(const placement::PlanStage& stage) const;
   void choose_batch(const data::Samples& samples);
@@ -160,14 +153,10 @@ class InferJob {
   void make_lanes(const data::Samples& samples);
   /// Makes the lanes of one replica, for whole batches and smaller ones.
   void make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine, const data::Samples& samples);
-  std::vector<std::unique_ptr<engine::Runner>> make_runners(const placement::PlanStage& stage, engine::Engine& engine,
-                                                            const data::Samples& samples, std::int64_t batch) const;
   engine::RunnerOptions runner_options(const placement::PlanStage& stage, const data::Samples& samples,
                                        std::int64_t batch) const;
   /// The smaller batches for which runners are made (InferOptions::suits_few): the powers of two below the batch.
   std::vector<std::int64_t> smaller_batches() const;
-  /// A batch of zeros, for calls whose outputs nobody reads.
-  SampleValues zeros_for(const data::Samples& samples, std::int64_t batch) const;
   void warm_up(const data::Samples& samples);
 
   const InferenceModel& model_;
@@ -190,9 +179,15 @@ class InferJob {
 SampleValues read_values(const data::Samples& samples, std::size_t index);
 /// The values of several samples one after the other, filled up with zeros to `batch` samples.
 SampleValues gathered(const std::vector<const SampleValues*>& samples, std::int64_t batch);
+/// A batch of samples all of whose values are `value`, a share of the largest: for calls whose outputs nobody reads.
+SampleValues values_like(const data::Samples& samples, std::int64_t batch, float value);
 /// Begins a call with a batch.
 void start(engine::Runner& runner, const SampleValues& values);
 void start(engine::Runner& runner, SampleValues&& values) = delete;  // the runner may read them until it was waited for
+
+/// The options of a stage's runners for such samples.
+engine::RunnerOptions options_for_stage(const placement::PlanStage& stage, const data::Samples& samples,
+                                        Precision precision, std::int64_t batch);
 
 /// Whether scores are probabilities already: all lie from 0 to 1 and their sum is 1 within a hundredth, or all are
 /// multiples of 1/256, as a softmax in bytes is.

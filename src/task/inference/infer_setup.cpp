@@ -23,11 +23,19 @@ std::int64_t divided_up(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
 }
 
-const placement::PlanStage& stage_of(const placement::PlanReplica& replica) {
-  return replica.stages.front();
-}
-
 }  // namespace
+
+engine::RunnerOptions options_for_stage(const placement::PlanStage& stage, const data::Samples& samples,
+                                        Precision precision, std::int64_t batch) {
+  engine::RunnerOptions options;
+  options.device = stage.device;
+  options.cpus = stage.cpus;
+  options.threads = std::max(1, stage.threads);
+  options.precision = precision;
+  options.batch = batch;
+  options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+  return options;
+}
 
 InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, InferOptions options)
     : model_(model), options_(std::move(options)) {
@@ -40,11 +48,9 @@ InferJob::InferJob(const InferenceModel& model, const data::Samples& samples, In
   setup_.init_s = clock.seconds();
 }
 
-InferJob::~InferJob() = default;
-
 void InferJob::choose_engines() {
   for (const auto& replica : options_.plan.replicas) {
-    const auto [name, reason] = engine_for(stage_of(replica));
+    const auto [name, reason] = engine_for(replica.stages.front());
     setup_.engines.push_back(name);
     setup_.reasons.push_back(reason);
     if (!engines_.contains(name)) {
@@ -139,7 +145,7 @@ void InferJob::make_lanes(const data::Samples& samples) {
 
 void InferJob::make_lanes_of(const placement::PlanReplica& replica, engine::Engine& engine,
                              const data::Samples& samples) {
-  const placement::PlanStage& stage = stage_of(replica);
+  const placement::PlanStage& stage = replica.stages.front();
   const auto make = [&](std::int64_t size) {
     if (!division_.empty()) {
       const auto line =
@@ -147,7 +153,9 @@ void InferJob::make_lanes_of(const placement::PlanReplica& replica, engine::Engi
       if (size == setup_.batch) lines_.push_back(line);
       return parallel::StageLine::lanes(line, calls_under_way(replica, setup_.streams));
     }
-    Runners runners = make_runners(stage, engine, samples, size);
+    const engine::RunnerOptions options = runner_options(stage, samples, size);
+    if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
+    Runners runners = model_.make_runners(engine, samples.shape(), options, calls_side_by_side(stage, setup_.streams));
     for (auto& runner : runners) {
       if (stage.factor < 1) runner = std::make_unique<parallel::ThrottledRunner>(std::move(runner), stage.factor);
     }
@@ -169,31 +177,11 @@ std::vector<std::int64_t> InferJob::smaller_batches() const {
   return batches;
 }
 
-Runners InferJob::make_runners(const placement::PlanStage& stage, engine::Engine& engine, const data::Samples& samples,
-                               std::int64_t batch) const {
-  const engine::RunnerOptions options = runner_options(stage, samples, batch);
-  if (const std::string why = model_.refusal(engine, options); !why.empty()) throw UsageError(why);
-  return model_.make_runners(engine, samples.shape(), options, calls_side_by_side(stage, setup_.streams));
-}
-
 engine::RunnerOptions InferJob::runner_options(const placement::PlanStage& stage, const data::Samples& samples,
                                                std::int64_t batch) const {
-  engine::RunnerOptions options;
-  options.device = stage.device;
-  options.cpus = stage.cpus;
-  options.threads = std::max(1, stage.threads);
-  options.precision = options_.precision;
-  options.batch = batch;
-  options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+  engine::RunnerOptions options = options_for_stage(stage, samples, options_.precision, batch);
   options.cache = options_.cache;
   return options;
-}
-
-SampleValues InferJob::zeros_for(const data::Samples& samples, std::int64_t batch) const {
-  const auto values = static_cast<std::size_t>(batch * element_count(samples.shape()));
-  SampleValues zeros;
-  (samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values));
-  return zeros;
 }
 
 /// The first call takes memory and wakes threads; it is no answer's time. An accelerator has some more until it calls
@@ -208,16 +196,16 @@ void InferJob::warm_up(const data::Samples& samples) {
     for (const std::int64_t size : smaller_batches()) {
       std::vector<engine::Runner*> runners;
       for (const auto& of_lane : smaller_) runners.push_back(of_lane.at(size).get());
-      together(runners, zeros_for(samples, size));
+      together(runners, values_like(samples, size, 0));
     }
-    const SampleValues zeros = zeros_for(samples, setup_.batch);
+    const SampleValues zeros = values_like(samples, setup_.batch, 0);
     std::vector<engine::Runner*> runners;
     for (const auto& lane : lanes_) runners.push_back(lane.get());
     const Stopwatch clock;
     together(runners, zeros);
     call_s_.assign(lanes_.size(), clock.seconds());
   }
-  const SampleValues zeros = zeros_for(samples, setup_.batch);
+  const SampleValues zeros = values_like(samples, setup_.batch, 0);
   const auto& replicas = options_.plan.replicas;
   const auto alike_stages = [](const placement::PlanStage& a, const placement::PlanStage& b) {
     return a.device.kind == b.device.kind && a.device_name == b.device_name && a.threads == b.threads &&

@@ -21,7 +21,7 @@
 
 namespace evener::task {
 
-class BoxDecoder;
+struct BoxDecoder;
 
 /// A file's network for images.
 struct FileView {

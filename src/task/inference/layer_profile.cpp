@@ -174,13 +174,7 @@ std::vector<parallel::StageTimes> times_by_layer(const NetworkProfile& profile, 
 NetworkProfile profile_inference(const InferenceModel& model, const InferSetup& setup, const data::Samples& samples,
                                  const InferOptions& options) {
   const auto& stage = options.plan.replicas.front().stages.front();
-  engine::RunnerOptions runner;
-  runner.device = stage.device;
-  runner.cpus = stage.cpus;
-  runner.threads = std::max(1, stage.threads);
-  runner.precision = options.precision;
-  runner.batch = setup.batch;
-  runner.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
+  engine::RunnerOptions runner = options_for_stage(stage, samples, options.precision, setup.batch);
   runner.times_layers = true;
   NetworkProfile profile;
   profile.engine = setup.engines.front();
@@ -189,13 +183,7 @@ NetworkProfile profile_inference(const InferenceModel& model, const InferSetup& 
   if (stage.device.kind == DeviceKind::kCpu) profile.threads = runner.threads;
   const auto engine = engine::open_engine(profile.engine);
   const auto made = model.make_runners(*engine, samples.shape(), runner, 1);
-  SampleValues values;
-  const auto count = static_cast<std::size_t>(setup.batch * element_count(samples.shape()));
-  if (samples.is_bytes()) {
-    values.bytes.assign(count, 128);
-  } else {
-    values.floats.assign(count, 0.5F);
-  }
+  const SampleValues values = values_like(samples, setup.batch, 0.5F);
   const auto pass = [&] {
     start(*made.front(), values);
     made.front()->wait();

@@ -18,6 +18,12 @@ using nlohmann::json;
 constexpr const char *kInside = "inside", *kElsewhere = "elsewhere", *kBgr = "bgr";
 constexpr const char *kSigned = "s8", *kUnsigned = "u8";
 
+/// "" where there is none.
+std::string text_of(const weights::Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? "" : found->second;
+}
+
 json value_of(const weights::Metadata& metadata, const std::string& key) {
   const auto found = metadata.find(key);
   if (found == metadata.end()) return {};
@@ -47,12 +53,6 @@ network::QuantizationScheme scheme_from(const json& value) {
     scheme.weight_bits[layer] = bits.is_number_integer() ? bits.get<int>() : 0;
   }
   return scheme;
-}
-
-/// Absent for a name that isn't known: another program's.
-std::optional<data::CropMode> crop_from(const weights::Metadata& metadata) {
-  const auto found = metadata.find("crop");
-  return found == metadata.end() ? std::nullopt : data::find_crop_mode(found->second);
 }
 
 /// Reads a text from its beginning.
@@ -120,15 +120,13 @@ weights::Metadata model_metadata(const ModelFacts& facts) {
 
 ModelFacts model_facts(const weights::Metadata& metadata) {
   ModelFacts facts;
-  if (const auto model = metadata.find("model"); model != metadata.end()) facts.model = from_utf8_text(model->second);
+  facts.model = from_utf8_text(text_of(metadata, "model"));
   if (const json classes = value_of(metadata, "classes"); classes.is_array()) {
     for (const json& name : classes) {
       if (name.is_string()) facts.classes.push_back(name.get<std::string>());
     }
   }
-  if (const auto names = metadata.find("names"); facts.classes.empty() && names != metadata.end()) {
-    facts.classes = names_in_python(names->second);
-  }
+  if (facts.classes.empty()) facts.classes = names_in_python(text_of(metadata, "names"));
   json input = value_of(metadata, "input");
   if (const json sides = value_of(metadata, "imgsz"); input.is_null() && sides.is_array() && sides.size() == 2) {
     input = json::array({3U, sides[0], sides[1]});
@@ -137,16 +135,12 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
                      std::ranges::all_of(input, [](const json& extent) { return extent.is_number_unsigned(); });
   if (shape) facts.input = input.get<network::Shape>();
   if (facts.input) facts.normalization = normalization_of(metadata, facts.input->front());
-  facts.crop = crop_from(metadata);
-  const auto where = metadata.find("normalization");
-  const auto trained = metadata.find("trained");
-  facts.trained_elsewhere = trained != metadata.end() && trained->second == kElsewhere;
-  const auto order = metadata.find("channel_order");
-  facts.reverses_channels = order != metadata.end() && order->second == kBgr;
-  const auto unknown = metadata.find("unknown");
-  facts.unknown_inside = unknown != metadata.end() && unknown->second == kInside;
+  facts.crop = data::find_crop_mode(text_of(metadata, "crop"));  // absent for another program's name
+  facts.normalizes_inside = text_of(metadata, "normalization") == kInside;
+  facts.reverses_channels = text_of(metadata, "channel_order") == kBgr;
+  facts.trained_elsewhere = text_of(metadata, "trained") == kElsewhere;
+  facts.unknown_inside = text_of(metadata, "unknown") == kInside;
   facts.quantization = scheme_from(value_of(metadata, "quantization"));
-  facts.normalizes_inside = where != metadata.end() && where->second == kInside;
   return facts;
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,61 +19,16 @@
 namespace evener::task {
 namespace {
 
-void put(std::string& text, const void* values, std::size_t bytes) {
-  text.append(static_cast<const char*>(values), bytes);
-}
-
-void put_number(std::string& text, std::int64_t number) {
-  put(text, &number, sizeof number);
-}
-
-/// Plain memory, as the numbers of a detector's outputs go into the millions.
-std::string packed_outputs(const TensorMap& outputs) {
-  std::string text;
-  for (const auto& [name, output] : outputs) {
-    put_number(text, std::ssize(name));
-    text += name;
-    put_number(text, std::ssize(output.shape));
-    for (const std::int64_t extent : output.shape) put_number(text, extent);
-    put_number(text, std::ssize(output.bytes));
-    put(text, output.bytes.data(), output.bytes.size());
-  }
-  return text;
-}
-
-class OutputReader {
- public:
-  explicit OutputReader(const std::string& text) : text_(text) {}
-  bool is_at_end() const { return at_ == text_.size(); }
-
-  const char* take(std::size_t bytes) {
-    if (bytes > text_.size() - at_) throw Error("the answer of a child process is cut short");
-    at_ += bytes;
-    return text_.data() + at_ - bytes;
-  }
-  std::int64_t number() {
-    std::int64_t value = 0;
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  }
-
- private:
-  const std::string& text_;
-  std::size_t at_ = 0;
-};
-
-TensorMap unpacked_outputs(const std::string& text) {
-  OutputReader reader(text);
-  TensorMap outputs;
-  while (!reader.is_at_end()) {
-    const auto length = static_cast<std::size_t>(reader.number());
-    HostTensor& output = outputs[std::string(reader.take(length), length)];
-    output.shape.resize(static_cast<std::size_t>(reader.number()));
-    for (std::int64_t& extent : output.shape) extent = reader.number();
-    output.bytes.resize(static_cast<std::size_t>(reader.number()));
-    if (!output.bytes.empty()) std::memcpy(output.bytes.data(), reader.take(output.bytes.size()), output.bytes.size());
-  }
-  return outputs;
+/// The outputs of a network fed with the same value everywhere, which goes in as it is.
+TensorMap outputs_for(const engine::ModelFile& file, engine::ModelInput input, std::int64_t batch, float value) {
+  input.is_image = false;
+  engine::RunnerOptions options;
+  options.batch = batch;
+  options.values = engine::ImageValues::kFloats;
+  const auto runner = std::move(file.make_runners(input, options, 1).front());
+  const std::vector<float> values(static_cast<std::size_t>(batch * element_count(input.shape)), value);
+  runner->start(std::span(values));
+  return runner->wait();
 }
 
 }  // namespace
@@ -80,22 +37,25 @@ TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std
   if (input.is_image && input.channels == engine::ChannelPlace::kLast) {
     std::rotate(input.shape.begin(), input.shape.begin() + 1, input.shape.end());
   }
-  input.is_image = false;  // values go in as they are
-  engine::RunnerOptions options;
-  options.batch = batch;
-  options.values = engine::ImageValues::kFloats;
-  TensorMap outputs = unpacked_outputs(in_child([&] {
-    const auto runner = std::move(file.make_runners(input, options, 1).front());
+  // Bytes as a text, as the numbers of a detector's outputs go into the millions.
+  using Packed = std::map<std::string, std::tuple<std::vector<std::int64_t>, std::string>>;
+  const Packed answer = answer_in_child([&] {
     constexpr float kGrey = 0.5F;
-    const std::vector<float> image(static_cast<std::size_t>(batch * element_count(input.shape)), kGrey);
-    runner->start(std::span<const float>(image));
-    return packed_outputs(runner->wait());
-  }));
-  for (auto& [name, output] : outputs) {
-    if (output.shape.empty()) continue;
-    const std::int64_t images = output.shape.front();
-    output.shape.erase(output.shape.begin());
-    if (images > 1) output.bytes.resize(output.bytes.size() / static_cast<std::size_t>(images));
+    Packed packed;
+    for (const auto& [name, output] : outputs_for(file, input, batch, kGrey)) {
+      packed[name] = {output.shape, {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()}};
+    }
+    return packed;
+  });
+  TensorMap outputs;
+  for (const auto& [name, both] : answer) {
+    const auto& [shape, bytes] = both;
+    HostTensor& output = outputs[name];
+    // Of the first image alone.
+    output.shape.assign(shape.begin() + (shape.empty() ? 0 : 1), shape.end());
+    const auto images = static_cast<std::size_t>(shape.empty() ? 1 : std::max<std::int64_t>(1, shape.front()));
+    output.bytes.resize(bytes.size() / images);
+    if (!output.bytes.empty()) std::memcpy(output.bytes.data(), bytes.data(), output.bytes.size());
   }
   return outputs;
 }
@@ -121,15 +81,7 @@ std::string model_file_failure(const std::string& path) {
     const auto file = engine->open_model_file(path);
     const std::vector<std::int64_t>& shape = file->inputs().front().shape;
     if (shape.empty() || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; })) return "";
-    engine::RunnerOptions options;
-    options.batch = shape.front();
-    options.values = engine::ImageValues::kFloats;
-    engine::ModelInput input{{shape.begin() + 1, shape.end()}};
-    input.is_image = false;
-    const auto runner = std::move(file->make_runners(input, options, 1).front());
-    const std::vector<float> zeros(static_cast<std::size_t>(element_count(shape)));
-    runner->start(std::span(zeros));
-    runner->wait();
+    outputs_for(*file, {{shape.begin() + 1, shape.end()}}, shape.front(), 0);
     return "";
   } catch (const std::exception& error) {
     return error.what();

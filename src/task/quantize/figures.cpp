@@ -33,106 +33,63 @@ void begin_peak() {
 
 /// The score of boxes that people look at.
 constexpr float kWorthALook = 0.3F;
-constexpr std::size_t kValuesOfBox = 7;
 
-/// A box of RunFigures::boxes.
-Detection box_in(const double* values) {
-  const auto value = [&](std::size_t i) { return static_cast<float>(values[i]); };
-  return {.x1 = value(3),
-          .y1 = value(4),
-          .x2 = value(5),
-          .y2 = value(6),
-          .label = static_cast<std::int32_t>(values[1]),
-          .score = value(2)};
+/// The boxes of RunFigures::boxes by their samples.
+std::map<std::int64_t, std::vector<Detection>> boxes_by_sample(const std::vector<double>& boxes) {
+  std::map<std::int64_t, std::vector<Detection>> found;
+  constexpr std::size_t kValuesOfBox = 7;
+  for (std::size_t i = 0; i + kValuesOfBox <= boxes.size(); i += kValuesOfBox) {
+    const auto value = [&](std::size_t k) { return static_cast<float>(boxes[i + k]); };
+    found[static_cast<std::int64_t>(boxes[i])].push_back(
+        {value(3), value(4), value(5), value(6), static_cast<std::int32_t>(boxes[i + 1]), value(2)});
+  }
+  return found;
 }
 
-class Classes : public InferObserver {
- public:
-  Classes(const data::Samples& samples, const std::string& output, RunFigures& figures)
-      : samples_(samples), output_(output), figures_(figures) {
-    figures.classes.assign(samples.size(), -1);
-  }
-
-  void on_prediction(const Prediction& prediction) override {
-    const auto& scores = prediction.outputs.at(output_);
-    const auto found = static_cast<std::int32_t>(std::ranges::max_element(scores) - scores.begin());
-    figures_.classes[prediction.index] = found;
-    ++figures_.images;
-    const auto label = samples_.label(prediction.index);
-    figures_.labelled += label ? 1 : 0;
-    figures_.correct += label == found ? 1 : 0;
-  }
-
- private:
-  const data::Samples& samples_;
-  const std::string& output_;
-  RunFigures& figures_;
-};
-
-class Boxes : public InferObserver {
- public:
-  Boxes(const InferenceModel& model, const FigureOptions& options, RunFigures& figures)
-      : photos_(*options.photos),
-        detector_(model, options.boxes),
-        tally_(detector_.classes().size()),
-        figures_(figures) {}
-
-  void on_prediction(const Prediction& prediction) override {
-    ++figures_.images;
-    const std::vector<Detection> found = detector_.found(prediction, photos_);
+std::vector<data::Skipped> show_boxes(InferJob& job, const InferenceModel& model, const data::Samples& samples,
+                                      const FigureOptions& options, RunFigures& figures) {
+  const Detector detector(model, options.boxes);
+  DetectionTally tally(detector.classes().size());
+  bool is_judged = false;
+  const auto take = [&](const Prediction& prediction) {
+    ++figures.images;
+    const std::vector<Detection> found = detector.found(prediction, *options.photos);
     for (const Detection& box : found) {
       if (box.score < kWorthALook) continue;
-      for (const double value : {static_cast<double>(prediction.index), static_cast<double>(box.label),
-                                 double{box.score}, double{box.x1}, double{box.y1}, double{box.x2}, double{box.y2}}) {
-        figures_.boxes.push_back(value);
-      }
+      figures.boxes.insert(figures.boxes.end(),
+                           {static_cast<double>(prediction.index), static_cast<double>(box.label), double{box.score},
+                            double{box.x1}, double{box.y1}, double{box.x2}, double{box.y2}});
     }
-    const auto truth = photos_.truth(prediction.index);
+    const auto truth = options.photos->truth(prediction.index);
     if (!truth) return;
-    is_judged_ = true;
-    tally_.add(static_cast<std::int64_t>(prediction.index), found, *truth);
-  }
-
-  void finish() {
-    if (!is_judged_) return;
-    const CocoSummary coco = quality_of(tally_).coco;
-    figures_.ap_50 = coco.ap_50;
-    figures_.ap = coco.ap;
-  }
-
- private:
-  const Photos& photos_;
-  const Detector detector_;
-  DetectionTally tally_;
-  bool is_judged_ = false;
-  RunFigures& figures_;
-};
-
-/// Counts the images, for a network whose outputs are no classes.
-class CountedImages : public InferObserver {
- public:
-  explicit CountedImages(RunFigures& figures) : figures_(figures) {}
-  void on_prediction(const Prediction& /*prediction*/) override { ++figures_.images; }
-
- private:
-  RunFigures& figures_;
-};
+    is_judged = true;
+    tally.add(static_cast<std::int64_t>(prediction.index), found, *truth);
+  };
+  std::vector<data::Skipped> skipped = job.run(samples, take).skipped;
+  if (!is_judged) return skipped;
+  const CocoSummary coco = quality_of(tally).coco;
+  figures.ap_50 = coco.ap_50;
+  figures.ap = coco.ap;
+  return skipped;
+}
 
 /// Returns what could not be read.
 std::vector<data::Skipped> show(InferJob& job, const InferenceModel& model, const data::Samples& samples,
                                 const FigureOptions& options, RunFigures& figures) {
-  if (options.photos != nullptr) {
-    Boxes boxes(model, options, figures);
-    std::vector<data::Skipped> skipped = job.run(samples, boxes).skipped;
-    boxes.finish();
-    return skipped;
-  }
-  if (is_detector(model) || !model.no_classes().empty()) {
-    CountedImages counted(figures);
-    return job.run(samples, counted).skipped;
-  }
-  Classes classes(samples, model.main_output(), figures);
-  return job.run(samples, classes).skipped;
+  if (options.photos != nullptr) return show_boxes(job, model, samples, options, figures);
+  const bool has_classes = !is_detector(model) && model.no_classes().empty();
+  if (has_classes) figures.classes.assign(samples.size(), -1);
+  const auto take = [&](const Prediction& prediction) {
+    ++figures.images;
+    if (!has_classes) return;
+    const auto& scores = prediction.outputs.at(model.main_output());
+    const auto found = static_cast<std::int32_t>(std::ranges::max_element(scores) - scores.begin());
+    figures.classes[prediction.index] = found;
+    const auto label = samples.label(prediction.index);
+    figures.labelled += label ? 1 : 0;
+    figures.correct += label == found ? 1 : 0;
+  };
+  return job.run(samples, take).skipped;
 }
 
 /// Power is told of at least a second: the counters are read by the system in steps.
@@ -147,33 +104,30 @@ void measure_rates(InferJob& job, const data::Samples& samples, const FigureOpti
   if (before && after && window_s >= kLeast_s) figures.power_w = (*after - *before) / window_s;
 }
 
-/// Absent where none can be read.
-std::optional<SampleValues> first_readable(const data::Samples& samples) {
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    try {
-      return read_values(samples, i);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // told where it was shown
-    }
-  }
-  return std::nullopt;
-}
-
+/// Of calls with the first sample that can be read.
 std::vector<double> latencies(const InferenceModel& model, const data::Samples& samples, InferOptions options,
                               double seconds) {
   options.batch = 1;
   options.streams = 1;
   InferJob job(model, samples, options);
-  const std::optional<SampleValues> image = first_readable(samples);
   std::vector<double> found;
-  if (!image) return found;
-  const Stopwatch clock;
-  while (clock.seconds() < seconds && !stop_requested()) {
-    const Stopwatch call;
-    start(job.lane(0), *image);
-    job.lane(0).wait();
-    found.push_back(call.seconds());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    SampleValues image;
+    try {
+      image = read_values(samples, i);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // told where it was shown
+      continue;
+    }
+    const Stopwatch clock;
+    while (clock.seconds() < seconds && !stop_requested()) {
+      const Stopwatch call;
+      start(job.lane(0), image);
+      job.lane(0).wait();
+      found.push_back(call.seconds());
+    }
+    break;
   }
   return found;
 }
@@ -286,22 +240,19 @@ RunFigures measure_run(const InferenceModel& model, const data::Samples& samples
 }
 
 std::optional<double> boxes_agree(const RunFigures& before, const RunFigures& after) {
-  std::map<std::int64_t, std::pair<std::vector<TrueBox>, std::vector<Detection>>> of_sample;
+  auto known = boxes_by_sample(before.boxes), found = boxes_by_sample(after.boxes);
+  if (known.empty()) return std::nullopt;
   std::int32_t classes = 0;
-  for (std::size_t i = 0; i + kValuesOfBox <= before.boxes.size(); i += kValuesOfBox) {
-    const Detection box = box_in(&before.boxes[i]);
-    TrueBox truth(data::LabelledBox{box.x1, box.y1, box.x2, box.y2, box.label});
-    of_sample[static_cast<std::int64_t>(before.boxes[i])].first.push_back(truth);
-    classes = std::max(classes, box.label + 1);
+  for (const auto* const boxes : {&known, &found}) {
+    for (const auto& [sample, of_sample] : *boxes) {
+      for (const Detection& box : of_sample) classes = std::max(classes, box.label + 1);
+    }
   }
-  if (of_sample.empty()) return std::nullopt;
-  for (std::size_t i = 0; i + kValuesOfBox <= after.boxes.size(); i += kValuesOfBox) {
-    const Detection box = box_in(&after.boxes[i]);
-    of_sample[static_cast<std::int64_t>(after.boxes[i])].second.push_back(box);
-    classes = std::max(classes, box.label + 1);
-  }
+  for (const auto& [sample, boxes] : found) known.try_emplace(sample);
   DetectionTally tally(static_cast<std::size_t>(classes));
-  for (const auto& [sample, both] : of_sample) tally.add(sample, both.second, both.first);
+  for (const auto& [sample, boxes] : known) {
+    tally.add(sample, found[sample], std::vector<TrueBox>(boxes.begin(), boxes.end()));
+  }
   return quality_of(tally).coco.ap_50;
 }
 

@@ -1,7 +1,6 @@
 #include "task/quantize/file_quantizer.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,33 +11,13 @@
 
 #include "base/error.h"
 #include "base/forked.h"
-#include "base/stop.h"
 #include "engine/engine.h"
 #include "engine/model_file.h"
 #include "task/inference/infer.h"
+#include "task/quantize/probe.h"
 
 namespace evener::task {
 namespace {
-
-/// The layers that a user wants to keep in float.
-std::set<std::string> kept_layers(const std::vector<std::string>& patterns, const std::vector<std::string>& layers,
-                                  const std::string& model) {
-  std::set<std::string> kept;
-  for (const std::string& pattern : patterns) {
-    const std::size_t before = kept.size();
-    for (const std::string& layer : layers) {
-      const bool is_named = (pattern == "first" && layer == layers.front()) ||
-                            (pattern == "last" && layer == layers.back()) ||
-                            fnmatch(pattern.c_str(), layer.c_str(), 0) == 0;
-      if (is_named) kept.insert(layer);
-    }
-    if (kept.size() == before) {
-      throw UsageError(fmt::format("--keep '{}' names no layer with weights of {}; they are {}", pattern, model,
-                                   fmt::join(layers, ", ")));
-    }
-  }
-  return kept;
-}
 
 /// The extents of values over images: the farthest, or the means.
 class ExtentsSoFar {
@@ -51,9 +30,11 @@ class ExtentsSoFar {
       if (!std::isfinite(least) || !std::isfinite(most)) {
         throw Error(fmt::format("'{}' gives values that are not finite: it can't be quantised", name));
       }
-      Sums& sums = of_[name];
-      sums.least = extremes_ && images_ > 0 ? std::min(sums.least, double{least}) : add_to(sums.least, least);
-      sums.most = extremes_ && images_ > 0 ? std::max(sums.most, double{most}) : add_to(sums.most, most);
+      const auto [found, is_first] = of_.try_emplace(name, least, most);
+      if (is_first) continue;
+      auto& [low, high] = found->second;
+      low = extremes_ ? std::min(low, double{least}) : low + double{least};
+      high = extremes_ ? std::max(high, double{most}) : high + double{most};
     }
     ++images_;
   }
@@ -62,20 +43,15 @@ class ExtentsSoFar {
   std::map<std::string, engine::ValueExtent> extents() const {
     const double count = extremes_ ? 1 : static_cast<double>(images_);
     std::map<std::string, engine::ValueExtent> all;
-    for (const auto& [name, sums] : of_) {
-      all[name] = {static_cast<float>(sums.least / count), static_cast<float>(sums.most / count)};
+    for (const auto& [name, both] : of_) {
+      all[name] = {static_cast<float>(both.first / count), static_cast<float>(both.second / count)};
     }
     return all;
   }
 
  private:
-  struct Sums {
-    double least = 0, most = 0;
-  };
-  static double add_to(double sum, float value) { return sum + double{value}; }
-
   const bool extremes_;
-  std::map<std::string, Sums> of_;
+  std::map<std::string, std::pair<double, double>> of_;  // least and most, or their sums
   std::size_t images_ = 0;
 };
 
@@ -95,7 +71,8 @@ QuantizeOutcome quantize_file_here(const FileQuantizeRequest& request, const std
   const auto* const quantizable = dynamic_cast<const engine::QuantizableFile*>(file.get());
   if (quantizable == nullptr) throw Error("the engine openvino can't quantise files");
   const std::vector<std::string> layers = quantizable->quantizable_layers();
-  const std::set<std::string> kept = kept_layers(request.keep, layers, request.model.name());
+  std::set<std::string> kept;
+  for (const std::string& pattern : request.keep) kept.merge(layers_named(pattern, layers, {}, request.model.name()));
   const data::Samples& samples = request.calibration;
   const data::ChannelStatistics& normalization = request.model.normalization_of(samples.is_bytes());
   engine::RunnerOptions options;
@@ -105,20 +82,10 @@ QuantizeOutcome quantize_file_here(const FileQuantizeRequest& request, const std
   options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
   const auto runner = quantizable->make_range_runner(input_of(request.model, *file), options);
   ExtentsSoFar extents(request.extremes);
-  const std::size_t wanted = std::min(request.images, samples.size());
-  for (std::size_t i = 0; i < wanted; ++i) {
-    if (stop_requested()) throw Interrupted("interrupted while the network was looked at");
-    SampleValues sample;
-    try {
-      sample = read_values(samples, i * samples.size() / wanted);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // an unreadable picture, which the command that listed them tells
-      continue;
-    }
+  each_spread_sample(samples, request.images, [&](SampleValues sample, std::size_t) {
     start(*runner, sample);
     extents.add(runner->wait());
-  }
+  });
   if (extents.images() == 0) throw UsageError("there is no image to calibrate with");
   quantizable->write_quantized({.extents = extents.extents(),
                                 .weight_bits = request.weight_bits,

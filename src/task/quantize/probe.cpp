@@ -1,5 +1,8 @@
 #include "task/quantize/probe.h"
 
+#include <fmt/format.h>
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +11,6 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "task/detect/average_precision.h"
-#include "task/inference/infer.h"
 
 namespace evener::task {
 namespace {
@@ -45,6 +47,42 @@ TensorMap first_images(TensorMap outputs, std::size_t images) {
 
 }  // namespace
 
+void each_spread_sample(const data::Samples& samples, std::size_t images,
+                        const std::function<void(SampleValues sample, std::size_t index)>& take) {
+  const std::size_t wanted = std::min(images, samples.size());
+  for (std::size_t i = 0; i < wanted; ++i) {
+    if (stop_requested()) throw Interrupted("interrupted while the network was looked at");
+    const std::size_t index = i * samples.size() / wanted;
+    SampleValues sample;
+    try {
+      sample = read_values(samples, index);
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error&) {  // an unreadable picture, which the command that listed them tells
+      continue;
+    }
+    take(std::move(sample), index);
+  }
+}
+
+std::set<std::string> layers_named(const std::string& pattern, const std::vector<std::string>& layers,
+                                   const std::map<std::string, std::string>& other_names, const std::string& model) {
+  const auto fits = [&](const std::string& name) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; };
+  std::set<std::string> found;
+  for (const std::string& layer : layers) {
+    const auto other = other_names.find(layer);
+    const bool is_named = pattern == "first"  ? layer == layers.front()
+                          : pattern == "last" ? layer == layers.back()
+                                              : fits(layer) || (other != other_names.end() && fits(other->second));
+    if (is_named) found.insert(layer);
+  }
+  if (found.empty()) {
+    throw UsageError(fmt::format("--keep '{}' names no layer with weights of {}; they are {}", pattern, model,
+                                 fmt::join(layers, ", ")));
+  }
+  return found;
+}
+
 std::size_t observe_results(const Probe& probe, const network::Network& network, const TensorMap& state,
                             const std::vector<std::string>& layers, const data::Samples& samples, std::size_t images,
                             const ResultsObserver& observer) {
@@ -61,7 +99,6 @@ std::size_t observe_results(const Probe& probe, const network::Network& network,
   std::size_t done = 0;
   const auto run_batch = [&] {
     if (batch.empty()) return;
-    if (stop_requested()) throw Interrupted("interrupted while the network was looked at");
     std::vector<const SampleValues*> pointers;
     for (const SampleValues& sample : batch) pointers.push_back(&sample);
     const SampleValues values = gathered(pointers, kBatch);
@@ -71,20 +108,11 @@ std::size_t observe_results(const Probe& probe, const network::Network& network,
     batch.clear();
     indices.clear();
   };
-  // From everywhere: samples may be ordered by class.
-  const std::size_t wanted = std::min(images, samples.size());
-  for (std::size_t i = 0; i < wanted; ++i) {
-    const std::size_t index = i * samples.size() / wanted;
-    try {
-      batch.push_back(read_values(samples, index));
-      indices.push_back(index);
-    } catch (const Interrupted&) {
-      throw;
-    } catch (const Error&) {  // an unreadable picture, which the command that listed them tells
-      continue;
-    }
+  each_spread_sample(samples, images, [&](SampleValues sample, std::size_t index) {
+    batch.push_back(std::move(sample));
+    indices.push_back(index);
     if (std::ssize(batch) == kBatch) run_batch();
-  }
+  });
   run_batch();
   return done;
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "engine/engine.h"
 #include "network/network.h"
 #include "task/detect/detector.h"
+#include "task/inference/infer.h"
 
 namespace evener::task {
 
@@ -26,6 +29,16 @@ struct Probe {
 /// Is called with the results of one batch: tensors (images, ...) by the name of the layer or of the network's output.
 /// `indices`: the batch's samples.
 using ResultsObserver = std::function<void(const TensorMap& results, std::span<const std::size_t> indices)>;
+
+/// Calls `take` with up to `images` samples and their indices, from everywhere: samples may be ordered by class. Those
+/// that can't be read are skipped. Throws Interrupted after a stop request.
+void each_spread_sample(const data::Samples& samples, std::size_t images,
+                        const std::function<void(SampleValues sample, std::size_t index)>& take);
+
+/// The layers among `layers` that `pattern` ('*', '?', or "first" or "last") fits, by a layer's name or its other one.
+/// Throws UsageError for a pattern that fits none.
+std::set<std::string> layers_named(const std::string& pattern, const std::vector<std::string>& layers,
+                                   const std::map<std::string, std::string>& other_names, const std::string& model);
 
 /// Calls `observer` with the results of `layers` and the network's outputs, for up to `images` samples spread evenly
 /// over all. Samples that can't be read are skipped. Returns how many samples were run. Throws Interrupted after a stop

@@ -1,7 +1,6 @@
 #include "task/quantize/quantizer.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
@@ -286,21 +285,7 @@ std::vector<std::string> Quantizer::by_sensitivity(std::size_t images) const {
 }
 
 std::set<std::string> Quantizer::matching(const std::string& pattern) const {
-  const std::vector<std::string> names = layers_with_weights(folded_);
-  if (pattern == "first") return {names.front()};
-  if (pattern == "last") return {names.back()};
-  std::set<std::string> found;
-  for (const std::string& name : names) {
-    const auto other = other_names_.find(name);
-    const bool matches = fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
-                         (other != other_names_.end() && fnmatch(pattern.c_str(), other->second.c_str(), 0) == 0);
-    if (matches) found.insert(name);
-  }
-  if (found.empty()) {
-    throw UsageError(fmt::format("--keep '{}' names no layer with weights of {}; they are {}", pattern, folded_.model(),
-                                 fmt::join(names, ", ")));
-  }
-  return found;
+  return layers_named(pattern, layers_with_weights(folded_), other_names_, folded_.model());
 }
 
 network::QuantizationScheme scheme_for(const network::Network& network, int weight_bits) {

@@ -1,7 +1,6 @@
 #include "task/quantize/ranges.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -15,13 +14,11 @@
 namespace evener::task {
 namespace {
 
-constexpr std::array<std::pair<const char*, Calibration>, 4> kNames = {{{"minmax", Calibration::kMinMax},
-                                                                        {"percentile", Calibration::kPercentile},
-                                                                        {"entropy", Calibration::kEntropy},
-                                                                        {"mse", Calibration::kMse}}};
+constexpr Named<Calibration> kNames[] = {{Calibration::kMinMax, "minmax"},
+                                         {Calibration::kPercentile, "percentile"},
+                                         {Calibration::kEntropy, "entropy"},
+                                         {Calibration::kMse, "mse"}};
 
-/// Ranges that are tried: so many hundredths of the largest magnitude, and more.
-constexpr int kFirstRangeTried = 10, kLastRangeTried = 100;
 /// Entropy: the count of an empty level, so that its logarithm stays finite.
 constexpr double kLeastCount = 1e-4;
 
@@ -94,22 +91,23 @@ float entropy_range(const MagnitudeHistogram& seen, network::Levels levels) {
   return std::min(seen.largest(), static_cast<float>(seen.bin_width() * static_cast<double>(best)));
 }
 
-float mse_range(const MagnitudeHistogram& seen, network::Levels levels) {
+/// Of so many hundredths of `whole`, from all to `fewest`, the share with the least error.
+template <class ErrorOf>
+float least_wrong_share(float whole, int fewest, const ErrorOf& error_of) {
+  float best = whole;
   double least = std::numeric_limits<double>::infinity();
-  float best = seen.largest();
-  for (int tried = kLastRangeTried; tried >= kFirstRangeTried; --tried) {
-    const float range = seen.largest() * static_cast<float>(tried) / 100;
-    const double error = squared_error(seen, levels, range);
+  for (int tried = 100; tried >= fewest; --tried) {
+    const float share = whole * static_cast<float>(tried) / 100;
+    const double error = error_of(share);
     if (error < least) {
       least = error;
-      best = range;
+      best = share;
     }
   }
   return best;
 }
 
 constexpr int kManyBits = 7;
-constexpr int kFirstScaleTried = 30, kLastScaleTried = 100;  // hundredths of the largest weight
 
 double squared_error(std::span<const float> values, float scale, network::Levels levels) {
   double sum = 0;
@@ -127,28 +125,15 @@ float scale_of(std::span<const float> values, int bits) {
   if (largest == 0) return 1;
   const float all = std::max(largest / levels.most, network::kLeastScale);
   if (bits >= kManyBits) return all;
-  float best = all;
-  double least = std::numeric_limits<double>::infinity();
-  for (int tried = kLastScaleTried; tried >= kFirstScaleTried; --tried) {
-    const float scale = std::max(all * static_cast<float>(tried) / 100, network::kLeastScale);
-    const double error = squared_error(values, scale, levels);
-    if (error < least) {
-      least = error;
-      best = scale;
-    }
-  }
-  return best;
+  const auto usable = [](float scale) { return std::max(scale, network::kLeastScale); };
+  const auto error_of = [&](float scale) { return squared_error(values, usable(scale), levels); };
+  return usable(least_wrong_share(all, 30, error_of));
 }
 
 }  // namespace
 
 Calibration parse_calibration(const std::string& name) {
-  std::vector<std::string> known;
-  for (const auto& [word, calibration] : kNames) {
-    if (name == word) return calibration;
-    known.emplace_back(word);
-  }
-  throw UsageError(unknown_name_message("calibration", name, known));
+  return value_named(kNames, "calibration", name);
 }
 
 void MagnitudeHistogram::add(std::span<const float> values) {
@@ -193,7 +178,7 @@ float range_of(const MagnitudeHistogram& seen, network::Levels levels, const Ran
     case Calibration::kEntropy:
       return entropy_range(seen, levels);
     case Calibration::kMse:
-      return mse_range(seen, levels);
+      return least_wrong_share(seen.largest(), 10, [&](float range) { return squared_error(seen, levels, range); });
   }
   return seen.largest();
 }

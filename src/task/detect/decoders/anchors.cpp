@@ -86,14 +86,13 @@ std::vector<Detection> decode(std::span<const float> offsets, std::span<const fl
   return likeliest(std::move(found), options);
 }
 
-AnchorDecoder::AnchorDecoder(const network::Network& network)
-    : anchors_(network.anchors()),
-      width_(static_cast<float>(network.input_shape()[2])),
-      height_(static_cast<float>(network.input_shape()[1])) {}
-
-std::vector<Detection> AnchorDecoder::found(const ImageOutputs& outputs, const DecodeOptions& options,
-                                            float /*pixel*/) const {
-  return decode(output_of(outputs, "boxes"), output_of(outputs, "scores"), anchors_, width_, height_, options);
+BoxDecoder anchor_decoder(const network::Network& network) {
+  const auto width = static_cast<float>(network.input_shape()[2]),
+             height = static_cast<float>(network.input_shape()[1]);
+  return {[=, anchors = network.anchors()](const ImageOutputs& outputs, const DecodeOptions& options, float) {
+            return decode(output_of(outputs, "boxes"), output_of(outputs, "scores"), anchors, width, height, options);
+          },
+          DecodeOptions().iou, DecodeOptions().candidates};
 }
 
 }  // namespace evener::task

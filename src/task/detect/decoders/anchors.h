@@ -19,19 +19,7 @@ std::vector<Detection> decode(std::span<const float> offsets, std::span<const fl
                               std::span<const network::Anchor> anchors, float width, float height,
                               const DecodeOptions& options);
 
-/// Reads the outputs "boxes" and "scores" of a network of ours.
-class AnchorDecoder : public BoxDecoder {
- public:
-  /// `network`: with anchors, for images.
-  explicit AnchorDecoder(const network::Network& network);
-
-  std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options, float pixel) const override;
-  float usual_iou() const override { return DecodeOptions().iou; }
-  std::size_t usual_candidates() const override { return DecodeOptions().candidates; }
-
- private:
-  const std::vector<network::Anchor> anchors_;
-  const float width_, height_;
-};
+/// Reads the outputs "boxes" and "scores" of a network of ours, with anchors, for images.
+BoxDecoder anchor_decoder(const network::Network& network);
 
 }  // namespace evener::task

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -88,20 +89,14 @@ bool has_logits(std::span<const float> values);
 /// What the outputs hold of one image, by their names (Prediction::outputs).
 using ImageOutputs = std::map<std::string, std::span<const float>>;
 
-/// Reads boxes from the outputs of a detector's network. There is one for each family of networks.
-class BoxDecoder {
- public:
-  virtual ~BoxDecoder() = default;
-
+/// Reads boxes from the outputs of a detector's network, as its family of networks has them.
+struct BoxDecoder {
   /// The boxes of one image, the likeliest first, in pixels of the network's image, beyond which they may reach.
   /// `pixel`: the side of a pixel of the photo there. Thread-safe. Throws Error where the outputs have other sizes than
   /// the decoder was made for.
-  virtual std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options,
-                                       float pixel) const = 0;
-
-  /// NMS as the family does it: its limit, and the likeliest boxes of each class that it looks at.
-  virtual float usual_iou() const = 0;
-  virtual std::size_t usual_candidates() const { return 30000; }
+  std::function<std::vector<Detection>(const ImageOutputs& outputs, const DecodeOptions& options, float pixel)> found;
+  float usual_iou = 1;  // NMS as the family does it, and the likeliest boxes of each class that it looks at
+  std::size_t usual_candidates = 30000;
 };
 
 /// The values of an output. Throws Error where the network gave none of that name.

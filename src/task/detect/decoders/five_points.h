@@ -23,12 +23,19 @@ enum class FaceFamily : std::uint8_t { kScrfd, kYunet, kRetinaface };
 
 /// What is usual for a family.
 struct FaceFamilyFacts {
-  const char* name;       // "SCRFD"
-  float least_score;      // faces must have this score
-  float sure_score;       // from which hardly any box is something else than a face
-  float overlap;          // NMS: of faces that overlap by more, only the likeliest stays
-  std::int64_t multiple;  // the sides of the network's image are multiples of it
+  const char* name;   // "SCRFD"
+  float least_score;  // faces must have this score
+  float sure_score;   // from which hardly any box is something else than a face
+  float overlap;      // NMS: of faces that overlap by more, only the likeliest stays
+  // How it takes pixels from 0 to 255: less the mean, times the scale, in the order of the mean; the same as
+  // --normalize takes it.
+  bool blue_first;
+  std::array<float, 3> mean;
+  float scale;
+  const char* normalization;
 };
+/// The sides of the networks' images are multiples of it, for every family.
+constexpr std::int64_t kFaceSideMultiple = 32;
 const FaceFamilyFacts& face_family_facts(FaceFamily family);
 
 /// An output for one image: `rows` places with `columns` values each.
@@ -75,23 +82,20 @@ class FivePointDecoder {
     std::int64_t stride = 0, rows = 0, columns = 0, anchors = 0;
     std::size_t score = 0, second_score = 0, box = 0, points = 0;
     std::size_t first = 0;  // the row of its first place in these outputs
+
+    std::size_t places() const { return static_cast<std::size_t>(rows * columns * anchors); }
   };
 
-  static std::optional<FivePointDecoder> recognise_levels(std::span<const PlaceOutput> outputs, std::int64_t width,
-                                                          std::int64_t height, std::size_t levels);
-  static std::optional<FivePointDecoder> recognise_priors(std::span<const PlaceOutput> outputs, std::int64_t width,
-                                                          std::int64_t height);
-  /// Calls `take` with each place's level, its row and column, its anchor, and its row in the outputs.
-  template <class Take>
-  void each_place(const Take& take) const;
-  std::vector<FivePointFace> scrfd(std::span<const float* const> outputs, float least) const;
-  std::vector<FivePointFace> yunet(std::span<const float* const> outputs, float least) const;
-  std::vector<FivePointFace> retinaface(std::span<const float* const> outputs, float least) const;
+  Level level_at(std::size_t index, std::int64_t anchors) const;
+  bool recognise_levels(std::span<const PlaceOutput> outputs, std::size_t levels);
+  bool recognise_priors(std::span<const PlaceOutput> outputs);
+  /// The faces with a score of at least `least`, place by place.
+  std::vector<FivePointFace> all_found(std::span<const float* const> outputs, float least) const;
 
   FaceFamily family_ = FaceFamily::kScrfd;
   bool has_points_ = true;
   std::vector<Level> levels_;
-  float width_ = 0, height_ = 0;
+  std::int64_t width_ = 0, height_ = 0;  // of the image
 };
 
 }  // namespace evener::task

@@ -5,6 +5,8 @@
 //   Lists of boxes, classes and scores, and perhaps their number: TensorFlow's detection API and TensorFlow Lite's
 //     detection post-processing (top, left, bottom, right as shares), torchvision's detectors and RT-DETR (corners in
 //     pixels).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -26,53 +28,42 @@ struct ListLayout {
   std::size_t box_columns = 4, other_columns = 1;      // values of a row of boxes, and of scores and classes
   std::size_t first_box = 0, score = 0, class_at = 0;  // the columns
   bool y_first = false;                                // top, left, bottom, right
-  bool shares = false;                                 // of the image's sides; false: pixels
+  float scale_x = 1, scale_y = 1;                      // pixels of a unit: the image's sides where boxes are shares
   std::int64_t first_class = 0;                        // the number of the first class
-  std::int64_t width = 0, height = 0;                  // of the network's image
 };
 
-class ListDecoder : public BoxDecoder {
- public:
-  explicit ListDecoder(ListLayout layout) : layout_(std::move(layout)) {}
-  std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options,
-                               float /*pixel*/) const override {
-    const std::span<const float> boxes = output_of(outputs, layout_.boxes), scores = output_of(outputs, layout_.scores),
-                                 classes = output_of(outputs, layout_.classes);
-    std::size_t rows = boxes.size() / layout_.box_columns;
-    if (scores.size() != rows * layout_.other_columns || classes.size() != rows * layout_.other_columns) {
-      throw Error("a detector's list has " + std::to_string(rows) + " boxes, but " + std::to_string(scores.size()) +
-                  " scores and " + std::to_string(classes.size()) + " classes");
-    }
-    if (!layout_.count.empty()) {
-      const std::span<const float> count = output_of(outputs, layout_.count);
-      if (!count.empty() && count[0] >= 0) rows = std::min(rows, static_cast<std::size_t>(std::min(count[0], 1e6F)));
-    }
-    const auto width = static_cast<float>(layout_.width), height = static_cast<float>(layout_.height);
-    const float scale_x = layout_.shares ? width : 1, scale_y = layout_.shares ? height : 1;
-    std::vector<Detection> found;
-    for (std::size_t i = 0; i < rows; ++i) {
-      const float score = scores[i * layout_.other_columns + layout_.score];
-      if (!(score > options.confidence)) continue;
-      const float number = classes[i * layout_.other_columns + layout_.class_at];
-      const float label = std::round(number) - static_cast<float>(layout_.first_class);
-      if (!(label >= 0 && label < 1e6F) || !is_wanted(static_cast<std::int32_t>(label), options)) continue;
-      const float* const side = &boxes[i * layout_.box_columns + layout_.first_box];
-      const std::size_t x = layout_.y_first ? 1 : 0, y = 1 - x;
-      Detection box{.x1 = side[x] * scale_x,
-                    .y1 = side[y] * scale_y,
-                    .x2 = side[x + 2] * scale_x,
-                    .y2 = side[y + 2] * scale_y,
-                    .label = static_cast<std::int32_t>(label),
-                    .score = score};
-      if (has_area(box)) found.push_back(box);
-    }
-    return likeliest(std::move(found), options);
+std::vector<Detection> listed_boxes(const ListLayout& layout, const ImageOutputs& outputs,
+                                    const DecodeOptions& options) {
+  const std::span<const float> boxes = output_of(outputs, layout.boxes), scores = output_of(outputs, layout.scores),
+                               classes = output_of(outputs, layout.classes);
+  std::size_t rows = boxes.size() / layout.box_columns;
+  if (scores.size() != rows * layout.other_columns || classes.size() != rows * layout.other_columns) {
+    throw Error(fmt::format("a detector's list has {} boxes, but {} scores and {} classes", rows, scores.size(),
+                            classes.size()));
   }
-  float usual_iou() const override { return 1; }
-
- private:
-  const ListLayout layout_;
-};
+  if (!layout.count.empty()) {
+    const std::span<const float> count = output_of(outputs, layout.count);
+    if (!count.empty() && count[0] >= 0) rows = std::min(rows, static_cast<std::size_t>(std::min(count[0], 1e6F)));
+  }
+  const std::size_t x = layout.y_first ? 1 : 0, y = 1 - x;
+  std::vector<Detection> found;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const float score = scores[i * layout.other_columns + layout.score];
+    if (!(score > options.confidence)) continue;
+    const float number = classes[i * layout.other_columns + layout.class_at];
+    const float label = std::round(number) - static_cast<float>(layout.first_class);
+    if (!(label >= 0 && label < 1e6F) || !is_wanted(static_cast<std::int32_t>(label), options)) continue;
+    const float* const side = &boxes[i * layout.box_columns + layout.first_box];
+    const Detection box{.x1 = side[x] * layout.scale_x,
+                        .y1 = side[y] * layout.scale_y,
+                        .x2 = side[x + 2] * layout.scale_x,
+                        .y2 = side[y + 2] * layout.scale_y,
+                        .label = static_cast<std::int32_t>(label),
+                        .score = score};
+    if (has_area(box)) found.push_back(box);
+  }
+  return likeliest(std::move(found), options);
+}
 
 constexpr std::int64_t kMostRows = 5000;  // tables of more rows are no lists of chosen boxes
 
@@ -80,10 +71,13 @@ bool is_whole_number_type(const TrialOutput& output) {
   return output.type.starts_with("i") || output.type.starts_with("u");
 }
 
-RecognisedDetector listed(std::string family, ListLayout layout) {
-  RecognisedDetector detector{.family = std::move(family)};
-  detector.first_class = layout.first_class;
-  detector.decoder = std::make_shared<ListDecoder>(std::move(layout));
+RecognisedDetector listed(std::string family, std::string normalization, ListLayout layout) {
+  const std::int64_t first_class = layout.first_class;
+  const auto found = [layout = std::move(layout)](const ImageOutputs& outputs, const DecodeOptions& options, float) {
+    return listed_boxes(layout, outputs, options);
+  };
+  RecognisedDetector detector(std::move(family), std::move(normalization), {found});
+  detector.first_class = first_class;
   return detector;
 }
 
@@ -94,13 +88,8 @@ std::optional<RecognisedDetector> rows_with_all(const DetectorFile& file) {
   const TrialOutput& output = file.outputs.front();
   const std::int64_t columns = output.columns();
   if (output.shape.size() < 2 || output.rows() > kMostRows) return std::nullopt;
-  ListLayout layout{.boxes = output.name,
-                    .scores = output.name,
-                    .classes = output.name,
-                    .box_columns = static_cast<std::size_t>(columns),
-                    .other_columns = static_cast<std::size_t>(columns),
-                    .width = file.width,
-                    .height = file.height};
+  ListLayout layout{.boxes = output.name, .scores = output.name, .classes = output.name};
+  layout.box_columns = layout.other_columns = static_cast<std::size_t>(columns);
   // Where another output has four values for each of its rows, these are scores: of DETR with five classes, say.
   const bool has_boxes_beside = std::ranges::any_of(file.outputs, [&](const TrialOutput& other) {
     return other.name != output.name && other.shape.size() >= 2 && other.columns() == 4 &&
@@ -108,15 +97,14 @@ std::optional<RecognisedDetector> rows_with_all(const DetectorFile& file) {
   });
   if (columns == 6 && output.shape.size() == 2 && !has_boxes_beside) {
     layout.score = 4, layout.class_at = 5;
-    RecognisedDetector detector = listed("YOLO with its boxes ready", layout);
-    detector.normalization = "0/1";
+    RecognisedDetector detector = listed("YOLO with its boxes ready", "0/1", layout);
     detector.crop = data::CropMode::kYolo;
     return detector;
   }
   if (columns == 7 && output.shape.size() == 3 && output.shape.front() == 1) {
-    layout.first_box = 3, layout.score = 2, layout.class_at = 1, layout.shares = true, layout.first_class = 1;
-    RecognisedDetector detector = listed("OpenVINO's DetectionOutput", layout);
-    detector.normalization = "pixels";
+    layout.first_box = 3, layout.score = 2, layout.class_at = 1, layout.first_class = 1;
+    layout.scale_x = static_cast<float>(file.width), layout.scale_y = static_cast<float>(file.height);
+    RecognisedDetector detector = listed("OpenVINO's DetectionOutput", "pixels", layout);
     detector.reverse_channels = true;
     return detector;
   }
@@ -125,12 +113,11 @@ std::optional<RecognisedDetector> rows_with_all(const DetectorFile& file) {
 
 /// Which of two lists has the classes: by names, types, and values.
 bool is_classes(const TrialOutput& list, const TrialOutput& other) {
-  const auto says = [](const TrialOutput& output, std::initializer_list<const char*> words) {
-    return DetectorFile{.outputs = {output}}.named(words) != nullptr;
-  };
-  if (says(list, {"class", "label", "categor"})) return true;
-  if (says(list, {"score", "conf"}) || says(other, {"class", "label", "categor"})) return false;
-  if (says(other, {"score", "conf"})) return true;
+  const auto says_class = [](const TrialOutput& output) { return output.says({"class", "label", "categor"}); };
+  const auto says_score = [](const TrialOutput& output) { return output.says({"score", "conf"}); };
+  if (says_class(list)) return true;
+  if (says_score(list) || says_class(other)) return false;
+  if (says_score(other)) return true;
   if (is_whole_number_type(list) != is_whole_number_type(other)) return is_whole_number_type(list);
   const auto all_whole = [](const TrialOutput& output) {
     return std::ranges::all_of(output.values, [](float value) { return value == std::round(value); });
@@ -164,10 +151,10 @@ std::optional<RecognisedDetector> separate_lists(const DetectorFile& file) {
                     .scores = scores.name,
                     .classes = classes.name,
                     .count = count == nullptr ? "" : count->name,
-                    .width = file.width,
-                    .height = file.height};
+                    .y_first = count != nullptr};
   // TensorFlow's has a number of boxes, and others list pixels.
-  layout.y_first = layout.shares = count != nullptr;
+  if (count != nullptr)
+    layout.scale_x = static_cast<float>(file.width), layout.scale_y = static_cast<float>(file.height);
   const bool is_lite = count != nullptr && file.is_lite;
   const bool is_torchvision = count == nullptr && is_whole_number_type(classes) && boxes->name.find("box") == 0 &&
                               file.outputs.front().name.find("box") == 0;
@@ -178,24 +165,19 @@ std::optional<RecognisedDetector> separate_lists(const DetectorFile& file) {
       (file.classes.front().find("background") != std::string::npos || file.classes.front() == "???");
   layout.first_class = counts_background && !names_background ? 1 : 0;
   if (is_lite && names_background) layout.first_class = -1;
-  RecognisedDetector detector = listed(is_lite            ? "TensorFlow Lite's detection"
-                                       : count != nullptr ? "TensorFlow's detection API"
-                                       : is_torchvision   ? "torchvision's detection"
-                                                          : "RT-DETR",
-                                       layout);
-  detector.normalization = is_lite ? "0.5/0.5" : count != nullptr ? "pixels" : "0/1";
-  return detector;
+  if (is_lite) return listed("TensorFlow Lite's detection", "0.5/0.5", layout);
+  if (count != nullptr) return listed("TensorFlow's detection API", "pixels", layout);
+  return listed(is_torchvision ? "torchvision's detection" : "RT-DETR", "0/1", layout);
 }
 
 }  // namespace
 
 std::optional<RecognisedDetector> recognise_list(const DetectorFile& file) {
   if (file.outputs.empty()) return std::nullopt;
-  if (file.wanted.empty() || file.wanted == "rows") {
+  if (file.may_be("rows")) {
     if (auto rows = rows_with_all(file)) return rows;
   }
-  if (!file.wanted.empty() && file.wanted != "lists") return std::nullopt;
-  return separate_lists(file);
+  return file.may_be("lists") ? separate_lists(file) : std::nullopt;
 }
 
 }  // namespace evener::task

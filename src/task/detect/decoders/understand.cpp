@@ -84,7 +84,8 @@ void refuse_other_tasks(const DetectorFile& file, const std::string& model) {
       {"classify", "a classifier (task \"classify\")"},
       {"pose", "a network for poses (task \"pose\")"},
       {"obb", "a detector of turned boxes (task \"obb\")"}};
-  const auto task = kTasks.find(file.told("task"));
+  const auto told = file.metadata.find("task");
+  const auto task = told == file.metadata.end() ? kTasks.end() : kTasks.find(told->second);
   if (task == kTasks.end()) return;
   const char* const advice = task->first == "classify" ? "; 'evener infer' runs it" : "";
   throw UsageError(fmt::format("'{}' is {}, not a detector of upright boxes{}", model, task->second, advice));
@@ -103,27 +104,25 @@ std::string what_else_it_is(const DetectorFile& file) {
 }
 
 /// Names of all classes, and whose they are.
-void name_classes(UnderstoodDetector& detector, const DetectorFile& file, const std::string& model) {
+void name_classes(RecognisedDetector& detector, const DetectorFile& file, const std::string& model) {
+  std::size_t& count = detector.class_count;
+  detector.classes = file.classes;
   if (!file.classes.empty()) {
-    if (detector.classes != 0 && detector.classes != file.classes.size()) {
-      throw UsageError(fmt::format("'{}' tells {} classes apart, but there are {} names of classes", model,
-                                   detector.classes, file.classes.size()));
-    }
-    detector.class_names = file.classes;
-    detector.classes = file.classes.size();
-    return;
+    if (count == 0 || count == file.classes.size()) return;
+    throw UsageError(fmt::format("'{}' tells {} classes apart, but there are {} names of classes", model, count,
+                                 file.classes.size()));
   }
-  if (detector.classes == 0) {
+  if (count == 0) {
     const bool has_gaps = detector.first_class != 0 || detector.family.starts_with("TensorFlow");
-    detector.classes = has_gaps ? kNumbersOfCoco : kClassesOfCoco;
+    count = has_gaps ? kNumbersOfCoco : kClassesOfCoco;
   }
-  detector.class_names = usual_names(detector.classes);
-  detector.named_by = usual_names_of(detector.classes);
-  if (!detector.class_names.empty()) return;
+  detector.classes = usual_names(count);
+  if (count == 20) detector.named_by = "VOC";
+  if (count == 80 || count == 90 || count == 91) detector.named_by = "COCO";
   const bool finds_faces = file.wanted == "faces" || detector.family == "SCRFD" || detector.family == "YuNet" ||
                            detector.family == "RetinaFace";
-  for (std::size_t i = 0; i < detector.classes; ++i) {
-    detector.class_names.push_back(finds_faces ? "face" : fmt::format("class {}", i));
+  for (std::size_t i = detector.classes.size(); i < count; ++i) {
+    detector.classes.push_back(finds_faces ? "face" : fmt::format("class {}", i));
   }
 }
 
@@ -139,21 +138,18 @@ std::int64_t TrialOutput::rows() const {
   return rows;
 }
 
-std::string DetectorFile::told(const std::string& key) const {
-  const auto found = metadata.find(key);
-  return found == metadata.end() ? "" : found->second;
+bool TrialOutput::says(std::initializer_list<const char*> words) const {
+  std::string lower = name;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::any_of(words, [&](const char* word) { return lower.find(word) != std::string::npos; });
 }
 
-const TrialOutput* DetectorFile::named(std::initializer_list<const char*> words) const {
-  for (const TrialOutput& output : outputs) {
-    std::string name = output.name;
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (std::ranges::any_of(words, [&](const char* word) { return name.find(word) != std::string::npos; })) {
-      return &output;
-    }
-  }
-  return nullptr;
-}
+RecognisedDetector::RecognisedDetector(std::string family_name, std::string normalized, BoxDecoder reader,
+                                       std::size_t count)
+    : FileHabits{.decoder = std::make_shared<const BoxDecoder>(std::move(reader)),
+                 .family = std::move(family_name),
+                 .normalization = std::move(normalized)},
+      class_count(count) {}
 
 std::vector<std::string> usual_names(std::size_t count) {
   if (count == 20) return parts(kVoc);
@@ -170,11 +166,6 @@ std::vector<std::string> usual_names(std::size_t count) {
   return names;
 }
 
-std::string usual_names_of(std::size_t count) {
-  if (count == 20) return "VOC";
-  return count == 80 || count == 90 || count == 91 ? "COCO" : "";
-}
-
 std::string synonym_of(const std::string& name) {
   for (const auto& [coco, voc] : kPairs) {
     if (name == coco) return voc;
@@ -189,16 +180,14 @@ void check_decoder_name(const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) throw UsageError(unknown_name_message("decoder", name, names));
 }
 
-UnderstoodDetector understand(const DetectorFile& file, const std::string& model) {
+FileHabits understand(const DetectorFile& file, const std::string& model) {
   refuse_other_tasks(file, model);
-  using Recognise = std::optional<RecognisedDetector> (*)(const DetectorFile&);
-  for (const Recognise recognise : {Recognise(recognise_faces), Recognise(recognise_yolo), Recognise(recognise_list),
-                                    Recognise(recognise_scored)}) {
-    auto recognised = recognise(file);
-    if (!recognised) continue;
-    UnderstoodDetector detector{*std::move(recognised), {}, {}};
-    name_classes(detector, file, model);
-    return detector;
+  for (auto* const recognise : {recognise_faces, recognise_yolo, recognise_list, recognise_scored}) {
+    auto detector = recognise(file);
+    if (!detector) continue;
+    name_classes(*detector, file, model);
+    detector->crop = detector->crop.value_or(data::CropMode::kStretch);
+    return *std::move(detector);
   }
   const std::string else_text = what_else_it_is(file);
   if (!file.wanted.empty()) {

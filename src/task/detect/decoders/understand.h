@@ -3,14 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "data/preprocess.h"
 #include "task/detect/decoders/detection.h"
+#include "task/inference/inference_model.h"
 
 namespace evener::task {
 
@@ -24,6 +25,8 @@ struct TrialOutput {
   /// Extents of a table of rows: those before the last are multiplied. Rows of one value where there is one extent.
   std::int64_t rows() const;
   std::int64_t columns() const;
+  /// Whether its name, in lower case, contains one of the words.
+  bool says(std::initializer_list<const char*> words) const;
 };
 
 struct DetectorFile {
@@ -34,21 +37,15 @@ struct DetectorFile {
   bool is_lite = false;                              // TensorFlow Lite's
   std::string wanted = {};                           // the only decoder that is tried; empty = any
 
-  /// A value of the metadata; "" where there is none.
-  std::string told(const std::string& key) const;
-  /// The first output whose name contains one of the words, in lower case; null where none does.
-  const TrialOutput* named(std::initializer_list<const char*> words) const;
+  bool may_be(std::string_view decoder) const { return wanted.empty() || wanted == decoder; }
 };
 
-/// A detector that was recognised.
-struct RecognisedDetector {
-  std::string family;  // "YOLOX"
-  std::shared_ptr<const BoxDecoder> decoder = {};
-  std::size_t classes = 0;         // how many it tells apart; 0 = its outputs don't tell
-  std::int64_t first_class = 0;    // the number that its outputs give the first class
-  std::string normalization = {};  // as --normalize takes it
-  bool reverse_channels = false;   // it takes blue, green, red
-  data::CropMode crop = data::CropMode::kStretch;
+/// A detector that was recognised, and not yet the names of its classes. A crop that is absent is kStretch.
+struct RecognisedDetector : FileHabits {
+  RecognisedDetector(std::string family_name, std::string normalized, BoxDecoder reader, std::size_t count = 0);
+
+  std::size_t class_count;       // how many it tells apart; 0 = its outputs don't tell
+  std::int64_t first_class = 0;  // the number that its outputs give the first class
 };
 
 // A family each; absent where the file's outputs aren't those of its networks.
@@ -60,22 +57,15 @@ std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file);
 /// Names by the number of classes: COCO's 80; 90 or 91 numbers as COCO gives them, with gaps (91: from 0, which is the
 /// background); VOC's 20. Empty for another number.
 std::vector<std::string> usual_names(std::size_t count);
-/// Whose names usual_names() gives: "COCO", "VOC"; "" for another number.
-std::string usual_names_of(std::size_t count);
 
 /// The other name of a class: "airplane" of COCO is VOC's "aeroplane". Empty: it has none.
 std::string synonym_of(const std::string& name);
-
-struct UnderstoodDetector : RecognisedDetector {
-  std::vector<std::string> class_names;  // of all classes
-  std::string named_by;                  // whose names are assumed: "COCO"; "" = the file's, a user's, or none
-};
 
 /// Throws UsageError, naming the nearest, for a name that is none of those that --decoder takes.
 void check_decoder_name(const std::string& name);
 
 /// `model`: the file's name, for messages. Throws UsageError where it is no detector, or none that is known: what its
 /// outputs are, and which families are known; and where the number of names isn't that of its classes.
-UnderstoodDetector understand(const DetectorFile& file, const std::string& model);
+FileHabits understand(const DetectorFile& file, const std::string& model);
 
 }  // namespace evener::task

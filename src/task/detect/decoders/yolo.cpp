@@ -9,6 +9,8 @@
 //     extents, in strides, unless the file decodes them itself.
 //
 // Networks are told apart by the number of places, and by how the boxes of a trial image follow the grid.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -31,6 +33,11 @@ enum class YoloBoxes : std::uint8_t {
   kStrides,  // offset of the middle from the place, and logarithms of the extents, in strides
 };
 
+/// A place of the grid of one stride, in strides.
+struct Place {
+  float x = 0, y = 0, stride = 1;
+};
+
 struct YoloLayout {
   std::string output;
   std::int64_t places = 0, classes = 0;
@@ -40,11 +47,9 @@ struct YoloLayout {
   YoloBoxes boxes = YoloBoxes::kPixels;
   std::int64_t width = 0, height = 0;  // of the network's image
   float iou = 0.45F;
-};
+  std::vector<Place> grid = {};  // with kStrides
 
-/// A place of the grid of one stride, in strides.
-struct Place {
-  float x = 0, y = 0, stride = 1;
+  std::size_t first_class() const { return has_objectness ? 5 : 4; }
 };
 
 /// The places of all strides, until there are `count` or more.
@@ -60,107 +65,80 @@ std::vector<Place> grid(std::int64_t width, std::int64_t height, std::int64_t co
   return places;
 }
 
-class YoloDecoder : public BoxDecoder {
- public:
-  explicit YoloDecoder(YoloLayout layout) : layout_(std::move(layout)) {
-    if (layout_.boxes == YoloBoxes::kStrides) places_ = grid(layout_.width, layout_.height, layout_.places);
+/// Adds the box of a place, whose values are `step` apart, for its likeliest class.
+void add(const YoloLayout& layout, std::size_t place, const float* values, std::size_t step, std::size_t label,
+         const DecodeOptions& options, std::vector<Detection>& found) {
+  const auto probability = [&](std::size_t i) {
+    return layout.logits ? probability_of(values[i * step]) : values[i * step];
+  };
+  float score = probability(layout.first_class() + label);
+  if (layout.has_objectness) score *= probability(4);
+  if (!(score > options.confidence) || !is_wanted(static_cast<std::int32_t>(label), options)) return;
+  const auto width = static_cast<float>(layout.width), height = static_cast<float>(layout.height);
+  float cx = values[0], cy = values[step], w = values[2 * step], h = values[3 * step];
+  if (layout.boxes == YoloBoxes::kShares) {
+    cx *= width, w *= width, cy *= height, h *= height;
+  } else if (layout.boxes == YoloBoxes::kStrides) {
+    const Place& at = layout.grid[place];
+    cx = (cx + at.x) * at.stride, cy = (cy + at.y) * at.stride;
+    w = std::exp(w) * at.stride, h = std::exp(h) * at.stride;
   }
+  const Detection box{.x1 = cx - w / 2,
+                      .y1 = cy - h / 2,
+                      .x2 = cx + w / 2,
+                      .y2 = cy + h / 2,
+                      .label = static_cast<std::int32_t>(label),
+                      .score = score};
+  if (has_area(box)) found.push_back(box);
+}
 
-  /// The likeliest class of each place counts, as these families' own programs have it.
-  std::vector<Detection> found(const ImageOutputs& outputs, const DecodeOptions& options,
-                               float /*pixel*/) const override {
-    const std::span<const float> values = output_of(outputs, layout_.output);
-    const std::int64_t columns = 4 + (layout_.has_objectness ? 1 : 0) + layout_.classes;
-    if (std::ssize(values) != layout_.places * columns) {
-      throw Error("the output '" + layout_.output + "' has " + std::to_string(values.size()) +
-                  " values for an image, not " + std::to_string(layout_.places) + " x " + std::to_string(columns));
-    }
-    std::vector<Detection> boxes;
-    layout_.transposed ? find_in_columns(values, options, boxes) : find_in_rows(values, options, boxes);
-    return suppressed(std::move(boxes), options);
+void find_in_rows(const YoloLayout& layout, std::span<const float> values, float least, const DecodeOptions& options,
+                  std::vector<Detection>& found) {
+  const std::size_t first = layout.first_class(), columns = first + static_cast<std::size_t>(layout.classes);
+  const float* row = values.data();
+  for (std::size_t place = 0; place < static_cast<std::size_t>(layout.places); ++place, row += columns) {
+    // A product of two shares is at most the smaller one: most places end here.
+    if (layout.has_objectness && !(row[4] > least)) continue;
+    const float* const best = std::max_element(row + first, row + columns);
+    if (*best > least) add(layout, place, row, 1, static_cast<std::size_t>(best - row) - first, options, found);
   }
-  float usual_iou() const override { return layout_.iou; }
+}
 
- private:
-  void find_in_rows(std::span<const float> values, const DecodeOptions& options, std::vector<Detection>& found) const {
-    const std::size_t first = layout_.has_objectness ? 5 : 4;
-    const auto classes = static_cast<std::size_t>(layout_.classes);
-    const float least = layout_.logits ? logit_of(options.confidence) : options.confidence;
-    const float* row = values.data();
-    for (std::size_t place = 0; place < static_cast<std::size_t>(layout_.places); ++place, row += first + classes) {
-      // A product of two shares is at most the smaller one: most places end here.
-      if (layout_.has_objectness && !(row[4] > least)) continue;
-      const float* const scores = row + first;
-      const float* const best = std::max_element(scores, scores + classes);
-      if (!(*best > least)) continue;
-      float score = layout_.logits ? probability_of(*best) : *best;
-      if (layout_.has_objectness) score *= layout_.logits ? probability_of(row[4]) : row[4];
-      if (score > options.confidence)
-        add(place, row, 1, static_cast<std::size_t>(best - scores), score, options, found);
+void find_in_columns(const YoloLayout& layout, std::span<const float> values, float least, const DecodeOptions& options,
+                     std::vector<Detection>& found) {
+  constexpr std::size_t kBlock = 1024;  // places whose best scores stay in the first cache
+  const auto places = static_cast<std::size_t>(layout.places);
+  float best[kBlock];
+  for (std::size_t begin = 0; begin < places; begin += kBlock) {
+    const std::size_t count = std::min(kBlock, places - begin);
+    const float* const scores = values.data() + layout.first_class() * places + begin;
+    std::copy_n(scores, count, best);
+    for (std::size_t label = 1; label < static_cast<std::size_t>(layout.classes); ++label) {
+      const float* const more = scores + label * places;
+      for (std::size_t i = 0; i < count; ++i) best[i] = more[i] > best[i] ? more[i] : best[i];
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!(best[i] > least)) continue;
+      std::size_t label = 0;
+      while (scores[label * places + i] != best[i]) ++label;
+      add(layout, begin + i, values.data() + begin + i, places, label, options, found);
     }
   }
-  void find_in_columns(std::span<const float> values, const DecodeOptions& options,
-                       std::vector<Detection>& found) const {
-    constexpr std::size_t kBlock = 1024;  // places whose best scores stay in the first cache
-    const auto places = static_cast<std::size_t>(layout_.places);
-    const std::size_t first = layout_.has_objectness ? 5 : 4;
-    const float least = layout_.logits ? logit_of(options.confidence) : options.confidence;
-    float best[kBlock];
-    for (std::size_t begin = 0; begin < places; begin += kBlock) {
-      const std::size_t count = std::min(kBlock, places - begin);
-      const float* const scores = values.data() + first * places + begin;
-      std::copy_n(scores, count, best);
-      for (std::size_t label = 1; label < static_cast<std::size_t>(layout_.classes); ++label) {
-        const float* const more = scores + label * places;
-        for (std::size_t i = 0; i < count; ++i) best[i] = more[i] > best[i] ? more[i] : best[i];
-      }
-      for (std::size_t i = 0; i < count; ++i) {
-        if (!(best[i] > least)) continue;
-        std::size_t label = 0;
-        while (scores[label * places + i] != best[i]) ++label;
-        float score = layout_.logits ? probability_of(best[i]) : best[i];
-        if (layout_.has_objectness) {
-          const float object = values[4 * places + begin + i];
-          score *= layout_.logits ? probability_of(object) : object;
-        }
-        if (score > options.confidence) {
-          add(begin + i, values.data() + begin + i, places, label, score, options, found);
-        }
-      }
-    }
-  }
-  /// Adds the box of a place, whose four values are `step` apart.
-  void add(std::size_t place, const float* values, std::size_t step, std::size_t label, float score,
-           const DecodeOptions& options, std::vector<Detection>& found) const {
-    if (!is_wanted(static_cast<std::int32_t>(label), options)) return;
-    const auto width = static_cast<float>(layout_.width), height = static_cast<float>(layout_.height);
-    float cx = values[0], cy = values[step], w = values[2 * step], h = values[3 * step];
-    switch (layout_.boxes) {
-      case YoloBoxes::kPixels:
-        break;
-      case YoloBoxes::kShares:
-        cx *= width, w *= width, cy *= height, h *= height;
-        break;
-      case YoloBoxes::kStrides: {
-        const Place& at = places_[place];
-        cx = (cx + at.x) * at.stride, cy = (cy + at.y) * at.stride;
-        w = std::exp(w) * at.stride, h = std::exp(h) * at.stride;
-        break;
-      }
-    }
-    Detection box{.x1 = cx - w / 2,
-                  .y1 = cy - h / 2,
-                  .x2 = cx + w / 2,
-                  .y2 = cy + h / 2,
-                  .label = static_cast<std::int32_t>(label),
-                  .score = score};
-    if (!has_area(box)) return;
-    found.push_back(box);
-  }
+}
 
-  const YoloLayout layout_;
-  std::vector<Place> places_;  // with kStrides
-};
+/// The likeliest class of each place counts, as these families' own programs have it.
+std::vector<Detection> yolo_boxes(const YoloLayout& layout, const ImageOutputs& outputs, const DecodeOptions& options) {
+  const std::span<const float> values = output_of(outputs, layout.output);
+  const std::int64_t columns = static_cast<std::int64_t>(layout.first_class()) + layout.classes;
+  if (std::ssize(values) != layout.places * columns) {
+    throw Error(fmt::format("the output '{}' has {} values for an image, not {} x {}", layout.output, values.size(),
+                            layout.places, columns));
+  }
+  const float least = layout.logits ? logit_of(options.confidence) : options.confidence;
+  std::vector<Detection> boxes;
+  (layout.transposed ? find_in_columns : find_in_rows)(layout, values, least, options, boxes);
+  return suppressed(std::move(boxes), options);
+}
 
 /// How much x of a box grows by a pixel of its place; 0 where it doesn't follow its place.
 double growth(const std::vector<double>& at, const std::vector<double>& x) {
@@ -178,55 +156,45 @@ double growth(const std::vector<double>& at, const std::vector<double>& x) {
   return both / of_at;
 }
 
-/// What boxes are, by a trial: pixels grow by 1 with their place, shares by 1 / width, offsets don't.
-YoloBoxes boxes_of(const DetectorFile& file, const TrialOutput& output, const YoloLayout& layout) {
-  std::vector<double> at, x;  // along x: the middles of the places in pixels, and the boxes
-  for (const Place& place : grid(file.width, file.height, layout.places)) {
-    at.push_back((double{place.x} + 0.5) * double{place.stride});
-  }
-  const auto columns = static_cast<std::size_t>(output.values.size()) / static_cast<std::size_t>(layout.places);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.places); ++i) {
-    x.push_back(double{output.values[layout.transposed ? i : i * columns]});
-  }
-  if (at.size() != x.size()) return YoloBoxes::kPixels;
-  const double grows = growth(at, x);
-  if (grows == 0) return YoloBoxes::kStrides;
-  return grows * static_cast<double>(file.width) > 10 ? YoloBoxes::kPixels : YoloBoxes::kShares;
-}
-
-/// Shares of the image are at most little more than 1.
-YoloBoxes pixels_or_shares(const TrialOutput& output, const YoloLayout& layout) {
-  const std::size_t columns = output.values.size() / static_cast<std::size_t>(layout.places);
-  float most = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.places); ++i) {
-    most = std::max(most, std::abs(output.values[layout.transposed ? i : i * columns]));
-  }
-  return most <= 2 ? YoloBoxes::kShares : YoloBoxes::kPixels;
-}
-
-/// The values in the column of a table that isn't transposed.
-std::vector<float> column_of(const TrialOutput& output, std::int64_t column) {
+/// A value of each place.
+std::vector<float> of_places(const TrialOutput& output, const YoloLayout& layout, std::size_t which) {
+  const auto places = static_cast<std::size_t>(layout.places);
+  const std::size_t columns = output.values.size() / places;
   std::vector<float> values;
-  for (std::int64_t row = 0; row < output.rows(); ++row) {
-    values.push_back(output.values[static_cast<std::size_t>(row * output.columns() + column)]);
+  for (std::size_t i = 0; i < places; ++i) {
+    values.push_back(output.values[layout.transposed ? which * places + i : i * columns + which]);
   }
   return values;
 }
 
-RecognisedDetector recognised(std::string family, YoloLayout layout) {
-  RecognisedDetector detector{.family = std::move(family)};
-  detector.classes = static_cast<std::size_t>(layout.classes);
-  detector.decoder = std::make_shared<YoloDecoder>(std::move(layout));
-  detector.normalization = "0/1";
-  detector.crop = data::CropMode::kYolo;
-  return detector;
+/// What boxes are, by a trial: pixels grow by 1 with their place, shares by 1 / width, offsets don't.
+YoloBoxes boxes_of(const TrialOutput& output, const YoloLayout& layout) {
+  std::vector<double> at;  // along x: the middles of the places in pixels
+  for (const Place& place : grid(layout.width, layout.height, layout.places)) {
+    at.push_back((double{place.x} + 0.5) * double{place.stride});
+  }
+  const std::vector<float> x = of_places(output, layout, 0);
+  if (at.size() != x.size()) return YoloBoxes::kPixels;
+  const double grows = growth(at, {x.begin(), x.end()});
+  if (grows == 0) return YoloBoxes::kStrides;
+  return grows * static_cast<double>(layout.width) > 10 ? YoloBoxes::kPixels : YoloBoxes::kShares;
 }
 
-RecognisedDetector recognised_yolox(YoloLayout layout) {
-  RecognisedDetector detector = recognised("YOLOX", std::move(layout));
-  detector.normalization = "pixels";
-  detector.reverse_channels = true;
-  detector.crop = data::CropMode::kYolox;
+/// Shares of the image are at most little more than 1.
+YoloBoxes pixels_or_shares(const TrialOutput& output, const YoloLayout& layout) {
+  const bool is_near = std::ranges::none_of(of_places(output, layout, 0), [](float x) { return std::abs(x) > 2; });
+  return is_near ? YoloBoxes::kShares : YoloBoxes::kPixels;
+}
+
+RecognisedDetector recognised(std::string family, YoloLayout layout) {
+  const auto classes = static_cast<std::size_t>(layout.classes);
+  const float iou = layout.iou;
+  if (layout.boxes == YoloBoxes::kStrides) layout.grid = grid(layout.width, layout.height, layout.places);
+  const auto found = [layout = std::move(layout)](const ImageOutputs& outputs, const DecodeOptions& options, float) {
+    return yolo_boxes(layout, outputs, options);
+  };
+  RecognisedDetector detector(std::move(family), "0/1", {found, iou}, classes);
+  detector.crop = data::CropMode::kYolo;
   return detector;
 }
 
@@ -249,45 +217,41 @@ std::int64_t grid_places(std::int64_t width, std::int64_t height, std::int64_t l
 }  // namespace
 
 std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file) {
-  const auto may_be = [&](const char* name) { return file.wanted.empty() || file.wanted == name; };
   if (file.outputs.empty() || file.outputs.front().shape.size() != 2) return std::nullopt;
   const TrialOutput& output = file.outputs.front();
+  const std::int64_t rows = output.rows(), columns = output.columns();
   for (const std::int64_t stride : {32, 64}) {
     YoloLayout layout{.output = output.name, .width = file.width, .height = file.height};
     const std::int64_t places = grid_places(file.width, file.height, stride);
     if (places == 0) continue;
-    const std::int64_t rows = output.rows(), columns = output.columns();
-    if (columns == places && rows >= 5 && may_be("yolov8")) {
+    const auto decoded_inside = [&](const char* family) {
+      layout.boxes = pixels_or_shares(output, layout);
+      return recognised(family, layout);
+    };
+    if (columns == places && rows >= 5 && file.may_be("yolov8")) {
       layout.places = places, layout.transposed = true, layout.classes = rows - 4, layout.iou = 0.7F;
-      layout.boxes = pixels_or_shares(output, layout);
-      const std::span<const float> scores = std::span(output.values).subspan(static_cast<std::size_t>(4 * places));
-      layout.logits = has_logits(scores);
-      return recognised("YOLOv8", std::move(layout));
+      layout.logits = has_logits(std::span(output.values).subspan(static_cast<std::size_t>(4 * places)));
+      return decoded_inside("YOLOv8");
     }
-    layout.has_objectness = true, layout.classes = columns - 5;
-    if (rows == 3 * places && columns >= 6 && may_be("yolov5")) {
-      layout.places = rows;
-      layout.boxes = pixels_or_shares(output, layout);
-      return recognised("YOLOv5", std::move(layout));
-    }
+    layout.places = rows, layout.has_objectness = true, layout.classes = columns - 5;
+    if (rows == 3 * places && columns >= 6 && file.may_be("yolov5")) return decoded_inside("YOLOv5");
     if (rows != places || columns < 5) continue;
-    layout.places = rows;
-    if (may_be("yolov8") && (file.wanted == "yolov8" || has_no_objectness(file, columns))) {
+    if (file.may_be("yolov8") && (file.wanted == "yolov8" || has_no_objectness(file, columns))) {
       layout.has_objectness = false, layout.classes = columns - 4, layout.iou = 0.7F;
-      layout.boxes = pixels_or_shares(output, layout);
-      return recognised("YOLOv8", std::move(layout));
+      return decoded_inside("YOLOv8");
     }
     if (columns < 6) continue;
-    const std::vector<float> objects = column_of(output, 4);
+    const std::vector<float> objects = of_places(output, layout, 4);
     const bool always_one = std::ranges::all_of(objects, [](float value) { return value == 1; });
-    if (may_be("yolov6") && (file.wanted == "yolov6" || always_one)) {
-      layout.boxes = pixels_or_shares(output, layout);
-      return recognised("YOLOv6", std::move(layout));
-    }
-    if (!may_be("yolox")) continue;
-    layout.boxes = boxes_of(file, output, layout);
+    if (file.may_be("yolov6") && (file.wanted == "yolov6" || always_one)) return decoded_inside("YOLOv6");
+    if (!file.may_be("yolox")) continue;
+    layout.boxes = boxes_of(output, layout);
     layout.logits = has_logits(objects);
-    return recognised_yolox(std::move(layout));
+    RecognisedDetector detector = recognised("YOLOX", std::move(layout));
+    detector.normalization = "pixels";
+    detector.reverse_channels = true;
+    detector.crop = data::CropMode::kYolox;
+    return detector;
   }
   return std::nullopt;
 }

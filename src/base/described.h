@@ -38,6 +38,8 @@ concept Describes = requires(Visitor& visitor, T& value) {
 template <typename Visitor>
 class PlainVisitor {
  public:
+  /// Members of a struct that is no part of a file, and has no keys.
+  void values(auto&... members) { (self().value("", members), ...); }
   void required(const char* key, auto& member) { self().value(key, member); }
   void text(const char* key, auto& member) { self().value(key, member); }
   void not_negative(const char* key, auto& member) { self().value(key, member); }

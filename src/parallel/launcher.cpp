@@ -45,12 +45,8 @@ struct RankOutcome {
   std::string text;   // the result, or the error message
 };
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<RankOutcome> auto& outcome) {
-  visitor.value("rank", outcome.rank);
-  visitor.value("kind", outcome.kind);
-  visitor.value("first", outcome.first);
-  visitor.value("text", outcome.text);
+void describe(auto& visitor, Of<RankOutcome> auto& outcome) {
+  visitor.values(outcome.rank, outcome.kind, outcome.first, outcome.text);
 }
 
 constexpr std::chrono::milliseconds kBeat{250};

@@ -12,12 +12,9 @@
 #include "data/batch.h"
 #include "engine/sums.h"
 #include "engine/trainer.h"
-#include "parallel/channels.h"
-#include "parallel/throttle.h"
+#include "parallel/pipeline.h"
 
 namespace evener::parallel {
-
-class Pipeline;
 
 /// The result of a training step, the same on every rank that trained. A device that runs ahead of its results reports
 /// those of earlier steps here.

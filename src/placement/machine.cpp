@@ -13,31 +13,19 @@
 
 namespace evener {
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<Device> auto& device) {
-  visitor.value("kind", device.kind);
-  visitor.value("index", device.index);
+void describe(auto& visitor, Of<Device> auto& device) {
+  visitor.values(device.kind, device.index);
 }
 
 namespace placement {
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<Accelerator> auto& accelerator) {
-  visitor.value("device", accelerator.device);
-  visitor.value("name", accelerator.name);
-  visitor.value("memory_bytes", accelerator.memory_bytes);
-  visitor.value("compute_major", accelerator.compute_major);
-  visitor.value("compute_minor", accelerator.compute_minor);
-  visitor.value("problem", accelerator.problem);
-  visitor.value("uuid", accelerator.uuid);
+void describe(auto& visitor, Of<Accelerator> auto& accelerator) {
+  visitor.values(accelerator.device, accelerator.name, accelerator.memory_bytes, accelerator.compute_major,
+                 accelerator.compute_minor, accelerator.problem, accelerator.uuid);
 }
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<AcceleratorList> auto& list) {
-  visitor.value("devices", list.devices);
-  visitor.value("driver", list.driver);
-  visitor.value("reason", list.reason);
-  visitor.value("remedy", list.remedy);
+void describe(auto& visitor, Of<AcceleratorList> auto& list) {
+  visitor.values(list.devices, list.driver, list.reason, list.remedy);
 }
 
 namespace {

@@ -257,18 +257,12 @@ bool can_train(engine::Engine& engine, const network::Network& network, const en
   }
 }
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<TrialSteps> auto& steps) {
-  visitor.value("images", steps.images);
-  visitor.value("seconds", steps.seconds);
-  visitor.value("begin_s", steps.begin_s);
-  visitor.value("end_s", steps.end_s);
+void describe(auto& visitor, Of<TrialSteps> auto& steps) {
+  visitor.values(steps.images, steps.seconds, steps.begin_s, steps.end_s);
 }
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<TrialResult> auto& result) {
-  visitor.value("sizes", result.sizes);
-  visitor.value("evaluate_images_per_s", result.evaluate_images_per_s);
+void describe(auto& visitor, Of<TrialResult> auto& result) {
+  visitor.values(result.sizes, result.evaluate_images_per_s);
 }
 
 const TrainSetup& Trials::setup() const {
@@ -323,9 +317,7 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
       }
       Trial trial(job_, replica, std::move(shares), batch(), seconds - (now_s() - begin_s));
       const TrialResult result = trial.measure();
-      parallel::Command finish;
-      finish.kind = parallel::Command::Kind::kFinish;
-      replica.lead(finish);
+      replica.lead({.kind = parallel::Command::Kind::kFinish});
       return pack_message(result);
     });
   };

@@ -16,7 +16,6 @@
 #include "network/batch_norm.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/training/backbone.h"
 #include "task/training/checkpoint.h"
 #include "task/training/evaluation.h"
 #include "task/training/known_parts.h"
@@ -283,13 +282,8 @@ void PreparedTraining::State::prepare() {
     setup.normalized_by = "checkpoint";
     resume(std::move(*checkpoint));
   } else {
-    Start start = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
-    setup.normalization = start.normalization;
-    setup.normalized_by = start.normalized_by;
-    setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
-    state = std::move(start.state);
-    setup.linear_probe = start.linear_probe;
-    setup.begins_with_head = start.linear_probe.has_value();
+    state = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
+    setup.begins_with_head = setup.linear_probe.has_value();
   }
 }
 

@@ -279,15 +279,10 @@ std::int64_t Trials::batch() const {
 
 std::string Trials::refusal(const placement::Plan& plan) const {
   if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
-  if (placement::stage_count(plan) > 1) {
-    try {
-      require_possible_stages(with_plan(job_.options, plan), job_.setup);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-  }
+  const TrainOptions options = with_plan(job_.options, plan);
   try {
-    if (placement::stage_count(plan) == 1) require_stage_memory(with_plan(job_.options, plan), job_.setup.network, {});
+    if (placement::stage_count(plan) > 1) require_possible_stages(options, job_.setup);
+    if (placement::stage_count(plan) == 1) require_stage_memory(options, job_.setup.network, {});
   } catch (const UsageError& error) {
     return error.what();
   }

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/message.h"
-#include "placement/gpus.h"
 
 namespace evener {
 
@@ -41,7 +40,7 @@ std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix)
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -52,8 +51,8 @@ std::string access_problem(const fs::path& file) {
 }
 
 bool uses(const Placement& placement, DeviceKind kind) {
-  return std::any_of(placement.replicas.begin(), placement.replicas.end(), [kind](const ReplicaGroup& group) {
-    return std::any_of(group.stages.begin(), group.stages.end(), [kind](const Stage& s) { return s.kind == kind; });
+  return std::ranges::any_of(placement.replicas, [kind](const ReplicaGroup& group) {
+    return std::ranges::find(group.stages, kind, &Stage::kind) != group.stages.end();
   });
 }
 
@@ -150,8 +149,7 @@ AcceleratorList find_npus(const fs::path& root) {
 
 std::string accelerators_message(const std::string& drivers) {
   if (drivers == kOpencl) return pack_message(find_opencl_devices());
-  const auto driver = open_cuda_driver();
-  return pack_message(find_cuda_gpus(driver.get()));
+  return pack_message(find_cuda_gpus(ask_cuda_driver()));
 }
 
 const Machine& machine() {

@@ -15,7 +15,6 @@
 #include "base/phase.h"
 #include "comm/communicator.h"
 #include "comm/device_communicator.h"
-#include "network/batch_norm.h"
 #include "parallel/shares.h"
 
 namespace evener::engine {

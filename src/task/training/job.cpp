@@ -17,7 +17,6 @@
 #include "base/simd_level.h"
 #include "comm/device_communicator.h"
 #include "data/resize.h"
-#include "network/batch_norm.h"
 #include "network/init.h"
 #include "network/zoo.h"
 #include "parallel/data_parallel.h"

@@ -217,7 +217,7 @@ bool uses(const placement::Plan& plan, IsOne is_one) {
       plan.replicas, [&](const placement::PlanReplica& replica) { return is_one(replica.stages.front().device.kind); });
 }
 
-bool has_batch_norm(const network::Network& network) {
+bool has_batch_norm_layers(const network::Network& network) {
   return std::ranges::any_of(network.layers(), [](const network::Layer& layer) {
     return std::holds_alternative<network::BatchNorm>(layer.op);
   });
@@ -297,7 +297,7 @@ std::vector<std::string> ignored_options(const TrainFlags& flags, const task::Tr
     found.ignore({&placement.replicas, &placement.oversubscribe, &placement.shares}, "there is one replica");
     if (!options.frozen_batch_norm) found.ignore({&placement.batch_norm}, "there is one replica");
     if (!options.always_exchange) found.ignore({&placement.communication_dtype}, "one replica exchanges no gradients");
-  } else if (!has_batch_norm(setup.network)) {
+  } else if (!has_batch_norm_layers(setup.network)) {
     found.ignore({&placement.batch_norm}, "the network has no batch-norm layer");
   }
   if (alone && *placement.hosts_started == 0) {

@@ -51,6 +51,8 @@ class PlainVisitor {
     self().not_negative(key, member);
     if constexpr (sizeof...(more) > 0) all_not_negative(more...);
   }
+  /// Members of a struct that is no part of a file, and has no keys.
+  void members(auto&... members) { (self().value("", members), ...); }
   void required(const char* key, auto& member) { self().value(key, member); }
   void text(const char* key, auto& member) { self().value(key, member); }
   void not_negative(const char* key, auto& member) { self().value(key, member); }

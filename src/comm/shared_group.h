@@ -93,7 +93,7 @@ class SharedGroup {
   /// of 4096.
   std::span<std::byte> common() const { return {common_, options_.common_bytes}; }
 
-  /// Counts a sign of life of a rank, for the process that watches the ranks (parallel/rank_process.cpp).
+  /// Counts a sign of life of a rank, for the process that watches the ranks (parallel/launcher.cpp).
   void beat(int rank);
   std::uint64_t beats(int rank) const;
   /// Notes how far a rank has come, for the message when it is lost.

@@ -20,8 +20,7 @@ constexpr std::int64_t kTranscendentalFlops = 4;
 class Flops {
  public:
   struct Count {
-    std::int64_t forward = 0;
-    std::int64_t backward = 0;
+    std::int64_t forward = 0, backward = 0;
   };
 
   Flops(const Layer& layer, const Shape& input, bool scales_channels, bool weight_gradient, bool input_gradient)
@@ -99,27 +98,15 @@ const Shape& input_of(const Network& network, const Layer& layer) {
 bool keeps_output(const Op& op) {
   const auto* activation = std::get_if<Activation>(&op);
   if (activation == nullptr) return false;
-  switch (activation->kind) {
-    case ActivationKind::kRelu:
-    case ActivationKind::kRelu6:
-    case ActivationKind::kSigmoid:
-    case ActivationKind::kTanh:
-      return true;
-    case ActivationKind::kSilu:
-    case ActivationKind::kHardSwish:
-    case ActivationKind::kHardSigmoid:
-      return false;  // their backward pass reads the input instead
-  }
-  return false;
+  using enum ActivationKind;  // the others' backward pass reads the input instead
+  return activation->kind == kRelu || activation->kind == kRelu6 || activation->kind == kSigmoid ||
+         activation->kind == kTanh;
 }
 
 // Whether a layer's backward reads its inputs again.
 bool keeps_inputs(const Op& op) {
   if (std::holds_alternative<Activation>(op)) return !keeps_output(op);
-  return std::holds_alternative<Linear>(op) || std::holds_alternative<Conv2d>(op) ||
-         std::holds_alternative<BatchNorm>(op) || std::holds_alternative<PRelu>(op) ||
-         std::holds_alternative<MaxPool>(op) || std::holds_alternative<AveragePool>(op) ||
-         std::holds_alternative<Multiply>(op) || std::holds_alternative<FakeQuantize>(op);
+  return is_one_of<Linear, Conv2d, BatchNorm, PRelu, MaxPool, AveragePool, Multiply, FakeQuantize>(op);
 }
 
 /// Whether Winograd's F(4x4, 3x3) pays for a convolution whose weights are transformed before: for 32 to 256 channels,
@@ -228,7 +215,7 @@ TrainingMemory training_memory(const Network& network) {
     if (std::holds_alternative<Dropout>(layers[i].op)) {
       memory.per_sample_bytes += element_count(layers[i].shape) * kFloatBytes;  // the mask: factors, as they are drawn
     }
-    if (std::holds_alternative<Input>(layers[i].op) || std::holds_alternative<Flatten>(layers[i].op)) continue;
+    if (is_one_of<Input, Flatten>(layers[i].op)) continue;
     widest = std::max(widest, element_count(layers[i].shape) + element_count(input_of(network, layers[i])));
   }
   for (std::size_t i = 0; i < layers.size(); ++i) {

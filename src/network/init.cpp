@@ -28,10 +28,6 @@ bool is_counter(const Parameter& parameter) {
   return parameter.name.ends_with(".num_batches_tracked");
 }
 
-void fill_uniform(std::vector<float>& values, double bound, Random random) {
-  for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
-}
-
 // Both values of each Box-Muller pair are used: half the logarithms, and ResNet-34 has 21 million values.
 void fill_normal(std::vector<float>& values, double deviation, Random random) {
   for (std::size_t i = 0; i < values.size(); i += 2) {
@@ -123,7 +119,7 @@ std::int64_t first_not_finite(const HostTensor& tensor) {
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
   if (is_counter(parameter)) return HostTensor::scalar_i64(0);
   std::vector<float> values(static_cast<std::size_t>(element_count(parameter.shape)));
-  const Random random(seed, Purpose::kInit, hash_text(parameter.name));
+  Random random(seed, Purpose::kInit, hash_text(parameter.name));
   const auto fan = static_cast<double>(parameter.fan);
   switch (parameter.init) {
     case Init::kZeros:
@@ -140,9 +136,11 @@ HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
     case Init::kNormal:
       fill_normal(values, parameter.deviation, random);
       break;
-    case Init::kUniformFanIn:
-      fill_uniform(values, 1 / std::sqrt(fan), random);
+    case Init::kUniformFanIn: {
+      const double bound = 1 / std::sqrt(fan);
+      for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
       break;
+    }
   }
   return HostTensor::of_floats(parameter.shape, values);
 }

@@ -49,7 +49,7 @@ class Inference {
   Inference(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs)
       : model_(model), layer_(layer), inputs_(inputs) {}
 
-  Shape operator()(const Input&) const { fail("is the input, which a network has once", ""); }
+  Shape operator()(const Input&) const { fail("is the input, which a network has once"); }
 
   Shape operator()(const Linear& op) const {
     require_positive(op.out_features, "out_features");
@@ -66,8 +66,7 @@ class Inference {
     const Shape& in = image_input();
     if (in[0] % op.groups != 0 || op.out_channels % op.groups != 0) {
       fail(fmt::format("divides {} input and {} output channels into {} groups, which doesn't come out even", in[0],
-                       op.out_channels, op.groups),
-           "");
+                       op.out_channels, op.groups));
     }
     return windows_of(op.out_channels, op.kernel, op.stride, op.padding, false);
   }
@@ -86,31 +85,31 @@ class Inference {
   Shape operator()(const GlobalAveragePool&) const { return {image_input()[0], 1, 1}; }
 
   Shape operator()(const Add&) const {
-    if (inputs_.size() < 2) fail("needs at least two inputs", "");
+    if (inputs_.size() < 2) fail("needs at least two inputs");
     for (const Shape& in : inputs_) {
-      if (in != inputs_.front()) fail("needs inputs of one shape", "");
+      if (in != inputs_.front()) fail("needs inputs of one shape");
     }
     return inputs_.front();
   }
 
   Shape operator()(const Multiply&) const {
-    if (inputs_.size() != 2) fail("needs exactly two inputs", "");
+    if (inputs_.size() != 2) fail("needs exactly two inputs");
     const Shape &first = inputs_[0], &second = inputs_[1];
     const auto scales = [](const Shape& factor, const Shape& image) {
       return is_image(factor) && is_image(image) && factor == Shape{image[0], 1, 1};
     };
     if (first == second || scales(second, first)) return first;
-    if (!scales(first, second)) fail("needs inputs of one shape, or an image and a factor per channel (C, 1, 1)", "");
+    if (!scales(first, second)) fail("needs inputs of one shape, or an image and a factor per channel (C, 1, 1)");
     return second;
   }
 
   Shape operator()(const Concat&) const {
-    if (inputs_.size() < 2) fail("needs at least two inputs", "");
+    if (inputs_.size() < 2) fail("needs at least two inputs");
     Shape joined = inputs_.front();
     joined[0] = 0;
     for (const Shape& in : inputs_) {
       if (!std::equal(in.begin() + 1, in.end(), joined.begin() + 1, joined.end())) {
-        fail("needs images of one height and width, vectors, or rows of one length", "");
+        fail("needs images of one height and width, vectors, or rows of one length");
       }
       joined[0] += in[0];
     }
@@ -121,7 +120,7 @@ class Inference {
     require_positive(op.values, "values");
     const Shape& in = image_input();
     if (in[0] % op.values != 0) {
-      fail(fmt::format("makes rows of {} values, which doesn't come out even with {} channels", op.values, in[0]), "");
+      fail(fmt::format("makes rows of {} values, which doesn't come out even with {} channels", op.values, in[0]));
     }
     return {in[1] * in[2] * (in[0] / op.values), op.values};
   }
@@ -131,7 +130,7 @@ class Inference {
     require_positive(op.stride, "stride");
     const Shape& in = image_input();
     if (op.out_channels < in[0]) {
-      fail(fmt::format("puts out {} channels, fewer than it takes, but it can only add some", op.out_channels), "");
+      fail(fmt::format("puts out {} channels, fewer than it takes, but it can only add some", op.out_channels));
     }
     return {op.out_channels, (in[1] - 1) / op.stride + 1, (in[2] - 1) / op.stride + 1};
   }
@@ -139,14 +138,14 @@ class Inference {
   Shape operator()(const Pad& op) const {
     const Shape& in = image_input();
     for (const std::int64_t side : {op.before.height, op.before.width, op.after.height, op.after.width}) {
-      if (side < 0 || side > kMaxExtent) fail(fmt::format("needs 0 or more rows and columns, not {}", side), "");
+      if (side < 0 || side > kMaxExtent) fail(fmt::format("needs 0 or more rows and columns, not {}", side));
     }
     return {in[0], in[1] + op.before.height + op.after.height, in[2] + op.before.width + op.after.width};
   }
 
   Shape operator()(const Flatten&) const { return {element_count(only_input())}; }
 
-  [[noreturn]] void fail(const std::string& need, const std::string& remedy) const {
+  [[noreturn]] void fail(const std::string& need, const std::string& remedy = "") const {
     std::string got;
     for (const Shape& in : inputs_) got += (got.empty() ? "" : " and ") + shape_text(in);
     throw Error(fmt::format("{}: layer '{}' ({}) {}; it got {}{}", model_, layer_.name, op_name(layer_.op), need,
@@ -155,29 +154,29 @@ class Inference {
 
  private:
   const Shape& only_input() const {
-    if (inputs_.size() != 1) fail("needs exactly one input", "");
+    if (inputs_.size() != 1) fail("needs exactly one input");
     return inputs_.front();
   }
 
   const Shape& image_input() const {
     const Shape& in = only_input();
-    if (!is_image(in)) fail("needs an image (C, H, W)", "");
+    if (!is_image(in)) fail("needs an image (C, H, W)");
     return in;
   }
 
   void require_positive(std::int64_t value, const char* what) const {
     if (value < 1 || value > kMaxExtent) {
-      fail(fmt::format("needs {} from 1 to {}, not {}", what, kMaxExtent, value), "");
+      fail(fmt::format("needs {} from 1 to {}, not {}", what, kMaxExtent, value));
     }
   }
 
   void require_weight_bits(int bits) const {
-    if (bits != 0 && (bits < 2 || bits > 8)) fail(fmt::format("needs weights of 2 to 8 bits, not {}", bits), "");
+    if (bits != 0 && (bits < 2 || bits > 8)) fail(fmt::format("needs weights of 2 to 8 bits, not {}", bits));
   }
 
   Shape dropped(double probability) const {
     if (!(probability >= 0 && probability < 1)) {
-      fail(fmt::format("needs a probability of at least 0 and below 1, not {}", probability), "");
+      fail(fmt::format("needs a probability of at least 0 and below 1, not {}", probability));
     }
     return only_input();
   }
@@ -188,8 +187,7 @@ class Inference {
     const Shape& in = image_input();
     if (op.padding.height > op.kernel.height / 2 || op.padding.width > op.kernel.width / 2) {
       fail(fmt::format("pads {} pixels, more than half of its kernel of {}", extent_text(op.padding),
-                       extent_text(op.kernel)),
-           "");
+                       extent_text(op.kernel)));
     }
     return windows_of(in[0], op.kernel, op.stride, op.padding, op.ceil_mode);
   }
@@ -200,7 +198,7 @@ class Inference {
     for (const std::int64_t side : {kernel.height, kernel.width}) require_positive(side, "kernel");
     for (const std::int64_t side : {stride.height, stride.width}) require_positive(side, "stride");
     for (const std::int64_t side : {padding.height, padding.width}) {
-      if (side < 0 || side > kMaxExtent) fail(fmt::format("needs a padding of 0 or more, not {}", side), "");
+      if (side < 0 || side > kMaxExtent) fail(fmt::format("needs a padding of 0 or more, not {}", side));
     }
     const Shape& in = inputs_.front();
     const Side rows{in[1], kernel.height, stride.height, padding.height, ceil_mode};
@@ -276,18 +274,18 @@ std::vector<Parameter> layer_parameters(const Layer& layer, int index, const Sha
 Shape infer_shape(const std::string& model, const Layer& layer, const std::vector<Shape>& inputs) {
   const Inference inference(model, layer, inputs);
   const Shape shape = std::visit(inference, layer.op);
-  double elements = 1;  // in floating point, where a product can't overflow
-  for (const std::int64_t extent : shape) elements *= static_cast<double>(extent);
-  if (elements > static_cast<double>(kMaxElements)) {
-    inference.fail(fmt::format("would put out {}, more than {} values", shape_text(shape), kMaxElements), "");
+  const auto is_too_large = [](const Shape& extents) {
+    double elements = 1;  // in floating point, where a product can't overflow
+    for (const std::int64_t extent : extents) elements *= static_cast<double>(extent);
+    return elements > static_cast<double>(kMaxElements);
+  };
+  if (is_too_large(shape)) {
+    inference.fail(fmt::format("would put out {}, more than {} values", shape_text(shape), kMaxElements));
   }
   for (const Parameter& parameter : layer_parameters(layer, 0, inputs.front())) {
-    elements = 1;
-    for (const std::int64_t extent : parameter.shape) elements *= static_cast<double>(extent);
-    if (elements > static_cast<double>(kMaxElements)) {
+    if (is_too_large(parameter.shape)) {
       inference.fail(fmt::format("would have {} of {}, more than {} values", parameter.name,
-                                 shape_text(parameter.shape), kMaxElements),
-                     "");
+                                 shape_text(parameter.shape), kMaxElements));
     }
   }
   return shape;
@@ -298,6 +296,11 @@ constexpr std::array<const char*, std::variant_size_v<Op>> kOpNames = {
     "input",  "linear",           "conv2d",  "batch_norm",    "activation", "max_pool", "global_pool",
     "add",    "flatten",          "dropout", "subsample_pad", "prelu",      "avg_pool", "multiply",
     "concat", "stochastic_depth", "scale",   "fake_quantize", "rows",       "pad"};
+
+bool takes_statistics(const Layer& layer) {
+  const auto* norm = std::get_if<BatchNorm>(&layer.op);
+  return norm != nullptr && !norm->frozen;
+}
 
 constexpr std::int64_t kMaxInputExtent = 1 << 20;  // a million pixels a side
 
@@ -445,6 +448,18 @@ void Network::freeze_statistics(const std::string& prefix) {
       norm->frozen = true;
     }
   }
+}
+
+bool has_batch_norm(const Network& network) {
+  return std::ranges::any_of(network.layers(), takes_statistics);
+}
+
+const Layer* norm_of_one_value(const Network& network) {
+  const auto found = std::ranges::find_if(network.layers(), [](const Layer& layer) {
+    const bool one_value = layer.shape.size() <= 1 || layer.shape[1] * layer.shape[2] == 1;
+    return one_value && takes_statistics(layer);
+  });
+  return found != network.layers().end() ? &*found : nullptr;
 }
 
 std::int64_t detected_classes(const Network& detector) {

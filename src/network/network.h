@@ -136,6 +136,12 @@ using Op =
 /// "conv2d", "batch_norm", ...
 const char* op_name(const Op& op);
 
+/// Whether it is one of these operations.
+template <class... Ops>
+bool is_one_of(const Op& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
+
 struct Layer {
   std::string name;  // as in torchvision's state dict: "layer1.0.conv1"; unique
   Op op;
@@ -248,6 +254,13 @@ class Network {
   std::vector<Anchor> anchors_;
   bool outputs_marked_ = false;  // whether outputs were marked; if not, the one output is always the last layer
 };
+
+/// Whether some layer's outputs in training depend on which samples are computed together: those of batch-norms.
+bool has_batch_norm(const Network& network);
+
+/// The first batch-norm layer that takes statistics in training and has one value of each channel per sample, so that a
+/// single sample has no variance; null if there is none.
+const Layer* norm_of_one_value(const Network& network);
 
 /// The number of classes that a detector distinguishes, without the background.
 std::int64_t detected_classes(const Network& detector);

@@ -127,7 +127,7 @@ class StepCompiler {
 
   bool is_given_out(int layer) const {
     const auto& readers = readers_[static_cast<std::size_t>(layer)];
-    return std::find(readers.begin(), readers.end(), kCaller) != readers.end();
+    return std::ranges::find(readers, kCaller) != readers.end();
   }
 
   /// Finds which results may be overwritten (they have one reader, and their layer's backward pass doesn't need them),
@@ -150,8 +150,7 @@ class StepCompiler {
       const bool single = step.layer == step.output;
       output_unneeded[static_cast<std::size_t>(step.output)] =
           single && !is_given_out(step.output) &&
-          (is<BatchNorm>(layers_, step.layer) || is<Conv2d>(layers_, step.layer) || is<Linear>(layers_, step.layer) ||
-           is<Add>(layers_, step.layer));
+          is_one_of<BatchNorm, Conv2d, Linear, Add>(layers_[static_cast<std::size_t>(step.layer)].op);
       if (step.inputs.empty()) continue;
       const auto first = static_cast<std::size_t>(step.inputs.front());
       step.overwrites = single && reads[first] == 1 && output_unneeded[first];

@@ -165,19 +165,10 @@ DataParallel::DataParallel(Replica& replica, Shares shares, std::int64_t batch, 
   if (!membership_.reason().empty()) notes_.push_back(membership_.reason());
 }
 
-void DataParallel::command(Command::Kind kind) {
-  Command command;
-  command.kind = kind;
-  replica_.lead(command);
-}
-
 TensorMap DataParallel::gathered(bool of_optimizer) {
   engine::Trainer& trainer = replica_.trainer();
   if (replica_.stages() == 1) return of_optimizer ? trainer.optimizer_state() : trainer.state();
-  Command gather;
-  gather.kind = Command::Kind::kGatherState;
-  gather.with_optimizer = of_optimizer ? 1 : 0;
-  replica_.lead(gather);
+  replica_.lead({.kind = Command::Kind::kGatherState, .with_optimizer = of_optimizer ? 1 : 0});
   return replica_.take_gathered();
 }
 
@@ -198,8 +189,7 @@ void DataParallel::start(Command command, std::int64_t samples, std::int64_t fir
   set_members();  // replicas that get samples must have rank 0's state
   replica_.lead(command);
   for (int i = 0; i < kAhead; ++i) {
-    Command ahead;
-    ahead.kind = Command::Kind::kDivide;
+    Command ahead{.kind = Command::Kind::kDivide};
     divide_next(ahead);
     if (ahead.divides != 0) replica_.lead(ahead);
   }
@@ -223,20 +213,14 @@ void DataParallel::divide_next(Command& command) {
 void DataParallel::start_epoch(std::int64_t epoch, std::int64_t samples, std::int64_t first_step) {
   epoch_ = epoch;
   epoch_step_ = first_step;
-  Command command;
-  command.kind = Command::Kind::kStartEpoch;
-  command.epoch = epoch;
-  start(command, samples, first_step);
+  start({.kind = Command::Kind::kStartEpoch, .epoch = epoch}, samples, first_step);
 }
 
 const StepResult& DataParallel::step(double learning_rate) {
   const Stopwatch clock;
   set_members();
-  Command command;
-  command.kind = Command::Kind::kTrain;
-  command.epoch = epoch_;
-  command.step = ++epoch_step_;
-  command.learning_rate = learning_rate;
+  Command command{
+      .kind = Command::Kind::kTrain, .epoch = epoch_, .step = ++epoch_step_, .learning_rate = learning_rate};
   divide_next(command);
   replica_.lead(command);
   const std::vector<std::int64_t> counts = std::move(divided_.front());
@@ -268,15 +252,8 @@ void DataParallel::set_members() {
     members_[r] = wanted[r];
   }
   if (!changes) return;
-  Command command;
-  command.kind = Command::Kind::kSetMembers;
-  command.counts.assign(members_.begin(), members_.end());
-  replica_.lead(command);
-  if (!joins) return;
-  Command state;
-  state.kind = Command::Kind::kShareState;
-  state.with_optimizer = 1;
-  replica_.lead(state);
+  replica_.lead({.kind = Command::Kind::kSetMembers, .counts = {members_.begin(), members_.end()}});
+  if (joins) replica_.lead({.kind = Command::Kind::kShareState, .with_optimizer = 1});
 }
 
 void DataParallel::observe(const std::vector<std::int64_t>& counts, double step_s) {
@@ -299,24 +276,16 @@ void DataParallel::observe(const std::vector<std::int64_t>& counts, double step_
 
 std::optional<EvaluationResult> DataParallel::evaluate(std::int64_t part, std::int64_t samples,
                                                        const std::function<bool()>& stop) {
-  Command command;
-  command.kind = Command::Kind::kStartPart;
-  command.part = part;
-  start(command, samples, 0);
+  start({.kind = Command::Kind::kStartPart, .part = part}, samples, 0);
   while (!divided_.empty()) {
     if (stop()) return std::nullopt;
-    Command next;
-    next.kind = Command::Kind::kEvaluate;
+    Command next{.kind = Command::Kind::kEvaluate};
     divide_next(next);
     replica_.lead(next);
     divided_.pop_front();
   }
-  this->command(Command::Kind::kSumEvaluation);
+  command(Command::Kind::kSumEvaluation);
   return replica_.last_evaluation();
-}
-
-std::vector<std::string> DataParallel::take_notes() {
-  return std::exchange(notes_, {});
 }
 
 std::vector<double> steady_weights(std::vector<double> speeds) {

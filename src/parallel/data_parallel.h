@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/replica.h"
@@ -114,10 +115,10 @@ class DataParallel {
   };
   const std::vector<Change>& changes() const { return changes_; }
   /// Returns and clears the notes about replicas that left, came back or stayed.
-  std::vector<std::string> take_notes();
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
-  void command(Command::Kind kind);
+  void command(Command::Kind kind) { replica_.lead({.kind = kind}); }
   TensorMap gathered(bool of_optimizer);
   /// Puts the division of the next batch that isn't divided yet into `command`, if there is one.
   void divide_next(Command& command);

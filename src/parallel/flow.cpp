@@ -77,23 +77,12 @@ std::string place_text(const FlowStep& step, const Origins& origins) {
   }
 }
 
-/// Whether the exception being handled concerns only the item, and not the machine or the user's options.
-bool is_about_the_item() {
-  try {
-    throw;
-  } catch (const Interrupted&) {
-    return false;
-  } catch (const UsageError&) {
-    return false;
-  } catch (const OutputError&) {
-    return false;
-  } catch (const engine::OutOfMemory&) {
-    return false;
-  } catch (const Error&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
+/// Whether an error concerns only the item, and not the machine or the user's options.
+bool is_about_the_item(const std::exception& error) {
+  const auto* e = &error;
+  return dynamic_cast<const Error*>(e) != nullptr && dynamic_cast<const Interrupted*>(e) == nullptr &&
+         dynamic_cast<const UsageError*>(e) == nullptr && dynamic_cast<const OutputError*>(e) == nullptr &&
+         dynamic_cast<const engine::OutOfMemory*>(e) == nullptr;
 }
 
 void require(bool good, const FlowStep& step, const std::string& what) {
@@ -127,8 +116,13 @@ class FlowRun {
     work(stages_.size() - 1, 0);
     threads_.clear();  // joins: all workers have ended by now, or end because the flow was cancelled
     report_.seconds = clock.seconds();
-    describe_queues();
-    sort_set_aside();
+    for (std::size_t s = 0; s < queues_.size(); ++s) {
+      const FlowQueue& queue = *queues_[s];
+      report_.steps[s + 1].queue = FlowQueueReport{queue.capacity(), queue.mean_depth(), queue.max_depth()};
+    }
+    // In the order of the source.
+    std::ranges::sort(report_.set_aside, {},
+                      [](const SetAsideItem& item) { return std::tie(item.number, item.step, item.reason); });
     if (failure_) std::rethrow_exception(failure_);
     if (!cancelled_) return;
     const std::int64_t done = report_.steps.back().workers.front().items;
@@ -224,7 +218,7 @@ class FlowRun {
       const std::optional<PhaseMark> mark = mark_of(stage.step);
       values = stage.work(items, worker);
     } catch (const std::exception& error) {
-      if (stage.step.on_failure != OnFailure::kSetAside || !is_about_the_item()) {
+      if (stage.step.on_failure != OnFailure::kSetAside || !is_about_the_item(error)) {
         rethrow_from(place_text(stage.step, origins_of(items)));
       }
       set_aside(stage.step, items, error.what());
@@ -266,19 +260,6 @@ class FlowRun {
     for (const auto& origin : origins_of(items)) {
       report_.set_aside.push_back({origin->number, origin->name, step.name, reason});
     }
-  }
-
-  void describe_queues() {
-    for (std::size_t s = 0; s < queues_.size(); ++s) {
-      const FlowQueue& queue = *queues_[s];
-      report_.steps[s + 1].queue = FlowQueueReport{queue.capacity(), queue.mean_depth(), queue.max_depth()};
-    }
-  }
-
-  /// Sorts the items set aside into the order of the source.
-  void sort_set_aside() {
-    std::ranges::sort(report_.set_aside, {},
-                      [](const SetAsideItem& item) { return std::tie(item.number, item.step, item.reason); });
   }
 
   const FlowSource& source_;

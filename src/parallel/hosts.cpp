@@ -250,11 +250,8 @@ void kill_orphans() {
 
 }  // namespace
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<Fact> auto& fact) {
-  visitor.value("what", fact.what);
-  visitor.value("value", fact.value);
-  visitor.value("advice", fact.advice);
+void describe(auto& visitor, Of<Fact> auto& fact) {
+  visitor.members(fact.what, fact.value, fact.advice);
 }
 
 std::string difference_of(const std::vector<std::string>& names, const std::vector<std::vector<Fact>>& facts) {
@@ -288,16 +285,8 @@ HostLink::HostLink(const HostsOptions& options, int channels) : group_(comm::con
   throw Error(difference);
 }
 
-void HostLink::watch(std::function<void(const std::string&)> on_lost) {
-  group_->watch(names_, std::move(on_lost));
-}
-
 std::vector<std::string> HostLink::gather(const std::string& own) {
   return comm::gather_messages(*messages_, own);
-}
-
-std::unique_ptr<comm::Communicator> HostLink::channel(int index) {
-  return std::move(channels_.at(static_cast<std::size_t>(index)));
 }
 
 std::vector<std::string> parse_hosts(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -37,9 +38,11 @@ class HostLink {
   HostLink& operator=(const HostLink&) = delete;
 
   /// From now on the loss of a host makes every exchange between hosts throw, and calls `on_lost` with the reason.
-  void watch(std::function<void(const std::string& what)> on_lost);
+  void watch(std::function<void(const std::string& what)> on_lost) { group_->watch(names_, std::move(on_lost)); }
   /// This rank's end of channel `index` between the hosts. Each index may be asked for once.
-  std::unique_ptr<comm::Communicator> channel(int index);
+  std::unique_ptr<comm::Communicator> channel(int index) {
+    return std::move(channels_.at(static_cast<std::size_t>(index)));
+  }
   /// A collective: each host gives its own message and gets those of all hosts, by host.
   std::vector<std::string> gather(const std::string& own);
   /// The hosts' names, by host.

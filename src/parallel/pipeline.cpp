@@ -1,12 +1,14 @@
 #include "parallel/pipeline.h"
 
 #include <algorithm>
+#include <deque>
 #include <span>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/phase.h"
+#include "comm/communication_thread.h"
 #include "parallel/shares.h"
 
 namespace evener::parallel {
@@ -24,62 +26,81 @@ std::vector<std::size_t> sizes_for(const std::vector<std::int64_t>& per_sample, 
   return sizes;
 }
 
-/// Links to and from the rank at the distance `away`.
-std::unique_ptr<StageSender> sender(std::unique_ptr<comm::Communicator>& link, int away) {
-  const int to = link->rank() + away;
-  return std::make_unique<StageSender>(std::move(link), to);
-}
-std::unique_ptr<StageReceiver> receiver(std::unique_ptr<comm::Communicator>& link, int away) {
-  const int from = link->rank() + away;
-  return std::make_unique<StageReceiver>(std::move(link), from);
-}
-
 }  // namespace
 
-StageSender::StageSender(std::unique_ptr<comm::Communicator> communicator, int to)
-    : communicator_(std::move(communicator)), to_(to) {}
+/// Sends values to another rank in the background, in the order of send() calls.
+class StageSender {
+ public:
+  /// Nobody else may use the same link. The other rank is at the distance `away`.
+  StageSender(std::unique_ptr<comm::Communicator> link, int away)
+      : communicator_(std::move(link)), to_(communicator_->rank() + away) {}
 
-void StageSender::send(std::vector<engine::StageValues> values) {
-  under_way_.push_back(thread_.run([this, values = std::move(values)] {
-    for (const engine::StageValues& each : values) communicator_->send(std::as_bytes(each.values), to_);
-  }));
-}
-
-void StageSender::finish() {
-  for (; !under_way_.empty(); under_way_.pop_front()) under_way_.front().wait();
-}
-
-StageReceiver::StageReceiver(std::unique_ptr<comm::Communicator> communicator, int from)
-    : communicator_(std::move(communicator)), from_(from) {}
-
-void StageReceiver::expect(std::vector<std::size_t> sizes) {
-  expected_.push_back(std::move(sizes));
-  if (coming_.size() < kFetchedAhead) fetch();
-}
-
-void StageReceiver::fetch() {
-  Message message;
-  std::vector<std::span<float>> places;
-  for (const std::size_t size : expected_.front()) {
-    auto memory = std::make_shared<std::vector<float>>(size);
-    message.values.push_back({*memory, memory});
-    places.emplace_back(*memory);
+  /// Returns at once; the values' memory must stay unchanged until finish(). Throws if an earlier send failed.
+  void send(std::vector<engine::StageValues> values) {
+    under_way_.push_back(thread_.run([this, values = std::move(values)] {
+      for (const engine::StageValues& each : values) communicator_->send(std::as_bytes(each.values), to_);
+    }));
   }
-  expected_.pop_front();
-  message.arrival = thread_.run([this, places = std::move(places)] {
-    for (const std::span<float> place : places) communicator_->receive(std::as_writable_bytes(place), from_);
-  });
-  coming_.push_back(std::move(message));
-}
+  /// Waits until all values have been sent.
+  void finish() {
+    for (; !under_way_.empty(); under_way_.pop_front()) under_way_.front().wait();
+  }
 
-std::vector<engine::StageValues> StageReceiver::take() {
-  if (coming_.empty()) throw Error("a stage waits for values that it has not said it expects");
-  Message message = std::move(coming_.front());
-  coming_.pop_front();
-  message.arrival.wait();
-  if (!expected_.empty()) fetch();
-  return std::move(message.values);
-}
+ private:
+  std::unique_ptr<comm::Communicator> communicator_;
+  const int to_;
+  std::deque<comm::Pending> under_way_;
+  comm::CommunicationThread thread_;  // last: its tasks use the rest
+};
+
+/// Receives values from another rank in the background, in the order in which it sends them. One message is received
+/// ahead of take().
+class StageReceiver {
+ public:
+  StageReceiver(std::unique_ptr<comm::Communicator> link, int away)
+      : communicator_(std::move(link)), from_(communicator_->rank() + away) {}
+
+  /// Announces a message; sizes[i]: the number of values in its i-th tensor.
+  void expect(std::vector<std::size_t> sizes) {
+    expected_.push_back(std::move(sizes));
+    if (coming_.size() < kFetchedAhead) fetch();
+  }
+  /// Waits for the next message and returns it.
+  std::vector<engine::StageValues> take() {
+    if (coming_.empty()) throw Error("a stage waits for values that it has not said it expects");
+    Message message = std::move(coming_.front());
+    coming_.pop_front();
+    message.arrival.wait();
+    if (!expected_.empty()) fetch();
+    return std::move(message.values);
+  }
+
+ private:
+  struct Message {
+    std::vector<engine::StageValues> values;
+    comm::Pending arrival;
+  };
+  void fetch() {
+    Message message;
+    std::vector<std::span<float>> places;
+    for (const std::size_t size : expected_.front()) {
+      auto memory = std::make_shared<std::vector<float>>(size);
+      message.values.push_back({*memory, memory});
+      places.emplace_back(*memory);
+    }
+    expected_.pop_front();
+    message.arrival = thread_.run([this, places = std::move(places)] {
+      for (const std::span<float> place : places) communicator_->receive(std::as_writable_bytes(place), from_);
+    });
+    coming_.push_back(std::move(message));
+  }
+
+  std::unique_ptr<comm::Communicator> communicator_;
+  const int from_;
+  std::deque<std::vector<std::size_t>> expected_;  // not yet being received
+  std::deque<Message> coming_;
+  comm::CommunicationThread thread_;  // last: its tasks use the rest
+};
 
 std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::span<const StageWork> work,
                                                 int stages) {
@@ -111,14 +132,16 @@ Pipeline::Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, S
     : trainer_(trainer), place_(place), options_(std::move(options)), throttle_(throttle) {
   StageChannels& links = channels.links;
   if (!place_.is_first()) {
-    values_in_ = receiver(links.values_in, -1);
-    gradients_out_ = sender(links.gradients_out, -1);
+    values_in_ = std::make_unique<StageReceiver>(std::move(links.values_in), -1);
+    gradients_out_ = std::make_unique<StageSender>(std::move(links.gradients_out), -1);
   }
   if (!place_.is_last()) {
-    values_out_ = sender(links.values_out, +1);
-    gradients_in_ = receiver(links.gradients_in, +1);
+    values_out_ = std::make_unique<StageSender>(std::move(links.values_out), +1);
+    gradients_in_ = std::make_unique<StageReceiver>(std::move(links.gradients_in), +1);
   }
 }
+
+Pipeline::~Pipeline() = default;
 
 std::vector<data::Batch> Pipeline::micro_batches_of(const data::Batch& share) const {
   std::vector<data::Batch> parts;
@@ -150,18 +173,6 @@ void Pipeline::send(StageSender* to, std::vector<engine::StageValues> values) {
   to->send(std::move(values));
 }
 
-double& Pipeline::seconds_of(StageWork& work, PassKind kind) {
-  switch (kind) {
-    case PassKind::kForward:
-      return work.forward_s;
-    case PassKind::kBackward:
-      return work.backward_s;
-    case PassKind::kWeights:
-      return work.weights_s;
-  }
-  return work.forward_s;
-}
-
 engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, double weight) {
   const bool forward = task.kind == PassKind::kForward, backward = task.kind == PassKind::kBackward;
   std::vector<engine::StageValues> received = take(forward    ? values_in_.get()
@@ -183,7 +194,7 @@ engine::Sums Pipeline::do_task(const StageTask& task, const data::Batch& part, d
   throttle_.catch_up();
   const double to_s = now_s();
   send(forward ? values_out_.get() : backward ? gradients_out_.get() : nullptr, std::move(sent));
-  seconds_of(step_, task.kind) += to_s - from_s;
+  (forward ? step_.forward_s : backward ? step_.backward_s : step_.weights_s) += to_s - from_s;
   tasks_.push_back({task.kind, task.micro_batch, from_s, to_s});
   return sums;
 }

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,59 +11,32 @@
 #include <vector>
 
 #include "base/described.h"
-#include "comm/communication_thread.h"
 #include "comm/communicator.h"
 #include "data/batch.h"
 #include "engine/trainer.h"
 #include "engine/trainer_options.h"
-#include "parallel/channels.h"
 #include "parallel/pipeline_schedule.h"
 #include "parallel/throttle.h"
 
 namespace evener::parallel {
 
-/// Transfers between neighbouring stages of a pipeline, in the background while the stages compute.
-/// Sends values to another rank, in the order of send() calls.
-class StageSender {
- public:
-  /// Nobody else may use the same channel.
-  StageSender(std::unique_ptr<comm::Communicator> communicator, int to);
-
-  /// Returns at once; the values' memory must stay unchanged until finish(). Throws if an earlier send failed.
-  void send(std::vector<engine::StageValues> values);
-  /// Waits until all values have been sent.
-  void finish();
-
- private:
-  std::unique_ptr<comm::Communicator> communicator_;
-  const int to_;
-  std::deque<comm::Pending> under_way_;
-  comm::CommunicationThread thread_;  // last: its tasks use the rest
+/// Links of a pipeline stage to the stages before and after it; null where there is no such neighbour.
+struct StageChannels {
+  std::unique_ptr<comm::Communicator> values_in, values_out, gradients_in, gradients_out;
 };
 
-/// Receives values from another rank, in the order in which it sends them. One message is received ahead of take().
-class StageReceiver {
- public:
-  StageReceiver(std::unique_ptr<comm::Communicator> communicator, int from);
-
-  /// Announces a message; sizes[i]: the number of values in its i-th tensor.
-  void expect(std::vector<std::size_t> sizes);
-  /// Waits for the next message and returns it.
-  std::vector<engine::StageValues> take();
-
- private:
-  struct Message {
-    std::vector<engine::StageValues> values;
-    comm::Pending arrival;
-  };
-  void fetch();
-
-  std::unique_ptr<comm::Communicator> communicator_;
-  const int from_;
-  std::deque<std::vector<std::size_t>> expected_;  // not yet being received
-  std::deque<Message> coming_;
-  comm::CommunicationThread thread_;  // last: its tasks use the rest
+/// The communicators of one rank. Only one thread of a rank may use a channel at a time.
+struct Channels {
+  std::unique_ptr<comm::Communicator> control;  // commands of rank 0; always all ranks
+  // `sums` carries batch-norm statistics and losses, `gradients` gradients. Only replicas that currently train are
+  // members; in a pipeline, each stage shares these channels with the same stage of the other replicas.
+  std::unique_ptr<comm::Communicator> sums, gradients;
+  std::span<std::byte> memory = {};  // shared by all replicas; empty: none, as always on several hosts
+  StageChannels links = {};
 };
+
+/// Channels of a run with a single rank: every collective returns at once.
+Channels make_self_channels();
 
 struct StageOptions {
   int micro_batches = 1;   // in the replica's share of a whole batch
@@ -93,31 +65,15 @@ struct StageWork {
   std::vector<std::vector<Task>> last_steps;  // the tasks of the last steps, the oldest step first
 };
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<StageTimes> auto& times) {
-  visitor.value("forward_s", times.forward_s);
-  visitor.value("backward_s", times.backward_s);
-  visitor.value("weights_s", times.weights_s);
+void describe(auto& visitor, Of<StageTimes> auto& times) {
+  visitor.members(times.forward_s, times.backward_s, times.weights_s);
 }
-template <typename Visitor>
-void describe(Visitor& visitor, Of<StageWork::Task> auto& task) {
-  visitor.value("kind", task.kind);
-  visitor.value("micro_batch", task.micro_batch);
-  visitor.value("from_s", task.from_s);
-  visitor.value("to_s", task.to_s);
+void describe(auto& visitor, Of<StageWork::Task> auto& task) {
+  visitor.members(task.kind, task.micro_batch, task.from_s, task.to_s);
 }
-template <typename Visitor>
-void describe(Visitor& visitor, Of<StageWork> auto& work) {
-  visitor.value("steps", work.steps);
-  visitor.value("micro_batches", work.micro_batches);
-  visitor.value("step_s", work.step_s);
-  visitor.value("forward_s", work.forward_s);
-  visitor.value("backward_s", work.backward_s);
-  visitor.value("weights_s", work.weights_s);
-  visitor.value("most_kept", work.most_kept);
-  visitor.value("sent_bytes", work.sent_bytes);
-  visitor.value("memory_bytes", work.memory_bytes);
-  visitor.value("last_steps", work.last_steps);
+void describe(auto& visitor, Of<StageWork> auto& work) {
+  visitor.members(work.steps, work.micro_batches, work.step_s, work.forward_s, work.backward_s, work.weights_s,
+                  work.most_kept, work.sent_bytes, work.memory_bytes, work.last_steps);
 }
 
 /// Mean figures of a step over all pipelines of a run, beside those of a simulated step whose tasks take the measured
@@ -132,12 +88,16 @@ struct PipelineFigures {
 /// `work`: of all ranks, by rank. Absent if no step on a whole batch followed the first one.
 std::optional<PipelineFigures> pipeline_figures(PipelineSchedule schedule, std::span<const StageWork> work, int stages);
 
+class StageSender;
+class StageReceiver;
+
 class Pipeline {
  public:
   /// The neighbouring stages are on the previous and the next rank. Moves the links out of `channels`. `trainer` and
   /// `throttle` must outlive the pipeline.
   Pipeline(engine::TrainsStage& trainer, engine::StageOfNetwork place, StageOptions options, Channels& channels,
            Throttle& throttle);
+  ~Pipeline();
 
   /// Passes this replica's share of a batch through the stage, forward and backward, and adds `weight` times each
   /// sample's gradient to the trainer's gradients. Calls `before_last` before the last task, which makes the gradients
@@ -156,7 +116,6 @@ class Pipeline {
   std::vector<engine::StageValues> take(StageReceiver* from);
   void send(StageSender* to, std::vector<engine::StageValues> values);
   engine::Sums do_task(const StageTask& task, const data::Batch& part, double weight);
-  static double& seconds_of(StageWork& work, PassKind kind);
 
   engine::TrainsStage& trainer_;
   const engine::StageOfNetwork place_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,17 +14,14 @@
 #include "base/message.h"
 #include "base/phase.h"
 #include "comm/communicator.h"
-#include "network/batch_norm.h"
+#include "comm/device_communicator.h"
 #include "parallel/shares.h"
 
 namespace evener::engine {
 
 /// All members except the notes, which are not exchanged.
-template <typename Visitor>
-void describe(Visitor& visitor, Of<DeviceReport> auto& report) {
-  visitor.value("peak_memory_bytes", report.peak_memory_bytes);
-  visitor.value("step_phases_s", report.step_phases_s);
-  visitor.value("skipped_steps", report.skipped_steps);
+void describe(auto& visitor, Of<DeviceReport> auto& report) {
+  visitor.members(report.peak_memory_bytes, report.step_phases_s, report.skipped_steps);
 }
 
 }  // namespace evener::engine
@@ -43,6 +41,29 @@ std::vector<std::size_t> trained_sizes(const network::Network& network) {
 
 void broadcast(comm::Communicator& communicator, std::vector<std::int64_t>& numbers) {
   communicator.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
+}
+
+/// Broadcasts every tensor of rank `root`'s map into the same tensor of the other ranks.
+void broadcast(comm::Communicator& communicator, TensorMap& tensors, int root) {
+  for (auto& [name, tensor] : tensors) communicator.broadcast(tensor.bytes, root);
+}
+
+/// The description of tensors that precedes their bytes: name, type, shape.
+using Heads = std::vector<std::tuple<std::string, DType, std::vector<std::int64_t>>>;
+
+std::string heads_of(const TensorMap& tensors) {
+  Heads heads;
+  for (const auto& [name, tensor] : tensors) heads.emplace_back(name, tensor.dtype, tensor.shape);
+  return pack_message(heads);
+}
+
+TensorMap tensors_with(const std::string& message) {
+  TensorMap tensors;
+  for (auto& [name, type, shape] : unpack_message<Heads>(message, "the names of a stage's tensors")) {
+    const auto bytes = static_cast<std::size_t>(element_count(shape)) * size_bytes(type);
+    tensors.emplace(name, HostTensor{type, shape, std::vector<std::byte>(bytes)});
+  }
+  return tensors;
 }
 
 /// The names of batch-norm's running statistics in a state of `network`.
@@ -91,33 +112,49 @@ void ConfusionCounts::unpack(std::span<const double> from) {
   for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = std::llround(from[i]);
 }
 
-void GroupDeviceSums::join() {
-  const PhaseMark mark(Phase::kConnect);
-  comm::DeviceGroupId id{};
-  if (channel_.rank() == 0) id = comm::make_device_group_id();
-  channel_.broadcast(id, 0);
-  devices_ = comm::join_device_group(id, channel_.rank(), channel_.size());
-}
+/// All-reduce between the devices of a group's ranks, for their trainers. Uses the CPU-side `channel` only to set the
+/// devices' communicator up and to notice a lost rank.
+class GroupDeviceSums : public engine::DeviceSums {
+ public:
+  /// `channel` outlives this.
+  explicit GroupDeviceSums(comm::Communicator& channel) : channel_(channel) {}
 
-void GroupDeviceSums::add_up(std::span<const engine::DeviceValues> values, void* stream) {
-  if (silent_) return;
-  std::vector<comm::DeviceVector> vectors;
-  for (const engine::DeviceValues& each : values) {
-    vectors.push_back(
-        {each.data, static_cast<std::size_t>(each.count), each.type == engine::DeviceValues::Type::kFloat64});
+  void join() override {
+    const PhaseMark mark(Phase::kConnect);
+    comm::DeviceGroupId id{};
+    if (channel_.rank() == 0) id = comm::make_device_group_id();
+    channel_.broadcast(id, 0);
+    devices_ = comm::join_device_group(id, channel_.rank(), channel_.size());
   }
-  devices_->all_reduce(vectors, stream);
-}
 
-void GroupDeviceSums::require_whole() {
-  try {
-    channel_.require_whole();
-    if (const std::string failure = devices_->failure(); !failure.empty()) throw Error(failure);
-  } catch (const Error&) {
-    devices_->abort();  // or the device would wait for the lost rank for ever
-    throw;
+  void add_up(std::span<const engine::DeviceValues> values, void* stream) override {
+    if (silent_) return;
+    std::vector<comm::DeviceVector> vectors;
+    for (const engine::DeviceValues& each : values) {
+      vectors.push_back(
+          {each.data, static_cast<std::size_t>(each.count), each.type == engine::DeviceValues::Type::kFloat64});
+    }
+    devices_->all_reduce(vectors, stream);
   }
-}
+
+  void require_whole() override {
+    try {
+      channel_.require_whole();
+      if (const std::string failure = devices_->failure(); !failure.empty()) throw Error(failure);
+    } catch (const Error&) {
+      devices_->abort();  // or the device would wait for the lost rank for ever
+      throw;
+    }
+  }
+
+  /// While silent, add_up() leaves values as they are, because each replica measures its own speed.
+  void be_silent(bool silent) { silent_ = silent; }
+
+ private:
+  comm::Communicator& channel_;
+  std::unique_ptr<comm::DeviceCommunicator> devices_;
+  bool silent_ = false;
+};
 
 std::vector<engine::DeviceReport> exchange_reports(comm::Communicator& communicator, const engine::DeviceReport& own) {
   std::vector<engine::DeviceReport> reports;
@@ -477,6 +514,68 @@ void Replica::set_members(const Command& command) {
     channels_.gradients->set_members(members);
   }
   channels_.control->barrier();
+}
+
+/// Replicas on unlike devices round differently: sharing the state now and then keeps them from drifting apart.
+void Replica::share_state(bool with_optimizer) {
+  if (replicas() == 1) return;
+  const PhaseMark mark(Phase::kExchange);
+  if (all_shared_ && !with_optimizer) return channels_.control->barrier();
+  TensorMap state = trainer_->state();
+  if (options_.local_batch_norm) average_statistics(state);
+  broadcast(peers(), state, first_peer());
+  if (replica() != 0 || options_.local_batch_norm) trainer_->load_state(state);
+  if (!with_optimizer) return;
+  TensorMap optimizer = trainer_->optimizer_state();
+  broadcast(peers(), optimizer, first_peer());
+  if (replica() != 0 && !optimizer.empty()) trainer_->load_optimizer_state(optimizer);
+}
+
+/// Averages running statistics over replicas, weighted with the number of samples that each has seen.
+void Replica::average_statistics(TensorMap& state) {
+  std::vector<double> sums = {static_cast<double>(trained_)};
+  for (const auto& name : statistics_) {
+    const HostTensor& tensor = state.at(name);
+    const std::int64_t count = element_count(tensor.shape);
+    for (std::int64_t i = 0; i < count; ++i) sums.push_back(static_cast<double>(trained_) * tensor.floats()[i]);
+  }
+  peers().all_reduce(sums);
+  trained_ = 0;
+  if (sums.front() == 0) return;  // no replica has trained since the last call
+  std::size_t at = 1;
+  for (const auto& name : statistics_) {
+    HostTensor& tensor = state.at(name);
+    const std::int64_t count = element_count(tensor.shape);
+    for (std::int64_t i = 0; i < count; ++i) tensor.floats()[i] = static_cast<float>(sums[at++] / sums.front());
+  }
+}
+
+/// Gathers on rank 0 the state of the whole network, or of its optimiser, from the stages of the first replica.
+void Replica::gather_state(bool of_optimizer) {
+  const PhaseMark mark(Phase::kExchange);
+  TensorMap own;
+  if (replica() == 0) own = of_optimizer ? trainer_->optimizer_state() : trainer_->state();
+  const std::vector<std::string> heads = comm::gather_messages(*channels_.control, heads_of(own));
+  if (rank() > 0 && replica() == 0) {
+    for (const auto& [name, tensor] : own) channels_.control->send(tensor.bytes, 0);
+  }
+  if (rank() != 0) return;
+  gathered_ = std::move(own);
+  for (int stage = 1; stage < stages(); ++stage) {
+    TensorMap tensors = tensors_with(heads[static_cast<std::size_t>(stage)]);
+    for (auto& [name, tensor] : tensors) channels_.control->receive(tensor.bytes, stage);
+    gathered_.merge(tensors);
+  }
+}
+
+/// Every rank loads its stage's part of the state that rank 0 was given.
+void Replica::load_given() {
+  const PhaseMark mark(Phase::kExchange);
+  const std::string own = rank() == 0 ? heads_of(*given_) : std::string();
+  TensorMap state = tensors_with(comm::gather_messages(*channels_.control, own).front());
+  if (rank() == 0) state = *given_;
+  broadcast(*channels_.control, state, 0);
+  trainer_->load_state(state);
 }
 
 }  // namespace evener::parallel

@@ -13,13 +13,11 @@
 
 #include "base/tensor.h"
 #include "comm/communicator.h"
-#include "comm/device_communicator.h"
 #include "data/batch.h"
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "engine/trainer.h"
 #include "network/network.h"
-#include "parallel/channels.h"
 #include "parallel/pipeline.h"
 #include "parallel/step_protocol.h"
 #include "parallel/throttle.h"
@@ -55,7 +53,7 @@ struct Command {
   /// counts[m * replicas + r] samples of micro-batch m.
   std::int64_t divides = 0;
   std::int64_t begin = 0;
-  std::vector<std::int64_t> counts;  // see `divides`; with kSetMembers 1 or 0 for each rank; padded with zeros
+  std::vector<std::int64_t> counts = {};  // see `divides`; with kSetMembers 1 or 0 for each rank; padded with zeros
 };
 
 /// Turns a command into 8-byte numbers and back. The message has the same length for every command of up to `counts`
@@ -87,26 +85,6 @@ class ConfusionCounts {
  private:
   std::size_t classes_ = 0;
   std::vector<std::int64_t> counts_;  // [true class * classes + found class]
-};
-
-/// All-reduce between the devices of a group's ranks, for their trainers. Uses the CPU-side `channel` only to set the
-/// devices' communicator up and to notice a lost rank.
-class GroupDeviceSums : public engine::DeviceSums {
- public:
-  /// `channel` outlives this.
-  explicit GroupDeviceSums(comm::Communicator& channel) : channel_(channel) {}
-
-  void join() override;
-  void add_up(std::span<const engine::DeviceValues> values, void* stream) override;
-  void require_whole() override;
-
-  /// While silent, add_up() leaves values as they are, because each replica measures its own speed.
-  void be_silent(bool silent) { silent_ = silent; }
-
- private:
-  comm::Communicator& channel_;
-  std::unique_ptr<comm::DeviceCommunicator> devices_;
-  bool silent_ = false;
 };
 
 /// A collective: each rank gives its own report and gets those of all ranks, by rank. Notes are not exchanged; the
@@ -150,6 +128,8 @@ struct EvaluationResult {
   ConfusionCounts confusion;
   std::vector<std::string> verdicts;  // of each rank's judge, by rank; empty without judges
 };
+
+class GroupDeviceSums;
 
 /// One rank's part of a replica: all of it, or one of its stages.
 class Replica {

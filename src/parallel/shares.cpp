@@ -58,14 +58,6 @@ std::vector<std::int64_t> divide(std::int64_t samples, std::span<const double> s
   return counts;
 }
 
-Shares Shares::fixed(std::vector<double> weights, std::int64_t least) {
-  return {std::move(weights), false, least};
-}
-
-Shares Shares::measured(std::vector<double> speeds, std::int64_t least) {
-  return {std::move(speeds), true, least};
-}
-
 /// The mean of the maximum of normally distributed times, approximated by combining the maximum so far with one more
 /// time (C. E. Clark, The Greatest of a Finite Set of Random Variables, 1961).
 double Shares::expected_s(std::span<const std::int64_t> counts) const {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace evener::parallel {
@@ -23,9 +24,13 @@ class Shares {
  public:
   /// Shares by fixed weights, which observe() doesn't change. A replica that would get fewer than `least` samples of a
   /// batch or micro-batch gets none of it.
-  static Shares fixed(std::vector<double> weights, std::int64_t least = 1);
+  static Shares fixed(std::vector<double> weights, std::int64_t least = 1) {
+    return {std::move(weights), false, least};
+  }
   /// `speeds`: a first guess, samples per second.
-  static Shares measured(std::vector<double> speeds, std::int64_t least = 1);
+  static Shares measured(std::vector<double> speeds, std::int64_t least = 1) {
+    return {std::move(speeds), true, least};
+  }
 
   bool is_measured() const { return measured_; }
   const std::vector<double>& speeds() const { return speeds_; }

@@ -1,4 +1,4 @@
-// The interface of training steps. There are several implementations (parallel/step_kinds.h); a replica chooses one
+// The interface of training steps. There are several implementations (parallel/step_kinds.cpp); a replica chooses one
 // when it is made, by what its trainer offers and what the run asks for.
 #pragma once
 
@@ -12,12 +12,9 @@
 #include "data/batch.h"
 #include "engine/sums.h"
 #include "engine/trainer.h"
-#include "parallel/channels.h"
-#include "parallel/throttle.h"
+#include "parallel/pipeline.h"
 
 namespace evener::parallel {
-
-class Pipeline;
 
 /// The result of a training step, the same on every rank that trained. A device that runs ahead of its results reports
 /// those of earlier steps here.
@@ -57,12 +54,6 @@ struct StepContext {
   bool always_exchange = false;  // all-reduce gradients even in a group of one
   bool emulates_speed = false;   // the throttle emulates a slower device
 };
-
-/// The number that a batch's loss is the mean over: its samples or, for a detector, its matched anchors. In the latter
-/// case a collective of the members.
-std::int64_t loss_count(const StepContext& context, const StepShare& share);
-/// The weight of each sample's gradient: 1 / loss_count().
-double gradient_weight(const StepContext& context, const StepShare& share);
 
 class StepProtocol {
  public:

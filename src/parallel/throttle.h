@@ -1,9 +1,11 @@
 // Emulates a device of a fraction of this one's speed ("@0.25" in a placement), for tests of unequal replicas.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,11 +18,29 @@ class Throttle {
  public:
   explicit Throttle(double factor) : factor_(factor) {}
 
-  void begin();
+  void begin() {
+    clock_ = Stopwatch();
+    excluded_s_ = slept_s_ = 0;
+    carried_s_ = missing_s_;
+  }
   /// Waits until the work since begin() has taken as long as on the slower device. Call this during the work too, so
   /// that its intermediate results (gradients that become ready) come as late as from the slower device. A wait that
   /// was too long is taken from later ones, also after the next begin().
-  void catch_up();
+  void catch_up() {
+    // How much too late a sleep may end. For so long the clock is watched instead, as steps of small networks are
+    // shorter.
+    constexpr double kLate_s = 0.0003;
+    if (factor_ >= 1) return;
+    const double worked_s = seconds() - slept_s_;
+    missing_s_ = carried_s_ + worked_s / factor_ - (worked_s + slept_s_);
+    if (missing_s_ <= 0) return;
+    const Stopwatch sleeping;
+    if (missing_s_ > kLate_s) std::this_thread::sleep_for(std::chrono::duration<double>(missing_s_ - kLate_s));
+    while (sleeping.seconds() < missing_s_) __builtin_ia32_pause();
+    const double slept_s = sleeping.seconds();
+    slept_s_ += slept_s;
+    missing_s_ -= slept_s;
+  }
   /// Leaves `seconds` of the time since begin() out, which were spent waiting for others.
   void exclude(double seconds) { excluded_s_ += seconds; }
   /// The slower device's time since begin(): work and sleep, without excluded time.

@@ -1,6 +1,4 @@
 // Declarations of https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_API.html, by hand.
-#include "placement/gpus.h"
-
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <cstdint>
 #include <fstream>
 #include <sstream>
+
+#include "placement/machine.h"
 
 namespace evener::placement {
 namespace {
@@ -35,71 +35,48 @@ std::string uuid_text(const Uuid& uuid) {
   return text;
 }
 
-class LibCuda : public CudaDriver {
- public:
-  explicit LibCuda(void* library) : library_(library) {
-    find(init_, "cuInit");
-    find(error_name_, "cuGetErrorName");
-    find(version_, "cuDriverGetVersion");
-    find(count_, "cuDeviceGetCount");
-    find(get_, "cuDeviceGet");
-    find(name_, "cuDeviceGetName");
-    find(memory_, "cuDeviceTotalMem_v2");
-    find(attribute_, "cuDeviceGetAttribute");
-    uuid_ = reinterpret_cast<decltype(uuid_)>(dlsym(library, "cuDeviceGetUuid_v2"));
-  }
+template <typename Function>
+Function* function_of(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
 
-  bool complete() const { return complete_; }
-
-  std::string init() override {
-    const int code = init_(0);
-    if (code == kSuccess) return "";
+/// What the library tells; absent where it lacks a function.
+std::optional<CudaDriver> told_by(void* library) {
+  auto* const init = function_of<int(unsigned)>(library, "cuInit");
+  auto* const error_name = function_of<int(int, const char**)>(library, "cuGetErrorName");
+  auto* const version_of = function_of<int(int*)>(library, "cuDriverGetVersion");
+  auto* const count_of = function_of<int(int*)>(library, "cuDeviceGetCount");
+  auto* const get = function_of<int(int*, int)>(library, "cuDeviceGet");
+  auto* const name_of = function_of<int(char*, int, int)>(library, "cuDeviceGetName");
+  auto* const memory_of = function_of<int(std::size_t*, int)>(library, "cuDeviceTotalMem_v2");
+  auto* const attribute_of = function_of<int(int*, int, int)>(library, "cuDeviceGetAttribute");
+  auto* const uuid_of = function_of<int(Uuid*, int)>(library, "cuDeviceGetUuid_v2");  // of CUDA 11.4 and newer
+  if (!init || !error_name || !version_of || !count_of || !get || !name_of || !memory_of || !attribute_of) return {};
+  CudaDriver driver;
+  if (const int code = init(0); code != kSuccess) {
     const char* text = nullptr;
-    if (error_name_(code, &text) != kSuccess || !text) return "error " + std::to_string(code);
-    return text;
+    const bool named = error_name(code, &text) == kSuccess && text;
+    driver.init_error = named ? text : "error " + std::to_string(code);
+    return driver;
   }
-  int cuda_version() override {
-    int version = 0;
-    return version_(&version) == kSuccess ? version : 0;
-  }
-  int device_count() override {
-    int count = 0;
-    return count_(&count) == kSuccess ? count : 0;
-  }
-  Properties properties(int index) override {
-    Properties result;
+  if (int version = 0; version_of(&version) == kSuccess) driver.cuda_version = version;
+  int count = 0;
+  if (count_of(&count) != kSuccess) count = 0;
+  for (int index = 0; index < count; ++index) {
+    CudaDriver::Gpu& gpu = driver.gpus.emplace_back();
     int device = 0;
-    if (get_(&device, index) != kSuccess) return result;
+    if (get(&device, index) != kSuccess) continue;
     std::array<char, 256> name{};
-    if (name_(name.data(), static_cast<int>(name.size()) - 1, device) == kSuccess) result.name = name.data();
+    if (name_of(name.data(), static_cast<int>(name.size()) - 1, device) == kSuccess) gpu.name = name.data();
     std::size_t bytes = 0;
-    if (memory_(&bytes, device) == kSuccess) result.memory_bytes = bytes;
-    attribute_(&result.compute_major, kComputeMajor, device);
-    attribute_(&result.compute_minor, kComputeMinor, device);
+    if (memory_of(&bytes, device) == kSuccess) gpu.memory_bytes = bytes;
+    attribute_of(&gpu.compute_major, kComputeMajor, device);
+    attribute_of(&gpu.compute_minor, kComputeMinor, device);
     Uuid uuid{};
-    if (uuid_ != nullptr && uuid_(&uuid, device) == kSuccess) result.uuid = uuid_text(uuid);
-    return result;
+    if (uuid_of != nullptr && uuid_of(&uuid, device) == kSuccess) gpu.uuid = uuid_text(uuid);
   }
-
- private:
-  template <typename Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    complete_ = complete_ && function;
-  }
-
-  void* library_;  // never closed: drivers don't like to be unloaded
-  bool complete_ = true;
-  int (*init_)(unsigned) = nullptr;
-  int (*error_name_)(int, const char**) = nullptr;
-  int (*version_)(int*) = nullptr;
-  int (*count_)(int*) = nullptr;
-  int (*get_)(int*, int) = nullptr;
-  int (*name_)(char*, int, int) = nullptr;
-  int (*memory_)(std::size_t*, int) = nullptr;
-  int (*attribute_)(int*, int, int) = nullptr;
-  int (*uuid_)(Uuid*, int) = nullptr;  // of CUDA 11.4 and newer
-};
+  return driver;
+}
 
 // "580.65.06" out of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul ..."; "" if there is none.
 std::string kernel_driver_version(const fs::path& root) {
@@ -108,9 +85,8 @@ std::string kernel_driver_version(const fs::path& root) {
   std::getline(in, line);
   std::istringstream words(line);
   for (std::string word; words >> word;) {
-    const bool looks_right = word.find('.') != std::string::npos && std::all_of(word.begin(), word.end(), [](char c) {
-                               return (c >= '0' && c <= '9') || c == '.';
-                             });
+    const bool looks_right = word.find('.') != std::string::npos &&
+                             std::ranges::all_of(word, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
     if (looks_right) return word;
   }
   return "";
@@ -137,7 +113,7 @@ std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-std::string problem_of(const CudaDriver::Properties& gpu, int cuda_version) {
+std::string problem_of(const CudaDriver::Gpu& gpu, int cuda_version) {
   if (cuda_version < kLeastCudaVersion) {
     return "its driver knows CUDA " + cuda_version_text(cuda_version) +
            ", but 13.0 is needed: install driver 580 or newer";
@@ -189,44 +165,41 @@ Accelerator describe(DeviceInfo info, void* device, int index) {
 
 }  // namespace
 
-std::unique_ptr<CudaDriver> open_cuda_driver() {
+std::optional<CudaDriver> ask_cuda_driver() {
   // The second name is the library's place under WSL2.
   for (const char* name : {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}) {
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed: drivers don't like to be unloaded
     if (!library) continue;
-    auto driver = std::make_unique<LibCuda>(library);
-    if (driver->complete()) return driver;
+    if (const auto driver = told_by(library)) return driver;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-AcceleratorList find_cuda_gpus(CudaDriver* driver, const fs::path& root) {
+AcceleratorList find_cuda_gpus(const std::optional<CudaDriver>& driver, const fs::path& root) {
   AcceleratorList list;
   const std::string version = kernel_driver_version(root);
   if (!version.empty()) list.driver = "driver " + version;
-  const std::string init_error = driver ? driver->init() : "";
+  const std::string init_error = driver ? driver->init_error : "";
   if (driver && init_error.empty()) {
-    const int cuda_version = driver->cuda_version();
-    list.driver = "CUDA " + cuda_version_text(cuda_version) + (version.empty() ? "" : " (driver " + version + ")");
-    const int count = driver->device_count();
-    for (int i = 0; i < count; ++i) {
-      const auto gpu = driver->properties(i);
-      list.devices.push_back({{DeviceKind::kCuda, i},
+    list.driver =
+        "CUDA " + cuda_version_text(driver->cuda_version) + (version.empty() ? "" : " (driver " + version + ")");
+    for (const CudaDriver::Gpu& gpu : driver->gpus) {
+      list.devices.push_back({{DeviceKind::kCuda, static_cast<int>(list.devices.size())},
                               gpu.name.empty() ? "NVIDIA GPU" : gpu.name,
                               gpu.memory_bytes,
                               gpu.compute_major,
                               gpu.compute_minor,
-                              problem_of(gpu, cuda_version),
+                              problem_of(gpu, driver->cuda_version),
                               gpu.uuid});
     }
   }
-  if (list.devices.empty()) explain_absence(list, driver != nullptr, init_error, root);
+  if (list.devices.empty()) explain_absence(list, driver.has_value(), init_error, root);
   return list;
 }
 
 AcceleratorList find_opencl_devices() {
   AcceleratorList list;
-  void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: drivers don't like to be unloaded
+  void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed, as CUDA's
   const auto platform_ids = library ? reinterpret_cast<PlatformIds>(dlsym(library, "clGetPlatformIDs")) : nullptr;
   const auto device_ids = library ? reinterpret_cast<DeviceIds>(dlsym(library, "clGetDeviceIDs")) : nullptr;
   const auto info = library ? reinterpret_cast<DeviceInfo>(dlsym(library, "clGetDeviceInfo")) : nullptr;

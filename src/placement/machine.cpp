@@ -9,35 +9,22 @@
 #include "base/forked.h"
 #include "base/host_name.h"
 #include "base/message.h"
-#include "placement/gpus.h"
 
 namespace evener {
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<Device> auto& device) {
-  visitor.value("kind", device.kind);
-  visitor.value("index", device.index);
+void describe(auto& visitor, Of<Device> auto& device) {
+  visitor.members(device.kind, device.index);
 }
 
 namespace placement {
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<Accelerator> auto& accelerator) {
-  visitor.value("device", accelerator.device);
-  visitor.value("name", accelerator.name);
-  visitor.value("memory_bytes", accelerator.memory_bytes);
-  visitor.value("compute_major", accelerator.compute_major);
-  visitor.value("compute_minor", accelerator.compute_minor);
-  visitor.value("problem", accelerator.problem);
-  visitor.value("uuid", accelerator.uuid);
+void describe(auto& visitor, Of<Accelerator> auto& accelerator) {
+  visitor.members(accelerator.device, accelerator.name, accelerator.memory_bytes, accelerator.compute_major,
+                  accelerator.compute_minor, accelerator.problem, accelerator.uuid);
 }
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<AcceleratorList> auto& list) {
-  visitor.value("devices", list.devices);
-  visitor.value("driver", list.driver);
-  visitor.value("reason", list.reason);
-  visitor.value("remedy", list.remedy);
+void describe(auto& visitor, Of<AcceleratorList> auto& list) {
+  visitor.members(list.devices, list.driver, list.reason, list.remedy);
 }
 
 namespace {
@@ -53,7 +40,7 @@ std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix)
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -64,8 +51,8 @@ std::string access_problem(const fs::path& file) {
 }
 
 bool uses(const Placement& placement, DeviceKind kind) {
-  return std::any_of(placement.replicas.begin(), placement.replicas.end(), [kind](const ReplicaGroup& group) {
-    return std::any_of(group.stages.begin(), group.stages.end(), [kind](const Stage& s) { return s.kind == kind; });
+  return std::ranges::any_of(placement.replicas, [kind](const ReplicaGroup& group) {
+    return std::ranges::find(group.stages, kind, &Stage::kind) != group.stages.end();
   });
 }
 
@@ -162,8 +149,7 @@ AcceleratorList find_npus(const fs::path& root) {
 
 std::string accelerators_message(const std::string& drivers) {
   if (drivers == kOpencl) return pack_message(find_opencl_devices());
-  const auto driver = open_cuda_driver();
-  return pack_message(find_cuda_gpus(driver.get()));
+  return pack_message(find_cuda_gpus(ask_cuda_driver()));
 }
 
 const Machine& machine() {

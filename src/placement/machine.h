@@ -54,6 +54,31 @@ Machine machine_for(const Placement& placement);
 inline constexpr const char* kAcceleratorsQuestion = "accelerators";
 std::string accelerators_message(const std::string& drivers);
 
+/// What NVIDIA's driver library (libcuda.so.1) tells. No context is made, so nothing is allocated on the GPUs and child
+/// processes are free to use them.
+struct CudaDriver {
+  struct Gpu {
+    std::string name;
+    unsigned long long memory_bytes = 0;
+    int compute_major = 0, compute_minor = 0;
+    std::string uuid = {};  // "GPU-8e1f..."
+  };
+  std::string init_error = {};  // the driver's error text; "" = it can be used
+  int cuda_version = 0;         // 13000 for CUDA 13.0
+  std::vector<Gpu> gpus = {};
+};
+
+/// Asks libcuda.so.1; absent where there is none.
+std::optional<CudaDriver> ask_cuda_driver();
+
+/// The GPUs known to `driver` and to /proc/driver/nvidia under `root`. Accelerator::problem says why a GPU can't be
+/// used: builds for CUDA 13 need compute capability 7.5 and driver 580 or newer.
+AcceleratorList find_cuda_gpus(const std::optional<CudaDriver>& driver, const std::filesystem::path& root = "/");
+
+/// The OpenCL devices of all platforms through the loader library (libOpenCL.so.1), numbered in the order in which the
+/// loader lists them. Loads every vendor's OpenCL driver, so call it only when the answer is needed.
+AcceleratorList find_opencl_devices();
+
 /// Intel GPUs (render nodes of vendor 0x8086) and NPUs (/dev/accel) under `root`; another root than "/" is for tests.
 AcceleratorList find_intel_gpus(const std::filesystem::path& root = "/");
 AcceleratorList find_npus(const std::filesystem::path& root = "/");

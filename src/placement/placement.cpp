@@ -86,7 +86,7 @@ class Parser {
     do {
       group.stages.push_back(parse_stage());
     } while (accept(".."));
-    const auto all = std::find_if(group.stages.begin(), group.stages.end(), [](const Stage& s) { return s.all; });
+    const auto all = std::ranges::find_if(group.stages, &Stage::all);
     if (all != group.stages.end() && (group.stages.size() > 1 || group.count > 1)) {
       fail(all->column, "'cuda:all' already means one replica per GPU, so it takes no 'N x' and no further stage");
     }
@@ -222,8 +222,8 @@ std::string to_text(const Placement& placement) {
 UsageError placement_error(const std::string& text, std::size_t column, const std::string& summary,
                            const std::string& reason) {
   std::string shown = text;
-  std::replace_if(
-      shown.begin(), shown.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return std::iscntrl(c) != 0; }, '?');
   const std::string pointer(column, ' ');  // the text before the column is ASCII, so bytes are columns
   return UsageError("placement '" + shown + "' " + summary + ": " + reason + "\n  " + shown + "\n  " + pointer + "^");
 }

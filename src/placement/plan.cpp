@@ -1,9 +1,9 @@
 #include "placement/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <set>
 #include <sstream>
 
@@ -209,17 +209,15 @@ class PlanBuilder {
   }
 
   static bool alike(const PlanReplica& a, const PlanReplica& b) {
-    return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
-                      [](const PlanStage& x, const PlanStage& y) {
-                        return x.device.kind == y.device.kind && x.device_name == y.device_name &&
-                               x.threads == y.threads && x.factor == y.factor;
-                      });
+    return std::ranges::equal(a.stages, b.stages, [](const PlanStage& x, const PlanStage& y) {
+      return x.device.kind == y.device.kind && x.device_name == y.device_name && x.threads == y.threads &&
+             x.factor == y.factor;
+    });
   }
 
   void divide_batch() {
     auto& replicas = plan_.replicas;
-    const bool same =
-        std::all_of(replicas.begin(), replicas.end(), [&](const auto& r) { return alike(r, replicas[0]); });
+    const bool same = std::ranges::all_of(replicas, [&](const auto& r) { return alike(r, replicas[0]); });
     const bool staged = replicas.front().stages.size() > 1;
     ShareRule shares = options_.shares.value_or(ShareRule{!same && !staged, {}});
     if (staged && shares.measured) {
@@ -260,9 +258,7 @@ class PlanBuilder {
     if (cpu && options_.precision == "fp16") plan_.notes.emplace_back("fp16 is computed as bf16 on CPU replicas");
     if (cpu && options_.precision == "tf32") plan_.notes.emplace_back("tf32 is computed as fp32 on CPU replicas");
     const auto& features = machine_.cpu.features;
-    const auto has = [&](const char* name) {
-      return std::find(features.begin(), features.end(), name) != features.end();
-    };
+    const auto has = [&](const char* name) { return std::ranges::find(features, name) != features.end(); };
     if (cpu && (options_.precision == "bf16" || options_.precision == "fp16") && !has("avx512_bf16") &&
         !has("amx_bf16")) {
       plan_.warnings.push_back("this CPU has no bf16 instructions, so bf16 is slower than fp32 on it");
@@ -290,9 +286,7 @@ std::string stage_text(const PlanStage& stage) {
 
 std::string share_text(const PlanReplica& replica) {
   if (!replica.share) return "share of the batch by measured speed";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g %% of the batch", 100 * *replica.share);
-  return text.data();
+  return fmt::format("{:.3g} % of the batch", 100 * *replica.share);
 }
 
 std::string rank_list(const std::vector<int>& ranks) {
@@ -300,34 +294,27 @@ std::string rank_list(const std::vector<int>& ranks) {
          (ranks.size() == 1 ? "" : ", each a thread");
 }
 
-// "data-parallel training (2 replicas) and computing on 'cuda' devices are not there yet"; "" if all is there.
+// "computing on 'intel' devices and computing on 'npu' devices are not there yet"; "" if all is there.
 std::string missing_parts(const Plan& plan) {
   std::vector<std::string> reasons;
-  const auto any_stage = [&plan](auto&& test) {
-    return std::any_of(plan.replicas.begin(), plan.replicas.end(), [&](const PlanReplica& replica) {
-      return std::any_of(replica.stages.begin(), replica.stages.end(), test);
-    });
-  };
   for (const auto kind : {DeviceKind::kIntel, DeviceKind::kNpu}) {
-    if (any_stage([kind](const PlanStage& stage) { return stage.device.kind == kind; })) {
+    const auto is_of_kind = [kind](const PlanStage& stage) { return stage.device.kind == kind; };
+    if (std::ranges::any_of(plan.replicas, [&](const PlanReplica& replica) {
+          return std::ranges::any_of(replica.stages, is_of_kind);
+        })) {
       reasons.push_back(std::string("computing on '") + device_kind_name(kind) + "' devices");
     }
   }
   if (reasons.empty()) return "";
-  std::string text;
-  for (std::size_t i = 0; i < reasons.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == reasons.size() ? " and " : ", ") + reasons[i];
-  }
-  return text + (reasons.size() == 1 ? " is" : " are") + " not there yet";
+  return reasons.front() + (reasons.size() == 1 ? " is" : " and " + reasons.back() + " are") + " not there yet";
 }
 
 }  // namespace
 
 ReplicasAs parse_replicas_as(const std::string& text) {
-  if (text == "auto") return ReplicasAs::kAuto;
-  if (text == "processes") return ReplicasAs::kProcesses;
-  if (text == "threads") return ReplicasAs::kThreads;
-  throw UsageError(unknown_name_message("--replicas", text, {"auto", "processes", "threads"}));
+  static constexpr Named<ReplicasAs> kNames[] = {
+      {ReplicasAs::kAuto, "auto"}, {ReplicasAs::kProcesses, "processes"}, {ReplicasAs::kThreads, "threads"}};
+  return value_named(kNames, "--replicas", text);
 }
 
 ShareRule parse_share_rule(const std::string& text) {

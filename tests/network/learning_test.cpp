@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "network/batch_norm.h"
 #include "network/cost.h"
 #include "network/network.h"
 #include "network/zoo.h"

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
-#include "placement/gpus.h"
 
 namespace evener::placement {
 namespace {
@@ -14,26 +13,14 @@ using test::TestFolder;
 using test::write_text;
 using testing::HasSubstr;
 
-class FakeDriver : public CudaDriver {
- public:
-  std::string init() override { return init_error; }
-  int cuda_version() override { return version; }
-  int device_count() override { return static_cast<int>(gpus.size()); }
-  Properties properties(int index) override { return gpus[static_cast<std::size_t>(index)]; }
-
-  std::string init_error;
-  int version = 13000;
-  std::vector<Properties> gpus;
-};
-
 TEST(Cuda, ListsGpusWithWhatStandsAgainstThem) {
   const TestFolder root;
   write_text(
       root / "proc/driver/nvidia/version",
       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:17:43 UTC 2025\nGCC version: gcc 12\n");
-  FakeDriver driver;
-  driver.gpus = {{"NVIDIA H200", 150'000'000'000, 9, 0, "GPU-8e1f"}, {"Tesla P100", 16'000'000'000, 6, 0}};
-  const AcceleratorList list = find_cuda_gpus(&driver, root.path());
+  const CudaDriver driver{
+      "", 13000, {{"NVIDIA H200", 150'000'000'000, 9, 0, "GPU-8e1f"}, {"Tesla P100", 16'000'000'000, 6, 0}}};
+  const AcceleratorList list = find_cuda_gpus(driver, root.path());
   EXPECT_EQ(list.driver, "CUDA 13.0 (driver 580.65.06)");
   ASSERT_EQ(list.devices.size(), 2U);
   EXPECT_EQ(list.devices[0].name, "NVIDIA H200");
@@ -46,31 +33,27 @@ TEST(Cuda, ListsGpusWithWhatStandsAgainstThem) {
 
 TEST(Cuda, AnOldDriverIsNamed) {
   const TestFolder root;
-  FakeDriver driver;
-  driver.version = 12040;
-  driver.gpus = {{"NVIDIA A100", 40'000'000'000, 8, 0}};
-  const AcceleratorList list = find_cuda_gpus(&driver, root.path());
+  const AcceleratorList list =
+      find_cuda_gpus(CudaDriver{"", 12040, {{"NVIDIA A100", 40'000'000'000, 8, 0}}}, root.path());
   EXPECT_EQ(list.driver, "CUDA 12.4");
   EXPECT_THAT(list.devices[0].problem, HasSubstr("knows CUDA 12.4, but 13.0 is needed: install driver 580"));
 }
 
 TEST(Cuda, AbsenceHasFourReasons) {
   const TestFolder empty;
-  EXPECT_THAT(find_cuda_gpus(nullptr, empty.path()).reason, HasSubstr("no NVIDIA driver is loaded"));
+  EXPECT_THAT(find_cuda_gpus({}, empty.path()).reason, HasSubstr("no NVIDIA driver is loaded"));
 
   const TestFolder container;
   write_text(container / "proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 1\n");
-  const AcceleratorList list = find_cuda_gpus(nullptr, container.path());
+  const AcceleratorList list = find_cuda_gpus({}, container.path());
   EXPECT_THAT(list.reason, HasSubstr("the kernel knows NVIDIA H200, but libcuda.so.1 is not found"));
   EXPECT_THAT(list.remedy, HasSubstr("--gpus all"));
 
-  FakeDriver broken;
-  broken.init_error = "CUDA_ERROR_NO_DEVICE";
-  EXPECT_THAT(find_cuda_gpus(&broken, empty.path()).reason, HasSubstr("cuInit says CUDA_ERROR_NO_DEVICE"));
-  EXPECT_THAT(find_cuda_gpus(&broken, empty.path()).remedy, HasSubstr("CUDA_VISIBLE_DEVICES"));
+  const CudaDriver broken{.init_error = "CUDA_ERROR_NO_DEVICE"};
+  EXPECT_THAT(find_cuda_gpus(broken, empty.path()).reason, HasSubstr("cuInit says CUDA_ERROR_NO_DEVICE"));
+  EXPECT_THAT(find_cuda_gpus(broken, empty.path()).remedy, HasSubstr("CUDA_VISIBLE_DEVICES"));
 
-  FakeDriver none;
-  EXPECT_THAT(find_cuda_gpus(&none, empty.path()).reason, HasSubstr("reports no GPU"));
+  EXPECT_THAT(find_cuda_gpus(CudaDriver{}, empty.path()).reason, HasSubstr("reports no GPU"));
 }
 
 TEST(Intel, OnlyItsRenderNodesCount) {

@@ -8,7 +8,6 @@
 #include "base/real_data.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/training/backbone.h"
 #include "weights/weights_file.h"
 
 namespace evener::task {

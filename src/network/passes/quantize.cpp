@@ -15,21 +15,17 @@ const Layer& at(const Layers& layers, int index) {
 }
 
 bool has_weights(const Op& op) {
-  return std::holds_alternative<Conv2d>(op) || std::holds_alternative<Linear>(op);
+  return is_one_of<Conv2d, Linear>(op);
 }
 
 /// Whether a layer only moves or selects values, so that quantised inputs give quantised results.
 bool moves_values(const Op& op) {
-  return std::holds_alternative<MaxPool>(op) || std::holds_alternative<Flatten>(op) ||
-         std::holds_alternative<Concat>(op) || std::holds_alternative<SubsamplePad>(op) ||
-         std::holds_alternative<Pad>(op) || std::holds_alternative<Dropout>(op) ||
-         std::holds_alternative<StochasticDepth>(op);
+  return is_one_of<MaxPool, Flatten, Concat, SubsamplePad, Pad, Dropout, StochasticDepth>(op);
 }
 
 /// Whether a layer without weights computes with quantised inputs.
 bool takes_quantized(const Op& op) {
-  return std::holds_alternative<Add>(op) || std::holds_alternative<GlobalAveragePool>(op) ||
-         std::holds_alternative<AveragePool>(op);
+  return is_one_of<Add, GlobalAveragePool, AveragePool>(op);
 }
 
 /// For each layer, whether its result can't be negative.

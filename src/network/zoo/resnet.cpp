@@ -24,14 +24,20 @@ int add_shortcut(Network& network, const std::string& prefix, int input, int res
   return network.add(prefix + "add", Add{}, {residual, shortcut});
 }
 
-// Two 3x3 convolutions around a shortcut.
-int add_basic_block(Network& network, const std::string& prefix, int input, std::int64_t channels,
-                    std::int64_t stride) {
+// Two 3x3 convolutions; returns the last layer.
+int add_convolutions(Network& network, const std::string& prefix, int input, std::int64_t channels,
+                     std::int64_t stride) {
   network.add(prefix + "conv1", Conv2d{.out_channels = channels, .kernel = 3, .stride = stride, .padding = 1}, {input});
   network.add(prefix + "bn1", BatchNorm{});
   network.add(prefix + "relu1", Activation{});
   network.add(prefix + "conv2", Conv2d{.out_channels = channels, .kernel = 3, .padding = 1});
-  const int residual = network.add(prefix + "bn2", BatchNorm{});
+  return network.add(prefix + "bn2", BatchNorm{});
+}
+
+// Two 3x3 convolutions around a shortcut.
+int add_basic_block(Network& network, const std::string& prefix, int input, std::int64_t channels,
+                    std::int64_t stride) {
+  const int residual = add_convolutions(network, prefix, input, channels, stride);
   add_shortcut(network, prefix, input, residual, stride);
   return network.add(prefix + "relu2", Activation{});
 }
@@ -75,11 +81,7 @@ Network build_resnet(std::string_view name, AddBlock* add_block, const std::arra
 
 int add_small_block(Network& network, const std::string& prefix, int input, std::int64_t channels,
                     std::int64_t stride) {
-  network.add(prefix + "conv1", Conv2d{.out_channels = channels, .kernel = 3, .stride = stride, .padding = 1}, {input});
-  network.add(prefix + "bn1", BatchNorm{});
-  network.add(prefix + "relu1", Activation{});
-  network.add(prefix + "conv2", Conv2d{.out_channels = channels, .kernel = 3, .padding = 1});
-  const int residual = network.add(prefix + "bn2", BatchNorm{});
+  const int residual = add_convolutions(network, prefix, input, channels, stride);
   int shortcut = input;
   if (stride != 1 || network.layers()[static_cast<std::size_t>(input)].shape[0] != channels) {
     shortcut = network.add(prefix + "shortcut", SubsamplePad{.out_channels = channels, .stride = stride}, {input});

@@ -3,20 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/module.h"
 #include "base/phase.h"
 #include "base/plural.h"
 #include "base/precision.h"
+#include "base/random.h"
 #include "base/simd_level.h"
 #include "comm/device_communicator.h"
 #include "data/resize.h"
-#include "network/batch_norm.h"
 #include "network/init.h"
 #include "network/zoo.h"
-#include "task/training/backbone.h"
+#include "parallel/data_parallel.h"
+#include "parallel/hosts.h"
+#include "parallel/shares.h"
+#include "task/detect/average_precision.h"
 #include "task/training/checkpoint.h"
 #include "task/training/evaluation.h"
 #include "task/training/known_parts.h"
@@ -57,6 +63,38 @@ std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::
   return counts;
 }
 
+constexpr const char* kSameData = "give all hosts the same data under the same path";
+
+std::string text_of(const data::SampleTargets& targets) {
+  if (const auto* label = std::get_if<std::int32_t>(&targets)) return std::to_string(*label);
+  std::string text;
+  for (const data::LabelledBox& box : std::get<std::vector<data::LabelledBox>>(targets)) {
+    text += fmt::format("{}:{:.2f}:{:.2f}:{:.2f}:{:.2f} ", box.label, box.x1, box.y1, box.x2, box.y2);
+  }
+  return text;
+}
+
+/// A hash of the targets of all samples and of which samples belong to which part. The folders above the data may have
+/// different names on each host.
+std::string order_of(const data::OpenedData& data) {
+  std::string text;
+  for (std::size_t i = 0; i < data.dataset->size(); ++i) text += text_of(data.dataset->targets(i)) + ",";
+  for (const auto* part : {&data.split.train, &data.split.val, &data.split.test}) {
+    text += ";";
+    for (const auto sample : *part) text += std::to_string(sample) + ",";
+  }
+  return fmt::format("{:016x}", hash_text(text));
+}
+
+std::string weights_of(const TensorMap& state) {
+  std::uint64_t hash = 0;
+  for (const auto& [name, tensor] : state) {
+    const auto* bytes = reinterpret_cast<const char*>(tensor.bytes.data());
+    hash = hash * 31 + hash_text(name) + hash_text({bytes, tensor.bytes.size()});
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 }  // namespace
 
 EngineChoice choose_engine(const EngineQuestion& question, const engine::Engine* native, SimdLevel level) {
@@ -93,7 +131,10 @@ void PreparedTraining::take_plan(placement::Plan plan) {
 }
 
 void PreparedTraining::take_batch(std::int64_t batch) {
-  state_->take_batch(batch);
+  state_->options.batch = batch;
+  state_->require_possible_batch();
+  state_->setup.steps_per_epoch = state_->steps_per_epoch();
+  state_->config = resume_config(state_->options, state_->setup);
 }
 
 void PreparedTraining::take_epochs(int epochs) {
@@ -103,7 +144,9 @@ void PreparedTraining::take_epochs(int epochs) {
 }
 
 void PreparedTraining::take_precision(Precision precision) {
-  state_->take_precision(precision);
+  state_->options.trainer.precision = precision;
+  state_->open_engine("");
+  state_->config = resume_config(state_->options, state_->setup);
 }
 
 void look_at(TrainOptions options, TrainObserver& observer) {
@@ -168,7 +211,7 @@ PreparedTraining::State::State(TrainOptions chosen, TrainObserver& told)
       observer(told),
       data(open()),
       setup(describe()),
-      asked_loader_threads_(options.loader_threads) {
+      asked_loader_threads(options.loader_threads) {
   prepare();
 }
 
@@ -206,10 +249,6 @@ data::OpenedData PreparedTraining::State::open() {
   options.quantization = quantization_of(options, *opened.dataset);
   load_s = clock.seconds();
   return opened;
-}
-
-data::Progress PreparedTraining::State::loading_progress(LoadingStep step) {
-  return [this, step](std::size_t done, std::size_t images) { observer.on_loading(step, done, images); };
 }
 
 TrainSetup PreparedTraining::State::describe() {
@@ -268,8 +307,13 @@ std::int64_t PreparedTraining::State::steps_per_epoch() const {
 }
 
 void PreparedTraining::State::prepare() {
-  if (options.epochs > 0) require_possible_training();
-  if (options.epochs > 0 && !options.finds_batch) require_possible_batch();
+  if (options.epochs > 0) {
+    if (std::ranges::none_of(setup.network.parameters(), &network::Parameter::trained)) {
+      throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
+    }
+    if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer);
+    if (!options.finds_batch) require_possible_batch();
+  }
   require_visible_crop(options.augment, setup.image);
   std::optional<Checkpoint> checkpoint;
   if (options.resume) checkpoint = load_last(options.out);
@@ -283,27 +327,9 @@ void PreparedTraining::State::prepare() {
     setup.normalized_by = "checkpoint";
     resume(std::move(*checkpoint));
   } else {
-    Start start = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
-    setup.normalization = start.normalization;
-    setup.normalized_by = start.normalized_by;
-    setup.notes.insert(setup.notes.end(), start.notes.begin(), start.notes.end());
-    state = std::move(start.state);
-    setup.linear_probe = start.linear_probe;
-    setup.begins_with_head = start.linear_probe.has_value();
+    state = make_start(options, setup, data, loading_progress(LoadingStep::kStatistics));
+    setup.begins_with_head = setup.linear_probe.has_value();
   }
-}
-
-void PreparedTraining::State::take_batch(std::int64_t batch) {
-  options.batch = batch;
-  require_possible_batch();
-  setup.steps_per_epoch = steps_per_epoch();
-  config = resume_config(options, setup);
-}
-
-void PreparedTraining::State::take_precision(Precision precision) {
-  options.trainer.precision = precision;
-  open_engine("");
-  config = resume_config(options, setup);
 }
 
 void PreparedTraining::State::settle(const Trials& trials) {
@@ -331,7 +357,10 @@ void PreparedTraining::State::settle(const Trials& trials) {
   setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);
-  tell_memory();
+  if (options.epochs == 0 || placement::uses_accelerator(options.plan)) return;
+  // Where it is much; always in a dry run.
+  const MemoryEstimate estimate = estimated_memory(setup.network, training_work(options, options.plan, setup));
+  if (options.data.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
 }
 
 void PreparedTraining::State::divide_layers(const Trials& trials) {
@@ -356,12 +385,6 @@ void PreparedTraining::State::divide_layers(const Trials& trials) {
   for (std::string& note : stage_notes(options, setup)) setup.notes.push_back(std::move(note));
 }
 
-void PreparedTraining::State::tell_memory() const {
-  if (options.epochs == 0 || placement::uses_accelerator(options.plan)) return;
-  const MemoryEstimate estimate = estimated_memory(setup.network, training_work(options, options.plan, setup));
-  if (options.data.look_only || estimate.is_much()) observer.on_note(memory_text(estimate));
-}
-
 void PreparedTraining::State::open_engine(const std::string& before) {
   EngineChoice choice{options.engine, ""};
   if (options.engine == "auto") {
@@ -377,17 +400,9 @@ void PreparedTraining::State::open_engine(const std::string& before) {
   // A step of the native engine is shorter than waking another thread and taking a batch from it, unless the images
   // are changed first.
   const bool alone = choice.name == "native" && !options.augment.any();
-  options.loader_threads = asked_loader_threads_;
+  options.loader_threads = asked_loader_threads;
   if (alone && !options.loader_threads) options.loader_threads = 0;
   setup.engine_reads_data = alone && *options.loader_threads == 0;
-}
-
-void PreparedTraining::State::require_possible_training() const {
-  const auto& parameters = setup.network.parameters();
-  if (std::ranges::none_of(parameters, &network::Parameter::trained)) {
-    throw UsageError("--freeze leaves no parameter to train; give fewer or narrower patterns");
-  }
-  if (!options.out.empty()) require_disk_space(options.out, setup.network, options.trainer.optimizer);
 }
 
 void PreparedTraining::State::require_possible_batch() const {
@@ -414,6 +429,156 @@ void PreparedTraining::State::resume(Checkpoint checkpoint) {
   setup.begins_with_head = !progress.epochs.empty() && progress.epochs.front().head_only;
   setup.resumed_epoch = progress.epoch;
   setup.resumed_step = progress.step;
+}
+
+const network::Network& PreparedTraining::State::network_of(const Division& division, int rank) const {
+  if (division.stages.empty()) return setup.network;
+  return division.stages[static_cast<std::size_t>(rank) % division.stages.size()].network;
+}
+
+parallel::ReplicaOptions PreparedTraining::State::replica_options(const placement::Plan& plan, const Division& division,
+                                                                  int rank) const {
+  parallel::ReplicaOptions replica;
+  replica.trainer = options.trainer;
+  replica.trainer.accumulate = options.accumulate;
+  replica.trainer.shared.batch = options.batch;
+  replica.trainer.mean = setup.normalization.mean;
+  replica.trainer.standard_deviation = setup.normalization.standard_deviation;
+  if (!plan.replicas.empty()) {
+    const placement::PlanStage& stage = placement::stage_of(plan, rank);
+    replica.trainer.device = stage.device;
+    replica.trainer.threads = stage.threads;
+    replica.trainer.cpus = stage.cpus;
+    replica.speed_factor = stage.factor;
+  }
+  replica.local_batch_norm = options.local_batch_norm;
+  replica.always_exchange = options.always_exchange;
+  replica.devices_exchange = exchanges_on_devices(plan);
+  replica.communication_dtype = options.communication_dtype;
+  replica.batch = options.batch;
+  replica.accumulate = options.accumulate;
+  replica.loader = {options.batch, loader_threads(plan, rank)};
+  replica.loader.augmentation = {options.augment, options.trainer.seed, data.split.train};
+  replica.train_samples = data.split.train;
+  replica.evaluation_parts = {data.split.val, data.split.test};
+  if (setup.network.anchors().empty()) {
+    replica.confusion_classes = confusion_classes(setup.classes.size());
+  } else {
+    replica.judge = make_detection_judge(setup.network, setup.classes.size());
+  }
+  const bool on_cpu = replica.trainer.device.kind == DeviceKind::kCpu;
+  if (on_cpu ? setup.engine_reads_data : options.data_on_device) {
+    replica.trainer.resident = data.dataset;
+    replica.trainer.resident_threads = std::max(1, replica.loader.threads);
+    replica.loader.pixels = false;
+  }
+  if (!division.stages.empty()) {
+    fill_stage(options, plan, setup.network, division, rank % static_cast<int>(division.stages.size()), replica);
+  }
+  return replica;
+}
+
+/// Whether gradients are exchanged, and every replica is a GPU of its own.
+bool PreparedTraining::State::could_exchange_on_devices(const placement::Plan& plan) const {
+  const bool exchanges = plan.replicas.size() > 1 || options.always_exchange;
+  if (!exchanges || options.host_exchange || options.communication_dtype != comm::CommunicationDtype::kFloat32)
+    return false;
+  if (std::string_view(engine->name()) != "torch") return false;
+  return std::ranges::all_of(plan.replicas, [](const placement::PlanReplica& replica) {
+    const placement::PlanStage& first = replica.stages.front();
+    return replica.stages.size() == 1 && first.device.kind == DeviceKind::kCuda && first.factor == 1;
+  });
+}
+
+bool PreparedTraining::State::exchanges_on_devices(const placement::Plan& plan) const {
+  if (!could_exchange_on_devices(plan)) return false;
+  module_status("torch_cuda");  // it brings NCCL along, which is found by its name then
+  return comm::why_no_device_groups().empty();
+}
+
+std::size_t PreparedTraining::State::shared_bytes(const placement::Plan& plan) const {
+  const auto replicas = static_cast<int>(plan.replicas.size());
+  // An exchange takes place as such where the user asked for it.
+  const bool asked = options.always_exchange || options.communication_dtype != comm::CommunicationDtype::kFloat32;
+  const bool divided = placement::stage_count(plan) > 1;
+  if (replicas < 2 || asked || divided || placement::uses_accelerator(plan)) return 0;
+  return engine->shared_bytes(setup.network, replica_options(plan, {}, 0).trainer, replicas);
+}
+
+void PreparedTraining::State::give_first_state(engine::Trainer& trainer, const parallel::RankContext& context) {
+  trainer.load_state(state);
+  if (!optimizer_state.empty()) trainer.load_optimizer_state(optimizer_state);
+  if (context.ranks > 1 && !context.own_process) return;  // other ranks are threads of this process, and load it too
+  state.clear();
+  optimizer_state.clear();
+  give_back_freed_memory();  // what comes now has other sizes, and would lie beside what these leave
+}
+
+TrainResult TrainJob::run(const parallel::RankContext& context) {
+  PreparedTraining::State& job = training_.state();
+  const Stopwatch starting;
+  parallel::ReplicaOptions options = job.replica_options(context.rank);
+  if (context.group != nullptr) {
+    options.on_progress = [context](std::int64_t epoch, std::int64_t step) {
+      context.group->set_progress(context.local_rank, epoch, step);
+    };
+  }
+  options.stage.own_process = context.own_process;
+  parallel::Channels channels = context.channels();
+  {
+    const PhaseMark mark(Phase::kConnect);
+    channels.control->barrier();
+  }
+  parallel::Replica replica(*job.engine, job.network_of(context.rank), job.data.dataset, std::move(options),
+                            std::move(channels));
+  return parallel::telling_failure(context, [&]() -> TrainResult {
+    const parallel::Shares shares = parallel::first_shares(job.options.plan, replica, job.least_share());
+    job.give_first_state(replica.trainer(), context);
+    if (context.rank != 0) {
+      replica.serve();
+      return {};
+    }
+    job.init_s += starting.seconds();
+    const bool may_leave = context.hosts == 1 && context.stages == 1 && !replica.exchanges_on_devices();
+    parallel::DataParallel replicas(replica, shares, job.options.batch, may_leave);
+    TrainResult result = lead_training(job, replicas, replica.trainer());
+    if (result.status == record::Status::kDone && job.options.epochs > 0) {
+      result.copies = copies_after_training(job.data, placement::cpu_threads(job.options.plan));
+    }
+    result.devices = replicas.reports();
+    result.stages = replicas.stage_work();
+    result.pipeline = parallel::pipeline_figures(job.options.pipeline_schedule, result.stages, context.stages);
+    replicas.finish();
+    result.times.load = job.load_s;
+    result.times.init = job.init_s;
+    return result;
+  });
+}
+
+std::vector<parallel::Fact> TrainJob::facts() const {
+  const PreparedTraining::State& job = training_.state();
+  const TrainSetup& setup = job.setup;
+  nlohmann::json cut = nlohmann::json::array();
+  for (const auto& stage : setup.division.stages) cut.push_back(stage.first);
+  // One that differs by rounding counts as another, since it gives other pixels.
+  const nlohmann::json normalization = {setup.normalization.mean, setup.normalization.standard_deviation};
+  return {
+      {"number of images", std::to_string(setup.images), kSameData},
+      {"list of classes", fmt::format("{}", fmt::join(setup.classes, ", ")), kSameData},
+      {"shape of the images", nlohmann::json({setup.image.channels, setup.image.height, setup.image.width}).dump(),
+       "give --size and --channels"},
+      {"order of the images (hash)", order_of(job.data), kSameData},
+      {"engine", setup.engine, "build the same engines on all hosts, or name one with --engine"},
+      {"training's set of options", job.config.dump(), "use the same command and version on all hosts"},
+      {"normalisation (mean, deviation)", normalization.dump(), kSameData},
+      {"epoch and step to go on from", std::to_string(setup.resumed_epoch) + ", " + std::to_string(setup.resumed_step),
+       "--resume needs an --out that all hosts see, such as a shared folder"},
+      {"first state of the weights (hash)", weights_of(job.state),
+       "give all hosts the same --weights, or with --resume an --out that all see"},
+      {"number of replicas", std::to_string(job.options.plan.replicas.size()),
+       "give a placement that comes to the same number of replicas on each host, such as 2xcpu/t4"},
+      {"first layers of the stages", cut.dump(), "name the layers with --cut"},
+  };
 }
 
 }  // namespace evener::task

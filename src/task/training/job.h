@@ -69,8 +69,6 @@ struct PreparedTraining::State {
   /// Goes on from `checkpoint`. Images are normalised as they were in the run so far, so the weights file that the run
   /// started from need not exist any more.
   void resume(Checkpoint checkpoint);
-  void take_batch(std::int64_t batch);
-  void take_precision(Precision precision);
   /// Called when every option is decided: checks the training as a whole and tells the observer its setup.
   void settle(const Trials& trials);
 
@@ -87,24 +85,24 @@ struct PreparedTraining::State {
   Progress progress;
   double end_by_s = 0;  // see TrainJob::end_by; 0 = no time limit
 
- private:
-  const std::optional<int> asked_loader_threads_;
+  const std::optional<int> asked_loader_threads;
   data::OpenedData open();
-  data::Progress loading_progress(LoadingStep step);
+  data::Progress loading_progress(LoadingStep step) {
+    return [this, step](std::size_t done, std::size_t images) { observer.on_loading(step, done, images); };
+  }
   TrainSetup describe();
   /// `before`: the engine of the run that is resumed; "" = a new run.
   void open_engine(const std::string& before);
   void prepare();
   void divide_layers(const Trials& trials);
-  void require_possible_training() const;
   /// Throws Error where the CPU's memory doesn't suffice for a training of `network`; GPUs report it themselves.
   void require_memory_for(const network::Network& network, const TrainingWork& work) const;
   /// The number of threads that prepare the batches of `rank`.
-  int loader_threads(const placement::Plan& plan, int rank) const;
+  int loader_threads(const placement::Plan& plan, int rank) const {
+    return options.loader_threads.value_or(usual_loader_threads(plan, rank));
+  }
   void require_possible_batch() const;
   std::int64_t steps_per_epoch() const;
-  /// Notes how much memory the training takes on CPUs where it is much, and always in a dry run (look_at()).
-  void tell_memory() const;
 };
 
 /// Rank 0's part of a training: from the first step, or the one at which it is resumed, to the test.

@@ -12,7 +12,6 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/precision.h"
-#include "network/batch_norm.h"
 #include "network/cost.h"
 #include "parallel/shares.h"
 

@@ -11,7 +11,6 @@
 #include "base/names.h"
 #include "base/precision.h"
 #include "base/tensor.h"
-#include "network/batch_norm.h"
 #include "network/cost.h"
 
 namespace evener::task {

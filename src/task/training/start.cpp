@@ -15,7 +15,6 @@
 #include "network/zoo.h"
 #include "task/inference/trained_model.h"
 #include "task/quantize/quantizer.h"
-#include "task/training/backbone.h"
 #include "weights/metadata_json.h"
 #include "weights/weights_file.h"
 
@@ -51,12 +50,12 @@ std::string source_text(const TrainOptions& options, const weights::Metadata& me
   return fmt::format("'{}'{}", options.weights.string(), of);
 }
 
-void note_fit(const network::FittedState& fitted, const TrainOptions& options, const TrainSetup& setup, Start& start) {
+void note_fit(const network::FittedState& fitted, const TrainOptions& options, TrainSetup& setup) {
   const std::size_t classes = setup.classes.size();
   const char* what = setup.network.anchors().empty() ? "outputs" : "classes";
   const std::string theirs =
       fitted.file_outputs > 0 ? fmt::format("{} {}", fitted.file_outputs, what) : "other anchors or scores";
-  start.notes.push_back(fmt::format("starting from {}", options.weights.string()));
+  setup.notes.push_back(fmt::format("starting from {}", options.weights.string()));
   if (!fitted.new_head.empty()) {
     if (options.epochs == 0) {
       throw UsageError(
@@ -68,41 +67,41 @@ void note_fit(const network::FittedState& fitted, const TrainOptions& options, c
         fitted.new_head.size() > 2
             ? fmt::format("{} and {} tensors more", fitted.new_head.front(), fitted.new_head.size() - 1)
             : fmt::format("{}", fmt::join(fitted.new_head, " and "));
-    start.notes.push_back(
+    setup.notes.push_back(
         fmt::format("the file has {}, the data {} classes: new first values for {}", theirs, classes, names));
   }
   if (fitted.new_counters > 0) {
-    start.notes.push_back(
+    setup.notes.push_back(
         fmt::format("the file has no num_batches_tracked, as those of PyTorch before 0.4.1: {} counters begin at 0",
                     fitted.new_counters));
   }
   if (fitted.converted > 0)
-    start.notes.push_back(fmt::format("{} tensors were converted to float32", fitted.converted));
+    setup.notes.push_back(fmt::format("{} tensors were converted to float32", fitted.converted));
 }
 
 /// Tells the user where the file has as many classes as the data, but other ones: the head is taken over, which may not
 /// be what the user wants.
-void note_classes(const weights::Metadata& metadata, const std::vector<std::string>& classes, Start& start) {
+void note_classes(const weights::Metadata& metadata, TrainSetup& setup) {
   const auto found = metadata.find("classes");
   if (found == metadata.end()) return;
   const auto theirs = nlohmann::json::parse(found->second, nullptr, false);
-  if (!theirs.is_array() || theirs.size() != classes.size()) return;
-  if (found->second == weights::metadata_text(classes)) return;
-  start.notes.push_back("the file's classes have other names than the data's; its last layer is kept as it is");
+  if (!theirs.is_array() || theirs.size() != setup.classes.size()) return;
+  if (found->second == weights::metadata_text(setup.classes)) return;
+  setup.notes.push_back("the file's classes have other names than the data's; its last layer is kept as it is");
 }
 
 void set_normalization(const TrainOptions& options, const weights::Metadata& metadata, const data::OpenedData& data,
-                       const data::Progress& progress, Start& start) {
+                       const data::Progress& progress, TrainSetup& setup) {
   const std::int64_t channels = data.dataset->shape().channels;
   if (options.normalization.source == NormalizationRule::Source::kGiven) {
-    start.normalization = for_channels(options.normalization, channels);
-    start.normalized_by = "given";
+    setup.normalization = for_channels(options.normalization, channels);
+    setup.normalized_by = "given";
     return;
   }
   if (options.normalization.source == NormalizationRule::Source::kDefault) {
     if (const auto of_file = normalization_of(metadata, channels)) {
-      start.normalization = *of_file;
-      start.normalized_by = "weights";
+      setup.normalization = *of_file;
+      setup.normalized_by = "weights";
       return;
     }
   }
@@ -113,15 +112,15 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
   }
   if (options.data.look_only && !data.statistics) {
     const std::vector<float> channel_values(static_cast<std::size_t>(channels), 1);
-    start.normalization = {channel_values, channel_values};
+    setup.normalization = {channel_values, channel_values};
     return;
   }
-  start.normalization = data.statistics
+  setup.normalization = data.statistics
                             ? *data.statistics
                             : data::channel_statistics(*data.dataset, data.split.train, options.data.threads, progress);
-  start.normalized_by = "data";
+  setup.normalized_by = "data";
   if (!options.weights.empty() && options.normalization.source == NormalizationRule::Source::kDefault) {
-    start.notes.push_back(
+    setup.notes.push_back(
         "images are normalised by the mean and the standard deviation of the training images; if the "
         "weights were trained with others, give them with --normalize (such as imagenet)");
   }
@@ -136,44 +135,25 @@ network::Network build_float_network(const TrainOptions& options, const data::Da
   return network::build(options.model, model);
 }
 
-/// Weights without their last layers can't be judged.
-void require_training_of_head(const TrainOptions& options) {
-  if (options.epochs > 0) return;
-  throw UsageError(
-      fmt::format("'{}' has no last layers for {}: there is nothing to evaluate. Train them (--epochs 1 or "
-                  "more)",
-                  options.weights.string(), options.model));
-}
-
-void take(Backbone backbone, const TrainOptions& options, Start& start) {
-  start.notes.push_back(fmt::format("starting from {}", options.weights.string()));
-  start.notes.insert(start.notes.end(), backbone.notes.begin(), backbone.notes.end());
-  start.state = std::move(backbone.state);
-}
-
-/// Whether scales are calibrated here, as the weights in the file have none.
-bool calibrates(const TrainOptions& options) {
-  return options.quantize_bits > 0 && !options.quantization.empty();
-}
-
 /// Gives the weights scales, by a look at training images.
-void calibrate(const TrainOptions& options, const data::OpenedData& data, Start& start) {
+TensorMap calibrated(const TrainOptions& options, const data::OpenedData& data, const TrainSetup& setup,
+                     const TensorMap& state) {
   const network::Network network = build_float_network(options, *data.dataset);
   if (data.split.train.empty()) throw UsageError("--quantize calibrates on training images, of which there are none");
   const auto samples = data::dataset_samples(data.dataset, data.split.train, {});
-  start.state = calibrated_state(network, start.state, options.quantize_bits, start.normalization, *samples,
-                                 placement::cpu_threads(options.plan));
+  return calibrated_state(network, state, options.quantize_bits, setup.normalization, *samples,
+                          placement::cpu_threads(options.plan));
 }
 
 /// The last layer, where it is asked for that it is fitted first, and possible.
-std::optional<LinearHead> head_to_fit(const TrainOptions& options, const TrainSetup& setup, Start& start) {
+std::optional<LinearHead> head_to_fit(const TrainOptions& options, bool has_new_head, TrainSetup& setup) {
   const bool wanted = options.linear_probing == LinearProbing::kAlways ||
-                      (options.linear_probing == LinearProbing::kNew && start.has_new_head);
+                      (options.linear_probing == LinearProbing::kNew && has_new_head);
   if (!wanted || options.epochs == 0 || options.weights.empty() || !setup.network.anchors().empty()) {
     return std::nullopt;
   }
   const auto skip = [&](const std::string& why) -> std::optional<LinearHead> {
-    start.notes.push_back("no linear probing, all layers are trained from the first step on: " + why);
+    setup.notes.push_back("no linear probing, all layers are trained from the first step on: " + why);
     return std::nullopt;
   };
   auto head = linear_head(setup.network);
@@ -187,40 +167,55 @@ std::optional<LinearHead> head_to_fit(const TrainOptions& options, const TrainSe
   return head;
 }
 
-void begin_with(const LinearHead& head, const TrainOptions& options, const TrainSetup& setup,
-                const data::OpenedData& data, Start& start) {
-  start.linear_probe = fit_linear_probe(setup.network, head, start.state, data,
-                                        {.normalization = start.normalization,
+void begin_with(const LinearHead& head, const TrainOptions& options, const data::OpenedData& data, TensorMap& state,
+                TrainSetup& setup) {
+  setup.linear_probe = fit_linear_probe(setup.network, head, state, data,
+                                        {.normalization = setup.normalization,
                                          .augment = options.augment,
                                          .seed = options.trainer.seed,
                                          .threads = std::max(1, placement::cpu_threads(options.plan))});
-  const LinearProbe& fit = *start.linear_probe;
-  start.notes.push_back(fmt::format(
+  const LinearProbe& fit = *setup.linear_probe;
+  setup.notes.push_back(fmt::format(
       "epoch 1 is linear probing: the last layer, {}, was fitted to features of {} that were computed once{}, in {}",
       fit.layer, counted(fit.images, "image"), fit.copies > 1 ? fmt::format(", each in {} copies", fit.copies) : "",
       duration_text(fit.seconds)));
 }
 
-/// Everything but the normalization: the start from a file that holds the network, or the part that it shares with a
-/// classifier. What the file says of itself is put into `metadata`. `network`: the one that the file's weights are
-/// read for.
-void start_from_file(const TrainOptions& options, const TrainSetup& setup, const network::Network& network,
-                     Start& start, weights::Metadata& metadata) {
+/// Weights from a file.
+struct FileStart {
+  weights::Metadata metadata;  // what the file says of itself
+  TensorMap state;
+  bool has_new_head = false;  // the last layer has first values: the file has none that fits
+};
+
+/// The start from a file that holds the network, or the part that it shares with a classifier. `network`: the one that
+/// the file's weights are read for.
+FileStart start_from_file(const TrainOptions& options, const network::Network& network, TrainSetup& setup) {
   weights::SafetensorsFile file = weights::read_weights(options.weights);
-  metadata = std::move(file.metadata);
+  FileStart start{std::move(file.metadata), {}};
   unpack(file.tensors);
-  const std::string source = source_text(options, metadata);
-  std::ranges::move(adapt_to_network_or_backbone(network, file, source), std::back_inserter(start.notes));
+  const std::string source = source_text(options, start.metadata);
+  std::ranges::move(adapt_to_network_or_backbone(network, file, source), std::back_inserter(setup.notes));
   if (is_of_backbone(network, file.tensors)) {
-    require_training_of_head(options);
-    take(backbone_of_classifier(network, std::move(file.tensors), source, options.trainer.seed), options, start);
-    return;
+    // Weights without their last layers can't be judged.
+    if (options.epochs == 0) {
+      throw UsageError(
+          fmt::format("'{}' has no last layers for {}: there is nothing to evaluate. Train them (--epochs 1 or "
+                      "more)",
+                      options.weights.string(), options.model));
+    }
+    Backbone backbone = backbone_of_classifier(network, std::move(file.tensors), source, options.trainer.seed);
+    setup.notes.push_back(fmt::format("starting from {}", options.weights.string()));
+    setup.notes.insert(setup.notes.end(), backbone.notes.begin(), backbone.notes.end());
+    start.state = std::move(backbone.state);
+    return start;
   }
   network::FittedState fitted = network::fit_state(network, std::move(file.tensors), source, options.trainer.seed);
-  note_fit(fitted, options, setup, start);
+  note_fit(fitted, options, setup);
   start.has_new_head = !fitted.new_head.empty();
-  if (!start.has_new_head) note_classes(metadata, setup.classes, start);
+  if (!start.has_new_head) note_classes(start.metadata, setup);
   start.state = std::move(fitted.state);
+  return start;
 }
 
 bool is_safetensors(const std::filesystem::path& file) {
@@ -236,6 +231,21 @@ void require_bits(const network::QuantizationScheme& known, int asked, const std
                     "those, or start from the weights that it was made of",
                     file.string(), bits, asked));
   }
+}
+
+constexpr const char* kClassifiersPart = "features.";  // of a classifier
+
+std::vector<const network::Parameter*> parameters_of(const network::Network& network, const char* part) {
+  std::vector<const network::Parameter*> parameters;
+  for (const network::Parameter& parameter : network.parameters()) {
+    if (parameter.name.starts_with(part)) parameters.push_back(&parameter);
+  }
+  return parameters;
+}
+
+bool has_beginning(const TensorMap& tensors, const std::string& part) {
+  const auto first = tensors.lower_bound(part);
+  return first != tensors.end() && first->first.starts_with(part);
 }
 
 }  // namespace
@@ -311,28 +321,78 @@ std::string freeze_text(const network::Network& network) {
   return fmt::format("{} of {} parameters are trained ({} of {} values)", trained, all, trained_values, all_values);
 }
 
-Start make_start(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data,
-                 const data::Progress& progress) {
-  Start start;
-  weights::Metadata metadata;
-  // Files have the weights of the network as the zoo has it, from which those with scales are made.
-  const network::Network read = calibrates(options) ? build_float_network(options, *data.dataset) : setup.network;
-  if (options.weights.empty()) {
-    start.state = network::initial_state(setup.network, options.trainer.seed);
-  } else {
-    start_from_file(options, setup, read, start, metadata);
+std::vector<std::string> adapt_to_network_or_backbone(const network::Network& network, weights::SafetensorsFile& file,
+                                                      const std::string& source) {
+  const std::string classifier = network::classifier_of(network.model());
+  const bool may_be_classifiers =
+      !classifier.empty() && !has_beginning(file.tensors, "backbone.") && !has_beginning(file.tensors, "head.");
+  std::vector<std::string> notes = network::adapt_names(network, file, source);
+  if (!may_be_classifiers || network::has_all_names(network, file.tensors)) return notes;
+  return network::adapt_names(network::build(classifier, {}), file, source);
+}
+
+bool is_of_backbone(const network::Network& network, const TensorMap& given) {
+  if (network.anchors().empty() || network::classifier_of(network.model()).empty()) return false;
+  return has_beginning(given, kClassifiersPart) && !has_beginning(given, "backbone.") && !has_beginning(given, "head.");
+}
+
+Backbone backbone_of_classifier(const network::Network& network, TensorMap given, const std::string& source,
+                                std::uint64_t seed) {
+  const std::string model = network::classifier_of(network.model());
+  const network::Network classifier = network::build(model, {.input = network.input_shape()});
+  // Both are built by one function, so that their layers are the same in their order, if not in name and width.
+  const auto ours = parameters_of(network, kDetectorsPart), theirs = parameters_of(classifier, kClassifiersPart);
+  Backbone backbone{network::initial_state(network, seed), {}};
+  std::size_t taken = 0, others = 0;
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+    const auto found = given.find(theirs[i]->name);
+    const bool is_counter = ours[i]->name.ends_with(".num_batches_tracked");
+    if (found == given.end()) {
+      if (!is_counter) missing.push_back(theirs[i]->name);
+      continue;
+    }
+    if (found->second.shape != ours[i]->shape) {
+      ++others;
+      continue;
+    }
+    HostTensor& place = backbone.state.at(ours[i]->name);
+    place = is_counter ? std::move(found->second) : found->second.to_floats();
+    ++taken;
   }
-  set_normalization(options, metadata, data, progress, start);
-  const std::optional<LinearHead> head = head_to_fit(options, setup, start);
+  if (!missing.empty()) {
+    throw Error(fmt::format("{} has no {} ({} of {} tensors are missing): it is no {}, which {} is built on", source,
+                            missing.front(), missing.size(), theirs.size(), model, network.model()));
+  }
+  network::check_state(network, backbone.state, source);
+  backbone.notes.push_back(
+      fmt::format("{} tensors are those of the classifier {}; the levels after it and the heads begin with new values",
+                  taken, model));
+  if (others > 0) {
+    backbone.notes.push_back(fmt::format(
+        "{} more of the classifier's have another shape than the detector's, and begin with new values", others));
+  }
+  return backbone;
+}
+
+TensorMap make_start(const TrainOptions& options, TrainSetup& setup, const data::OpenedData& data,
+                     const data::Progress& progress) {
+  // Files have the weights of the network as the zoo has it, from which those with scales are made.
+  const bool calibrates = options.quantize_bits > 0 && !options.quantization.empty();
+  const network::Network read = calibrates ? build_float_network(options, *data.dataset) : setup.network;
+  FileStart start = options.weights.empty() ? FileStart{{}, network::initial_state(setup.network, options.trainer.seed)}
+                                            : start_from_file(options, read, setup);
+  set_normalization(options, start.metadata, data, progress, setup);
+  const std::optional<LinearHead> head = head_to_fit(options, start.has_new_head, setup);
   if (options.data.look_only) {
     if (head)
-      start.notes.push_back("epoch 1 is linear probing: the last layer, " + head->layer +
+      setup.notes.push_back("epoch 1 is linear probing: the last layer, " + head->layer +
                             ", is fitted to features that are computed once");
-    return start;
+    return std::move(start.state);
   }
-  if (calibrates(options)) calibrate(options, data, start);
-  if (head) begin_with(*head, options, setup, data, start);
-  return start;
+  if (calibrates) start.state = calibrated(options, data, setup, start.state);
+  if (head) begin_with(*head, options, data, start.state, setup);
+  return std::move(start.state);
 }
 
 }  // namespace evener::task

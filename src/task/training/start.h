@@ -2,7 +2,7 @@
 // normalised.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +11,7 @@
 #include "network/network.h"
 #include "task/inference/model_metadata.h"
 #include "task/training/train.h"
+#include "weights/safetensors.h"
 
 namespace evener::task {
 
@@ -37,18 +38,30 @@ std::vector<std::string> backbone_parameters(const network::Network& network);
 /// "5 of 62 parameters are trained (650 of 11181642 values)"; "" when all are.
 std::string freeze_text(const network::Network& network);
 
-struct Start {
-  TensorMap state;
-  data::ChannelStatistics normalization;
-  std::string normalized_by;       // "data", "weights" or "given"
-  std::vector<std::string> notes;  // what a user should know, and the record says
-  bool has_new_head = false;       // the last layer has first values: the file has none that fits
-  std::optional<LinearProbe> linear_probe;
+/// The names of the layers that a detector has in common with a classifier begin so.
+inline constexpr const char* kDetectorsPart = "backbone.features.";
+
+struct Backbone {
+  TensorMap state;                 // of the whole network (network::check_state)
+  std::vector<std::string> notes;  // for the user: which layers have their values not from the file
 };
 
-/// The start of a new run. `progress`: of reading the images for their mean. Throws Error or UsageError
-/// when the weights don't fit.
-Start make_start(const TrainOptions& options, const TrainSetup& setup, const data::OpenedData& data,
-                 const data::Progress& progress);
+/// Renames the file's tensors as network::adapt_names does: to the names of `network` or, where the file holds the
+/// classifier that this detector is built on, to the classifier's. Returns notes for the user.
+std::vector<std::string> adapt_to_network_or_backbone(const network::Network& network, weights::SafetensorsFile& file,
+                                                      const std::string& source);
+
+/// Whether `network` is a detector and `given` are the weights of the classifier that it is built on.
+bool is_of_backbone(const network::Network& network, const TensorMap& given);
+
+/// The detector's state: the classifier's tensors in all layers that have the same width in both, and random first
+/// values, drawn with `seed`, in the others. Throws Error naming `source` where tensors are missing.
+Backbone backbone_of_classifier(const network::Network& network, TensorMap given, const std::string& source,
+                                std::uint64_t seed);
+
+/// The first state of a new run. Adds the normalisation, the fit of a new last layer, and notes to `setup`. `progress`:
+/// of reading the images for their mean. Throws Error or UsageError when the weights don't fit.
+TensorMap make_start(const TrainOptions& options, TrainSetup& setup, const data::OpenedData& data,
+                     const data::Progress& progress);
 
 }  // namespace evener::task

@@ -257,18 +257,12 @@ bool can_train(engine::Engine& engine, const network::Network& network, const en
   }
 }
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<TrialSteps> auto& steps) {
-  visitor.value("images", steps.images);
-  visitor.value("seconds", steps.seconds);
-  visitor.value("begin_s", steps.begin_s);
-  visitor.value("end_s", steps.end_s);
+void describe(auto& visitor, Of<TrialSteps> auto& steps) {
+  visitor.members(steps.images, steps.seconds, steps.begin_s, steps.end_s);
 }
 
-template <typename Visitor>
-void describe(Visitor& visitor, Of<TrialResult> auto& result) {
-  visitor.value("sizes", result.sizes);
-  visitor.value("evaluate_images_per_s", result.evaluate_images_per_s);
+void describe(auto& visitor, Of<TrialResult> auto& result) {
+  visitor.members(result.sizes, result.evaluate_images_per_s);
 }
 
 const TrainSetup& Trials::setup() const {
@@ -285,15 +279,10 @@ std::int64_t Trials::batch() const {
 
 std::string Trials::refusal(const placement::Plan& plan) const {
   if (std::string why = placement::why_not_runnable(plan); !why.empty()) return why;
-  if (placement::stage_count(plan) > 1) {
-    try {
-      require_possible_stages(with_plan(job_.options, plan), job_.setup);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-  }
+  const TrainOptions options = with_plan(job_.options, plan);
   try {
-    if (placement::stage_count(plan) == 1) require_stage_memory(with_plan(job_.options, plan), job_.setup.network, {});
+    if (placement::stage_count(plan) > 1) require_possible_stages(options, job_.setup);
+    if (placement::stage_count(plan) == 1) require_stage_memory(options, job_.setup.network, {});
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -323,9 +312,7 @@ TrialResult Trials::run(const placement::Plan& plan, double seconds) const {
       }
       Trial trial(job_, replica, std::move(shares), batch(), seconds - (now_s() - begin_s));
       const TrialResult result = trial.measure();
-      parallel::Command finish;
-      finish.kind = parallel::Command::Kind::kFinish;
-      replica.lead(finish);
+      replica.lead({.kind = parallel::Command::Kind::kFinish});
       return pack_message(result);
     });
   };

@@ -154,7 +154,7 @@ std::string name_of(cl_device_id device) {
   return name;
 }
 
-/// All devices, in the order of placement/gpus.h.
+/// All devices, in the order of placement/gpus.cpp.
 std::vector<cl_device_id> all_devices() {
   cl_uint count = 0;
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};

@@ -13,10 +13,7 @@
 namespace evener::bench {
 namespace {
 
-constexpr Named<Scenario> kScenarios[] = {{Scenario::kSingleStream, "single-stream"},
-                                          {Scenario::kMultiStream, "multi-stream"},
-                                          {Scenario::kServer, "server"},
-                                          {Scenario::kOffline, "offline"}};
+constexpr const char* kScenarios[] = {"single-stream", "multi-stream", "server", "offline"};
 constexpr std::int64_t kFullOfflineSamples = 24'576;
 
 void require(bool good, const char* what, double value, const char* wanted) {
@@ -34,7 +31,7 @@ const char* scenario_name(Scenario scenario) {
 }
 
 Scenario parse_scenario(const std::string& name) {
-  return value_named(kScenarios, "scenario", name);
+  return value_named<Scenario>(kScenarios, "scenario", name);
 }
 
 ScenarioOptions quick_options(Scenario scenario) {

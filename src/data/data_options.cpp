@@ -4,14 +4,14 @@
 
 namespace evener::data {
 
-constexpr Named<DecodeMode> kDecodeModes[] = {{DecodeMode::kExact, "exact"}, {DecodeMode::kFast, "fast"}};
+constexpr const char* kDecodeModes[] = {"exact", "fast"};
 
 const char* decode_mode_name(DecodeMode mode) {
   return name_in(kDecodeModes, mode);
 }
 
 DecodeMode parse_decode_mode(const std::string& name) {
-  return value_named(kDecodeModes, "way to decode", name);
+  return value_named<DecodeMode>(kDecodeModes, "way to decode", name);
 }
 
 }  // namespace evener::data

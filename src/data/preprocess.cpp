@@ -34,9 +34,7 @@ double to_even(double value) {
   return std::fmod(below, 2) == 0 ? below : below + 1;
 }
 
-constexpr Named<CropMode> kModes[] = {{CropMode::kStretch, "stretch"}, {CropMode::kLetterbox, "letterbox"},
-                                      {CropMode::kCentre, "centre"},   {CropMode::kYolo, "yolo"},
-                                      {CropMode::kYolox, "yolox"},     {CropMode::kInsightface, "insightface"}};
+constexpr const char* kModes[] = {"stretch", "letterbox", "centre", "yolo", "yolox", "insightface"};
 
 /// Absent for what is no letterbox.
 std::optional<Letterbox> letterbox_of(CropMode mode) {
@@ -149,14 +147,12 @@ const char* crop_mode_name(CropMode mode) {
 }
 
 std::optional<CropMode> find_crop_mode(const std::string& name) {
-  for (const auto& [mode, known] : kModes) {
-    if (name == known) return mode;
-  }
-  return std::nullopt;
+  const auto* const found = std::ranges::find(kModes, name);
+  return found == std::end(kModes) ? std::nullopt : std::optional(static_cast<CropMode>(found - kModes));
 }
 
 CropMode parse_crop_mode(const std::string& name) {
-  return value_named(kModes, "way to crop", name);
+  return value_named<CropMode>(kModes, "way to crop", name);
 }
 
 bool is_letterbox(CropMode mode) {

@@ -262,11 +262,7 @@ __attribute__((target("avx2"))) void avx2_column(const std::uint8_t* in, std::si
 
 #endif
 
-constexpr Named<ResizeFilter> kFilters[] = {{ResizeFilter::kNearest, "nearest"},
-                                            {ResizeFilter::kBilinear, "bilinear"},
-                                            {ResizeFilter::kBicubic, "bicubic"},
-                                            {ResizeFilter::kLanczos, "lanczos"},
-                                            {ResizeFilter::kOpenCv, "opencv"}};
+constexpr const char* kFilters[] = {"nearest", "bilinear", "bicubic", "lanczos", "opencv"};
 
 double sinc(double x) {
   if (x == 0) return 1;
@@ -437,7 +433,7 @@ const char* resize_filter_name(ResizeFilter filter) {
 }
 
 ResizeFilter parse_resize_filter(const std::string& name) {
-  return value_named(kFilters, "interpolation", name);
+  return value_named<ResizeFilter>(kFilters, "interpolation", name);
 }
 
 Picture resize(Picture picture, std::int64_t height, std::int64_t width, ResizeFilter filter,

@@ -117,8 +117,7 @@ class NewFolder {
   fs::path target_, path_;
 };
 
-constexpr Named<BoxFormat> kFormats[] = {
-    {BoxFormat::kVoc, "voc"}, {BoxFormat::kCoco, "coco"}, {BoxFormat::kYolo, "yolo"}};
+constexpr const char* kFormats[] = {"voc", "coco", "yolo"};
 
 struct NamedPart {
   const char* name;
@@ -281,7 +280,7 @@ const char* box_format_name(BoxFormat format) {
 }
 
 BoxFormat parse_box_format(const std::string& name) {
-  return value_named(kFormats, "format of boxes", name);
+  return value_named<BoxFormat>(kFormats, "format of boxes", name);
 }
 
 void write_box_folder(const Dataset& dataset, const Split& split, const fs::path& folder, BoxFormat format,

@@ -312,9 +312,8 @@ std::string missing_parts(const Plan& plan) {
 }  // namespace
 
 ReplicasAs parse_replicas_as(const std::string& text) {
-  static constexpr Named<ReplicasAs> kNames[] = {
-      {ReplicasAs::kAuto, "auto"}, {ReplicasAs::kProcesses, "processes"}, {ReplicasAs::kThreads, "threads"}};
-  return value_named(kNames, "--replicas", text);
+  constexpr const char* kNames[] = {"auto", "processes", "threads"};
+  return value_named<ReplicasAs>(kNames, "--replicas", text);
 }
 
 ShareRule parse_share_rule(const std::string& text) {

@@ -12,8 +12,7 @@
 namespace evener::plan {
 namespace {
 
-constexpr Named<Objective> kObjectives[] = {
-    {Objective::kTime, "time"}, {Objective::kEnergy, "energy"}, {Objective::kEdp, "edp"}, {Objective::kCost, "cost"}};
+constexpr const char* kObjectives[] = {"time", "energy", "edp", "cost"};
 
 }  // namespace
 
@@ -22,7 +21,7 @@ const char* objective_name(Objective objective) {
 }
 
 Objective parse_objective(const std::string& name) {
-  return value_named(kObjectives, "for", name);
+  return value_named<Objective>(kObjectives, "for", name);
 }
 
 Price parse_price(const std::string& text) {

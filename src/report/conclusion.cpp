@@ -156,13 +156,12 @@ std::string reached_clause(const std::vector<Metric>& metrics) {
   return clause;
 }
 
-constexpr Named<record::Status> kUnfinished[] = {
-    {record::Status::kInterrupted, "was interrupted after"},
-    {record::Status::kDiverged, "diverged after"},
-    {record::Status::kFailed, "failed after"},
-    {record::Status::kRunning, "has not ended yet, and did"},
-    {record::Status::kKilled, "ended without finishing after"},
-};
+constexpr const char* kUnfinished[] = {"",  // done
+                                       "was interrupted after",
+                                       "diverged after",
+                                       "failed after",
+                                       "has not ended yet, and did",
+                                       "ended without finishing after"};
 
 std::string single_clause(const Record& record) {
   const auto& kind = record::kind_of(record);

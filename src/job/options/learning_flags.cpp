@@ -15,10 +15,8 @@ namespace {
 using nlohmann::json;
 
 std::string schedule_name(const task::Schedule& schedule) {
-  using Kind = task::Schedule::Kind;
-  constexpr Named<Kind> kNames[] = {
-      {Kind::kConstant, "constant"}, {Kind::kCosine, "cosine"}, {Kind::kOneCycle, "one-cycle"}};
-  if (schedule.kind != Kind::kStep) return name_in(kNames, schedule.kind);
+  constexpr const char* kNames[] = {"constant", "step", "cosine", "one-cycle"};
+  if (schedule.kind != task::Schedule::Kind::kStep) return name_in(kNames, schedule.kind);
   return "step:" + std::to_string(schedule.drop_epochs) + ":" + json(schedule.drop_factor).dump();
 }
 

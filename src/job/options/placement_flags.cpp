@@ -12,12 +12,8 @@
 namespace evener::job {
 namespace {
 
-constexpr Named<engine::ConvolutionChoice> kConvolutions[] = {{engine::ConvolutionChoice::kAuto, "auto"},
-                                                              {engine::ConvolutionChoice::kDirect, "direct"},
-                                                              {engine::ConvolutionChoice::kWinograd, "winograd"}};
-constexpr Named<engine::MemoryLayout> kLayouts[] = {{engine::MemoryLayout::kAuto, "auto"},
-                                                    {engine::MemoryLayout::kChannelsLast, "nhwc"},
-                                                    {engine::MemoryLayout::kChannelsFirst, "nchw"}};
+constexpr const char* kConvolutions[] = {"auto", "direct", "winograd"};
+constexpr const char* kLayouts[] = {"auto", "nchw", "nhwc"};
 
 }  // namespace
 
@@ -50,7 +46,9 @@ std::int64_t memory_bytes(double megabytes) {
 }
 
 PlacementFlags::PlacementFlags() : OptionGroup("Placement") {
-  layout.stay_as([this](nlohmann::json& value) { value = static_cast<int>(value_named(kLayouts, "layout", *layout)); });
+  layout.stay_as([this](nlohmann::json& value) {
+    value = static_cast<int>(value_named<engine::MemoryLayout>(kLayouts, "layout", *layout));
+  });
 }
 
 bool PlacementFlags::is_automatic() const {
@@ -83,8 +81,8 @@ void PlacementFlags::fill(const placement::Plan& plan, task::TrainOptions& optio
   auto& trainer = options.trainer;
   trainer.device = plan.replicas.front().stages.front().device;
   trainer.precision = parse_precision(*precision);
-  trainer.torch.layout = value_named(kLayouts, "layout", *layout);
-  trainer.torch.convolution = value_named(kConvolutions, "convolution", *convolution);
+  trainer.torch.layout = value_named<engine::MemoryLayout>(kLayouts, "layout", *layout);
+  trainer.torch.convolution = value_named<engine::ConvolutionChoice>(kConvolutions, "convolution", *convolution);
   trainer.native.kernels = *kernels == "naive" ? engine::KernelChoice::kNaive : engine::KernelChoice::kSimd;
   trainer.step_graph = *step_graph == "auto";
   trainer.deterministic = *deterministic;

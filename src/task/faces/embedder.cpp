@@ -39,7 +39,7 @@ double value_at(const data::Picture& photo, double x, double y, std::int64_t cha
   return upper * (1 - lower_share) + lower * lower_share;
 }
 
-constexpr Named<FaceCut> kEmbedders[] = {{FaceCut::kBox, "inception_resnet_v1"}, {FaceCut::kUpright, "mobilefacenet"}};
+constexpr const char* kEmbedders[] = {"inception_resnet_v1", "mobilefacenet"};  // by their FaceCut
 constexpr std::int64_t kUprightHeight = 112;  // of ArcFace's networks and its followers, which all see upright faces
 
 /// The output that has a vector of each face: (N, D), maybe with extents of 1 behind. The main one, if there are more.
@@ -124,10 +124,8 @@ void align_face(const data::Picture& photo, const std::array<Point, 5>& landmark
 }
 
 void check_embedder(const std::string& name) {
-  if (is_foreign_model(name) || std::ranges::find(kEmbedders, name, &Named<FaceCut>::name) != std::end(kEmbedders))
-    return;
-  std::vector<std::string> known;
-  for (const Named<FaceCut>& embedder : kEmbedders) known.emplace_back(embedder.name);
+  if (is_foreign_model(name) || std::ranges::find(kEmbedders, name) != std::end(kEmbedders)) return;
+  std::vector<std::string> known(std::begin(kEmbedders), std::end(kEmbedders));
   known.emplace_back("FILE.onnx");
   throw UsageError(unknown_name_message("embedder", name, known));
 }
@@ -151,7 +149,7 @@ void FaceEmbedder::take_ours(engine::Engine& engine, const EmbedderRequest& requ
   notes_ = embedder.notes;
   const auto& shape = embedder.network.input_shape();
   shape_ = {shape[0], shape[1], shape[2]};
-  cut_ = request.cut.value_or(value_named(kEmbedders, "embedder", request.name));
+  cut_ = request.cut.value_or(value_named<FaceCut>(kEmbedders, "embedder", request.name));
   output_ = embedder.network.outputs().front().name;
   set_face_normalization(options);
   runners_ = engine.make_runners(embedder.network, embedder.state, options, lanes);

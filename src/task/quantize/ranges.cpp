@@ -14,10 +14,7 @@
 namespace evener::task {
 namespace {
 
-constexpr Named<Calibration> kNames[] = {{Calibration::kMinMax, "minmax"},
-                                         {Calibration::kPercentile, "percentile"},
-                                         {Calibration::kEntropy, "entropy"},
-                                         {Calibration::kMse, "mse"}};
+constexpr const char* kNames[] = {"minmax", "percentile", "entropy", "mse"};
 
 /// Entropy: the count of an empty level, so that its logarithm stays finite.
 constexpr double kLeastCount = 1e-4;
@@ -133,7 +130,7 @@ float scale_of(std::span<const float> values, int bits) {
 }  // namespace
 
 Calibration parse_calibration(const std::string& name) {
-  return value_named(kNames, "calibration", name);
+  return value_named<Calibration>(kNames, "calibration", name);
 }
 
 void MagnitudeHistogram::add(std::span<const float> values) {

@@ -10,7 +10,6 @@ namespace evener {
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda, kOpencl, kIntel, kNpu };
 
-/// "cpu", "cuda", ...
 const char* device_kind_name(DeviceKind kind);
 
 struct Device {

@@ -189,8 +189,7 @@ const OpenedModule& opened(const std::string& name) {
 }
 
 const char* state_text(ModuleState state) {
-  constexpr const char* kStates[] = {"is usable", "is not built", "can't be loaded", "can't be used on this machine"};
-  return name_in(kStates, state);
+  return name_in({"is usable", "is not built", "can't be loaded", "can't be used on this machine"}, state);
 }
 
 }  // namespace

@@ -23,7 +23,6 @@ enum class Phase : std::uint8_t {
 };
 constexpr int kPhaseCount = 12;
 
-/// "spawn", "forward", ...
 const char* phase_name(Phase phase);
 
 /// Receives the exclusive time of each mark (without that of marks nested in it). Called on the marking thread, from

@@ -13,7 +13,6 @@ namespace evener {
 /// TF32 is float32 whose products are rounded to 10 bits of mantissa, on CUDA.
 enum class Precision : std::uint8_t { kFp32, kTf32, kBf16, kFp16 };
 
-/// "fp32", "tf32", "bf16", "fp16".
 const char* precision_name(Precision precision);
 /// Throws UsageError, naming the nearest.
 Precision parse_precision(const std::string& name);

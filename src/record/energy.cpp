@@ -23,8 +23,7 @@ void name_host(std::vector<MeterCheck>& checks, const std::string& host) {
 }  // namespace
 
 const char* energy_class_name(EnergyClass kind) {
-  constexpr const char* kNames[] = {"absent", "measured", "derived", "estimated", "mixed"};
-  return name_in(kNames, kind);
+  return name_in({"absent", "measured", "derived", "estimated", "mixed"}, kind);
 }
 
 EnergyClass together(EnergyClass a, EnergyClass b) {
@@ -39,18 +38,15 @@ std::string joules_text(double joules) {
 }
 
 const char* covers_name(Covers covers) {
-  constexpr const char* kNames[] = {"package", "dram", "gpu", "machine"};
-  return name_in(kNames, covers);
+  return name_in({"package", "dram", "gpu", "machine"}, covers);
 }
 
 const char* agreement_name(Agreement agreement) {
-  constexpr const char* kNames[] = {"undecided", "agree", "disagree"};
-  return name_in(kNames, agreement);
+  return name_in({"undecided", "agree", "disagree"}, agreement);
 }
 
 const char* meter_fault_name(MeterFault fault) {
-  constexpr const char* kNames[] = {"none", "gain", "offset", "lag", "stop", "jump"};
-  return name_in(kNames, fault);
+  return name_in({"none", "gain", "offset", "lag", "stop", "jump"}, fault);
 }
 
 void set_products(Energy& energy) {

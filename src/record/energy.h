@@ -15,7 +15,6 @@ namespace evener::record {
 /// kMeasured: by a sensor. kDerived: a share of measured energy, such as by CPU time. kEstimated: from powers that the
 /// user stated. kMixed: a sum over several classes. kAbsent: unknown.
 enum class EnergyClass { kAbsent, kMeasured, kDerived, kEstimated, kMixed };
-/// "absent", "measured", "derived", "estimated", "mixed".
 const char* energy_class_name(EnergyClass kind);
 /// The class of a sum of values of classes `a` and `b`; kAbsent changes nothing.
 EnergyClass together(EnergyClass a, EnergyClass b);
@@ -25,7 +24,6 @@ std::string joules_text(double joules);
 
 /// The part of the machine that a channel measures. kPackage, kDram and kGpu add up; kMachine includes all of them.
 enum class Covers { kPackage, kDram, kGpu, kMachine };
-/// "package", "dram", "gpu", "machine".
 const char* covers_name(Covers covers);
 
 /// The energy of one channel of a sensor.
@@ -51,13 +49,11 @@ struct DeviceEnergy {
 
 /// What two sources that measured the same, or of which one measured a part of the other, say of each other.
 enum class Agreement { kUndecided, kAgree, kDisagree };
-/// "undecided", "agree", "disagree".
 const char* agreement_name(Agreement agreement);
 
 /// How one source differs from another. kGain: by a factor. kOffset: by constant watts. kLag: it follows later. kStop:
 /// it stood still. kJump: their relation changed within the run.
 enum class MeterFault { kNone, kGain, kOffset, kLag, kStop, kJump };
-/// "none", "gain", "offset", "lag", "stop", "jump".
 const char* meter_fault_name(MeterFault fault);
 
 /// Two sources of a run held against each other, by their joules in consecutive windows.

@@ -180,8 +180,7 @@ const char* better_name(Better better) {
 }
 
 const char* role_name(MetricRole role) {
-  constexpr const char* kNames[] = {"speed", "quality", "cost"};
-  return name_in(kNames, role);
+  return name_in({"speed", "quality", "cost"}, role);
 }
 
 std::vector<Metric> metrics_of(const Record& record) {

@@ -13,12 +13,10 @@
 namespace evener::record {
 
 enum class Better { kHigher, kLower };
-/// "higher", "lower".
 const char* better_name(Better better);
 
 /// What a figure is about. Runs are compared by their first speed.
 enum class MetricRole { kSpeed, kQuality, kCost };
-/// "speed", "quality", "cost".
 const char* role_name(MetricRole role);
 
 struct Metric {

@@ -103,8 +103,7 @@ void require_own_names(const Record& record, const JsonReader& json) {
 }  // namespace
 
 const char* status_name(Status status) {
-  constexpr const char* kNames[] = {"done", "interrupted", "diverged", "failed", "running", "killed"};
-  return name_in(kNames, status);
+  return name_in({"done", "interrupted", "diverged", "failed", "running", "killed"}, status);
 }
 
 void set_speed(EpochRecord& epoch, std::size_t train_images) {

@@ -22,7 +22,6 @@ constexpr const char* kRecordSchema = "evener-record-1";
 /// How a run, or one session of it, ended. A killed run can't write kKilled itself: its file still says "running", and
 /// a reader that finds no process holding the folder's lock calls it kKilled.
 enum class Status { kDone, kInterrupted, kDiverged, kFailed, kRunning, kKilled };
-/// "done", "interrupted", "diverged", "failed", "running", "killed".
 const char* status_name(Status status);
 
 /// Describes a machine and its load at the start; no host name. Absent values are unknown on this machine (no governor

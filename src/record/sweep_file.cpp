@@ -182,8 +182,7 @@ SweepRecord read_sweep(const fs::path& folder) {
 }
 
 const char* run_end_name(RunEnd end) {
-  constexpr const char* kNames[] = {"begun", "done", "invalid", "failed", "killed", "out of memory", "out of time"};
-  return name_in(kNames, end);
+  return name_in({"begun", "done", "invalid", "failed", "killed", "out of memory", "out of time"}, end);
 }
 
 bool has_figures(RunEnd end) {

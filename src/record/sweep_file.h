@@ -83,7 +83,6 @@ SweepRecord read_sweep(const std::filesystem::path& folder);
 
 /// How a run ended. kBegun: the journal has no end of it.
 enum class RunEnd { kBegun, kDone, kInvalid, kFailed, kKilled, kOutOfMemory, kOutOfTime };
-/// "begun", "done", "invalid", "failed", "killed", "out of memory", "out of time".
 const char* run_end_name(RunEnd end);
 /// Whether a run with this end has figures.
 bool has_figures(RunEnd end);

@@ -1,11 +1,68 @@
-#include "base/names.h"
-
+// Texts: their encodings, names and units for people, patterns of paths, and tables.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/base64.h"
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/glob.h"
+#include "base/names.h"
+#include "base/test_folder.h"
+#include "base/utf8.h"
 
 namespace evener {
 namespace {
+
+TEST(Utf8, ValidTextStays) {
+  for (const char* text : {"", "bream", "Brasse \xC3\xA4\xE2\x82\xAC\xF0\x9F\x90\x9F"}) {
+    EXPECT_EQ(to_utf8_text(text), text);
+    EXPECT_EQ(from_utf8_text(text), text);
+  }
+}
+
+TEST(Utf8, OtherBytesBecomeCharactersOfTheirOwn) {
+  EXPECT_EQ(to_utf8_text("a\xE4z"), "a\xEF\x9F\xA4z");  // U+F7E4
+  EXPECT_EQ(to_utf8_text("\x80"), "\xEF\x9E\x80");      // U+F780
+}
+
+TEST(Utf8, EveryByteComesBack) {
+  std::string bytes;
+  for (int first = 0; first < 256; ++first) {
+    for (const int second : {0x00, 0x41, 0x80, 0xBF, 0xC3, 0xED, 0xEF, 0xFF}) {
+      bytes += {static_cast<char>(first), static_cast<char>(second), '\xA0'};
+    }
+  }
+  bytes += "\xEF\x9F\xA4 looks escaped already, \xED\xA0\x80 is a surrogate, \xC0\xAF is too long, \xF0\x9F is cut";
+  const std::string text = to_utf8_text(bytes);
+  EXPECT_EQ(from_utf8_text(text), bytes);
+  EXPECT_EQ(to_utf8_text(text).size() > text.size(), true);  // what was escaped is escaped again, not lost
+}
+
+TEST(Utf8, TextsOfOtherEditorsBecomeUtf8WithoutAMark) {
+  const std::string plain = "n\xC3\xA9 \xE2\x82\xAC\xF0\x9F\x90\x9F\n";
+  EXPECT_EQ(text_without_byte_order_mark(plain), plain);
+  EXPECT_EQ(text_without_byte_order_mark("\xEF\xBB\xBF" + plain), plain);
+  const std::u16string units = u"n\u00E9 \u20AC\U0001F41F\n";
+  std::string little, big;
+  for (const char16_t unit : units) {
+    const auto high = static_cast<char>(unit >> 8), low = static_cast<char>(unit & 0xFF);
+    little += {low, high};
+    big += {high, low};
+  }
+  EXPECT_EQ(text_without_byte_order_mark("\xFF\xFE" + little), plain);
+  EXPECT_EQ(text_without_byte_order_mark("\xFE\xFF" + big), plain);
+  EXPECT_EQ(text_without_byte_order_mark(little), plain) << "without a mark";
+  EXPECT_EQ(text_without_byte_order_mark(big), plain);
+  EXPECT_EQ(text_without_byte_order_mark(std::string("\xFF\xFE\x20\xD8\x41", 5)), "\xEF\xBF\xBD\xEF\xBF\xBD") << "cut";
+  EXPECT_THROW(text_without_byte_order_mark(std::string("\xFF\xFE\0\0a\0\0\0", 8)), Error);
+  for (const char* text : {"", "a"}) EXPECT_EQ(text_without_byte_order_mark(text), text);
+}
 
 const std::vector<std::string> kModels = {"resnet18", "resnet34", "mlp"};
 
@@ -65,6 +122,105 @@ TEST(DurationText, ChoosesTheUnit) {
   EXPECT_EQ(duration_text(25e-6), "25 us");
   EXPECT_EQ(duration_text(-12.34), "-12.3 s");
   EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "unknown");
+}
+
+struct Row {
+  const char *pattern, *path;
+  bool matches;
+};
+
+void expect(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    EXPECT_EQ(glob_matches(row.pattern, row.path), row.matches) << "'" << row.pattern << "' and '" << row.path << "'";
+  }
+}
+
+TEST(Glob, StarsStayWithinAFolderAndDoubleStarsDont) {
+  expect({{"*.png", "a.png", true},
+          {"*.png", "x/a.png", false},
+          {"**.png", "x/y/a.png", true},
+          {"Bream GT/**", "Bream GT/1.png", true},
+          {"Bream GT/**", "Bream GT/deep/1.png", true},
+          {"Bream GT/**", "Bream/1.png", false},
+          {"Bream/**", "Bream GT/1.png", false},
+          {"Bream", "Bream/1.png", false}});
+}
+
+TEST(Glob, FoldersInTheMiddleMayBeMissing) {
+  expect({{"a/**/b.png", "a/b.png", true},
+          {"a/**/b.png", "a/x/y/b.png", true},
+          {"a/**/b.png", "a/xb.png", false},
+          {"**/GT/*", "GT/1", true},
+          {"**/GT/*", "x/y/GT/1", true},
+          {"**/GT/*", "x/noGT/1", false}});
+}
+
+TEST(Glob, TakesSingleCharactersAndSets) {
+  expect({{"cat_?.jpg", "cat_1.jpg", true},
+          {"cat_?.jpg", "cat_12.jpg", false},
+          {"a?b", "a/b", false},
+          {"[a-c]x", "bx", true},
+          {"[!a-c]x", "bx", false},
+          {"[]-]", "]", true},
+          {"a[!x]b", "a/b", false},
+          {"a[b", "a[b", true},
+          {"", "", true},
+          {"", "a", false}});
+}
+
+TEST(Glob, ManyStarsDontTakeForever) {
+  std::string pattern;
+  for (int i = 0; i < 40; ++i) pattern += "*a";
+  EXPECT_FALSE(glob_matches(pattern + "b", std::string(200, 'a')));
+}
+
+using testing::ElementsAre;
+
+TEST(Csv, CellsComeBackAsTheyWere) {
+  const std::vector<std::string> cells = {"a", "", "b,c", "say \"so\"", "\"", " x "};
+  const std::string line = csv_line(cells);
+  EXPECT_EQ(line, "a,,\"b,c\",\"say \"\"so\"\"\",\"\"\"\", x \n");
+  EXPECT_EQ(csv_cells(line.substr(0, line.size() - 1)), cells);
+  EXPECT_EQ(csv_cell("\xff"), "\xef\x9f\xbf") << "what is no UTF-8 becomes it";
+}
+
+TEST(Csv, SeparatorsAreThoseThatAreAskedFor) {
+  EXPECT_THAT(csv_cells("a;b,c\td\r", ",;\t"), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(csv_cells("a;b,c"), ElementsAre("a;b", "c"));
+  EXPECT_THAT(csv_cells("\"a,\"\"b\"", ""), ElementsAre("a,\"b"));
+  EXPECT_THAT(csv_cells(""), ElementsAre(""));
+}
+
+TEST(Csv, ReaderFindsColumnsAndCountsLines) {
+  std::istringstream text("time,\"a,b\"\r\n\n1,2\r\n3\n");
+  CsvReader table(text);
+  EXPECT_THAT(table.titles(), ElementsAre("time", "a,b"));
+  EXPECT_EQ(table.find_column("a,b"), 1U);
+  EXPECT_EQ(table.find_column("none"), std::nullopt);
+  ASSERT_TRUE(table.next());
+  EXPECT_EQ(table.line(), 3U);
+  EXPECT_THAT(table.cells(), ElementsAre("1", "2"));
+  ASSERT_TRUE(table.next());
+  EXPECT_THAT(table.cells(), ElementsAre("3")) << "no cells of the longer row before";
+  EXPECT_EQ(table.cell(1), "");
+  EXPECT_FALSE(table.next());
+}
+
+TEST(Csv, WriterReplacesAndSaysWhereItCant) {
+  const test::TestFolder folder;
+  const auto path = folder.path() / "t.csv";
+  write_file_atomically(path, "something else, and longer\n");
+  CsvWriter table(path, "a,b");
+  table.add("1,2\n");
+  EXPECT_EQ(read_file(path), "a,b\n1,2\n");
+  EXPECT_THROW(CsvWriter(folder.path() / "none/t.csv", "a"), OutputError);
+}
+
+TEST(Base64, GoesThereAndBack) {
+  for (const std::string bytes : {"", "M", "Ma", "Man", "\xff\xef"}) EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
+  EXPECT_EQ(to_base64("Ma"), "TWE=");
+  EXPECT_EQ(from_base64("TWE"), "Ma");
+  for (const char* wrong : {"TWE!", "T", "TW F"}) EXPECT_FALSE(from_base64(wrong)) << wrong;
 }
 
 }  // namespace

@@ -1,6 +1,12 @@
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "comm/communication_dtype.h"
 #include "comm/host_group.h"
 #include "comm/ranks_helpers.h"
 
@@ -41,6 +47,23 @@ TEST_F(HostPositions, RefuseNonsense) {
   EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("'two'"));
   setenv("SLURM_PROCID", "4", 1);
   EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("SLURM_PROCID is 4"));
+}
+
+// What float32 values become on their way as bfloat16.
+
+TEST(CommunicationDtype, ValuesAreRoundedToTheNearestBfloat16AndTiesToTheEvenOne) {
+  struct Case {
+    std::uint32_t from;
+    std::uint16_t to;
+  };
+  for (const Case& one : {Case{0x3f800000, 0x3f80}, Case{0x3f807fff, 0x3f80}, Case{0x3f808000, 0x3f80},
+                          Case{0x3f808001, 0x3f81}, Case{0x3f818000, 0x3f82}, Case{0x3f817fff, 0x3f81},
+                          Case{0xbf808000, 0xbf80}, Case{0xbf818000, 0xbf82}, Case{0x7f7f8000, 0x7f80}}) {
+    EXPECT_EQ(narrowed(std::bit_cast<float>(one.from)).bits, one.to) << one.from;
+  }
+  for (const std::uint32_t nan : {0x7fffffffU, 0xffffffffU, 0x7f800001U}) {
+    EXPECT_TRUE(std::isnan(widened(narrowed(std::bit_cast<float>(nan))))) << nan;
+  }
 }
 
 }  // namespace

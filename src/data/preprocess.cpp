@@ -155,10 +155,6 @@ CropMode parse_crop_mode(const std::string& name) {
   return value_named<CropMode>(kModes, "way to crop", name);
 }
 
-bool is_letterbox(CropMode mode) {
-  return letterbox_of(mode).has_value();
-}
-
 ResizeFilter usual_filter(CropMode mode) {
   const bool is_plain = mode == CropMode::kStretch || mode == CropMode::kLetterbox || mode == CropMode::kCentre;
   return is_plain ? ResizeFilter::kBilinear : ResizeFilter::kOpenCv;

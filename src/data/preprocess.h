@@ -70,8 +70,6 @@ struct Preprocessing {
   /// Pictures of exactly `shape` are taken whole, even where `crop` would cut them: they were made for this input.
   bool keeps_fitting = false;
 };
-/// Whether the whole picture is seen, undistorted, with a plain colour beside it.
-bool is_letterbox(CropMode mode);
 /// The filter that networks which see pictures so were trained with.
 ResizeFilter usual_filter(CropMode mode);
 /// A sentence on what the network sees of pictures: "whole images, stretched to 32x32", "the middle 87.5 % of each

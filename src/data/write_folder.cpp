@@ -275,10 +275,6 @@ void write_image_folder(const Dataset& dataset, const std::filesystem::path& fol
   work.finish();
 }
 
-const char* box_format_name(BoxFormat format) {
-  return name_in(kFormats, format);
-}
-
 BoxFormat parse_box_format(const std::string& name) {
   return value_named<BoxFormat>(kFormats, "format of boxes", name);
 }

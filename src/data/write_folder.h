@@ -40,9 +40,7 @@ void write_image_folder(const Dataset& dataset, const std::filesystem::path& fol
 
 /// PASCAL VOC's XML, COCO's JSON, YOLO's text files.
 enum class BoxFormat : std::uint8_t { kVoc, kCoco, kYolo };
-/// "voc", "coco", "yolo".
-const char* box_format_name(BoxFormat format);
-/// Throws UsageError, naming the nearest.
+/// By "voc", "coco" or "yolo". Throws UsageError, naming the nearest.
 BoxFormat parse_box_format(const std::string& name);
 
 /// Writes the samples of `split` as PNG files with their boxes, as open_data reads them again:

@@ -118,7 +118,7 @@ TEST(WriteBoxes, IsReadAgain) {
   const OpenedData before = shapes();
   for (const auto& [format, tolerance] :
        {std::pair(BoxFormat::kVoc, 0.501F), std::pair(BoxFormat::kCoco, 1e-4F), std::pair(BoxFormat::kYolo, 1e-4F)}) {
-    SCOPED_TRACE(box_format_name(format));
+    SCOPED_TRACE(static_cast<int>(format));
     const TemporaryFolder folder;
     write_box_folder(*before.dataset, before.split, folder.path() / "set", format, 2);
     expect_same(before, open_boxes(folder.path() / "set"), tolerance);
@@ -150,7 +150,7 @@ TEST(WriteBoxes, KeepsNamesOfEveryKind) {
   const std::vector<std::string> names = {"a \"b\": 'c' # d", "e&<f>\\ é"};
   const Renamed dataset(names);
   for (const BoxFormat format : {BoxFormat::kVoc, BoxFormat::kCoco, BoxFormat::kYolo}) {
-    SCOPED_TRACE(box_format_name(format));
+    SCOPED_TRACE(static_cast<int>(format));
     const TemporaryFolder folder;
     write_box_folder(dataset, {{0}, {}, {}}, folder.path() / "set", format, 1);
     EXPECT_EQ(open_boxes(folder.path() / "set").dataset->classes(), names);

@@ -26,6 +26,7 @@ namespace evener::data {
 namespace {
 
 constexpr std::string_view kSynthetic = "synth:";
+constexpr const char* kDecodeModes[] = {"exact", "fast"};
 
 constexpr const char* kExpected =
     "expected a folder with one sub-folder of images per class (or train/, val/ and test/ with such folders), a folder "
@@ -217,6 +218,14 @@ Split divide(const Source& source, const DataOptions& options) {
 }
 
 }  // namespace
+
+const char* decode_mode_name(DecodeMode mode) {
+  return name_in(kDecodeModes, mode);
+}
+
+DecodeMode parse_decode_mode(const std::string& name) {
+  return value_named<DecodeMode>(kDecodeModes, "way to decode", name);
+}
 
 bool has_pictures_only(const std::string& location) {
   if (const auto locations = locations_in(location); locations.size() > 1) {

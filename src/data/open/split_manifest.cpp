@@ -168,24 +168,10 @@ class Recall {
   }
 
   void place(const Identity& sample, std::uint32_t index) {
-    Split& split = found_.split;
     if (!parts_[index]) return place_unknown(sample, index);
-    switch (*parts_[index]) {
-      case Membership::kTrain:
-        split.train.push_back(index);
-        break;
-      case Membership::kValidation:
-        split.val.push_back(index);
-        break;
-      case Membership::kTest:
-        split.test.push_back(index);
-        break;
-      case Membership::kBefore:
-        found_.were_trained.push_back(index);
-        break;
-      case Membership::kUnused:
-        break;
-    }
+    Split& split = found_.split;
+    std::vector<std::uint32_t>* const lists[] = {&split.train, &split.val, &split.test, nullptr, &found_.were_trained};
+    if (auto* const list = lists[static_cast<std::size_t>(*parts_[index])]) list->push_back(index);  // by Membership
   }
 
   void place_unknown(const Identity& sample, std::uint32_t index) {

@@ -1,6 +1,7 @@
 #include "data/video/ffmpeg.h"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,15 @@ FfmpegState ffmpeg_state() {
 std::vector<std::string> source_words(const std::filesystem::path& path) {
   return {"-protocol_whitelist",      "file", "-format_whitelist",    kContainers, "-max_pixels",
           std::to_string(kMaxPixels), "-i",   "file:" + path.string()};
+}
+
+std::vector<std::string> command_words(const std::string& options, const std::vector<std::string>& source,
+                                       const std::string& more) {
+  std::istringstream before(options), after(more);
+  std::vector<std::string> words(std::istream_iterator<std::string>(before), {});
+  words.insert(words.end(), source.begin(), source.end());
+  words.insert(words.end(), std::istream_iterator<std::string>(after), {});
+  return words;
 }
 
 std::uint64_t decoding_memory(std::int64_t pixels) {

@@ -25,6 +25,10 @@ void require_ffmpeg();
 /// The words by which both programs open a file or a pipe with a video; the path is the last.
 std::vector<std::string> source_words(const std::filesystem::path& path);
 
+/// A command: the words of `options`, which have blanks between them; `source` as it is; and the words of `more`.
+std::vector<std::string> command_words(const std::string& options, const std::vector<std::string>& source,
+                                       const std::string& more = "");
+
 /// What a program may hold that decodes pictures of so many pixels.
 std::uint64_t decoding_memory(std::int64_t pixels);
 

@@ -103,9 +103,9 @@ void require_file(const std::filesystem::path& path) {
 }
 
 json ask_ffprobe(const std::filesystem::path& path) {
-  std::vector<std::string> words = {"ffprobe",       "-v",  "level+error", "-show_streams",   "-show_format",
-                                    "-show_packets", "-of", "json",        "-read_intervals", "%+#1"};
-  std::ranges::copy(source_words(path), std::back_inserter(words));
+  const std::vector<std::string> words =
+      command_words("ffprobe -v level+error -show_streams -show_format -show_packets -of json -read_intervals %+#1",
+                    source_words(path));
   PipedChild program(words, {.memory_bytes = decoding_memory(kProbedPixels), .silence_s = kSilentProbe_s});
   const std::string output = output_of(program);
   const ChildEnd end = program.finish();
@@ -216,16 +216,9 @@ VideoIndex index_video(const std::filesystem::path& path, const std::function<bo
   require_ffmpeg();
   require_file(path);
   const StreamFacts facts = facts_of(path);
-  std::vector<std::string> words = {"ffprobe",
-                                    "-v",
-                                    "level+error",
-                                    "-select_streams",
-                                    "V:0",
-                                    "-show_entries",
-                                    "packet=pts,dts,size,flags",
-                                    "-of",
-                                    "compact=p=0:nk=1"};
-  std::ranges::copy(source_words(path), std::back_inserter(words));
+  const std::vector<std::string> words = command_words(
+      "ffprobe -v level+error -select_streams V:0 -show_entries packet=pts,dts,size,flags -of compact=p=0:nk=1",
+      source_words(path));
   PipedChild program(words, {.memory_bytes = decoding_memory(kProbedPixels), .silence_s = kSilentProbe_s});
   std::vector<Stamp> stamps;
   std::size_t asked_at = 256;

@@ -42,19 +42,11 @@ std::string filters(const std::vector<std::int64_t>& wanted, bool in_microsecond
   return chain + "scale=flags=bicubic,format=rgb24,showinfo=checksum=0,setpts=N/TB";
 }
 
-std::vector<std::string> joined_words(std::vector<std::string> words, const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-std::vector<std::string> first_words() {
-  return {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-v", "level+info"};
-}
+constexpr const char* kBegin = "ffmpeg -nostdin -hide_banner -nostats -v level+info ";
 
 /// Frames whose size changes aren't scaled to that of the first one.
-std::vector<std::string> output_words(const std::string& chain) {
-  return {"-map", "0:V:0", "-vf",      chain, "-vsync",   "passthrough", "-autoscale",
-          "0",    "-c:v",  "rawvideo", "-f",  "rawvideo", "pipe:1"};
+std::string output_options(const std::string& chain) {
+  return "-map 0:V:0 -vf " + chain + " -vsync passthrough -autoscale 0 -c:v rawvideo -f rawvideo pipe:1";
 }
 
 /// What the filter showinfo tells of a frame.
@@ -146,14 +138,12 @@ class LiveReader : public VideoReader {
 };
 
 std::unique_ptr<VideoReader> open_camera(const std::filesystem::path& path) {
-  const std::vector<std::string> device = {"-f", "v4l2", "-video_size", "1280x720"};
   std::string why;
   // JPEG files where the camera makes them: more of them pass through a cable.
-  for (const std::vector<std::string>& kind : {std::vector<std::string>{"-input_format", "mjpeg"}, {}}) {
-    std::vector<std::string> words = joined_words(first_words(), joined_words(device, kind));
-    words = joined_words(std::move(words), {"-i", path.string()});
+  for (const char* const kind : {"-input_format mjpeg", ""}) {
     auto source = std::make_unique<ProgramReader>(
-        joined_words(std::move(words), output_words(filters({}, /*in_microseconds=*/true))),
+        command_words(std::string(kBegin) + "-f v4l2 -video_size 1280x720 " + kind, {"-i", path.string()},
+                      output_options(filters({}, /*in_microseconds=*/true))),
         PipedChildOptions{.reads_errors = true, .silence_s = kSilentCamera_s}, kMicrosecond_s);
     try {
       if (auto first = source->next()) {
@@ -172,12 +162,10 @@ std::unique_ptr<VideoReader> open_camera(const std::filesystem::path& path) {
 
 std::unique_ptr<VideoReader> open_pipe(const std::filesystem::path& path) {
   // Its first frames are waited for as short as can be. Threads of frames hold several back.
-  std::vector<std::string> words = joined_words(
-      first_words(), {"-analyzeduration", "200000", "-fpsprobesize", "0", "-threads", "2", "-thread_type", "slice"});
-  words = joined_words(std::move(words), source_words(path));
   constexpr std::int64_t kMostLikely = std::int64_t{1} << 23;  // pixels
   auto source = std::make_unique<ProgramReader>(
-      joined_words(std::move(words), output_words(filters({}, /*in_microseconds=*/true))),
+      command_words(std::string(kBegin) + "-analyzeduration 200000 -fpsprobesize 0 -threads 2 -thread_type slice",
+                    source_words(path), output_options(filters({}, /*in_microseconds=*/true))),
       PipedChildOptions{.reads_errors = true, .memory_bytes = decoding_memory(kMostLikely)}, kMicrosecond_s);
   if (auto first = source->next()) {
     return std::make_unique<LiveReader>(std::move(source), std::move(first), /*is_camera=*/false);
@@ -190,15 +178,13 @@ std::unique_ptr<VideoReader> open_pipe(const std::filesystem::path& path) {
 
 std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path, int threads, const ReadFrom& from) {
   require_ffmpeg();
-  std::vector<std::string> words =
-      joined_words(first_words(), {"-copyts", "-noautorotate", "-threads", std::to_string(std::max(1, threads))});
+  std::string options = fmt::format("{}-copyts -noautorotate -threads {}", kBegin, std::max(1, threads));
   if (from.time_s > 0) {
     const double after_s = std::ceil(from.time_s / kMicrosecond_s) * kMicrosecond_s;
-    words = joined_words(std::move(words), {"-noaccurate_seek", "-ss", fmt::format("{:.6f}", after_s)});
+    options += fmt::format(" -noaccurate_seek -ss {:.6f}", after_s);
   }
-  words = joined_words(std::move(words), source_words(path));
   return std::make_unique<ProgramReader>(
-      joined_words(std::move(words), output_words(filters(from.wanted, /*in_microseconds=*/false))),
+      command_words(options, source_words(path), output_options(filters(from.wanted, /*in_microseconds=*/false))),
       PipedChildOptions{.reads_errors = true, .memory_bytes = decoding_memory(from.pixels), .silence_s = kSilentFile_s},
       0);
 }

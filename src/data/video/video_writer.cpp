@@ -34,10 +34,9 @@ bool has_h264() {
 }
 
 /// Of H.264 a quality that is hardly to be told from the original; of MPEG-4 a scale from 1 (best) to 31.
-std::vector<std::string> encoder_words() {
+std::string encoder_options() {
   static const bool h264 = has_h264();
-  return h264 ? std::vector<std::string>{"-c:v", "libx264", "-crf", "20", "-preset", "fast"}
-              : std::vector<std::string>{"-c:v", "mpeg4", "-q:v", "3"};
+  return h264 ? "-c:v libx264 -crf 20 -preset fast" : "-c:v mpeg4 -q:v 3";
 }
 
 /// FFmpeg's name of the container that a path's ending names. Throws Error.
@@ -96,30 +95,12 @@ VideoWriter::VideoWriter(std::filesystem::path path, std::int64_t width, std::in
   if (!Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)).valid()) {
     throw Error("can't write '" + path_.string() + "': " + file_error_text(errno, path_));
   }
-  std::vector<std::string> words = {"ffmpeg",
-                                    "-nostdin",
-                                    "-v",
-                                    "level+error",
-                                    "-xerror",
-                                    "-y",
-                                    "-f",
-                                    "ivf",
-                                    "-c:v",
-                                    "ppm",
-                                    "-i",
-                                    "pipe:0",
-                                    "-vsync",
-                                    "passthrough",
-                                    "-enc_time_base",
-                                    fmt::format("1:{}", kTicks),
-                                    "-vf",
-                                    "scale=flags=bicubic:out_color_matrix=smpte170m:out_range=tv,format=yuv420p",
-                                    "-colorspace",
-                                    "smpte170m",
-                                    "-color_range",
-                                    "tv"};
-  std::ranges::copy(encoder_words(), std::back_inserter(words));
-  words.insert(words.end(), {"-f", container, "file:" + temporary_.string()});
+  const std::string options = fmt::format(
+      "ffmpeg -nostdin -v level+error -xerror -y -f ivf -c:v ppm -i pipe:0 -vsync passthrough -enc_time_base 1:{} "
+      "-vf scale=flags=bicubic:out_color_matrix=smpte170m:out_range=tv,format=yuv420p -colorspace smpte170m "
+      "-color_range tv {} -f {}",
+      kTicks, encoder_options(), container);
+  const std::vector<std::string> words = command_words(options, {"file:" + temporary_.string()});
   program_ = std::make_unique<PipedChild>(words, PipedChildOptions{.has_input = true, .silence_s = kSilentWriter_s});
   send(ivf_header(even(width), even(height)));
 }

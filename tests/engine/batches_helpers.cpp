@@ -114,6 +114,13 @@ network::Network two_outputs(data::ImageShape shape, int classes) {
   return network;
 }
 
+void add(engine::StepReport& all, const engine::StepReport& report) {
+  EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
+  all.sums += report.sums;
+  all.steps += report.steps;
+  all.finite = report.finite;
+}
+
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network, const engine::TrainerOptions& options,
                                               const TensorMap& state, const std::string& engine) {
   static std::map<std::string, std::unique_ptr<engine::Engine>> engines;

@@ -1,6 +1,8 @@
 // Made-up batches and small networks for the tests of engines.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -9,10 +11,23 @@
 #include <utility>
 #include <vector>
 
+#include "base/module.h"
 #include "base/relative_distance.h"
 #include "engine/engine.h"
 
 namespace evener::test {
+
+inline constexpr char kTorch[] = "torch", kNative[] = "native";
+
+/// A test that is skipped where this engine is not built.
+template <const char* kEngine, class Base = testing::Test>
+class EngineTest : public Base {
+ protected:
+  void SetUp() override {
+    if (module_status(kEngine).state == ModuleState::kNotBuilt)
+      GTEST_SKIP() << "the " << kEngine << " engine is not built";
+  }
+};
 
 /// A batch that owns its memory.
 struct OwnedBatch {
@@ -64,6 +79,9 @@ network::Network two_outputs(data::ImageShape shape, int classes);
 inline engine::ExchangesGradients& exchange_of(engine::Trainer& trainer) {
   return *trainer.capabilities().exchange;
 }
+
+/// Adds `report` to `all`, which has not ended.
+void add(engine::StepReport& all, const engine::StepReport& report);
 
 /// A trainer of an engine with the values of `state`, by default first values from `options.seed`.
 std::unique_ptr<engine::Trainer> make_trainer(const network::Network& network,

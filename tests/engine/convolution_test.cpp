@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "base/module.h"
 #include "base/simd_level.h"
 #include "cli/run_program.h"
 #include "engine/batches_helpers.h"
@@ -45,8 +44,9 @@ test::SharedStep step_with(ConvolutionChoice choice, int threads, std::int64_t i
                          test::random_batch(images, kShape, kClasses));
 }
 
-TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+class Convolution : public test::EngineTest<test::kTorch> {};
+
+TEST_F(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
   const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1);
   // Three threads divide the gradient of the weights by channels and by tiles.
   for (const int threads : {1, 2, 3}) {
@@ -61,8 +61,7 @@ TEST(Convolution, WinogradLearnsWhatDirectConvolutionsLearn) {
 }
 
 // Where products are of pairs of bfloat16 (AMD's Zen 4), a process that may not use them is held to this.
-TEST(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
   if (fast_bfloat16_products()) {
     const test::ProgramResult narrower =
         test::RunningProgram("/proc/self/exe",
@@ -84,8 +83,7 @@ TEST(Convolution, ImagesInBfloat16AreRoundedOnceALayer) {
   }
 }
 
-TEST(Convolution, ProductsOfBfloat16PairsRoundTransformedTilesAndWeights) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(Convolution, ProductsOfBfloat16PairsRoundTransformedTilesAndWeights) {
   if (!fast_bfloat16_products()) GTEST_SKIP() << "this processor has no fast products of bfloat16 pairs";
   const test::SharedStep wide = step_with(ConvolutionChoice::kDirect, 1);
   const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 9, Precision::kBf16);
@@ -98,8 +96,7 @@ TEST(Convolution, ProductsOfBfloat16PairsRoundTransformedTilesAndWeights) {
   }
 }
 
-TEST(Convolution, InferenceJoinsWinogradWithWhatFollows) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(Convolution, InferenceJoinsWinogradWithWhatFollows) {
   // Batch-norms, which become biases, sums and ReLUs.
   const network::Network network = network::build("resnet20", {network::Shape{3, 32, 32}, kClasses});
   const test::OwnedBatch batch = test::random_batch(2, {3, 32, 32}, kClasses);
@@ -123,8 +120,7 @@ TEST(Convolution, InferenceJoinsWinogradWithWhatFollows) {
 }
 
 // Its last sums are of single pixels.
-TEST(Convolution, InferenceOfImagesThatShrinkToAPixelIsThatByWinograd) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(Convolution, InferenceOfImagesThatShrinkToAPixelIsThatByWinograd) {
   const network::Network network = network::build("resnet20", {network::Shape{3, 4, 4}, kClasses});
   const test::OwnedBatch batch = test::random_batch(2, {3, 4, 4}, kClasses);
   const auto outputs_of = [&](ConvolutionChoice choice) {
@@ -144,8 +140,7 @@ TEST(Convolution, InferenceOfImagesThatShrinkToAPixelIsThatByWinograd) {
 }
 
 // A single image has fewer tiles than a block of them, and each has the padding's in it.
-TEST(Convolution, InferenceOfFewImagesByWinogradIsThatByDirectConvolutions) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(Convolution, InferenceOfFewImagesByWinogradIsThatByDirectConvolutions) {
   const network::Network network = few_convolutions();
   const auto torch = open_engine("torch");
   for (const std::int64_t images : {1, 3}) {
@@ -174,8 +169,7 @@ TEST(Convolution, InferenceOfFewImagesByWinogradIsThatByDirectConvolutions) {
   }
 }
 
-TEST(Convolution, FewImagesAreNotWorthTransformingTheWeights) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(Convolution, FewImagesAreNotWorthTransformingTheWeights) {
   const test::SharedStep direct = step_with(ConvolutionChoice::kDirect, 1, 1);
   EXPECT_EQ(test::relative_distance(step_with(ConvolutionChoice::kAuto, 1, 1).gradients, direct.gradients), 0);
   EXPECT_GT(test::relative_distance(step_with(ConvolutionChoice::kWinograd, 1, 1).gradients, direct.gradients), 1e-8);
@@ -274,11 +268,8 @@ TensorMap gradients_of(Trainer& whole, const test::OwnedBatch& batch) {
   return test::exchange_of(whole).gradients();
 }
 
-class StageConvolutions : public testing::Test {
+class StageConvolutions : public test::EngineTest<test::kTorch> {
  protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
   const test::OwnedBatch batch_ = test::random_batch(5, kStageShape, kClasses);
 };
 

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "base/module.h"
 #include "engine/batches_helpers.h"
 
 namespace evener {
@@ -26,12 +25,8 @@ network::Criterion two_terms(double second_weight) {
 }
 
 /// Drives the CPU as a GPU is driven where the parameter says so.
-class TwoOutputs : public testing::TestWithParam<bool> {
+class TwoOutputs : public test::EngineTest<test::kTorch, testing::TestWithParam<bool>> {
  protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-
   static std::unique_ptr<engine::Trainer> trainer(const network::Criterion& criterion) {
     engine::TrainerOptions options;
     options.criterion = criterion;

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "base/module.h"
 #include "engine/batches_helpers.h"
 #include "engine/box_matching.h"
 #include "network/anchors.h"
@@ -142,12 +141,8 @@ Losses plain_losses(const std::vector<data::LabelledBox>& anchors, const std::ve
   return losses;
 }
 
-class DetectorTest : public testing::Test {
+class DetectorTest : public test::EngineTest<test::kTorch> {
  protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-
   std::unique_ptr<Trainer> trainer(network::BoxLoss loss = network::BoxLoss::kSmoothL1, bool ahead = false) const {
     TrainerOptions options;
     options.torch.like_accelerator = ahead;
@@ -186,7 +181,7 @@ TEST_F(DetectorTest, GradientsEqualFiniteDifferences) {
   for (const network::BoxLoss loss : {network::BoxLoss::kSmoothL1, network::BoxLoss::kGiou}) {
     const auto trained = trainer(loss);
     trained->forward_backward(batch_.view(), 1.0);
-    const TensorMap gradients = trained->capabilities().exchange->gradients();
+    const TensorMap gradients = test::exchange_of(*trained).gradients();
     const TensorMap state = trained->state();
     const auto loss_at = [&](const std::string& name, std::int64_t place, float step) {
       TensorMap moved = state;
@@ -210,12 +205,12 @@ TEST_F(DetectorTest, GradientsOfPartsAddUpToTheWhole) {
   const data::Batch whole = batch_.view();
   const double weight = 1.0 / static_cast<double>(trained->capabilities().detector->matches(whole));
   trained->forward_backward(whole, weight);
-  const TensorMap expected = trained->capabilities().exchange->gradients();
+  const TensorMap expected = test::exchange_of(*trained).gradients();
   trained->clear_gradients();
   for (const auto& [begin, end] : {std::pair{0, 2}, {2, 3}, {3, 5}}) {
     trained->add_gradients(data::part_of(whole, begin, end), weight);
   }
-  EXPECT_LT(test::relative_distance(trained->capabilities().exchange->gradients(), expected), 1e-6);
+  EXPECT_LT(test::relative_distance(test::exchange_of(*trained).gradients(), expected), 1e-6);
 }
 
 TEST_F(DetectorTest, ALossThatIsNotFiniteNamesItsSample) {
@@ -279,7 +274,7 @@ TEST_F(DetectorTest, CrowdsAreNeitherObjectsNorBackground) {
   EXPECT_NEAR(sums.total("class_loss"), expected, 1e-4 * expected);
   batch.boxes[1] = {crowd};
   trained->forward_backward(batch.view(), 1.0);
-  for (const auto& [name, gradient] : trained->capabilities().exchange->gradients()) {
+  for (const auto& [name, gradient] : test::exchange_of(*trained).gradients()) {
     for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) ASSERT_EQ(gradient.floats()[i], 0) << name;
   }
 }

@@ -51,13 +51,6 @@ StepReport DeviceTest::train(engine::Trainer& trainer, const OwnedBatch& batch, 
   return all;
 }
 
-void DeviceTest::add(StepReport& all, const StepReport& report) {
-  EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
-  all.sums += report.sums;
-  all.steps += report.steps;
-  all.finite = report.finite;
-}
-
 void DeviceTest::expect_equal_training(const network::Network& network, const std::vector<std::int64_t>& sizes) {
   const double tolerance = close();
   const OwnedBatch batch = random_batch(8, kColour, 5);

@@ -32,9 +32,6 @@ class DeviceTest : public testing::TestWithParam<Device> {
   engine::StepReport train(engine::Trainer& trainer, const OwnedBatch& batch, const std::vector<std::int64_t>& sizes,
                            int steps) const;
 
-  /// `report` added to `all`, which has not ended.
-  static void add(engine::StepReport& all, const engine::StepReport& report);
-
   void expect_equal_training(const network::Network& network, const std::vector<std::int64_t>& sizes = {8});
 
   engine::TrainerOptions options_;

@@ -213,12 +213,7 @@ INSTANTIATE_TEST_SUITE_P(Operations, GoldenTest,
                                          Setting{"operations_branches", Precision::kBf16}),
                          setting_name);
 
-class DetectorGolden : public testing::TestWithParam<MemoryLayout> {
- protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-};
+class DetectorGolden : public EngineTest<kTorch, testing::TestWithParam<MemoryLayout>> {};
 
 void expect_equal(const TensorMap& found, const GoldenTensors& golden, std::uint64_t seed) {
   for (std::size_t row = 0; row < golden.names.size(); ++row) {

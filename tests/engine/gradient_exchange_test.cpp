@@ -9,7 +9,6 @@
 #include <limits>
 #include <numeric>
 
-#include "base/module.h"
 #include "engine/device_helpers.h"
 #include "engine/replicas_helpers.h"
 
@@ -55,12 +54,8 @@ struct SharedTraining {
 
 /// Trains replicas on batches of `sizes` images, over and over; of each batch, replica i has parts[i] eighths, and the
 /// last one what is left.
-class DeviceSumsTest : public testing::Test {
+class DeviceSumsTest : public EngineTest<kTorch> {
  protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-
   static std::int64_t begin_of(const std::vector<std::int64_t>& parts, std::size_t replica, std::int64_t size) {
     const auto eighths = std::accumulate(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(replica), 0L);
     return replica == parts.size() ? size : std::min(size, eighths);

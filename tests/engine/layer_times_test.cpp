@@ -23,8 +23,9 @@ std::map<std::string, int> names_in(const std::vector<LayerTime>& times) {
   return names;
 }
 
-TEST(LayerTimes, OfATrainingStepHaveEveryLayerForwardAndBackward) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+class LayerTimes : public test::EngineTest<test::kTorch> {};
+
+TEST_F(LayerTimes, OfATrainingStepHaveEveryLayerForwardAndBackward) {
   const test::OwnedBatch batch = test::random_batch(4, kImage, 5);
   for (const network::Network& network : {test::small_resnet(kImage, 5), test::small_mobilenet(kImage, 5)}) {
     for (const bool ahead : {false, true}) {
@@ -61,8 +62,7 @@ TEST(LayerTimes, OfATrainingStepHaveEveryLayerForwardAndBackward) {
   }
 }
 
-TEST(LayerTimes, LeaveATrainingAsItWas) {
-  if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
+TEST_F(LayerTimes, LeaveATrainingAsItWas) {
   const network::Network network = test::small_mlp(kImage, 5);
   const test::OwnedBatch batch = test::random_batch(4, kImage, 5);
   const auto timed = test::make_trainer(network), other = test::make_trainer(network);

@@ -63,13 +63,6 @@ class NativeDeviceTest : public testing::TestWithParam<Device> {
     return options;
   }
 
-  static void add(engine::StepReport& all, const engine::StepReport& report) {
-    EXPECT_TRUE(all.finite) << "a report after the one that ended the training";
-    all.sums += report.sums;
-    all.steps += report.steps;
-    all.finite = report.finite;
-  }
-
   /// `steps` steps with the first images of `batch`, so many as `sizes` say, over and over; every third at another
   /// rate.
   static engine::StepReport train(engine::Trainer& trainer, const OwnedBatch& batch, int steps,

@@ -9,7 +9,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/module.h"
 #include "base/phase.h"
 #include "base/precision.h"
 #include "engine/batches_helpers.h"
@@ -20,25 +19,19 @@ namespace {
 
 using engine::KernelChoice;
 using engine::TrainerOptions;
-using test::OwnedBatch;
-using test::random_batch;
+using namespace test;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class NativeLimits : public testing::Test {
- protected:
-  void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
-  }
-};
+class NativeLimits : public EngineTest<kNative> {};
 
 network::Network mlp(const std::string& model, data::ImageShape shape) {
   return network::build(model, {.input = network::Shape{shape.channels, shape.height, shape.width}});
 }
 
 std::unique_ptr<engine::Trainer> native(const network::Network& network, const TrainerOptions& options = {}) {
-  return test::make_trainer(network, options, {}, "native");
+  return make_trainer(network, options, {}, "native");
 }
 
 TrainerOptions naive() {
@@ -53,7 +46,7 @@ TEST_F(NativeLimits, RefusesWhatItCannotDo) {
   const auto why = [&](const network::Network& network, const TrainerOptions& options) {
     return engine->trainer_refusal(network, options);
   };
-  EXPECT_THAT(why(test::small_resnet(shape, 4), {}),
+  EXPECT_THAT(why(small_resnet(shape, 4), {}),
               AllOf(HasSubstr("'conv1'"), HasSubstr("conv2d"), HasSubstr("--engine torch")));
   network::Network dropout("dropout", {16});
   dropout.add("drop", network::Dropout{0.5});
@@ -73,7 +66,7 @@ TEST_F(NativeLimits, RefusesWhatItCannotDo) {
   EXPECT_EQ(why(two, {}), "") << "its last layer alone, under another name";
   two.set_output("middle", middle);
   EXPECT_THAT(why(two, {}), HasSubstr("outputs last 3, middle 8"));
-  const network::Network network = test::small_mlp(shape, 4);
+  const network::Network network = small_mlp(shape, 4);
   EXPECT_EQ(why(network, {}), "");
   TrainerOptions options;
   options.optimizer.kind = engine::OptimizerKind::kAdamW;

@@ -18,9 +18,7 @@ namespace {
 
 using engine::KernelChoice;
 using engine::TrainerOptions;
-using test::OwnedBatch;
-using test::random_batch;
-using test::relative_distance;
+using namespace test;
 
 /// float32 sums of a few hundred terms in another order.
 constexpr double kRounding = 2e-6;
@@ -40,7 +38,7 @@ void PrintTo(const Case& value, std::ostream* out) {
 
 std::unique_ptr<engine::Trainer> native(const network::Network& network, const TrainerOptions& options = {},
                                         const TensorMap& state = {}) {
-  return test::make_trainer(network, options, state, "native");
+  return make_trainer(network, options, state, "native");
 }
 
 TrainerOptions naive(TrainerOptions options = {}) {
@@ -66,23 +64,13 @@ bool has_bf16(const network::Network& network) {
   return engine::open_engine("native")->trainer_refusal(network, options).empty();
 }
 
-class NativeTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
-  }
-};
+class NativeTest : public EngineTest<kNative> {};
 
 network::Network mlp(const std::string& model, data::ImageShape shape) {
   return network::build(model, {.input = network::Shape{shape.channels, shape.height, shape.width}});
 }
 
-class NativeCase : public testing::TestWithParam<Case> {
- protected:
-  void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
-  }
-};
+class NativeCase : public EngineTest<kNative, testing::TestWithParam<Case>> {};
 
 TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
   const auto& [model, shape, count, threads] = GetParam();
@@ -108,9 +96,7 @@ TEST_P(NativeCase, GradientsAndEvaluationsAreThoseOfPlainLoops) {
       const auto found = trainer->forward_backward(batch.view(0, samples), weight);
       EXPECT_NEAR(found.total("loss"), expected.total("loss"), tolerance * expected.total("loss"));
       EXPECT_EQ(found.count("loss"), samples);
-      EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(),
-                                  reference->capabilities().exchange->gradients()),
-                tolerance);
+      EXPECT_LT(relative_distance(exchange_of(*trainer).gradients(), exchange_of(*reference).gradients()), tolerance);
     }
     std::vector<std::int32_t> expected_classes{-1}, classes_found{-1};
     const auto expected = reference->evaluate(batch.view(), &expected_classes);
@@ -216,20 +202,20 @@ TEST_F(NativeTest, GradientsOfPartsAddUpAndAnEmptyBatchGivesZeros) {
     options.native.kernels = kernels;
     const auto trainer = native(network, options);
     std::vector<std::string> ready;
-    trainer->capabilities().exchange->on_gradient_ready(
-        [&](std::size_t index) { ready.push_back(trainer->capabilities().exchange->trained_parameters()[index]); });
+    exchange_of(*trainer).on_gradient_ready(
+        [&](std::size_t index) { ready.push_back(exchange_of(*trainer).trained_parameters()[index]); });
     trainer->forward_backward(batch.view(), 1.0 / 11);
     EXPECT_THAT(ready, testing::ElementsAre("2.bias", "2.weight", "0.bias", "0.weight"));
-    const TensorMap whole = trainer->capabilities().exchange->gradients();
+    const TensorMap whole = exchange_of(*trainer).gradients();
     trainer->clear_gradients();
     trainer->add_gradients(batch.view(0, 0), 1.0 / 11);
     for (std::size_t i = 0; i < 4; ++i) {
-      for (const float value : trainer->capabilities().exchange->gradient(i)) ASSERT_EQ(value, 0.0F);
+      for (const float value : exchange_of(*trainer).gradient(i)) ASSERT_EQ(value, 0.0F);
     }
     EXPECT_EQ(ready.size(), 8u);
     trainer->add_gradients(batch.view(0, 8), 1.0 / 11);
     trainer->add_gradients(batch.view(8, 11), 1.0 / 11);
-    EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(), whole), kRounding);
+    EXPECT_LT(relative_distance(exchange_of(*trainer).gradients(), whole), kRounding);
   }
 }
 
@@ -262,7 +248,7 @@ TEST_F(NativeTest, ItsCheckpointsAreThoseOfTheTorchEngine) {
   options.optimizer.average_decay = 0.9;
   options.optimizer.clip_norm = 0.1;  // below the norm of these gradients
   options.optimizer.weight_decay = 0.02;
-  const auto ours = native(network, options), theirs = test::make_trainer(network, options);
+  const auto ours = native(network, options), theirs = make_trainer(network, options);
   for (int i = 0; i < 3; ++i) {
     for (engine::Trainer* trainer : {ours.get(), theirs.get()}) trainer->step(batch.view(), 1.0 / 11, 0.1);
   }
@@ -285,7 +271,7 @@ TEST_F(NativeTest, FrozenParametersStay) {
     TrainerOptions options;
     options.native.kernels = kernels;
     const auto trainer = native(network, options);
-    EXPECT_THAT(trainer->capabilities().exchange->trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
+    EXPECT_THAT(exchange_of(*trainer).trained_parameters(), testing::ElementsAre("0.bias", "2.weight"));
     const TensorMap before = trainer->state();
     trainer->step(batch.view(), 1.0 / 6, 0.1);
     const TensorMap after = trainer->state();

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/module.h"
 #include "base/precision.h"
 #include "engine/batches_helpers.h"
 #include "network/init.h"
@@ -19,8 +18,7 @@ namespace {
 
 using engine::StepReport;
 using engine::TrainerOptions;
-using test::OwnedBatch;
-using test::random_batch;
+using namespace test;
 
 constexpr data::ImageShape kShape{1, 12, 10};
 constexpr std::int64_t kSamples = 21;
@@ -33,12 +31,8 @@ network::Network small_network() {
 /// How many samples each replica brings to a step.
 using Counts = std::vector<std::int64_t>;
 
-class NativeTogether : public testing::Test {
+class NativeTogether : public EngineTest<kNative> {
  protected:
-  void SetUp() override {
-    if (module_status("native").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the native engine is not built";
-  }
-
   /// Samples begin..end-1, with pixels or, where the engine has the data, without.
   data::Batch share(std::int64_t begin, std::int64_t end) const {
     data::Batch share = mixed_ ? data::part_of(mixed_batch(), begin, end) : batch_.view(begin, end);
@@ -79,7 +73,7 @@ class NativeTogether : public testing::Test {
 };
 
 NativeTogether::Outcome NativeTogether::train_alone() const {
-  const auto trainer = test::make_trainer(network_, options_, {}, "native");
+  const auto trainer = make_trainer(network_, options_, {}, "native");
   Outcome outcome;
   outcome.losses.resize(1);
   for (int i = 0; i < kSteps; ++i) {
@@ -171,7 +165,7 @@ TEST_F(NativeTogether, WhoHasLeftIsNotWaitedFor) {
 
 TEST_F(NativeTogether, SamplesComeFromTheDataThatTheEngineHas) {
   const Outcome given = train_alone();
-  options_.resident = std::make_shared<test::BatchData>(batch_);  // made anew each time: none has a place in memory
+  options_.resident = std::make_shared<BatchData>(batch_);  // made anew each time: none has a place in memory
   EXPECT_EQ(train_alone().states, given.states);
   expect_as_alone({{11, 10}, {0, 21}, {21, 0}});
 }

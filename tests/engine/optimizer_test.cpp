@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 
-#include "base/module.h"
 #include "engine/batches_helpers.h"
 #include "engine/engine.h"
 
@@ -29,12 +28,8 @@ Values values_of(const TensorMap& tensors) {
   return values;
 }
 
-class OptimizerTest : public testing::Test {
+class OptimizerTest : public EngineTest<kTorch> {
  protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-
   /// Trains three steps; after each, every weight has to be what `update` made of it and its gradient.
   void expect_steps(const std::function<void(int step, double& weight, double gradient, double* slots)>& update) {
     trainer_ = make_trainer(small_mlp(kGrey, 5), options_);

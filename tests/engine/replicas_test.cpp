@@ -11,7 +11,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/module.h"
 #include "base/precision.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
@@ -62,12 +61,7 @@ network::Network normalised_mlp() {
   return network;
 }
 
-class ReplicasTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-};
+class ReplicasTest : public EngineTest<kTorch> {};
 
 struct Tolerance {
   double gradients, states, loss;

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <vector>
 
-#include "base/module.h"
 #include "base/precision.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
@@ -16,11 +15,7 @@ namespace {
 
 using engine::OptimizerKind;
 using engine::OptimizerOptions;
-using test::make_trainer;
-using test::on_threads;
-using test::random_batch;
-using test::relative_distance;
-using test::ThreadSums;
+using namespace test;
 
 const data::ImageShape kShape{3, 40, 40};
 constexpr int kClasses = 5;
@@ -36,7 +31,7 @@ struct Task {
   int parts = 1;  // that each share is computed in
 };
 
-test::OwnedBatch batch_of(std::size_t step) {
+OwnedBatch batch_of(std::size_t step) {
   return random_batch(kBatch, kShape, kClasses, 7 + step);
 }
 
@@ -111,12 +106,8 @@ std::vector<Learnt> learn_shared(const Task& task, const std::vector<Division>& 
   return learnt;
 }
 
-class SharedParametersTest : public testing::Test {
+class SharedParametersTest : public EngineTest<kTorch> {
  protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-
   static void expect_the_same(const Task& task, const std::vector<Division>& divisions) {
     const Learnt alone = learn_alone(task, divisions.size());
     const std::vector<Learnt> learnt = learn_shared(task, divisions);
@@ -157,7 +148,7 @@ class Optimizers : public SharedParametersTest, public testing::WithParamInterfa
 
 // Convolutions with their channels last, and batch-norm over all samples.
 TEST_P(Optimizers, StepsOfASmallResNet) {
-  Task task{test::small_resnet(kShape, kClasses), {}};
+  Task task{small_resnet(kShape, kClasses), {}};
   task.options.optimizer = GetParam().options;
   expect_the_same(task, {{5, 3}, {8, 0}, {1, 7}});
   expect_the_same(task, {{2, 3, 3}, {0, 8, 0}});
@@ -165,7 +156,7 @@ TEST_P(Optimizers, StepsOfASmallResNet) {
 
 // Parts of more than one piece, each on two threads.
 TEST_P(Optimizers, StepsOfAPerceptron) {
-  Task task{test::small_mlp(kShape, kClasses), {}};
+  Task task{small_mlp(kShape, kClasses), {}};
   task.options.threads = 2;
   task.options.optimizer = GetParam().options;
   expect_the_same(task, {{5, 3}, {8, 0}, {1, 7}});
@@ -177,27 +168,27 @@ INSTANTIATE_TEST_SUITE_P(All, Optimizers,
                          [](const auto& info) { return info.param.name; });
 
 TEST_F(SharedParametersTest, GradientsOfSeveralPartsAddUp) {
-  Task task{test::small_mlp(kShape, kClasses), {}};
+  Task task{small_mlp(kShape, kClasses), {}};
   task.options.optimizer = sgd("", 0.9, false, 0).options;
   task.parts = 3;
   expect_the_same(task, {{4, 4}, {6, 2}, {8, 0}});
 }
 
 TEST_F(SharedParametersTest, OneThatWasAwayGoesOnWithTheOthers) {
-  Task task{test::small_mlp(kShape, kClasses), {}};
+  Task task{small_mlp(kShape, kClasses), {}};
   task.options.optimizer = adamw().options;  // whose steps count
   expect_the_same(task, {{3, 3, 2}, {5, -1, 3}, {8, -1, -1}, {2, 4, 2}});
 }
 
 TEST_F(SharedParametersTest, FrozenParametersStay) {
-  Task task{test::small_resnet(kShape, kClasses), {}};
+  Task task{small_resnet(kShape, kClasses), {}};
   task.network.freeze({"conv1.weight", "bn2.bias"});
   expect_the_same(task, {{5, 3}, {4, 4}});
 }
 
 // What others use at that moment is not written, what is its own is.
 TEST_F(SharedParametersTest, OnlyTheFirstLoadsWhatIsShared) {
-  const auto network = test::small_resnet(kShape, kClasses);
+  const auto network = small_resnet(kShape, kClasses);
   const auto engine = engine::open_engine("torch");
   engine::TrainerOptions options;
   std::vector<std::byte> memory(engine->shared_bytes(network, options, 2));
@@ -216,7 +207,7 @@ TEST_F(SharedParametersTest, OnlyTheFirstLoadsWhatIsShared) {
 
 TEST_F(SharedParametersTest, WhatNeedsAllGradientsAtOnceIsExchanged) {
   const auto engine = engine::open_engine("torch");
-  const auto network = test::small_mlp(kShape, kClasses);
+  const auto network = small_mlp(kShape, kClasses);
   const auto bytes = [&](const auto& change) {
     engine::TrainerOptions options;
     options.optimizer.momentum = 0.9;

@@ -7,18 +7,13 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/precision.h"
-#include "engine/batches_helpers.h"
 #include "engine/engine.h"
+#include "engine/replicas_helpers.h"
 
 namespace evener {
 namespace {
 
-using test::make_trainer;
-using test::random_batch;
-using test::relative_distance;
-using test::small_mlp;
-using test::small_mobilenet;
-using test::small_resnet;
+using namespace test;
 
 /// float32 sums of a few hundred terms in another order.
 constexpr double kRounding = 2e-6;
@@ -26,27 +21,19 @@ constexpr double kRounding = 2e-6;
 const data::ImageShape kGrey{1, 12, 10};
 const data::ImageShape kColour{3, 24, 20};
 
-class TrainerTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (module_status("torch").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the torch engine is not built";
-  }
-};
+class TrainerTest : public EngineTest<kTorch> {};
 
 TEST_F(TrainerTest, GradientsOfPartsAddUpToTheWhole) {
   const auto network = small_mlp(kGrey, 5);
   const auto batch = random_batch(11, kGrey, 5);
   const auto trainer = make_trainer(network);
   const auto whole = trainer->forward_backward(batch.view(), 1.0 / 11);
-  const TensorMap expected = trainer->capabilities().exchange->gradients();
+  const TensorMap expected = exchange_of(*trainer).gradients();
 
   auto sums = trainer->forward_backward(batch.view(0, 8), 1.0 / 11);
-  TensorMap total = trainer->capabilities().exchange->gradients();
+  TensorMap total = exchange_of(*trainer).gradients();
   sums += trainer->forward_backward(batch.view(8, 11), 1.0 / 11);
-  for (auto& [name, tensor] : total) {
-    const HostTensor part = trainer->capabilities().exchange->gradients().at(name);
-    for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
-  }
+  add_to(total, exchange_of(*trainer).gradients());
   EXPECT_LT(relative_distance(total, expected), kRounding);
   EXPECT_NEAR(sums.total("loss"), whole.total("loss"), 1e-5 * whole.total("loss"));
   EXPECT_EQ(sums.total("correct"), whole.total("correct"));
@@ -56,24 +43,24 @@ TEST_F(TrainerTest, GradientsOfPartsAddUpToTheWhole) {
 TEST_F(TrainerTest, AnEmptyBatchGivesZeroGradientsAndCallsBack) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   std::vector<std::size_t> ready;
-  trainer->capabilities().exchange->on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
+  exchange_of(*trainer).on_gradient_ready([&](std::size_t index) { ready.push_back(index); });
   const auto sums = trainer->forward_backward(random_batch(2, kColour, 4).view(0, 0), 0.5);
   EXPECT_EQ(sums.count("loss"), 0);
-  EXPECT_EQ(ready.size(), trainer->capabilities().exchange->trained_parameters().size());
+  EXPECT_EQ(ready.size(), exchange_of(*trainer).trained_parameters().size());
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    for (const float value : trainer->capabilities().exchange->gradient(i)) ASSERT_EQ(value, 0.0f);
+    for (const float value : exchange_of(*trainer).gradient(i)) ASSERT_EQ(value, 0.0f);
   }
 }
 
 TEST_F(TrainerTest, EachGradientIsReadyOnceLastLayersFirst) {
   const auto trainer = make_trainer(small_resnet(kColour, 4));
   std::vector<std::string> ready;
-  trainer->capabilities().exchange->on_gradient_ready([&](std::size_t index) {
-    for (const float value : trainer->capabilities().exchange->gradient(index)) EXPECT_TRUE(std::isfinite(value));
-    ready.push_back(trainer->capabilities().exchange->trained_parameters()[index]);
+  exchange_of(*trainer).on_gradient_ready([&](std::size_t index) {
+    for (const float value : exchange_of(*trainer).gradient(index)) EXPECT_TRUE(std::isfinite(value));
+    ready.push_back(exchange_of(*trainer).trained_parameters()[index]);
   });
   trainer->forward_backward(random_batch(4, kColour, 4).view(), 0.25);
-  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(trainer->capabilities().exchange->trained_parameters()));
+  EXPECT_THAT(ready, testing::UnorderedElementsAreArray(exchange_of(*trainer).trained_parameters()));
   EXPECT_THAT(ready.front(), testing::StartsWith("fc."));
   EXPECT_EQ(ready.back(), "conv1.weight");
 }
@@ -86,7 +73,7 @@ TEST_F(TrainerTest, GradientsEqualFiniteDifferences) {
     options.criterion = criterion;
     const auto trainer = make_trainer(network, options);
     trainer->forward_backward(batch.view(), 1.0);
-    const TensorMap gradients = trainer->capabilities().exchange->gradients();
+    const TensorMap gradients = exchange_of(*trainer).gradients();
     const TensorMap state = trainer->state();
     for (const auto& [name, gradient] : gradients) {
       const std::int64_t last = element_count(gradient.shape) - 1;
@@ -115,7 +102,7 @@ TEST_F(TrainerTest, TheStepIsSgdWithMomentumAndWeightDecay) {
   TensorMap velocity;
   for (int step = 0; step < 3; ++step) {
     trainer->forward_backward(batch.view(), 1.0 / 8);
-    for (const auto& [name, gradient] : trainer->capabilities().exchange->gradients()) {
+    for (const auto& [name, gradient] : exchange_of(*trainer).gradients()) {
       auto [momentum, fresh] = velocity.try_emplace(name, gradient);
       float* weight = expected.at(name).floats();
       for (std::int64_t i = 0; i < element_count(gradient.shape); ++i) {
@@ -161,17 +148,16 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
   frozen.freeze({"conv1.weight", "bn1.weight", "bn1.bias"});
   const auto batch = random_batch(6, kColour, 4);
   const auto whole = make_trainer(network, options), part = make_trainer(frozen, options);
-  EXPECT_EQ(part->capabilities().exchange->trained_parameters().size() + 3,
-            whole->capabilities().exchange->trained_parameters().size());
+  EXPECT_EQ(exchange_of(*part).trained_parameters().size() + 3, exchange_of(*whole).trained_parameters().size());
   const TensorMap before = part->state();
   std::size_t ready = 0;
-  part->capabilities().exchange->on_gradient_ready([&](std::size_t) { ++ready; });
+  exchange_of(*part).on_gradient_ready([&](std::size_t) { ++ready; });
   whole->forward_backward(batch.view(), 1.0 / 6);
   part->forward_backward(batch.view(), 1.0 / 6);
-  EXPECT_EQ(ready, part->capabilities().exchange->trained_parameters().size());
-  TensorMap expected = whole->capabilities().exchange->gradients();
+  EXPECT_EQ(ready, exchange_of(*part).trained_parameters().size());
+  TensorMap expected = exchange_of(*whole).gradients();
   for (const char* name : {"conv1.weight", "bn1.weight", "bn1.bias"}) EXPECT_EQ(expected.erase(name), 1u) << name;
-  EXPECT_LT(relative_distance(part->capabilities().exchange->gradients(), expected), kRounding);
+  EXPECT_LT(relative_distance(exchange_of(*part).gradients(), expected), kRounding);
   part->apply(0.1);
   part->forward_backward(batch.view(), 1.0 / 6);
   part->apply(0.1);
@@ -181,7 +167,7 @@ TEST_F(TrainerTest, FrozenParametersStayAndTheOthersLearnAsBefore) {
   for (const char* name : {"bn1.running_mean", "fc.weight"}) EXPECT_NE(after.at(name), before.at(name)) << name;
   EXPECT_FALSE(part->optimizer_state().contains("conv1.weight.momentum"));
   EXPECT_EQ(part->optimizer_state().size(),
-            part->capabilities().exchange->trained_parameters().size() + 1);  // and the count of steps
+            exchange_of(*part).trained_parameters().size() + 1);  // and the count of steps
 }
 
 // Each image is then by itself: parts of a batch add up to the whole, and training computes what evaluation does.
@@ -199,15 +185,12 @@ TEST_F(TrainerTest, FrozenStatisticsAreTakenAndStay) {
       const auto trainer = make_trainer(network, options, state);
       const double loss = trainer->forward_backward(batch.view(), 1.0 / 6).total("loss");
       TensorMap& whole = gradients[layout == engine::MemoryLayout::kChannelsLast];
-      whole = trainer->capabilities().exchange->gradients();
+      whole = exchange_of(*trainer).gradients();
       EXPECT_NEAR(loss, trainer->evaluate(batch.view()).total("loss"), 1e-5 * loss) << network.model();
       trainer->forward_backward(batch.view(0, 2), 1.0 / 6);
-      TensorMap parts = trainer->capabilities().exchange->gradients();
+      TensorMap parts = exchange_of(*trainer).gradients();
       trainer->forward_backward(batch.view(2, 6), 1.0 / 6);
-      for (auto& [name, tensor] : parts) {
-        const HostTensor part = trainer->capabilities().exchange->gradients().at(name);
-        for (std::int64_t i = 0; i < element_count(tensor.shape); ++i) tensor.floats()[i] += part.floats()[i];
-      }
+      add_to(parts, exchange_of(*trainer).gradients());
       EXPECT_LT(relative_distance(parts, whole), 1e-5) << network.model();
       trainer->apply(0.1);
       for (const auto& [name, tensor] : trainer->state()) {
@@ -249,7 +232,7 @@ TEST_F(TrainerTest, LayoutsAgree) {
       const auto trainer = make_trainer(network, options);
       const bool last = layout == engine::MemoryLayout::kChannelsLast;
       trainer->forward_backward(batch.view(), 1.0 / 6);
-      gradients[last] = trainer->capabilities().exchange->gradients();
+      gradients[last] = exchange_of(*trainer).gradients();
       states[last] = trainer->state();
       evaluations[last] = trainer->evaluate(batch.view());
     }
@@ -271,9 +254,7 @@ TEST_F(TrainerTest, Bf16IsNearFp32) {
   const double rounded_loss = rounded->forward_backward(batch.view(), 1.0 / 8).total("loss");
   EXPECT_NE(loss, rounded_loss);                 // it did compute in another precision
   EXPECT_NEAR(rounded_loss, loss, 0.02 * loss);  // 8 bits of mantissa, averaged over many terms
-  EXPECT_LT(
-      relative_distance(rounded->capabilities().exchange->gradients(), exact->capabilities().exchange->gradients()),
-      0.1);
+  EXPECT_LT(relative_distance(exchange_of(*rounded).gradients(), exchange_of(*exact).gradients()), 0.1);
 }
 
 TEST_F(TrainerTest, DropoutIsKeyedBySampleNotByPlace) {
@@ -297,13 +278,9 @@ TEST_F(TrainerTest, RefusesForeignWeights) {
   const auto trainer = make_trainer(small_mlp(kGrey, 5));
   TensorMap state = trainer->state();
   state.at("0.bias") = HostTensor::of_floats({3}, {1, 2, 3});
-  try {
-    trainer->load_state(state);
-    FAIL() << "a bias of the wrong shape was taken";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                testing::AllOf(testing::HasSubstr("0.bias"), testing::HasSubstr("3"), testing::HasSubstr("16")));
-  }
+  EXPECT_THAT([&] { trainer->load_state(state); },
+              testing::ThrowsMessage<Error>(
+                  testing::AllOf(testing::HasSubstr("0.bias"), testing::HasSubstr("3"), testing::HasSubstr("16"))));
   state.erase("0.bias");
   EXPECT_THROW(trainer->load_state(state), Error);
 }
@@ -316,10 +293,10 @@ void expect_mixed_losses(const std::string& engine, const network::Criterion& cr
   auto batch = random_batch(6, kGrey, 5);
   const std::vector<std::int32_t> first = batch.labels, second{4, 3, 2, 1, 0, 4};
   const auto of_first = trainer->forward_backward(batch.view(), 1.0);
-  const TensorMap first_gradients = trainer->capabilities().exchange->gradients();
+  const TensorMap first_gradients = exchange_of(*trainer).gradients();
   batch.labels = second;
   const auto of_second = trainer->forward_backward(batch.view(), 1.0);
-  TensorMap expected = trainer->capabilities().exchange->gradients();
+  TensorMap expected = exchange_of(*trainer).gradients();
   batch.labels = first;
   const std::vector<float> weights(6, 0.75F);
   data::Batch mixed = batch.view();
@@ -332,7 +309,7 @@ void expect_mixed_losses(const std::string& engine, const network::Criterion& cr
       tensor.floats()[i] = 0.25F * tensor.floats()[i] + 0.75F * first_gradients.at(name).floats()[i];
     }
   }
-  EXPECT_LT(relative_distance(trainer->capabilities().exchange->gradients(), expected), kRounding);
+  EXPECT_LT(relative_distance(exchange_of(*trainer).gradients(), expected), kRounding);
   if (std::holds_alternative<network::CrossEntropy>(criterion.terms.front().op)) {
     EXPECT_NEAR(of_both.total("loss"), 0.75 * of_first.total("loss") + 0.25 * of_second.total("loss"),
                 1e-5 * of_both.total("loss"));

@@ -1,9 +1,10 @@
 #include "engine/kernels/depthwise_walk.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
+
+#include "base/memory.h"
 
 namespace evener::engine::kernels {
 namespace {
@@ -13,24 +14,9 @@ constexpr int kMostTaps = 7;
 /// Sums are kept in float32 over rows of about this many pixels.
 constexpr std::int64_t kPixelsTogether = 128;
 
-/// Memory that begins at a line of the cache.
+/// Begins at a line of the cache.
 template <class T>
-class Scratch {
- public:
-  explicit Scratch(std::int64_t values) {
-    constexpr std::size_t kLine = 64;
-    const std::size_t bytes = static_cast<std::size_t>(values) * sizeof(T);
-    std::size_t room = bytes + kLine;
-    memory_.resize(room);
-    void* aligned = memory_.data();
-    data_ = static_cast<T*>(std::align(kLine, bytes, aligned, room));
-  }
-  T* data() const { return data_; }
-
- private:
-  std::vector<unsigned char> memory_;
-  T* data_;
-};
+using Scratch = std::vector<T, PageAllocator<T>>;
 
 /// Rows of images: those of `source`, or, if that is null, rows that make(image, row, to) computes, of which the last
 /// `slots` are kept.
@@ -43,7 +29,7 @@ class RowWindow {
         values_(values),
         slots_(slots),
         make_(std::move(make)),
-        ring_(source == nullptr ? slots * values : 0) {}
+        ring_(source == nullptr ? static_cast<std::size_t>(slots * values) : 0) {}
 
   /// Makes sure that rows [first, last] of an image are there; no more than `slots`, and never rows before those asked
   /// for last.
@@ -63,7 +49,7 @@ class RowWindow {
   const T* const source_;
   const std::int64_t rows_, values_, slots_;
   const Make make_;
-  const Scratch<T> ring_;
+  Scratch<T> ring_;
   std::int64_t image_ = -1, next_ = 0;
 };
 
@@ -141,7 +127,7 @@ void depthwise_forward(const Kernels<T>& kernels, const DepthwiseForward<T>& pas
   const std::int64_t values = s.out_width * s.channels;
   // The kernels write a vector of channels of all pixels at a time. In the cache first, results then go to memory in
   // order.
-  const Scratch<T> results(rows_together(s) * values);
+  Scratch<T> results(static_cast<std::size_t>(rows_together(s) * values));
   for (std::int64_t number = begin; number < end; ++number) {
     const RowGroup group(s, number);
     const std::int64_t count = group.last - group.first;
@@ -166,7 +152,7 @@ void depthwise_backward(const Kernels<T>& kernels, const DepthwiseBackward<T>& p
   std::vector<float> some(static_cast<std::size_t>(s.kernel * s.kernel * s.channels));
   const std::int64_t values = s.width * s.channels;
   // As forward; the last output rows of an image have up to kernel + stride more input rows.
-  const Scratch<T> results((rows_together(s) * s.stride + s.kernel + s.stride) * values);
+  Scratch<T> results(static_cast<std::size_t>((rows_together(s) * s.stride + s.kernel + s.stride) * values));
   // The input rows that belong to output rows; the image's last output rows take all that remain.
   const auto first_input = [&](std::int64_t oh) {
     return oh == s.out_height ? s.height : std::min(oh * s.stride, s.height);

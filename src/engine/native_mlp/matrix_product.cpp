@@ -20,6 +20,7 @@ namespace {
 using kernels::AlignedVector;
 using kernels::BlockProducts;
 
+/// By the kernel of a perceptron's layer.
 class DeviceMatrixProduct : public MatrixProduct {
  public:
   explicit DeviceMatrixProduct(const MatrixOptions& options)
@@ -70,12 +71,6 @@ class DeviceMatrixProduct : public MatrixProduct {
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<DeviceMemory> a_, b_, c_;
 };
-
-/// Makes a MatrixProduct by the kernel of a perceptron's layer. Throws Error where the device can't be opened, and
-/// OutOfMemory.
-std::unique_ptr<MatrixProduct> make_device_matrix_product(const MatrixOptions& options) {
-  return std::make_unique<DeviceMatrixProduct>(options);
-}
 
 // The blocks of a thread: kColumns x kSummed values of the right factor are packed (1 MB in float32, to fit into a
 // core's second-level cache), and then multiplied with kRows rows of the left one at a time.
@@ -182,7 +177,7 @@ std::string matrix_refusal(const MatrixOptions& options) {
 }
 
 std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options) {
-  if (options.device.kind != DeviceKind::kCpu) return make_device_matrix_product(options);
+  if (options.device.kind != DeviceKind::kCpu) return std::make_unique<DeviceMatrixProduct>(options);
   return std::make_unique<CpuMatrixProduct>(options);
 }
 

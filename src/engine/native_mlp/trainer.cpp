@@ -1,5 +1,3 @@
-#include "engine/native_mlp/device/trainer.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

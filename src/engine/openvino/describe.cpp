@@ -70,7 +70,7 @@ std::pair<NodePtr, std::size_t> only_reader(const NodePtr& node) {
 }
 
 /// Converts one node after the other. Throws Error for a node that has no counterpart in our networks. To support a
-/// further operation, add a case to passed(), with_weights(), window(), activation() or joined().
+/// further operation, add a case to passed(), with_weights(), window(), activation_kind() or joined().
 class Description {
  public:
   Description(const ov::Model& graph, const std::string& name, const ModelInput& input)
@@ -162,7 +162,7 @@ class Description {
     if (const auto found = passed(node)) return *found;
     if (const auto found = with_weights(node)) return *found;
     if (const auto found = window(node)) return *found;
-    if (const auto found = activation(node)) return *found;
+    if (const auto kind = activation_kind(node)) return add(node, Activation{*kind}, variable_of(node));
     if (const auto found = joined(node)) return *found;
     fail(node);
   }
@@ -172,8 +172,7 @@ class Description {
   /// and the softmax.
   std::optional<Place> passed(const NodePtr& node) {
     if (ov::is_type<op::Convert>(node)) return place_at(node, 0);
-    if (is_times_one(node)) return place_at(node, variable_of(node));
-    if (is_limited_to_six(node)) return place_at(node, variable_of(node));
+    if (is_times_one(node) || is_limited_to_six(node)) return place_at(node, variable_of(node));
     if (ov::is_type<op::FakeQuantize>(node)) return without_rounding(node);
     if (ov::is_type<op::Transpose>(node)) return transposed(node);
     if (ov::is_type<op::Reshape>(node) || ov::is_type<op::Squeeze>(node) || ov::is_type<op::Unsqueeze>(node)) {
@@ -219,12 +218,6 @@ class Description {
     if (const auto reduced = ov::as_type_ptr<op::ReduceMean>(node)) return mean(*reduced, node);
     if (const auto padded = ov::as_type_ptr<ov::op::util::PadBase>(node)) return pad(*padded, node);
     return {};
-  }
-
-  std::optional<Place> activation(const NodePtr& node) {
-    const auto kind = activation_kind(node);
-    if (!kind) return {};
-    return add(node, Activation{*kind}, variable_of(node));
   }
 
   std::optional<Place> joined(const NodePtr& node) {
@@ -437,29 +430,27 @@ class Description {
   }
 
   std::optional<ActivationKind> activation_kind(const NodePtr& node) const {
+    const auto if_fits = [&](bool fits, ActivationKind kind) {
+      if (!fits) fail(node);
+      return kind;
+    };
     if (ov::is_type<op::Relu>(node) || limits<op::Maximum>(node, 0)) return ActivationKind::kRelu;
     if (limits<op::Minimum>(node, 6)) {
-      const NodePtr limited = node->get_input_node_shared_ptr(variable_of(node));
-      if (is_limited_to_six(limited)) return ActivationKind::kRelu6;
-      fail(node);
+      return if_fits(is_limited_to_six(node->get_input_node_shared_ptr(variable_of(node))), ActivationKind::kRelu6);
     }
     if (const auto clamp = ov::as_type_ptr<op::Clamp>(node)) {
-      if (clamp->get_min() == 0 && clamp->get_max() == 6) return ActivationKind::kRelu6;
-      fail(node);
+      return if_fits(clamp->get_min() == 0 && clamp->get_max() == 6, ActivationKind::kRelu6);
     }
     if (ov::is_type<op::Sigmoid>(node)) return ActivationKind::kSigmoid;
     if (ov::is_type<op::Tanh>(node)) return ActivationKind::kTanh;
     if (ov::is_type<op::HSwish>(node)) return ActivationKind::kHardSwish;
     if (ov::is_type<op::HSigmoid>(node)) return ActivationKind::kHardSigmoid;
     if (ov::is_type<op::HardSigmoid>(node)) {
-      if (is_one_value(floats(node, 1), 1.0F / 6) && is_one_value(floats(node, 2), 0.5F)) {
-        return ActivationKind::kHardSigmoid;
-      }
-      fail(node);
+      return if_fits(is_one_value(floats(node, 1), 1.0F / 6) && is_one_value(floats(node, 2), 0.5F),
+                     ActivationKind::kHardSigmoid);
     }
     if (ov::is_type<op::Swish>(node)) {
-      if (node->get_input_size() == 1 || is_one_value(floats(node, 1), 1)) return ActivationKind::kSilu;
-      fail(node);
+      return if_fits(node->get_input_size() == 1 || is_one_value(floats(node, 1), 1), ActivationKind::kSilu);
     }
     return {};
   }

@@ -15,16 +15,11 @@ namespace op = ov::opset14;
 using namespace network;
 using Value = ov::Output<ov::Node>;
 
-ov::Strides strides_of(const Extent2d& extent) {
-  return {static_cast<std::size_t>(extent.height), static_cast<std::size_t>(extent.width)};
-}
-
-ov::CoordinateDiff pads_of(const Extent2d& extent) {
-  return {extent.height, extent.width};
-}
-
-ov::Shape shape_of(const Extent2d& extent) {
-  return {static_cast<std::size_t>(extent.height), static_cast<std::size_t>(extent.width)};
+/// Height and width as any of OpenVINO's lists.
+template <class Sizes>
+Sizes sizes_of(const Extent2d& extent) {
+  using Size = typename Sizes::value_type;
+  return {static_cast<Size>(extent.height), static_cast<Size>(extent.width)};
 }
 
 /// Windows that reach beyond an image count as in PyTorch (network.h says which).
@@ -154,15 +149,15 @@ class Lowering {
     const auto height = static_cast<std::size_t>(conv.kernel.height),
                width = static_cast<std::size_t>(conv.kernel.width);
     const ov::Strides no_dilation{1, 1};
-    const auto pads = pads_of(conv.padding);
+    const auto pads = sizes_of<ov::CoordinateDiff>(conv.padding);
     Value sum;
     if (groups == 1) {
       sum = std::make_shared<op::Convolution>(in(), weight({out, in_channels, height, width}, conv.weight_bits, 1),
-                                              strides_of(conv.stride), pads, pads, no_dilation);
+                                              sizes_of<ov::Strides>(conv.stride), pads, pads, no_dilation);
     } else {
       sum = std::make_shared<op::GroupConvolution>(
           in(), weight({groups, out / groups, in_channels, height, width}, conv.weight_bits, 2),
-          strides_of(conv.stride), pads, pads, no_dilation);
+          sizes_of<ov::Strides>(conv.stride), pads, pads, no_dilation);
     }
     return with_bias(sum, conv.bias, 4);
   }
@@ -206,16 +201,17 @@ class Lowering {
   }
 
   Value node(const MaxPool& pool) const {
-    const auto pads = shape_of(pool.padding);
-    return std::make_shared<op::MaxPool>(in(), strides_of(pool.stride), ov::Strides{1, 1}, pads, pads,
-                                         shape_of(pool.kernel), rounding_of(pool.ceil_mode))
+    const auto pads = sizes_of<ov::Shape>(pool.padding);
+    return std::make_shared<op::MaxPool>(in(), sizes_of<ov::Strides>(pool.stride), ov::Strides{1, 1}, pads, pads,
+                                         sizes_of<ov::Shape>(pool.kernel), rounding_of(pool.ceil_mode))
         ->output(0);
   }
 
   Value node(const AveragePool& pool) const {
-    const auto pads = shape_of(pool.padding);
-    return std::make_shared<op::AvgPool>(in(), strides_of(pool.stride), pads, pads, shape_of(pool.kernel),
-                                         !pool.count_include_pad, rounding_of(pool.ceil_mode));
+    const auto pads = sizes_of<ov::Shape>(pool.padding);
+    return std::make_shared<op::AvgPool>(in(), sizes_of<ov::Strides>(pool.stride), pads, pads,
+                                         sizes_of<ov::Shape>(pool.kernel), !pool.count_include_pad,
+                                         rounding_of(pool.ceil_mode));
   }
 
   Value node(const GlobalAveragePool&) const {

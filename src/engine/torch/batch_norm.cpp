@@ -130,12 +130,11 @@ BatchNormGradients gradients_of(const Normalization& norm, const Rows<T>& in, co
 class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& term,
-                            const at::Tensor& /*weight*/, const at::Tensor& /*bias*/, const BatchNormTensors& tensors,
-                            const BatchNormOptions& options) {
+                            const at::Tensor& /*weight*/, const at::Tensor& /*bias*/, const BatchNormLayer& layer) {
     const at::Tensor residual = term.value_or(at::Tensor());
-    const NormalizationPtr norm = normalization_of(x, tensors, options);
+    const NormalizationPtr norm = normalization_of(x, layer);
     at::Tensor y = normalized(x, residual, *norm);
-    const bool keep_y = residual.defined() && clamps(options.clamp);
+    const bool keep_y = residual.defined() && clamps(layer.clamp);
     ctx->save_for_backward({x, keep_y ? y : at::Tensor()});
     ctx->saved_data["norm"] = at::IValue::make_capsule(norm);
     ctx->saved_data["residual"] = residual.defined();
@@ -150,18 +149,18 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     const at::Tensor dy = as_rows(grads[0], x);
     const BatchNormGradients gradients =
         with_rows(x, [&]<class T>(const Rows<T>& in) { return gradients_of(*norm, in, x, y, dy, has_residual); });
-    return {gradients.x, gradients.residual, gradients.weight, gradients.bias, {}, {}};
+    return {gradients.x, gradients.residual, gradients.weight, gradients.bias, {}};
   }
 };
 
-void set_affine(Normalization& norm, const BatchNormTensors& tensors, const BatchNormOptions& options) {
-  const float* weight = tensors.weight.const_data_ptr<float>();
-  const float* bias = tensors.bias.const_data_ptr<float>();
+void set_affine(Normalization& norm, const BatchNormLayer& layer) {
+  const float* weight = layer.weight.const_data_ptr<float>();
+  const float* bias = layer.bias.const_data_ptr<float>();
   for (std::size_t c = 0; c < norm.mean.size(); ++c) {
     norm.scale.push_back(weight[c] * norm.inverse_deviation[c]);
     norm.shift.push_back(bias[c] - norm.mean[c] * norm.scale[c]);
   }
-  norm.clamp = options.clamp;
+  norm.clamp = layer.clamp;
 }
 
 /// All dimensions but the channels'.
@@ -191,8 +190,8 @@ struct SyncedOrigin : torch::CustomClassHolder {
 class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                            const BatchNormTensors& tensors, const BatchNormOptions& options) {
-    const Replicas& replicas = *options.replicas;
+                            const BatchNormLayer& layer) {
+    const Replicas& replicas = *layer.replicas;
     const at::Tensor wide = x.to(at::kFloat);
     const std::int64_t channels = x.size(1), rows = x.numel() / channels;
     const auto found = at::var_mean(wide, other_dimensions(x), /*correction=*/0);
@@ -202,15 +201,14 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
     at::Tensor sums = at::cat({mean, variance + mean.square(), at::ones({1}, mean.options())}).mul_(rows);
     add_up(sums, replicas);
     const at::Tensor count = sums[2 * channels], all_mean = sums.narrow(0, 0, channels) / count;
-    require_values(x, count, options);
+    require_values(x, count, layer);
     const at::Tensor all_variance =
         (sums.narrow(0, channels, channels) / count - all_mean.square()).clamp_min_(0);  // biased
-    const at::Tensor inverse = (all_variance + options.epsilon).rsqrt().to(at::kFloat),
-                     centre = all_mean.to(at::kFloat);
-    update(tensors.running_mean, centre, options.momentum);
-    update(tensors.running_variance, (all_variance * count / (count - 1)).to(at::kFloat), options.momentum);
+    const at::Tensor inverse = (all_variance + layer.epsilon).rsqrt().to(at::kFloat), centre = all_mean.to(at::kFloat);
+    update(layer.running_mean, centre, layer.momentum);
+    update(layer.running_variance, (all_variance * count / (count - 1)).to(at::kFloat), layer.momentum);
     ctx->save_for_backward({x, weight, centre, inverse, count});
-    ctx->saved_data["origin"] = at::IValue::make_capsule(c10::make_intrusive<SyncedOrigin>(options.replicas));
+    ctx->saved_data["origin"] = at::IValue::make_capsule(c10::make_intrusive<SyncedOrigin>(layer.replicas));
     const at::Tensor scale = weight * inverse;
     return (wide * spread_over(scale, x) + spread_over(bias - centre * scale, x)).to(x.scalar_type());
   }
@@ -234,19 +232,19 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
     const at::Tensor slope = means.narrow(0, x.size(1), x.size(1)) * inverse * inverse;
     const at::Tensor dx =
         (dy - spread_over(mean_dy, x) - centred * spread_over(slope, x)) * spread_over(weight.detach() * inverse, x);
-    return {dx.to(x.scalar_type()), product * inverse, sum, {}, {}};
+    return {dx.to(x.scalar_type()), product * inverse, sum, {}};
   }
 
  private:
   /// Throws Error where there are too few values for a variance. Doesn't wait for the device where it exchanges the
   /// values itself.
-  static void require_values(const at::Tensor& x, const at::Tensor& count, const BatchNormOptions& options) {
-    const Replicas& replicas = *options.replicas;
+  static void require_values(const at::Tensor& x, const at::Tensor& count, const BatchNormLayer& layer) {
+    const Replicas& replicas = *layer.replicas;
     const std::int64_t of_sample = x.numel() / x.size(1) / x.size(0);
     if (replicas.on_device == nullptr) {
-      require_variance(count.item<double>(), &replicas, options.layer);
+      require_variance(count.item<double>(), &replicas, layer.name);
     } else if (replicas.samples > 0) {
-      require_variance(static_cast<double>(replicas.samples * of_sample), &replicas, options.layer);
+      require_variance(static_cast<double>(replicas.samples * of_sample), &replicas, layer.name);
     }
   }
 
@@ -270,53 +268,50 @@ void require_variance(double count, const Replicas* replicas, const std::string&
               ", too few for a variance. Use another --batch or a larger --size");
 }
 
-at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,
-                      const BatchNormOptions& options) {
-  if (options.training) {
+at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormLayer& layer) {
+  if (layer.training) {
     std::optional<at::Tensor> term;  // LibTorch asks an undefined tensor for its device, an absent one not
     if (residual.defined()) term = residual;
-    return BatchNormFunction::apply(x, term, tensors.weight, tensors.bias, tensors, options);
+    return BatchNormFunction::apply(x, term, layer.weight, layer.bias, layer);
   }
-  return normalized(x, residual, *running_normalization(tensors, options));
+  return normalized(x, residual, *running_normalization(layer));
 }
 
-NormalizationPtr running_normalization(const BatchNormTensors& tensors, const BatchNormOptions& options) {
+NormalizationPtr running_normalization(const BatchNormLayer& layer) {
   auto norm = c10::make_intrusive<Normalization>();
   norm->count = std::numeric_limits<double>::infinity();
-  const float* mean = tensors.running_mean.const_data_ptr<float>();
-  const float* variance = tensors.running_variance.const_data_ptr<float>();
-  for (std::int64_t c = 0; c < tensors.running_mean.numel(); ++c) {
+  const float* mean = layer.running_mean.const_data_ptr<float>();
+  const float* variance = layer.running_variance.const_data_ptr<float>();
+  for (std::int64_t c = 0; c < layer.running_mean.numel(); ++c) {
     norm->mean.push_back(mean[c]);
-    norm->inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance[c] + options.epsilon)));
+    norm->inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance[c] + layer.epsilon)));
   }
-  set_affine(*norm, tensors, options);
+  set_affine(*norm, layer);
   return norm;
 }
 
 NormalizationPtr batch_normalization(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
-                                     const BatchNormTensors& tensors, const BatchNormOptions& options) {
-  const Moments moments = moments_of(sums, pivot, rows, options.replicas, options.layer);
+                                     const BatchNormLayer& layer) {
+  const Moments moments = moments_of(sums, pivot, rows, layer.replicas, layer.name);
   auto norm = c10::make_intrusive<Normalization>();
   norm->count = moments.count;
-  norm->replicas = options.replicas;
-  float* running_mean = tensors.running_mean.mutable_data_ptr<float>();
-  float* running_variance = tensors.running_variance.mutable_data_ptr<float>();
+  norm->replicas = layer.replicas;
+  float* running_mean = layer.running_mean.mutable_data_ptr<float>();
+  float* running_variance = layer.running_variance.mutable_data_ptr<float>();
   for (std::size_t c = 0; c < pivot.size(); ++c) {
     const double mean = moments.mean[c], variance = moments.variance[c];
     norm->mean.push_back(static_cast<float>(mean));
-    norm->inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance + options.epsilon)));
+    norm->inverse_deviation.push_back(static_cast<float>(1 / std::sqrt(variance + layer.epsilon)));
     const double unbiased = variance * moments.count / (moments.count - 1);
-    running_mean[c] = static_cast<float>((1 - options.momentum) * running_mean[c] + options.momentum * mean);
-    running_variance[c] =
-        static_cast<float>((1 - options.momentum) * running_variance[c] + options.momentum * unbiased);
+    running_mean[c] = static_cast<float>((1 - layer.momentum) * running_mean[c] + layer.momentum * mean);
+    running_variance[c] = static_cast<float>((1 - layer.momentum) * running_variance[c] + layer.momentum * unbiased);
   }
-  set_affine(*norm, tensors, options);
+  set_affine(*norm, layer);
   return norm;
 }
 
-NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormTensors& tensors,
-                                  const BatchNormOptions& options) {
-  if (!options.training || options.frozen) return running_normalization(tensors, options);
+NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormLayer& layer) {
+  if (!layer.training || layer.frozen) return running_normalization(layer);
   return with_rows(x, [&]<class T>(const Rows<T>& in) {
     // Sums of x - pivot lose no digits where the mean is large against the deviation. Any value of the channel will do.
     const auto* const first_row = x.const_data_ptr<typename Rows<T>::Scalar>();
@@ -326,7 +321,7 @@ NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormTensors& t
           kernels_of<T>().moments(in.data + begin * in.channels, end - begin, in.channels, pivot.data(), first, second,
                                   scratch);
         });
-    return batch_normalization(sums, pivot, in.rows, tensors, options);
+    return batch_normalization(sums, pivot, in.rows, layer);
   });
 }
 
@@ -365,8 +360,8 @@ NormGradients gradients_of(const Normalization& norm, const ChannelSums& sums) {
   return gradients;
 }
 
-at::Tensor sync_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, const BatchNormOptions& options) {
-  return SyncBatchNormFunction::apply(x, tensors.weight, tensors.bias, tensors, options);
+at::Tensor sync_batch_norm(const at::Tensor& x, const BatchNormLayer& layer) {
+  return SyncBatchNormFunction::apply(x, layer.weight, layer.bias, layer);
 }
 
 }  // namespace evener::engine::torch_engine

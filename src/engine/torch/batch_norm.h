@@ -1,5 +1,6 @@
 // Batch normalisation with the sum and the clamp that follow it, on our own kernels, for channels-last images; and over
-// the samples of all replicas, in LibTorch's operations, for any device.
+// the samples of all replicas, in LibTorch's operations, for any device. Depthwise convolutions with the batch
+// normalisations at their sides.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,6 +14,7 @@
 
 #include "engine/kernels/kernels.h"
 #include "engine/torch/rows.h"
+#include "network/network.h"
 
 namespace evener::engine::torch_engine {
 
@@ -59,18 +61,15 @@ ChannelSums sum_over_rows(std::int64_t rows, std::int64_t channels, const Body& 
 /// values belong to, for the message.
 void require_variance(double count, const Replicas* replicas, const std::string& layer);
 
-struct BatchNormTensors {
+struct BatchNormLayer {
   at::Tensor weight, bias;                    // (C), float32
   at::Tensor running_mean, running_variance;  // (C), float32; updated in training
-};
-
-struct BatchNormOptions {
   double epsilon, momentum;
   bool training;
   bool frozen;  // in training: normalises by the running statistics, and doesn't update them; they are constants for
                 // gradients
   kernels::Clamp clamp;  // infinite at both ends: none
-  std::string layer;     // its name, for errors
+  std::string name;      // for errors
   /// The replicas over whose samples the statistics in training are taken; null = this replica's samples alone.
   /// Outlives the backward pass.
   const Replicas* replicas = nullptr;
@@ -79,8 +78,7 @@ struct BatchNormOptions {
 /// clamp(normalised(x) + residual); `x` (N, C, H, W), channels-last, or (N, C), in float32 or bfloat16; `residual`
 /// likewise or undefined. Differentiable in training mode. Sums are taken in double over float32 blocks, the rest is
 /// float32, and the result is rounded to x's type once.
-at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormTensors& tensors,
-                      const BatchNormOptions& options);
+at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& residual, const BatchNormLayer& layer);
 
 /// clamp(x * scale + shift), as it was computed forward; the backward pass keeps it.
 struct Normalization : torch::CustomClassHolder {
@@ -93,17 +91,16 @@ struct Normalization : torch::CustomClassHolder {
 using NormalizationPtr = c10::intrusive_ptr<Normalization>;
 
 /// Normalises by the running statistics.
-NormalizationPtr running_normalization(const BatchNormTensors& tensors, const BatchNormOptions& options);
+NormalizationPtr running_normalization(const BatchNormLayer& layer);
 
 /// Normalises by the batch's statistics, and updates the running ones. `sums`: over `rows` rows of x - pivot and its
 /// square.
 NormalizationPtr batch_normalization(const ChannelSums& sums, const std::vector<float>& pivot, std::int64_t rows,
-                                     const BatchNormTensors& tensors, const BatchNormOptions& options);
+                                     const BatchNormLayer& layer);
 
 /// The same from x (kernels::Kernels::moments), or from the running statistics where the layer is frozen or not in
 /// training.
-NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormTensors& tensors,
-                                  const BatchNormOptions& options);
+NormalizationPtr normalization_of(const at::Tensor& x, const BatchNormLayer& layer);
 
 /// clamp(x * scale + shift + residual); the latter may be undefined.
 at::Tensor normalized(const at::Tensor& x, const at::Tensor& residual, const Normalization& norm);
@@ -148,9 +145,16 @@ void input_gradient(const kernels::NormBackward<T>& in, const Normalization& nor
   });
 }
 
-/// normalised(x) in training mode with options.replicas; its clamp must be none. `x` (N, C, H, W) or (N, C), float32 or
-/// 16 bits wide. Computes in float32 and updates the running statistics; waits for the device where the host exchanges.
-/// Differentiable.
-at::Tensor sync_batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, const BatchNormOptions& options);
+/// normalised(x) in training mode with the layer's replicas; its clamp must be none. `x` (N, C, H, W) or (N, C),
+/// float32 or 16 bits wide. Computes in float32 and updates the running statistics; waits for the device where the host
+/// exchanges. Differentiable.
+at::Tensor sync_batch_norm(const at::Tensor& x, const BatchNormLayer& layer);
+
+/// What network::is_depthwise says yes to. `x` (N, C, H, W) in float32 or bfloat16, channels-last; `weight` (C, 1, K,
+/// K) in float32, which is not rounded to x's type. Sums in float32. `before` and `after`: normalisations of x and of
+/// the result; null: there is none. What is between is neither written to memory nor kept: normalised rows are computed
+/// where they are needed, again in the backward pass. Differentiable.
+at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight, const network::Conv2d& op,
+                                 const BatchNormLayer* before = nullptr, const BatchNormLayer* after = nullptr);
 
 }  // namespace evener::engine::torch_engine

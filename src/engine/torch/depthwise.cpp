@@ -1,5 +1,3 @@
-#include "engine/torch/depthwise.h"
-
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <limits>
@@ -50,14 +48,14 @@ at::Tensor convolved(const Rows<T>& in, const at::Tensor& x, const at::Tensor& t
   const DepthwiseShape& s = origin.shape;
   at::Tensor y = at::empty({s.batch, s.channels, s.out_height, s.out_width},
                            x.options().memory_format(at::MemoryFormat::ChannelsLast));
-  if (before != nullptr) origin.before = normalization_of(x, before->tensors, before->options);
+  if (before != nullptr) origin.before = normalization_of(x, *before);
   const Rows<T> out(y);
   kernels::DepthwiseForward<T> pass{s,        in.data, channel_norm(origin.before), taps.const_data_ptr<float>(),
                                     out.data, nullptr};
   const auto compute = [&](std::int64_t begin, std::int64_t end, double* sum, double* square_sum) {
     kernels::depthwise_forward(kernels_of<T>(), pass, begin, end, sum, square_sum);
   };
-  const bool takes_moments = after != nullptr && after->options.training && !after->options.frozen;
+  const bool takes_moments = after != nullptr && after->training && !after->frozen;
   std::vector<float> pivot;
   if (takes_moments) {
     compute(0, 1, nullptr, nullptr);  // any value of the channel will do (normalization.cpp)
@@ -73,8 +71,7 @@ at::Tensor convolved(const Rows<T>& in, const at::Tensor& x, const at::Tensor& t
   });
   if (after == nullptr) return y;
   for (std::size_t part = 1; part < sums.size(); ++part) sums[0] += sums[part];
-  origin.after = takes_moments ? batch_normalization(sums[0], pivot, out.rows, after->tensors, after->options)
-                               : running_normalization(after->tensors, after->options);
+  origin.after = takes_moments ? batch_normalization(sums[0], pivot, out.rows, *after) : running_normalization(*after);
   return y;
 }
 
@@ -188,10 +185,10 @@ at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight, 
                                  const BatchNormLayer* before, const BatchNormLayer* after) {
   // LibTorch asks an undefined tensor for its device, an absent one not.
   const auto weight_of = [](const BatchNormLayer* norm) {
-    return norm != nullptr ? std::optional(norm->tensors.weight) : std::nullopt;
+    return norm != nullptr ? std::optional(norm->weight) : std::nullopt;
   };
   const auto bias_of = [](const BatchNormLayer* norm) {
-    return norm != nullptr ? std::optional(norm->tensors.bias) : std::nullopt;
+    return norm != nullptr ? std::optional(norm->bias) : std::nullopt;
   };
   return DepthwiseFunction::apply(x, weight, weight_of(before), bias_of(before), weight_of(after), bias_of(after), op,
                                   before, after);

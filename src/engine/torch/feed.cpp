@@ -203,15 +203,7 @@ std::int64_t fill_anchors(const AnchorTargets& targets, const data::Batch& batch
 ResidentImages::ResidentImages(const Streams& streams, const data::Dataset& dataset, int threads) {
   const WorkingIn compute(streams.compute());
   const data::ImageShape shape = dataset.shape();
-  upload(streams, dataset, threads);
-  channels_ = counted_along({1, shape.channels, 1, 1}, streams.device());
-  rows_ = counted_along({1, 1, shape.height, 1}, streams.device());
-  columns_ = counted_along({1, 1, 1, shape.width}, streams.device());
-}
-
-void ResidentImages::upload(const Streams& streams, const data::Dataset& dataset, int threads) {
   const PhaseMark mark(Phase::kH2D);
-  const data::ImageShape shape = dataset.shape();
   require_room(streams, dataset.size() * shape.bytes());
   images_ = at::empty({static_cast<std::int64_t>(dataset.size()), shape.channels, shape.height, shape.width},
                       at::TensorOptions().dtype(at::kByte).device(streams.device()));
@@ -226,6 +218,9 @@ void ResidentImages::upload(const Streams& streams, const data::Dataset& dataset
     at::Tensor target = images_.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(count));
     target.copy_(block.narrow(0, 0, static_cast<std::int64_t>(count * shape.bytes())).view(target.sizes()));
   }
+  channels_ = counted_along({1, shape.channels, 1, 1}, streams.device());
+  rows_ = counted_along({1, 1, shape.height, 1}, streams.device());
+  columns_ = counted_along({1, 1, 1, shape.width}, streams.device());
 }
 
 at::Tensor ResidentImages::of(const BatchTensors& batch) const {

@@ -84,7 +84,6 @@ class ResidentImages {
   at::Tensor of(const BatchTensors& batch) const;
 
  private:
-  void upload(const Streams& streams, const data::Dataset& dataset, int threads);
   at::Tensor moved(const at::Tensor& samples, const at::Tensor& moves) const;
 
   at::Tensor images_;                     // uint8 (samples, C, H, W)

@@ -13,7 +13,6 @@
 #include "engine/torch/activations.h"
 #include "engine/torch/batch_norm.h"
 #include "engine/torch/convolution.h"
-#include "engine/torch/depthwise.h"
 #include "engine/torch/device.h"
 #include "engine/torch/rows.h"
 #include "engine/torch/winograd.h"
@@ -205,35 +204,29 @@ std::vector<at::Tensor> Graph::forward_outputs(std::vector<at::Tensor> inputs, b
 
 at::Tensor Graph::run_batch_norm(const Step& step, const std::vector<at::Tensor>& outputs, bool training,
                                  const Replicas* replicas) {
-  const Layer& layer = network_.layers()[static_cast<std::size_t>(step.layer)];
-  const auto& op = std::get<network::BatchNorm>(layer.op);
-  auto& t = of_layer_[static_cast<std::size_t>(step.layer)];
-  const bool takes_statistics = training && !op.frozen;
   count_batch(step.layer, training);
   const at::Tensor& x = outputs[static_cast<std::size_t>(step.inputs.front())];
+  const BatchNormLayer norm = norm_layer(step.layer, step.activation, training, replicas);
   if (!options_.own_kernels) {
-    const BatchNormTensors tensors{t[0], t[1], t[2], t[3]};
-    if (takes_statistics && replicas != nullptr) {
-      return sync_batch_norm(x, tensors,
-                             {op.epsilon, op.momentum, true, false, *clamp_of(std::nullopt), layer.name, replicas});
-    }
-    if (takes_statistics) require_variance(static_cast<double>(x.numel() / x.size(1)), nullptr, layer.name);
-    return at::batch_norm(x, t[0], t[1], t[2], t[3], takes_statistics, op.momentum, op.epsilon,
-                          /*cudnn_enabled=*/true);
+    const bool takes_statistics = training && !norm.frozen;
+    if (takes_statistics && replicas != nullptr) return sync_batch_norm(x, norm);
+    if (takes_statistics) require_variance(static_cast<double>(x.numel() / x.size(1)), nullptr, norm.name);
+    return at::batch_norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_variance, takes_statistics,
+                          norm.momentum, norm.epsilon, /*cudnn_enabled=*/true);
   }
   at::Tensor residual;
   if (step.inputs.size() > 1) residual = as_rows(outputs[static_cast<std::size_t>(step.inputs[1])], x);
-  const BatchNormLayer norm = norm_layer(step.layer, step.activation, training, replicas);
-  return batch_norm(as_rows(x, x), residual, norm.tensors, norm.options);
+  return batch_norm(as_rows(x, x), residual, norm);
 }
 
 BatchNormLayer Graph::norm_layer(int index, int activation, bool training, const Replicas* replicas) {
   const Layer& layer = network_.layers()[static_cast<std::size_t>(index)];
   const auto& op = std::get<network::BatchNorm>(layer.op);
   const auto& t = of_layer_[static_cast<std::size_t>(index)];
-  return {{t[0], t[1], t[2], t[3]},
-          {op.epsilon, op.momentum, training, op.frozen, *clamp_of(activation_of(network_, activation)), layer.name,
-           replicas}};
+  return {t[0],       t[1],       t[2],
+          t[3],       op.epsilon, op.momentum,
+          training,   op.frozen,  *clamp_of(activation_of(network_, activation)),
+          layer.name, replicas};
 }
 
 at::Tensor Graph::run_depthwise(const Step& step, const std::vector<at::Tensor>& outputs, const Pass& pass) {

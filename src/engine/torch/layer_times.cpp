@@ -1,5 +1,3 @@
-#include "engine/torch/layer_times.h"
-
 #include <algorithm>
 
 #include "base/clock.h"

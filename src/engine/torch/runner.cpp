@@ -301,8 +301,7 @@ class TorchRunner : public Runner {
     under_way_.push_back(&call);
   }
 
-  /// Converts a value from the stage before to an input of the graph.
-  /// Copies the value into the memory format of the graph.
+  /// Copies a value from the stage before into the graph's memory format.
   at::Tensor received_value(const HostTensor& value, const network::Shape& of_sample) const {
     std::vector<std::int64_t> shape = {options_.batch};
     shape.insert(shape.end(), of_sample.begin(), of_sample.end());
@@ -337,8 +336,7 @@ class TorchRunner : public Runner {
     call.copied.hold_back(streams_.compute());
   }
 
-  /// The graph's input for images (N, C, H, W), or for vectors.
-  /// Converts images to the graph's input. Vectors have no channels, and are not normalised.
+  /// Converts images (N, C, H, W) to the graph's input. Vectors have no channels, and are not normalised.
   at::Tensor input_of(const at::Tensor& images) const {
     if (images.dim() == 4) return normalized_images(images, scale_, shift_, graph_->format());
     return images.to(at::kFloat);

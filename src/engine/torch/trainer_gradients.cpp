@@ -19,6 +19,8 @@ namespace {
 
 using torch::autograd::variable_list;
 
+/// Replaces the gradient about to be added to `parameter`'s by zeros while `absent` is true: a replica without samples
+/// computes on a placeholder, which must not change anything.
 class AbsenceHook : public torch::autograd::FunctionPreHook {
  public:
   AbsenceHook(const bool& absent, const at::Tensor& parameter) : absent_(absent), parameter_(parameter.detach()) {}
@@ -32,6 +34,7 @@ class AbsenceHook : public torch::autograd::FunctionPreHook {
   at::Tensor parameter_;
 };
 
+/// Calls `callback` after a parameter's gradient was accumulated.
 class GradientHook : public torch::autograd::FunctionPostHook {
  public:
   explicit GradientHook(std::function<void()> callback) : callback_(std::move(callback)) {}
@@ -44,24 +47,15 @@ class GradientHook : public torch::autograd::FunctionPostHook {
   std::function<void()> callback_;
 };
 
-/// A hook that replaces the gradient about to be added to `parameter`'s by zeros while `absent` is true: a replica
-/// without samples computes on a placeholder, which must not change anything.
-std::unique_ptr<torch::autograd::FunctionPreHook> make_absence_hook(const bool& absent, const at::Tensor& parameter) {
-  return std::make_unique<AbsenceHook>(absent, parameter);
-}
-
-/// A hook that calls `callback` after a parameter's gradient was accumulated.
-std::unique_ptr<torch::autograd::FunctionPostHook> make_gradient_hook(std::function<void()> callback) {
-  return std::make_unique<GradientHook>(std::move(callback));
-}
-
 }  // namespace
 
 void TorchTrainer::watch_gradients() {
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     auto accumulator = torch::autograd::impl::grad_accumulator(trained_[i]);
-    if (synchronised_ || exchange_) accumulator->add_pre_hook(make_absence_hook(replicas_.absent, trained_[i]));
-    accumulator->add_post_hook(make_gradient_hook([this, i] { gradient_computed(i); }));
+    if (synchronised_ || exchange_) {
+      accumulator->add_pre_hook(std::make_unique<AbsenceHook>(replicas_.absent, trained_[i]));
+    }
+    accumulator->add_post_hook(std::make_unique<GradientHook>([this, i] { gradient_computed(i); }));
     accumulators_.push_back(std::move(accumulator));
   }
 }

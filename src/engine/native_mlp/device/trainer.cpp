@@ -1,5 +1,3 @@
-#include "engine/native_mlp/device/trainer.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -24,6 +22,7 @@
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"
 #include "engine/native_mlp/device/mlp.h"
+#include "engine/native_mlp/parts.h"
 
 namespace evener::engine::native_mlp {
 namespace {

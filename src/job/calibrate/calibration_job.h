@@ -26,22 +26,20 @@ struct CalibrateDataFlags : UnknownFlags {
        "and of the training part features are kept (default: the data of the run)"},
       "",
       {.joint = data::kLocationJoint}};
-  Option<std::string> unlike{
-      *this, {"--unlike", "DIR", "Pictures of other things: how many of them are called unknown is told"}};
-  Option<std::int64_t> images{
-      *this, {"--images", "N", "Most images of each part"}, 10000, {.range = from_to(30, 1000000)}};
-  Option<std::string> split{
-      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
-  Option<std::optional<std::int64_t>> seed{
-      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
+  Option<std::string> unlike{*this, "--unlike DIR",
+                             "Pictures of other things: how many of them are called unknown is told"};
+  Option<std::int64_t> images{*this, "--images N", 10000, within(from_to(30, 1000000)), "Most images of each part"};
+  Option<std::string> split{*this, "--split TRAIN/VALIDATION/TEST",
+                            "Percent, of data that comes undivided (default: as the run's)"};
+  Option<std::optional<std::int64_t>> seed{*this, "--seed N", within(zero_or_more()),
+                                           "Of the split (default: the run's)"};
 };
 
 struct CalibrateOutputFlags : OptionGroup {
   CalibrateOutputFlags() : OptionGroup("Output") {}
 
-  Option<std::string> json{
-      *this, {"--json", "FILE", "Write the figures there too; - is stdout"}, "", {.recorded = false}};
-  Option<bool> quiet{*this, {"--quiet", "", "No progress"}, false, {.recorded = false}};
+  Option<std::string> json{*this, "--json FILE", rules().not_recorded(), "Write the figures there too; - is stdout"};
+  Option<bool> quiet{*this, "--quiet", rules().not_recorded(), "No progress"};
 };
 
 struct CalibrateFlags {

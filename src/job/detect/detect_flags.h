@@ -15,25 +15,17 @@ namespace evener::job {
 struct DetectModelFlags : TrainedModelFlags {
   DetectModelFlags();
 
-  Option<std::string> decoder{
-      *this,
-      {"--decoder", "NAME",
-       "Of a file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, yolox, rows, lists, detr, "
-       "boxes-and-scores or faces (default: as its outputs look)"}};
+  Option<std::string> decoder{*this, "--decoder NAME",
+                              "Of a file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, "
+                              "yolox, rows, lists, detr, boxes-and-scores or faces (default: as its outputs look)"};
   Option<std::string> crop{
-      *this,
-      {"--crop", "NAME",
-       "Photos of another proportion: stretch, letterbox (black beside them), or as a family has it: yolo (grey beside "
-       "them), yolox (in the upper left corner, on grey), insightface (there, on black) (default: as it was trained)"},
-      "",
-      {.one_of = {"", "stretch", "letterbox", "yolo", "yolox", "insightface"}}};
+      *this, "--crop NAME", one_of({"", "stretch", "letterbox", "yolo", "yolox", "insightface"}),
+      "Photos of another proportion: stretch, letterbox (black beside them), or as a family has it: yolo (grey beside "
+      "them), yolox (in the upper left corner, on grey), insightface (there, on black) (default: as it was trained)"};
   Option<std::string> interpolation = interpolation_option(*this);
   Option<std::string> layout = layout_option(*this);
-  Option<std::string> channel_order{
-      *this,
-      {"--channel-order", "NAME", "That a file's network takes: rgb or bgr (default: as is usual for its family)"},
-      "",
-      {.one_of = {"", "rgb", "bgr"}}};
+  Option<std::string> channel_order{*this, "--channel-order NAME", one_of({"", "rgb", "bgr"}),
+                                    "That a file's network takes: rgb or bgr (default: as is usual for its family)"};
 
   /// Throws UsageError.
   task::InferenceRequest request() const;
@@ -47,9 +39,8 @@ struct DetectModelFlags : TrainedModelFlags {
 /// Options about the photos.
 struct DetectImagesFlags : PartFlags {
   Option<std::vector<std::string>> images{
-      *this,
-      {"IMAGES", "WHAT",
-       "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin; videos, a camera (/dev/video0)"}};
+      *this, "IMAGES WHAT",
+      "Photos: files, folders, patterns, lists (.txt), or - for a list on stdin; videos, a camera (/dev/video0)"};
   Option<std::string> data{
       *this,
       {"--data", "DATA",
@@ -67,23 +58,14 @@ struct DetectBoxesFlags : OptionGroup {
   DetectBoxesFlags() : OptionGroup("Boxes") {}
 
   Option<std::optional<double>> confidence{
-      *this,
-      {"--confidence",
-       "P",
-       "Boxes that are less likely are neither told nor drawn (default: 0.3); mAP counts all in any case",
-       {"--conf", "--conf-thres", "--threshold"}},
-      {},
-      {.range = from_to(0, 1)}};
-  Option<std::optional<double>> iou{
-      *this,
-      {"--iou", "SHARE",
-       "Non-maximum suppression (NMS): boxes of one class with more of their union in common are one object (default: "
-       "0.55, or what is usual for a file's family)"},
-      {},
-      {.range = from_to(0, 1)}};
-  Option<int> max_boxes{*this, {"--max-boxes", "N", "On an image: the likeliest"}, 300, {.range = from_to(1, 100000)}};
-  Option<std::string> classes{
-      *this, {"--classes", "NAMES", "Only these: names or numbers from 0, as in cat,dog"}, "", {.has_commas = true}};
+      *this, "--confidence P", within(from_to(0, 1)).called({"--conf", "--conf-thres", "--threshold"}),
+      "Boxes that are less likely are neither told nor drawn (default: 0.3); mAP counts all in any case"};
+  Option<std::optional<double>> iou{*this, "--iou SHARE", within(from_to(0, 1)),
+                                    "Non-maximum suppression (NMS): boxes of one class with more of their union in "
+                                    "common are one object (default: 0.55, or what is usual for a file's family)"};
+  Option<int> max_boxes{*this, "--max-boxes N", 300, within(from_to(1, 100000)), "On an image: the likeliest"};
+  Option<std::string> classes{*this, "--classes NAMES", rules().with_commas(),
+                              "Only these: names or numbers from 0, as in cat,dog"};
 
   /// `labelled`: the boxes are known. `names`: of the network's classes. `usual`: as its family does it
   /// (task::usual_decoding). Throws UsageError.
@@ -100,15 +82,12 @@ struct DetectOutputFlags : OutputFlags {
       : OutputFlags("Folder for detections.csv and the record (default: none)",
                     "Write the record there; - is stdout, instead of boxes") {}
 
-  Option<std::string> format{
-      *this,
-      {"--format", "NAME",
-       "On stdout table, csv, jsonl, coco or none (default: table; of data with boxes a summary); voc or yolo: a file "
-       "for each photo in the folder of --out"},
-      "",
-      {.one_of = {"", "table", "csv", "jsonl", "coco", "voc", "yolo", "none"}}};
-  Option<bool> save{*this, {"--save", "", "Write the photos with boxes drawn to the folder of --out"}};
-  Option<std::string> crops{*this, {"--crops", "DIR", "Write what was found, cut out, to a folder per class"}};
+  Option<std::string> format{*this, "--format NAME",
+                             one_of({"", "table", "csv", "jsonl", "coco", "voc", "yolo", "none"}),
+                             "On stdout table, csv, jsonl, coco or none (default: table; of data with boxes a "
+                             "summary); voc or yolo: a file for each photo in the folder of --out"};
+  Option<bool> save{*this, "--save", "Write the photos with boxes drawn to the folder of --out"};
+  Option<std::string> crops{*this, "--crops DIR", "Write what was found, cut out, to a folder per class"};
 
  private:
   void check_together() const override;

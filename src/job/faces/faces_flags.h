@@ -12,84 +12,54 @@ namespace evener::job {
 struct FacesFlags : OptionGroup {
   FacesFlags() : OptionGroup("Photos") {}
 
-  Option<std::vector<std::string>> photos{
-      *this,
-      {"DIR", "WHAT",
-       "Photos: folders, files, patterns; videos, a camera (/dev/video0); or the embeddings.safetensors of an earlier "
-       "run"},
-      {},
-      {.required = true}};
-  Option<std::string> pairs{
-      *this, {"--pairs", "FILE", "Judge: lines of two photos and 1 (one person) or 0"}, "", {.recorded = false}};
-  Option<bool> strict{
-      *this, {"--strict", "", "An unreadable photo is an error instead of being left out"}, false, {.recorded = false}};
+  Option<std::vector<std::string>> photos{*this, "DIR WHAT", rules().needed(),
+                                          "Photos: folders, files, patterns; videos, a camera (/dev/video0); or the "
+                                          "embeddings.safetensors of an earlier run"};
+  Option<std::string> pairs{*this, "--pairs FILE", rules().not_recorded(),
+                            "Judge: lines of two photos and 1 (one person) or 0"};
+  Option<bool> strict{*this, "--strict", rules().not_recorded(),
+                      "An unreadable photo is an error instead of being left out"};
 };
 
 struct FaceNetworkFlags : OptionGroup {
   FaceNetworkFlags() : OptionGroup("Networks") {}
 
-  Option<std::string> detector{
-      *this,
-      {"--detector", "NAME|FILE", "Finds faces: mtcnn, or SCRFD, YuNet or RetinaFace in a file (.onnx, .tflite, .xml)"},
-      "mtcnn",
-      {.suggestions = {"mtcnn"}}};
+  Option<std::string> detector{*this, "--detector NAME|FILE", "mtcnn", suggesting({"mtcnn"}),
+                               "Finds faces: mtcnn, or SCRFD, YuNet or RetinaFace in a file (.onnx, .tflite, .xml)"};
   Option<std::string> detector_weights{
-      *this,
-      {"--detector-weights", "DIR",
-       "Of mtcnn: folder with pnet.pt, rnet.pt and onet.pt, or mtcnn for published ones, which are downloaded once"}};
-  Option<std::string> detector_size{
-      *this,
-      {"--detector-size", "WIDTHxHEIGHT",
-       "Of the images that a file's detector sees photos on (default: as the file says, or 640x640; YuNet: the "
-       "photo's own)"}};
+      *this, "--detector-weights DIR",
+      "Of mtcnn: folder with pnet.pt, rnet.pt and onet.pt, or mtcnn for published ones, which are downloaded once"};
+  Option<std::string> detector_size{*this, "--detector-size WIDTHxHEIGHT",
+                                    "Of the images that a file's detector sees photos on (default: as the file says, "
+                                    "or 640x640; YuNet: the photo's own)"};
   Option<std::string> embedder{
-      *this,
-      {"--embedder", "NAME|FILE",
-       "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx, .tflite, .xml)"},
-      "inception_resnet_v1",
-      {.suggestions = {"inception_resnet_v1", "mobilefacenet"}}};
-  Option<std::string> weights{
-      *this,
-      {"--weights", "FILE",
-       "Of the embedder, or facenet for published ones of inception_resnet_v1, which are downloaded once, with "
-       "mtcnn to find the faces (default: random ones, for measuring)"}};
-  Option<std::string> size{
-      *this, {"--size", "WIDTHxHEIGHT", "Of the faces that a file's network sees (default: as the file says)"}};
-  Option<std::string> normalize{*this,
-                                {"--normalize", "RULE",
-                                 "Of a file's network: MEAN/STD of values from 0 to 1, imagenet, or pixels: 0 to 255 "
-                                 "as they are (default: as the file says, or 0.5/0.5)"}};
-  Option<std::string> channel_order{
-      *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
-  Option<std::string> cut{*this,
-                          {"--cut", "NAME",
-                           "How faces are cut out: box, or upright, turned by eyes, nose and mouth (default: as the "
-                           "embedder was trained; of a file upright if its faces are 112 pixels high)"},
-                          "",
-                          {.one_of = {"", "box", "upright"}}};
-  Option<std::optional<int>> min_size{
-      *this,
-      {"--min-size", "PIXELS", "Of the smallest face that is looked for (default: 20 of mtcnn; else any)"},
-      {},
-      {.range = from_to(12, 10000)}};
-  Option<std::string> thresholds{
-      *this,
-      {"--thresholds", "P,R,O",
-       "Least probability of a face after each network of mtcnn (default 0.6,0.7,0.7); of a file's detector a single "
-       "one (default: SCRFD 0.5, YuNet 0.9, RetinaFace 0.6)"},
-      "",
-      {.has_commas = true}};
-  Option<double> factor{*this,
-                        {"--factor", "SHARE", "Of mtcnn: from one size of the photo to the next"},
-                        0.709,
-                        {.range = from_to(0.1, 0.95)}};
-  Option<double> margin{
-      *this, {"--margin", "PIXELS", "Around a face, of those that the embedder sees"}, 0, {.range = from_to(0, 100)}};
-  Option<bool> largest{*this, {"--largest", "", "Only the largest face of each photo"}};
-  Option<std::string> rotate{*this,
-                             {"--rotate", "NAME", "auto: photos without a sure face are looked at from all four sides"},
-                             "none",
-                             {.one_of = {"none", "auto"}}};
+      *this, "--embedder NAME|FILE", "inception_resnet_v1", suggesting({"inception_resnet_v1", "mobilefacenet"}),
+      "inception_resnet_v1 (FaceNet), mobilefacenet, or a network in a file (.onnx, .tflite, .xml)"};
+  Option<std::string> weights{*this, "--weights FILE",
+                              "Of the embedder, or facenet for published ones of inception_resnet_v1, which are "
+                              "downloaded once, with mtcnn to find the faces (default: random ones, for measuring)"};
+  Option<std::string> size{*this, "--size WIDTHxHEIGHT",
+                           "Of the faces that a file's network sees (default: as the file says)"};
+  Option<std::string> normalize{*this, "--normalize RULE",
+                                "Of a file's network: MEAN/STD of values from 0 to 1, imagenet, or pixels: 0 to 255 as "
+                                "they are (default: as the file says, or 0.5/0.5)"};
+  Option<std::string> channel_order{*this, "--channel-order NAME", "rgb", one_of({"rgb", "bgr"}),
+                                    "That a file's network takes: rgb or bgr"};
+  Option<std::string> cut{*this, "--cut NAME", one_of({"", "box", "upright"}),
+                          "How faces are cut out: box, or upright, turned by eyes, nose and mouth (default: as the "
+                          "embedder was trained; of a file upright if its faces are 112 pixels high)"};
+  Option<std::optional<int>> min_size{*this, "--min-size PIXELS", within(from_to(12, 10000)),
+                                      "Of the smallest face that is looked for (default: 20 of mtcnn; else any)"};
+  Option<std::string> thresholds{*this, "--thresholds P,R,O", rules().with_commas(),
+                                 "Least probability of a face after each network of mtcnn (default 0.6,0.7,0.7); of a "
+                                 "file's detector a single one (default: SCRFD 0.5, YuNet 0.9, RetinaFace 0.6)"};
+  Option<double> factor{*this, "--factor SHARE", 0.709, within(from_to(0.1, 0.95)),
+                        "Of mtcnn: from one size of the photo to the next"};
+  Option<double> margin{*this, "--margin PIXELS", 0, within(from_to(0, 100)),
+                        "Around a face, of those that the embedder sees"};
+  Option<bool> largest{*this, "--largest", "Only the largest face of each photo"};
+  Option<std::string> rotate{*this, "--rotate NAME", "none", one_of({"none", "auto"}),
+                             "auto: photos without a sure face are looked at from all four sides"};
 
   /// Throws UsageError.
   task::FacesOptions options() const;
@@ -103,34 +73,24 @@ struct FaceNetworkFlags : OptionGroup {
 struct FacesComparisonFlags : OptionGroup {
   FacesComparisonFlags() : OptionGroup("Comparison") {}
 
-  Option<double> limit{*this,
-                       {"--limit", "DISTANCE", "Faces of one person are no farther apart on average; from 0 to 2"},
-                       1.0,
-                       {.range = from_to(0, 2)}};
-  Option<int> founder_size{*this,
-                           {"--founder-size", "PIXELS", "Smaller faces join a person, but can't start a new one"},
-                           40,
-                           {.range = zero_or_more()}};
+  Option<double> limit{*this, "--limit DISTANCE", 1.0, within(from_to(0, 2)),
+                       "Faces of one person are no farther apart on average; from 0 to 2"};
+  Option<int> founder_size{*this, "--founder-size PIXELS", 40, within(zero_or_more()),
+                           "Smaller faces join a person, but can't start a new one"};
   Option<std::optional<int>> neighbours{
-      *this,
-      {"--neighbours", "N", "The nearest of each face, in neighbours.csv (default: 10 of more than 10,000 faces)"},
-      {},
-      {.range = from_to(0, 1000)}};
+      *this, "--neighbours N", within(from_to(0, 1000)),
+      "The nearest of each face, in neighbours.csv (default: 10 of more than 10,000 faces)"};
 };
 
 struct FacesPlacementFlags : OptionGroup {
   FacesPlacementFlags() : OptionGroup("Placement") {}
 
-  Option<std::string> on{
-      *this, {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, cuda:0, ... (docs/placements.md)"}, "cpu"};
-  Option<std::string> precision{
-      *this, {"--precision", "NAME", "Of the embedder and of a file's detector: fp32 or bf16"}, "fp32"};
+  Option<std::string> on{*this, "--on PLACEMENT", "cpu", "cpu (all cores), cpu/t1, cuda:0, ... (docs/placements.md)"};
+  Option<std::string> precision{*this, "--precision NAME", "fp32",
+                                "Of the embedder and of a file's detector: fp32 or bf16"};
 
-  Option<std::string> memory{
-      *this,
-      {"--memory", "SIZE", "Of the program while it looks at photos, as 600MB or 2GB (default: what it takes)"},
-      "",
-      {.recorded = false}};
+  Option<std::string> memory{*this, "--memory SIZE", rules().not_recorded(),
+                             "Of the program while it looks at photos, as 600MB or 2GB (default: what it takes)"};
 
   placement::Plan plan() const;
   /// 0: as much as it takes. Throws UsageError.
@@ -140,20 +100,12 @@ struct FacesPlacementFlags : OptionGroup {
 struct FacesOutputFlags : OutputFlags {
   FacesOutputFlags() : OutputFlags("Folder for the results (default: runs/faces-TIME)") {}
 
-  Option<bool> resume{
-      *this,
-      {"--resume", "", "Go on in --out: photos that are known there by their content are not done again"},
-      false,
-      {.recorded = false}};
-  Option<int> chunk{*this,
-                    {"--chunk", "PHOTOS", "A row of chunks.csv tells what so many cost a worker"},
-                    50,
-                    {.range = from_to(1, 1000000), .recorded = false}};
-  Option<std::string> sort{
-      *this,
-      {"--sort", "DIR", "Link the photos into a folder for each person there, named as names.csv in --out says"},
-      "",
-      {.recorded = false}};
+  Option<bool> resume{*this, "--resume", rules().not_recorded(),
+                      "Go on in --out: photos that are known there by their content are not done again"};
+  Option<int> chunk{*this, "--chunk PHOTOS", 50, within(from_to(1, 1000000)).not_recorded(),
+                    "A row of chunks.csv tells what so many cost a worker"};
+  Option<std::string> sort{*this, "--sort DIR", rules().not_recorded(),
+                           "Link the photos into a folder for each person there, named as names.csv in --out says"};
 };
 
 struct FacesCommandFlags {

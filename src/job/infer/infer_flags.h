@@ -13,50 +13,28 @@ namespace evener::job {
 struct ScenarioFlags : OptionGroup {
   ScenarioFlags() : OptionGroup("Scenario") {}
 
-  Option<std::string> scenario{*this,
-                               {"--scenario", "NAME",
-                                "Measure as MLPerf's LoadGen does: single-stream, multi-stream, server or offline "
-                                "(docs/measuring.md; default: don't measure latency)"},
-                               "",
-                               {.in_plans = false}};
-  Option<bool> quick{*this,
-                     {"--quick", "", "Seconds: 5 s and as many queries as the percentile needs (default)"},
-                     false,
-                     {.in_plans = false}};
-  Option<bool> full{*this, {"--full", "", "LoadGen's 600 s, and 24,576 samples offline"}, false, {.in_plans = false}};
-  Option<double> latency_limit_ms{
-      *this,
-      {"--latency-limit", "MILLISECONDS", "Server: what the percentile of latency may be", {"--target-latency"}},
-      100,
-      {.range = more_than_zero(), .in_plans = false}};
-  Option<std::optional<double>> target_rate{*this,
-                                            {"--target-rate",
-                                             "PER_SECOND",
-                                             "Server: queries per second (default: search the highest rate that keeps "
-                                             "the limit)",
-                                             {"--target-qps"}},
-                                            {},
-                                            {.range = more_than_zero(), .in_plans = false}};
-  Option<std::int64_t> samples_per_query{*this,
-                                         {"--samples-per-query", "N", "Multi-stream: images of a query"},
-                                         8,
-                                         {.range = from_to(1, 1'000'000), .in_plans = false}};
-  Option<std::optional<double>> percentile{
-      *this,
-      {"--percentile", "SHARE", "Of latency (default: 0.90 single-stream, 0.99 multi-stream and server)"},
-      {},
-      {.range = from_to(0.01, 0.9999), .in_plans = false}};
-  Option<std::optional<double>> min_duration_s{
-      *this,
-      {"--min-duration", "SECONDS", "A run goes on at least so long (default: 5, with --full 600)"},
-      {},
-      {.range = zero_or_more(), .in_plans = false}};
-  Option<std::string> seeds{*this,
-                            {"--scenario-seeds", "N,N,N,N",
-                             "Of the images that are asked for at all, of which each query asks for, of when queries "
-                             "arrive, and of whose answers are kept"},
-                            "1,2,3,4",
-                            {.has_commas = true, .in_plans = false}};
+  Option<std::string> scenario{*this, "--scenario NAME", rules().not_in_plans(),
+                               "Measure as MLPerf's LoadGen does: single-stream, multi-stream, server or offline "
+                               "(docs/measuring.md; default: don't measure latency)"};
+  Option<bool> quick{*this, "--quick", rules().not_in_plans(),
+                     "Seconds: 5 s and as many queries as the percentile needs (default)"};
+  Option<bool> full{*this, "--full", rules().not_in_plans(), "LoadGen's 600 s, and 24,576 samples offline"};
+  Option<double> latency_limit_ms{*this, "--latency-limit MILLISECONDS", 100,
+                                  within(more_than_zero()).called({"--target-latency"}).not_in_plans(),
+                                  "Server: what the percentile of latency may be"};
+  Option<std::optional<double>> target_rate{
+      *this, "--target-rate PER_SECOND", within(more_than_zero()).called({"--target-qps"}).not_in_plans(),
+      "Server: queries per second (default: search the highest rate that keeps the limit)"};
+  Option<std::int64_t> samples_per_query{*this, "--samples-per-query N", 8,
+                                         within(from_to(1, 1'000'000)).not_in_plans(),
+                                         "Multi-stream: images of a query"};
+  Option<std::optional<double>> percentile{*this, "--percentile SHARE", within(from_to(0.01, 0.9999)).not_in_plans(),
+                                           "Of latency (default: 0.90 single-stream, 0.99 multi-stream and server)"};
+  Option<std::optional<double>> min_duration_s{*this, "--min-duration SECONDS", within(zero_or_more()).not_in_plans(),
+                                               "A run goes on at least so long (default: 5, with --full 600)"};
+  Option<std::string> seeds{*this, "--scenario-seeds N,N,N,N", "1,2,3,4", rules().with_commas().not_in_plans(),
+                            "Of the images that are asked for at all, of which each query asks for, of when queries "
+                            "arrive, and of whose answers are kept"};
 
   /// Whether a scenario was asked for.
   bool wanted() const { return !scenario->empty(); }
@@ -73,43 +51,27 @@ struct PredictionFlags : OutputFlags {
       : OutputFlags("Folder for predictions.csv and the record (default: none)",
                     "Write the record there; - is stdout, instead of predictions") {}
 
-  Option<int> topk{
-      *this, {"--topk", "N", "The likeliest classes of each image are told"}, 5, {.range = from_to(1, 1000000)}};
-  Option<double> threshold{
-      *this, {"--threshold", "P", "Classes that are less likely are not told"}, 0, {.range = from_to(0, 1)}};
-  Option<std::string> output_type{
-      *this,
-      {"--output-type", "NAME", "prob or logit; auto: probabilities, made of scores unless they are such already"},
-      "auto",
-      {.one_of = {"auto", "prob", "logit"}}};
+  Option<int> topk{*this, "--topk N", 5, within(from_to(1, 1000000)), "The likeliest classes of each image are told"};
+  Option<double> threshold{*this, "--threshold P", 0, within(from_to(0, 1)),
+                           "Classes that are less likely are not told"};
+  Option<std::string> output_type{*this, "--output-type NAME", "auto", one_of({"auto", "prob", "logit"}),
+                                  "prob or logit; auto: probabilities, made of scores unless they are such already"};
   Option<std::string> outputs{
-      *this,
-      {"--outputs", "KIND",
-       "classes, or raw: all that the network gives of each image, into --out as OUTPUT.npy with files.txt"},
-      "classes",
-      {.one_of = {"classes", "raw"}}};
+      *this, "--outputs KIND", "classes", one_of({"classes", "raw"}),
+      "classes, or raw: all that the network gives of each image, into --out as OUTPUT.npy with files.txt"};
   Option<std::string> format{
-      *this,
-      {"--format", "NAME",
-       "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary, of random:N nothing)"},
-      "",
-      {.one_of = {"", "table", "csv", "jsonl", "none"}}};
-  Option<std::string> features{
-      *this, {"--features", "FILE", "Write what the last linear layer reads of each image (.safetensors)"}};
-  Option<std::string> sort{*this,
-                           {"--sort", "DIR",
-                            "Put each photo into a folder for its class there, unsure ones into 'unsure', and those "
-                            "like nothing trained on into 'unknown'; what is there already stays where it is"},
-                           "",
-                           {.recorded = false}};
-  Option<std::string> sort_by{
-      *this, {"--sort-by", "WAY", "link or copy"}, "link", {.one_of = {"link", "copy"}, .recorded = false}};
-  Option<double> sort_threshold{*this,
-                                {"--sort-threshold", "P", "Photos whose class is less likely go into 'unsure'"},
-                                0.8,
-                                {.range = from_to(0, 1), .recorded = false}};
-  Option<bool> watch{
-      *this, {"--watch", "", "Go on with photos that come to the folders, until Ctrl-C"}, false, {.recorded = false}};
+      *this, "--format NAME", one_of({"", "table", "csv", "jsonl", "none"}),
+      "On stdout: table, csv, jsonl or none (default: table; of labelled data a summary, of random:N nothing)"};
+  Option<std::string> features{*this, "--features FILE",
+                               "Write what the last linear layer reads of each image (.safetensors)"};
+  Option<std::string> sort{*this, "--sort DIR", rules().not_recorded(),
+                           "Put each photo into a folder for its class there, unsure ones into 'unsure', and those "
+                           "like nothing trained on into 'unknown'; what is there already stays where it is"};
+  Option<std::string> sort_by{*this, "--sort-by WAY", "link", one_of({"link", "copy"}).not_recorded(), "link or copy"};
+  Option<double> sort_threshold{*this, "--sort-threshold P", 0.8, within(from_to(0, 1)).not_recorded(),
+                                "Photos whose class is less likely go into 'unsure'"};
+  Option<bool> watch{*this, "--watch", rules().not_recorded(),
+                     "Go on with photos that come to the folders, until Ctrl-C"};
 
   /// Whether pages show class activation maps; set by commands that want them.
   bool shows_maps = false;

@@ -68,12 +68,11 @@ struct TrainedModelFlags : OptionGroup {
 
   Option<std::string> model;
   Option<std::string> weights;
-  Option<std::string> labels{*this, {"--labels", "FILE", "Text file with the name of a class on each line"}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"}};
-  Option<std::string> normalize{*this,
-                                {"--normalize", "RULE",
-                                 "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
-                                 "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"}};
+  Option<std::string> labels{*this, "--labels FILE", "Text file with the name of a class on each line"};
+  Option<std::string> size{*this, "--size WIDTHxHEIGHT", "Size the network sees (default: as it was trained)"};
+  Option<std::string> normalize{*this, "--normalize RULE",
+                                "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
+                                "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"};
 
  protected:
   /// Throws UsageError.
@@ -91,36 +90,27 @@ std::optional<engine::ChannelPlace> asked_layout(const std::string& name);
 struct InferModelFlags : TrainedModelFlags {
   InferModelFlags();
 
-  Option<std::optional<std::int64_t>> classes{*this,
-                                              {"--classes", "N", "Number of classes (default: as the weights have)"},
-                                              {},
-                                              {.range = from_to(1, 16777216)}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "1 grey, 3 colour (default: as it was trained)"}, {}, {.range = from_to(1, 4096)}};
+  Option<std::optional<std::int64_t>> classes{*this, "--classes N", within(from_to(1, 16777216)),
+                                              "Number of classes (default: as the weights have)"};
+  Option<std::optional<std::int64_t>> channels{*this, "--channels N", within(from_to(1, 4096)),
+                                               "1 grey, 3 colour (default: as it was trained)"};
   Option<std::string> crop{
-      *this,
-      {"--crop", "NAME",
-       "Pictures of another size: stretch, letterbox (black beside them), or centre (centre crop: their middle) "
-       "(default: as the network was trained; otherwise centre, and those of its size whole)"},
-      "",
-      {.suggestions = {"stretch", "letterbox", "centre"}}};
-  Option<std::optional<double>> crop_fraction{
-      *this,
-      {"--crop-fraction", "SHARE", "Of the shorter side that centre takes (default: 0.875)"},
-      {},
-      {.range = from_to(0.01, 1)}};
+      *this, "--crop NAME", suggesting({"stretch", "letterbox", "centre"}),
+      "Pictures of another size: stretch, letterbox (black beside them), or centre (centre crop: their middle) "
+      "(default: as the network was trained; otherwise centre, and those of its size whole)"};
+  Option<std::optional<double>> crop_fraction{*this, "--crop-fraction SHARE", within(from_to(0.01, 1)),
+                                              "Of the shorter side that centre takes (default: 0.875)"};
   Option<std::string> interpolation = interpolation_option(*this);
   Option<std::string> layout = layout_option(*this);
-  Option<std::string> channel_order{
-      *this, {"--channel-order", "NAME", "That a file's network takes: rgb or bgr"}, "rgb", {.one_of = {"rgb", "bgr"}}};
+  Option<std::string> channel_order{*this, "--channel-order NAME", "rgb", one_of({"rgb", "bgr"}),
+                                    "That a file's network takes: rgb or bgr"};
 
   Option<std::string> output_name{
-      *this,
-      {"--output-name", "NAME",
-       "The output that tells classes (default: the one with as many values as there are names, or the first row)"}};
+      *this, "--output-name NAME",
+      "The output that tells classes (default: the one with as many values as there are names, or the first row)"};
 
-  Option<bool> uncalibrated{
-      *this, {"--uncalibrated", "", "Probabilities as the network gives them, and nothing is called unknown"}, false};
+  Option<bool> uncalibrated{*this, "--uncalibrated",
+                            "Probabilities as the network gives them, and nothing is called unknown"};
 
   std::filesystem::path sidecar;  // the .toml file beside the network's from which options were taken; empty = none
 
@@ -137,31 +127,26 @@ struct InferModelFlags : TrainedModelFlags {
 struct PartFlags : OptionGroup {
   PartFlags() : OptionGroup("Images") {}
 
-  Option<std::string> part{
-      *this,
-      {"--part", "NAME",
-       "Of data: train, validation, test, new (images that came after the training) or all (default: of divided data "
-       "the test part, or without one the validation part; else all)"},
-      "",
-      {.one_of = {"", "train", "validation", "test", "new", "all"}}};
-  Option<std::string> split{
-      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
-  Option<std::optional<std::int64_t>> seed{
-      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
-  Option<bool> strict{
-      *this, {"--strict", "", "An unreadable image is an error instead of being left out"}, false, {.recorded = false}};
+  Option<std::string> part{*this, "--part NAME", one_of({"", "train", "validation", "test", "new", "all"}),
+                           "Of data: train, validation, test, new (images that came after the training) or all "
+                           "(default: of divided data the test part, or without one the validation part; else all)"};
+  Option<std::string> split{*this, "--split TRAIN/VALIDATION/TEST",
+                            "Percent, of data that comes undivided (default: as the run's)"};
+  Option<std::optional<std::int64_t>> seed{*this, "--seed N", within(zero_or_more()),
+                                           "Of the split (default: the run's)"};
+  Option<bool> strict{*this, "--strict", rules().not_recorded(),
+                      "An unreadable image is an error instead of being left out"};
 };
 
 /// The images for the network.
 struct ImagesFlags : PartFlags {
-  Option<std::vector<std::string>> images{*this,
-                                          {"IMAGES", "WHAT",
-                                           "Pictures: files, folders, patterns, lists (.txt), or - for a list on "
-                                           "stdin; videos, a camera (/dev/video0); data "
-                                           "as train takes it; arrays (.npy, .safetensors); or random:N (default: what "
-                                           "the run's own data has to test on)"}};
-  Option<bool> random_weights{
-      *this, {"--random", "", "Show pictures to a network without weights: what it says means nothing"}, false};
+  Option<std::vector<std::string>> images{
+      *this, "IMAGES WHAT",
+      "Pictures: files, folders, patterns, lists (.txt), or - for a list on stdin; videos, a camera (/dev/video0); "
+      "data as train takes it; arrays (.npy, .safetensors); or random:N (default: what the run's own data has to test "
+      "on)"};
+  Option<bool> random_weights{*this, "--random",
+                              "Show pictures to a network without weights: what it says means nothing"};
 
   bool takes_undivided_whole = false;  // undivided data is taken whole whatever `part` says, because the command and
                                        // not the user set `part`
@@ -171,38 +156,24 @@ struct ImagesFlags : PartFlags {
 struct InferPlacementFlags : OptionGroup {
   InferPlacementFlags() : OptionGroup("Placement") {}
 
-  Option<std::string> on{
-      *this,
-      {"--on", "PLACEMENT", "cpu (all cores), cpu/t1, 2xcpu/t1, cpu/t1..cpu/t1, cuda:0+cpu, ... (docs/placements.md)"},
-      "cpu"};
-  Option<bool> oversubscribe{*this, {"--oversubscribe", "", "Take all replicas of \"16x\", also more than the CPUs"}};
-  Option<std::string> precision{
-      *this, {"--precision", "NAME", "auto (bf16 where the processor is fast at it), fp32, bf16 or fp16"}, "fp32"};
-  Option<std::string> engine{
-      *this, {"--engine", "NAME", "auto, openvino or torch"}, "auto", {.one_of = {"auto", "openvino", "torch"}}};
-  Option<std::optional<std::int64_t>> batch{
-      *this,
-      {"--batch", "IMAGES", "Images of each call (default: 8, or what a file is fixed to)", {"--batch-size"}},
-      {},
-      {.range = from_to(1, 65536)}};
-  Option<std::optional<int>> streams{*this,
-                                     {"--streams", "N",
-                                      "Calls that a CPU replica computes side by side (default: one for "
-                                      "each thread; 1 answers each image soonest)"},
-                                     {},
-                                     {.range = from_to(1, 1024)}};
+  Option<std::string> on{*this, "--on PLACEMENT", "cpu",
+                         "cpu (all cores), cpu/t1, 2xcpu/t1, cpu/t1..cpu/t1, cuda:0+cpu, ... (docs/placements.md)"};
+  Option<bool> oversubscribe{*this, "--oversubscribe", "Take all replicas of \"16x\", also more than the CPUs"};
+  Option<std::string> precision{*this, "--precision NAME", "fp32",
+                                "auto (bf16 where the processor is fast at it), fp32, bf16 or fp16"};
+  Option<std::string> engine{*this, "--engine NAME", "auto", one_of({"auto", "openvino", "torch"}),
+                             "auto, openvino or torch"};
+  Option<std::optional<std::int64_t>> batch{*this, "--batch IMAGES", within(from_to(1, 65536)).called({"--batch-size"}),
+                                            "Images of each call (default: 8, or what a file is fixed to)"};
+  Option<std::optional<int>> streams{
+      *this, "--streams N", within(from_to(1, 1024)),
+      "Calls that a CPU replica computes side by side (default: one for each thread; 1 answers each image soonest)"};
   Option<std::string> cut = cut_option(*this);
-  Option<double> memory{*this,
-                        {"--memory", "MB",
-                         "Emulate devices with so much memory: a network that takes more for its weights and values is "
-                         "refused, and may be divided into stages (default: what there is)"},
-                        0,
-                        {.range = zero_or_more()}};
-  Option<std::optional<int>> reading_threads{
-      *this,
-      {"--reading-threads", "N", "Threads that read and decode images (default: one for each CPU)"},
-      {},
-      {.range = from_to(1, 1024)}};
+  Option<double> memory{*this, "--memory MB", 0, within(zero_or_more()),
+                        "Emulate devices with so much memory: a network that takes more for its weights and values is "
+                        "refused, and may be divided into stages (default: what there is)"};
+  Option<std::optional<int>> reading_threads{*this, "--reading-threads N", within(from_to(1, 1024)),
+                                             "Threads that read and decode images (default: one for each CPU)"};
 
   /// Throws UsageError.
   placement::Plan plan() const;

@@ -16,23 +16,17 @@ namespace evener::job {
 struct InfoFlags : OptionGroup {
   InfoFlags() : OptionGroup("Network") {}
 
-  Option<std::string> model{*this,
-                            {"MODEL", "NAME|PATH",
-                             "The network, e.g. resnet34 or mlp:784-256-10; or a run's folder, or a file of weights or "
-                             "of a network"},
-                            "",
-                            {.suggestions = model_names(), .required = true}};
-  Option<std::string> size{*this, {"--size", "WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"}};
-  Option<std::optional<std::int64_t>> channels{
-      *this, {"--channels", "N", "Image channels: 1 grey, 3 RGB"}, {}, {.range = from_to(1, 4096)}};
-  Option<std::optional<std::int64_t>> classes{
-      *this, {"--classes", "N", "Number of classes"}, {}, {.range = from_to(1, 16777216)}};
+  Option<std::string> model{
+      *this, "MODEL NAME|PATH", suggesting(model_names()).needed(),
+      "The network, e.g. resnet34 or mlp:784-256-10; or a run's folder, or a file of weights or of a network"};
+  Option<std::string> size{*this, "--size WIDTHxHEIGHT", "Image size in pixels (default: the model's own)"};
+  Option<std::optional<std::int64_t>> channels{*this, "--channels N", within(from_to(1, 4096)),
+                                               "Image channels: 1 grey, 3 RGB"};
+  Option<std::optional<std::int64_t>> classes{*this, "--classes N", within(from_to(1, 16777216)), "Number of classes"};
   Option<std::optional<std::int64_t>> batch{
-      *this,
-      {"--batch", "N", "Images per step of the training whose memory is estimated (default: as train's)"},
-      {},
-      {.range = from_to(1, 16777216)}};
-  Option<std::string> json{*this, {"--json", "FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"}};
+      *this, "--batch N", within(from_to(1, 16777216)),
+      "Images per step of the training whose memory is estimated (default: as train's)"};
+  Option<std::string> json{*this, "--json FILE", "Write JSON to FILE ('-': to stdout, instead of the table)"};
 
   OptionSet options() { return {this}; }
 };

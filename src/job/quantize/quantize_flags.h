@@ -23,45 +23,33 @@ struct CalibrationDataFlags : OptionGroup {
       {"--calibration-data", "DATA", "Other images to calibrate with; all of --data is evaluated then"},
       "",
       {.joint = data::kLocationJoint}};
-  Option<std::int64_t> images{
-      *this, {"--images", "N", "Images to calibrate with"}, 300, {.range = from_to(1, 1000000)}};
-  Option<std::string> split{
-      *this, {"--split", "TRAIN/VALIDATION/TEST", "Percent, of data that comes undivided (default: as the run's)"}};
-  Option<std::optional<std::int64_t>> seed{
-      *this, {"--seed", "N", "Of the split (default: the run's)"}, {}, {.range = zero_or_more()}};
+  Option<std::int64_t> images{*this, "--images N", 300, within(from_to(1, 1000000)), "Images to calibrate with"};
+  Option<std::string> split{*this, "--split TRAIN/VALIDATION/TEST",
+                            "Percent, of data that comes undivided (default: as the run's)"};
+  Option<std::optional<std::int64_t>> seed{*this, "--seed N", within(zero_or_more()),
+                                           "Of the split (default: the run's)"};
 };
 
 /// How values are quantised.
 struct QuantizationFlags : OptionGroup {
   QuantizationFlags() : OptionGroup("Quantisation") {}
 
-  Option<std::string> calibration{*this,
-                                  {"--calibration", "NAME", "Ranges of activations: mse, minmax, percentile, entropy"},
-                                  "mse",
-                                  {.one_of = {"mse", "minmax", "percentile", "entropy"}}};
-  Option<double> percentile{*this,
-                            {"--percentile", "PERCENT", "Of magnitudes, that --calibration percentile keeps"},
-                            99.99,
-                            {.range = from_to(50, 100)}};
-  Option<std::string> weight_bits{*this,
-                                  {"--weight-bits", "BITS",
-                                   "8; 7 for processors without int8 dot products; 4 to 6 for smaller weights; auto: 8 "
-                                   "or 7, as this processor needs"},
-                                  "auto",
-                                  {.one_of = {"auto", "8", "7", "6", "5", "4"}}};
+  Option<std::string> calibration{*this, "--calibration NAME", "mse",
+                                  one_of({"mse", "minmax", "percentile", "entropy"}),
+                                  "Ranges of activations: mse, minmax, percentile, entropy"};
+  Option<double> percentile{*this, "--percentile PERCENT", 99.99, within(from_to(50, 100)),
+                            "Of magnitudes, that --calibration percentile keeps"};
+  Option<std::string> weight_bits{*this, "--weight-bits BITS", "auto", one_of({"auto", "8", "7", "6", "5", "4"}),
+                                  "8; 7 for processors without int8 dot products; 4 to 6 for smaller weights; auto: 8 "
+                                  "or 7, as this processor needs"};
   Option<std::vector<std::string>> keep{
-      *this,
-      {"--keep", "LAYER",
-       "Layers that stay in float, by a pattern of their names, or first, or last; may be repeated"}};
-  Option<std::optional<double>> accuracy_drop{
-      *this,
-      {"--accuracy-drop", "POINTS",
-       "Keep as few of the most sensitive layers in float as are needed to lose at most so much accuracy, or mAP@0.5 "
-       "of a detector"},
-      {},
-      {.range = from_to(0, 100)}};
-  Option<bool> no_bias_correction{
-      *this, {"--no-bias-correction", "", "Leave biases as they are, whatever rounding weights does to means"}};
+      *this, "--keep LAYER",
+      "Layers that stay in float, by a pattern of their names, or first, or last; may be repeated"};
+  Option<std::optional<double>> accuracy_drop{*this, "--accuracy-drop POINTS", within(from_to(0, 100)),
+                                              "Keep as few of the most sensitive layers in float as are needed to lose "
+                                              "at most so much accuracy, or mAP@0.5 of a detector"};
+  Option<bool> no_bias_correction{*this, "--no-bias-correction",
+                                  "Leave biases as they are, whatever rounding weights does to means"};
 
   task::QuantizeOptions options(std::int64_t images) const;
   /// --accuracy-drop, which is in percentage points, as a share; 0 where it isn't given.
@@ -75,10 +63,8 @@ struct QuantizeOutputFlags : OutputFlags {
             "(default: runs/MODEL-TIME)",
             "Write the record there; - is stdout") {}
 
-  Option<double> seconds{*this,
-                         {"--seconds", "SECONDS", "How long each speed is measured"},
-                         1,
-                         {.range = more_than_zero(), .recorded = false}};
+  Option<double> seconds{*this, "--seconds SECONDS", 1, within(more_than_zero()).not_recorded(),
+                         "How long each speed is measured"};
 };
 
 struct QuantizeFlags {

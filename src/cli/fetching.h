@@ -15,7 +15,7 @@ std::string fetch_mirror();
 /// Calls data::fetch_set() and shows its progress. Throws Error, which says which files to put where by hand.
 bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, const std::string& from);
 
-/// Where `weights` is a name (job/named_weights.h) instead of a file: downloads the weights, unless they are there
+/// Where `weights` is a name (job/cache_folder.h) instead of a file: downloads the weights, unless they are there
 /// already, and sets the option to their file. Also sets `normalize` to the normalisation of these weights, unless it
 /// was given; null where the command has no such option.
 void take_named_weights(job::Option<std::string>& weights, job::Option<std::string>* normalize,

@@ -311,22 +311,6 @@ bool is_staged(const Row& row) {
   return !row.plan.replicas.empty() && placement::stage_count(row.plan) > 1;
 }
 
-StepModel step_of_stages(const task::StageForecast& forecast, std::size_t replica, double images) {
-  const int all = forecast.micro_batches, half = all / 2;
-  std::vector<Timing> timings;
-  if (half > 0) timings.push_back({images * half / all, forecast.seconds(replica, half)});
-  timings.push_back({images, forecast.seconds(replica, all)});
-  return fit_step(timings);
-}
-
-Row::Pipeline pipeline_of(const task::StageForecast& forecast, double predicted_images_per_s) {
-  return {.predicted_images_per_s = predicted_images_per_s,
-          .bubble = forecast.bubble(),
-          .micro_batches = forecast.micro_batches,
-          .cost_of_parts = {},
-          .memory_bytes = forecast.memory_bytes};
-}
-
 std::optional<double> cost_of_parts(const Row& row, const task::StageForecast& forecast, double alone_s) {
   double parts_s = 0;  // computing time of all stages of all replicas for a batch
   const std::string kind = kind_of({0, {row.plan.replicas[0].stages[0]}, {}});

@@ -117,6 +117,16 @@ struct Rounds {
   bool is_widest(const Trial& trial) const { return trial.timings.back().images == widest().timings.back().images; }
 };
 
+/// The step model of `replica` with a share of `images`: the line through the simulated times of a step with all
+/// micro-batches and with half of them.
+StepModel step_of_stages(const task::StageForecast& forecast, std::size_t replica, double images) {
+  const int all = forecast.micro_batches, half = all / 2;
+  std::vector<Timing> timings;
+  if (half > 0) timings.push_back({images * half / all, forecast.seconds(replica, half)});
+  timings.push_back({images, forecast.seconds(replica, all)});
+  return fit_step(timings);
+}
+
 class Planner {
  public:
   Planner(const Work& work, Probe& probe, double seconds, const Goal& goal,
@@ -456,7 +466,11 @@ class Planner {
   /// them.
   void fill_pipeline(Row& row, const Group& group) const {
     const task::StageForecast& forecast = forecasts_.at(key_of(row));
-    row.pipeline = pipeline_of(forecast, work_.batch / step_of_run(group, work_.batch).seconds);
+    row.pipeline = Row::Pipeline{.predicted_images_per_s = work_.batch / step_of_run(group, work_.batch).seconds,
+                                 .bubble = forecast.bubble(),
+                                 .micro_batches = forecast.micro_batches,
+                                 .cost_of_parts = {},
+                                 .memory_bytes = forecast.memory_bytes};
     std::vector<StepModel> members;
     for (const auto& replica : row.plan.replicas) {
       for (const auto& stage : replica.stages) {

@@ -83,16 +83,6 @@ std::optional<std::int64_t> OptimisationFlags::batch_size() const {
   return size;
 }
 
-task::Schedule OptimisationFlags::rate_schedule() const {
-  task::Schedule rule = task::parse_schedule(*schedule);
-  rule.warmup_epochs = *warmup;
-  return rule;
-}
-
-double OptimisationFlags::rate() const {
-  return learning_rate->value_or(is_adam() ? 0.001 : 0.05);
-}
-
 engine::OptimizerOptions OptimisationFlags::optimizer_options() const {
   engine::OptimizerOptions options;
   options.kind = is_adam() ? engine::OptimizerKind::kAdamW : engine::OptimizerKind::kSgd;

@@ -101,9 +101,13 @@ struct OptimisationFlags : OptionGroup {
 
   /// The number of --batch; absent: the largest that fits is to be found. Throws UsageError.
   std::optional<std::int64_t> batch_size() const;
-  task::Schedule rate_schedule() const;
+  task::Schedule rate_schedule() const {
+    task::Schedule rule = task::parse_schedule(*schedule);
+    rule.warmup_epochs = *warmup;
+    return rule;
+  }
   /// --lr, or the optimiser's usual one.
-  double rate() const;
+  double rate() const { return learning_rate->value_or(is_adam() ? 0.001 : 0.05); }
 
   /// Fills in all but the batch. Throws UsageError.
   void fill(task::TrainOptions& options) const;

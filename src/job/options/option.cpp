@@ -194,10 +194,6 @@ OptionBase::OptionBase(OptionGroup& group, OptionWords words, OptionRules rules)
   group.options_.push_back(this);
 }
 
-bool OptionBase::is_called_elsewhere(const std::string& name) const {
-  return std::ranges::find(words_.elsewhere, name) != words_.elsewhere.end();
-}
-
 std::string OptionBase::key() const {
   if (!is_positional()) return name().substr(2);
   std::string key = name();

@@ -3,6 +3,7 @@
 // command line, TOML files and --help are made from this description.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -123,7 +124,9 @@ class OptionBase {
   /// The name in TOML files and in records: "lr" for --lr, "model" for MODEL.
   std::string key() const;
   /// Whether other programs call the option so: "--batch-size" for --batch.
-  bool is_called_elsewhere(const std::string& name) const;
+  bool is_called_elsewhere(const std::string& name) const {
+    return std::ranges::find(words_.elsewhere, name) != words_.elsewhere.end();
+  }
   /// Another help text, for a command to which the option means something else.
   void explain(std::string help) { words_.help = std::move(help); }
   /// For a command that can't do without it.

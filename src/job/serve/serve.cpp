@@ -184,33 +184,12 @@ class ServeEnergy {
 
 }  // namespace
 
-HttpOptions ServeFlags::Server::http() const {
-  constexpr std::size_t kLargeRequests = 8;  // at once
-  HttpOptions options;
-  options.host = *host;
-  options.port = *port;
-  options.connections = static_cast<std::size_t>(*connections);
-  options.body_bytes = static_cast<std::size_t>(*max_request_mb) * 1'000'000;
-  options.bodies_bytes = kLargeRequests * options.body_bytes;
-  options.transfer_s = *request_timeout_s;
-  return options;
-}
-
 task::InferOptions ServeFlags::infer_options(const placement::Plan& plan) const {
   task::InferOptions options = placement.infer_options(plan, placement.precision_on(plan));
   options.cache = compile_cache();
   options.repeated = true;
   options.suits_few = true;
   return options;
-}
-
-bool ServeFlags::Server::takes_bytes(bool images) const {
-  return *input_type == "auto" ? images : *input_type == "uint8";
-}
-
-task::BatchQueueOptions ServeFlags::Server::queue_options(std::size_t lanes, std::size_t batch) const {
-  return {
-      .lanes = lanes, .batch = batch, .capacity = static_cast<std::size_t>(*queue), .max_wait_s = *max_wait_ms / 1000};
 }
 
 void complete(ServeFlags& flags) {

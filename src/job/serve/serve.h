@@ -38,11 +38,26 @@ struct ServeFlags {
     Option<bool> random_weights{*this, "--random", "Serve a network without weights: what it says means nothing"};
     Option<bool> quiet{*this, "--quiet", rules().not_recorded(), "No progress"};
 
-    HttpOptions http() const;
+    HttpOptions http() const {
+      constexpr std::size_t kLargeRequests = 8;  // at once
+      HttpOptions options;
+      options.host = *host;
+      options.port = *port;
+      options.connections = static_cast<std::size_t>(*connections);
+      options.body_bytes = static_cast<std::size_t>(*max_request_mb) * 1'000'000;
+      options.bodies_bytes = kLargeRequests * options.body_bytes;
+      options.transfer_s = *request_timeout_s;
+      return options;
+    }
     /// The options for dynamic batching, with `lanes` concurrent calls of at most `batch` samples.
-    task::BatchQueueOptions queue_options(std::size_t lanes, std::size_t batch) const;
+    task::BatchQueueOptions queue_options(std::size_t lanes, std::size_t batch) const {
+      return {.lanes = lanes,
+              .batch = batch,
+              .capacity = static_cast<std::size_t>(*queue),
+              .max_wait_s = *max_wait_ms / 1000};
+    }
     /// Whether input tensors are bytes (UINT8). `images`: the network takes images.
-    bool takes_bytes(bool images) const;
+    bool takes_bytes(bool images) const { return *input_type == "auto" ? images : *input_type == "uint8"; }
   };
 
   InferModelFlags model;

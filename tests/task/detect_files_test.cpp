@@ -150,14 +150,16 @@ TEST(Lettering, DrawsTheSameHoweverOftenAndInWhateverSizes) {
   EXPECT_NE(used.draw("cat", 20).ink, used.draw("cat", 21).ink);
 }
 
-TEST(DetectDraw, ACutHasAtLeastOnePixel) {
-  const data::Picture picture = black(3, 50, 40);
-  const data::Picture cut = cut_out(picture, {39.9F, 49.5F, 40, 50, 0, 1});
-  EXPECT_EQ(cut.width, 1);
-  EXPECT_EQ(cut.height, 1);
-  const data::Picture part = cut_out(picture, {1.5F, 2, 10, 4.1F, 0, 1});
-  EXPECT_EQ(part.width, 9);
-  EXPECT_EQ(part.height, 3);
+TEST(DetectDraw, ACutHasThePixelsThatTheBoxTouchesAtLeastOne) {
+  using Sides = std::pair<std::int64_t, std::int64_t>;
+  const auto cut_of = [](std::int64_t height, std::int64_t width, const Detection& box) {
+    const data::Picture cut = cut_out(black(3, height, width), box);
+    return std::pair(cut.height, cut.width);
+  };
+  EXPECT_EQ(cut_of(50, 40, {39.9F, 49.5F, 40, 50, 0, 1}), Sides(1, 1));
+  EXPECT_EQ(cut_of(50, 40, {1.5F, 2, 10, 4.1F, 0, 1}), Sides(3, 9));
+  EXPECT_EQ(cut_of(30, 10, {1.5F, 2.5F, 9.5F, 29.5F, 0, 1}), Sides(28, 9)) << "to the ends of the longer side";
+  EXPECT_EQ(cut_of(10, 30, {1.5F, 2.5F, 29.5F, 9.5F, 0, 1}), Sides(8, 29));
 }
 
 TEST(DetectDraw, AJpegFileHasWhatWasDrawn) {
@@ -236,17 +238,6 @@ TEST(DetectConfusion, AHalfOfTheUnionIsEnough) {
   EXPECT_TRUE(confusion.add(std::vector<Detection>{{0, 0, 101, 50, 0, 0.9F}}, there).right.empty());
 }
 
-TEST(DetectDraw, ACutReachesToTheEndsOfTheLongerSide) {
-  for (const auto& [height, width] : {std::pair(30, 10), std::pair(10, 30)}) {
-    const data::Picture picture = data::Picture::unset(1, height, width);
-    std::ranges::fill(std::span(picture.pixels.get(), picture.bytes()), std::uint8_t{7});
-    const data::Picture cut =
-        cut_out(picture, {1.5F, 2.5F, static_cast<float>(width) - 0.5F, static_cast<float>(height) - 0.5F, 0, 0.5F});
-    EXPECT_EQ(cut.width, width - 1);
-    EXPECT_EQ(cut.height, height - 2);
-  }
-}
-
 /// One image, which comes from a file.
 class OneImage : public data::Dataset {
  public:
@@ -286,6 +277,13 @@ class DetectPhotos : public testing::Test {
     steps.crop = crop;
     return steps;
   }
+  /// Those of the only sample, which was read.
+  static std::unique_ptr<Photos> known(const std::string& file, std::vector<std::int32_t> labels) {
+    auto photos = photos_of(std::make_shared<OneImage>(file), {0}, std::move(labels), steps(data::CropMode::kStretch));
+    std::vector<std::uint8_t> values(400);
+    photos->read(0, std::span(values));
+    return photos;
+  }
   test::TestFolder folder_;
 };
 
@@ -305,10 +303,7 @@ TEST_F(DetectPhotos, AFileKnowsItsSizeOnceItIsRead) {
 }
 
 TEST_F(DetectPhotos, KnownBoxesAreInThePhotosPixelsAndTheNetworksClasses) {
-  const auto photos = photos_of(std::make_shared<OneImage>(picture()), {0}, {-1, 4}, steps(data::CropMode::kStretch));
-  std::vector<std::uint8_t> values(400);
-  photos->read(0, std::span(values));
-  const auto boxes = *photos->truth(0);
+  const auto boxes = *known(picture(), {-1, 4})->truth(0);
   ASSERT_EQ(boxes.size(), 1U) << "the network doesn't know dogs";
   EXPECT_EQ(boxes[0].label, 4);
   EXPECT_TRUE(boxes[0].is_difficult);
@@ -319,9 +314,7 @@ TEST_F(DetectPhotos, KnownBoxesAreInThePhotosPixelsAndTheNetworksClasses) {
 }
 
 TEST_F(DetectPhotos, ImagesThatWereMadeAreTheirOwnPhotos) {
-  const auto photos = photos_of(std::make_shared<OneImage>("#3"), {0}, {0, 1}, steps(data::CropMode::kStretch));
-  std::vector<std::uint8_t> values(400);
-  photos->read(0, std::span(values));
+  const auto photos = known("#3", {0, 1});
   EXPECT_EQ(photos->photo_size(0).height, 20);
   EXPECT_EQ(photos->picture(0).pixels[0], 7);
   EXPECT_EQ((*photos->truth(0))[1].x2, 20);

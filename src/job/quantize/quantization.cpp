@@ -33,7 +33,7 @@
 #include "run/metered_run.h"
 #include "task/detect/detector.h"
 #include "task/inference/trained_model.h"
-#include "task/quantize/file_quantizer.h"
+#include "task/quantize/quantize.h"
 
 namespace evener::job {
 namespace {
@@ -272,23 +272,29 @@ class Quantization {
         task::engine_agreement(quantized, *images_.evaluation.shown.samples, placement::cpu_threads(plan_));
   }
 
+  task::QuantizeRequest request() {
+    const data::Samples& calibration = *images_.calibration.shown.samples;
+    line_.note(fmt::format("calibrating on {} of {}",
+                           std::min<std::size_t>(calibration.size(), static_cast<std::size_t>(*flags_.data.images)),
+                           counted(calibration.size(), "image")));
+    return {.model = model_,
+            .calibration = calibration,
+            .options = flags_.quantization.options(*flags_.data.images),
+            .keep = *flags_.quantization.keep,
+            .crop = crop_of_file(),
+            .threads = placement::cpu_threads(plan_)};
+  }
+
   void quantize(const fs::path& file) {
     const bool searches = flags_.quantization.accuracy_drop->has_value();
-    line_.note(fmt::format(
-        "calibrating on {} of {}",
-        std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
-        counted(images_.calibration.shown.samples->size(), "image")));
-    const task::QuantizeRequest request{.model = model_,
-                                        .calibration = *images_.calibration.shown.samples,
-                                        .evaluation = searches ? images_.evaluation.shown.samples.get() : nullptr,
-                                        .photos = searches ? images_.evaluation.photos : nullptr,
-                                        .boxes = usual_boxes(),
-                                        .most_lost = flags_.quantization.most_lost(),
-                                        .options = flags_.quantization.options(*flags_.data.images),
-                                        .keep = *flags_.quantization.keep,
-                                        .crop = crop_of_file(),
-                                        .threads = placement::cpu_threads(plan_)};
-    task::QuantizeOutcome outcome = task::quantize_to_file(request, file);
+    task::QuantizeRequest asked = request();
+    if (searches) {
+      asked.evaluation = images_.evaluation.shown.samples.get();
+      asked.photos = images_.evaluation.photos;
+    }
+    asked.boxes = usual_boxes();
+    asked.most_lost = flags_.quantization.most_lost();
+    task::QuantizeOutcome outcome = task::quantize_to_file(asked, file);
     for (const std::string& text : outcome.notes) note(text);
     if (outcome.images < static_cast<std::size_t>(*flags_.data.images)) {
       note(fmt::format("there were only {} to calibrate with, not {}", counted(outcome.images, "image"),
@@ -300,26 +306,15 @@ class Quantization {
 
   /// Tells how the file's network is shown pictures, too, so that the quantised one is shown them alike.
   void quantize_graph(const fs::path& file) {
-    line_.note(fmt::format(
-        "calibrating on {} of {}",
-        std::min<std::size_t>(images_.calibration.shown.samples->size(), static_cast<std::size_t>(*flags_.data.images)),
-        counted(images_.calibration.shown.samples->size(), "image")));
+    const task::QuantizeRequest asked = request();
     task::ModelFacts facts{.model = model_.name(),
                            .classes = model_.classes(),
                            .input = model_.input_shape(),
                            .normalization = {},
-                           .crop = crop_of_file(),
+                           .crop = asked.crop,
                            .reverses_channels = model_.reverses_channels()};
     if (model_.takes_images()) facts.normalization = model_.normalization();
-    task::QuantizeOutcome outcome = task::quantize_file({.model = model_,
-                                                         .calibration = *images_.calibration.shown.samples,
-                                                         .images = static_cast<std::size_t>(*flags_.data.images),
-                                                         .weight_bits = weight_bits(),
-                                                         .extremes = *flags_.quantization.calibration == "minmax",
-                                                         .keep = *flags_.quantization.keep,
-                                                         .facts = std::move(facts),
-                                                         .threads = placement::cpu_threads(plan_)},
-                                                        file);
+    task::QuantizeOutcome outcome = task::quantize_file(asked, facts, file);
     note("the network stays OpenVINO's graph: ranges are the means of each image's least and greatest values" +
          std::string(*flags_.quantization.calibration == "minmax" ? ", but with minmax the farthest of all" : ""));
     found_.layers = std::move(outcome.layers);

@@ -39,6 +39,7 @@ PhotoRoom::Entered PhotoRoom::enter(const std::string& path, bool looked_at_turn
                 bytes_text(bytes_ > kept_ ? bytes_ - kept_ : 0) + " for photos: give more");
   }
   used_ += bytes;
+  lock.unlock();
   const auto leave = [this, bytes](void*) {
     {
       const std::scoped_lock used(mutex_);

@@ -70,10 +70,6 @@ std::size_t likeliest_other(std::span<const float> probabilities, std::size_t la
   return best;
 }
 
-bool half_reached(std::span<const float> probabilities, const std::vector<double>& thresholds, std::size_t c) {
-  return double{probabilities[c]} >= thresholds[c] / 2;
-}
-
 /// Makes the surest of each pair of label and likelier class kLikely, as many as the estimate has beyond the wrong
 /// ones. `others`: samples of which another class is likelier, none of them wrong.
 void add_likely(const LabelMatrix& estimated, std::vector<DoubtfulLabel> others, std::vector<DoubtfulLabel>& doubtful) {
@@ -98,13 +94,11 @@ std::optional<LabelDoubt> doubt_of(std::span<const float> probabilities, const s
                                    std::size_t label, std::size_t other, std::int32_t confident) {
   const bool is_other_likelier = probabilities[other] > probabilities[label];
   const bool is_wrong = confident >= 0 && static_cast<std::size_t>(confident) != label;
+  const auto is_half_reached = [&](std::size_t c) { return double{probabilities[c]} >= thresholds[c] / 2; };
   if (is_wrong && is_other_likelier) return LabelDoubt::kWrong;
-  if (is_other_likelier && half_reached(probabilities, thresholds, label) &&
-      half_reached(probabilities, thresholds, other)) {
-    return LabelDoubt::kBoth;
-  }
+  if (is_other_likelier && is_half_reached(label) && is_half_reached(other)) return LabelDoubt::kBoth;
   for (std::size_t c = 0; c < thresholds.size(); ++c) {
-    if (half_reached(probabilities, thresholds, c)) return std::nullopt;
+    if (is_half_reached(c)) return std::nullopt;
   }
   return LabelDoubt::kNeither;
 }

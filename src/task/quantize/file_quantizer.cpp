@@ -1,5 +1,4 @@
-#include "task/quantize/file_quantizer.h"
-
+// Post-training quantisation of a network in another program's file that stays as it is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "engine/model_file.h"
 #include "task/inference/infer.h"
 #include "task/quantize/probe.h"
+#include "task/quantize/quantize.h"
 
 namespace evener::task {
 namespace {
@@ -65,7 +65,8 @@ engine::ModelInput input_of(const InferenceModel& model, const engine::ModelFile
   return input;
 }
 
-QuantizeOutcome quantize_file_here(const FileQuantizeRequest& request, const std::filesystem::path& xml) {
+QuantizeOutcome quantize_file_here(const QuantizeRequest& request, const ModelFacts& facts,
+                                   const std::filesystem::path& xml) {
   const auto engine = engine::open_engine("openvino");
   const auto file = engine->open_model_file(request.model.weights());
   const auto* const quantizable = dynamic_cast<const engine::QuantizableFile*>(file.get());
@@ -81,16 +82,16 @@ QuantizeOutcome quantize_file_here(const FileQuantizeRequest& request, const std
   options.standard_deviation = normalization.standard_deviation;
   options.values = samples.is_bytes() ? engine::ImageValues::kBytes : engine::ImageValues::kFloats;
   const auto runner = quantizable->make_range_runner(input_of(request.model, *file), options);
-  ExtentsSoFar extents(request.extremes);
-  each_spread_sample(samples, request.images, [&](SampleValues sample, std::size_t) {
+  ExtentsSoFar extents(request.options.ranges.calibration == Calibration::kMinMax);
+  each_spread_sample(samples, request.options.images, [&](SampleValues sample, std::size_t) {
     start(*runner, sample);
     extents.add(runner->wait());
   });
   if (extents.images() == 0) throw UsageError("there is no image to calibrate with");
   quantizable->write_quantized({.extents = extents.extents(),
-                                .weight_bits = request.weight_bits,
+                                .weight_bits = request.options.weight_bits,
                                 .kept = {kept.begin(), kept.end()},
-                                .facts = model_metadata(request.facts)},
+                                .facts = model_metadata(facts)},
                                xml);
   QuantizeOutcome outcome{.images = extents.images(), .notes = {}, .layers = {}};
   for (const std::string& layer : layers) {
@@ -101,8 +102,9 @@ QuantizeOutcome quantize_file_here(const FileQuantizeRequest& request, const std
 
 }  // namespace
 
-QuantizeOutcome quantize_file(const FileQuantizeRequest& request, const std::filesystem::path& xml) {
-  return answer_in_child([&] { return quantize_file_here(request, xml); });
+QuantizeOutcome quantize_file(const QuantizeRequest& request, const ModelFacts& facts,
+                              const std::filesystem::path& xml) {
+  return answer_in_child([&] { return quantize_file_here(request, facts, xml); });
 }
 
 }  // namespace evener::task

@@ -12,6 +12,7 @@
 #include "base/described.h"
 #include "task/detect/detector.h"
 #include "task/inference/inference_model.h"
+#include "task/inference/model_metadata.h"
 #include "task/quantize/quantizer.h"
 
 namespace evener::task {
@@ -32,7 +33,7 @@ KeptLayers keep_sensitive(const Quantizer& quantizer, const Quality& quality, co
                           double most_lost);
 
 struct QuantizeRequest {
-  const InferenceModel& model;       // one of ours, or a described file of another program; not quantised
+  const InferenceModel& model;       // one of ours, or a file of another program; not quantised
   const data::Samples& calibration;  // of which QuantizeOptions::images are used
   /// Labelled samples on which accuracy is measured to choose the layers that stay in float; null = no layers are
   /// sought.
@@ -64,6 +65,13 @@ void describe(Visitor& visitor, Of<QuantizeOutcome> auto& outcome) {
 /// Quantises and writes the file: our weights, or where its name ends with ".onnx" an ONNX file with the network. The
 /// work is done in a child process, so that this process can still fork others. Throws Error.
 QuantizeOutcome quantize_to_file(const QuantizeRequest& request, const std::filesystem::path& file);
+
+/// The same of a file of another program that stays as it is (engine/model_file.h), whose weights are written beside
+/// it. Ranges reach to the means of each image's farthest values, with kMinMax to the farthest of all. `facts`: written
+/// into the file. Outcome: the number of images, and the layers, whose errors are not measured (infinite). Throws
+/// UsageError for a pattern that fits no layer, Error.
+QuantizeOutcome quantize_file(const QuantizeRequest& request, const ModelFacts& facts,
+                              const std::filesystem::path& xml);
 
 /// Writes the weights of a network after quantisation-aware training in int8, as quantize_to_file does. `crop`: see
 /// ModelFacts.

@@ -49,7 +49,7 @@ bool comes_true(Condition condition) {
 
 template <class Thrown>
 std::string message_of(Flow& flow, const FlowOptions& options = {}) {
-  return test::thrown_by<Thrown>([&] { flow.run(options); }, "nothing of this type was thrown");
+  return evener::test::thrown_by<Thrown>([&] { flow.run(options); }, "nothing of this type was thrown");
 }
 
 }  // namespace evener::parallel::test

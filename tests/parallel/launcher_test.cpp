@@ -46,7 +46,7 @@ double sum_of_ranks(const RankContext& context) {
 /// The message of what run_ranks throws.
 template <class Exception>
 std::string failure_of(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options = {}) {
-  return test::thrown_by<Exception>([&] { run_ranks(plan, body, options); });
+  return evener::test::thrown_by<Exception>([&] { run_ranks(plan, body, options); });
 }
 
 /// Whether a process is gone, not even a zombie.

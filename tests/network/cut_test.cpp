@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <functional>
 
 #include "base/error.h"
 #include "base/tensor.h"
+#include "base/thrown.h"
 #include "network/zoo.h"
 
 namespace evener::network {
@@ -14,15 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string error_text(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// Layers 1 to 5, of which 2 is read by 3 and, past it and 4, by the sum 5.
 Network with_skip() {
@@ -77,7 +68,7 @@ TEST(Cut, NoStageBeginsWithADepthwiseConvolution) {
   const StageCosts three{{{0, 1, 1, 1, 1, 1}}, 0, {1, 1, 1}};
   EXPECT_THAT(balanced_begins(network, three), ElementsAre(4, 5)) << "one filter for two results is none";
   const StageCosts four{{{0, 1, 1, 1, 1, 1}}, 0, {1, 1, 1, 1}};
-  EXPECT_THAT(error_text([&] { balanced_begins(network, four); }), HasSubstr("no more than 3 stages"));
+  EXPECT_THAT(test::thrown_by([&] { balanced_begins(network, four); }), HasSubstr("no more than 3 stages"));
 }
 
 TEST(Cut, StagesHaveAllParametersOnceAndKeepWhatIsFrozen) {
@@ -117,15 +108,15 @@ TEST(Cut, NamesMeanTheFirstLayerOfABlock) {
   const std::vector<int> begins = begins_of(network, {"layer2", "layer4.1.conv2", "fc"});
   EXPECT_EQ(network.layers()[static_cast<std::size_t>(begins[0])].name, "layer2.0.conv1");
   EXPECT_EQ(network.layers()[static_cast<std::size_t>(begins[1])].name, "layer4.1.conv2");
-  EXPECT_THAT(error_text([&] { begins_of(network, {"layr2"}); }), HasSubstr("did you mean 'layer2'"));
-  EXPECT_THAT(error_text([&] { begins_of(network, {"layer3", "layer2"}); }), HasSubstr("begin with 'layer2'"));
-  EXPECT_THAT(error_text([&] { begins_of(network, {"conv1"}); }), HasSubstr("no layer"));
+  EXPECT_THAT(test::thrown_by([&] { begins_of(network, {"layr2"}); }), HasSubstr("did you mean 'layer2'"));
+  EXPECT_THAT(test::thrown_by([&] { begins_of(network, {"layer3", "layer2"}); }), HasSubstr("begin with 'layer2'"));
+  EXPECT_THAT(test::thrown_by([&] { begins_of(network, {"conv1"}); }), HasSubstr("no layer"));
 }
 
 TEST(Cut, RefusesStagesWithoutLayers) {
-  EXPECT_THAT(error_text([] { cut(with_skip(), std::vector{1}); }), HasSubstr("stage 0"));
-  EXPECT_THAT(error_text([] { cut(with_skip(), std::vector{3, 3}); }), HasSubstr("stage 1"));
-  EXPECT_THAT(error_text([] { cut(with_skip(), std::vector{6}); }), HasSubstr("stage 1"));
+  EXPECT_THAT(test::thrown_by([] { cut(with_skip(), std::vector{1}); }), HasSubstr("stage 0"));
+  EXPECT_THAT(test::thrown_by([] { cut(with_skip(), std::vector{3, 3}); }), HasSubstr("stage 1"));
+  EXPECT_THAT(test::thrown_by([] { cut(with_skip(), std::vector{6}); }), HasSubstr("stage 1"));
 }
 
 /// The slowest stage of a division.
@@ -186,7 +177,7 @@ TEST(Cut, BalancedStagesKeepWideValuesTogether) {
 }
 
 TEST(Cut, RefusesMoreStagesThanLayersToBeginWith) {
-  EXPECT_THAT(error_text([] {
+  EXPECT_THAT(test::thrown_by([] {
                 balanced_begins(with_skip(), {{std::vector<double>(6, 1)}, 0, std::vector<double>(5, 1)});
               }),
               HasSubstr("no more than 4 stages, not 5"));

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/thrown.h"
 #include "network/init.h"
 #include "network/weight_names.h"
 #include "network/zoo.h"
@@ -16,16 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-template <class Act>
-std::string refusal(const Act& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "it was done";
-}
 
 const HostTensor kOne = HostTensor::of_floats({1}, {1});
 
@@ -56,7 +47,8 @@ TEST(ForeignNames, APrefixCountsFromMoreThanHalfOfTheNames) {
   EXPECT_THAT(names_of(more), ElementsAre("0.bias", "0.weight", "2.bias"));
   weights::SafetensorsFile counted = file_of({"m.0.weight", "m.0.bias"});
   counted.passed_over.push_back({"m.2.bias", "BOOL", {2}});
-  EXPECT_THAT(refusal([&] { adapt_names(network, counted, "x"); }), HasSubstr("tensor '2.bias' of x is of type BOOL"))
+  EXPECT_THAT(test::thrown_by([&] { adapt_names(network, counted, "x"); }),
+              HasSubstr("tensor '2.bias' of x is of type BOOL"))
       << "what can't be read counts as well";
 }
 
@@ -150,7 +142,7 @@ TEST(ForeignCounters, OfEachReadableTypeKeepTheirValue) {
   const auto fitted = [&](const HostTensor& value) {
     state["bn.num_batches_tracked"] = value;
     HostTensor result;
-    const std::string why = refusal([&] {
+    const std::string why = test::thrown_by([&] {
       FittedState made = fit_state(network, state, "x", 2);
       EXPECT_EQ(made.new_counters + made.converted, 0U);
       result = made.state.at("bn.num_batches_tracked");
@@ -190,7 +182,7 @@ TEST(FirstConvolution, OfOtherChannelsIsToldByTheirNumberWhereThatIsAll) {
       Shape& shape = state.at(changed).shape;
       std::swap(shape[1], shape[2]);
     }
-    return refusal([&] { check_state(network(wanted), state, "x"); });
+    return test::thrown_by([&] { check_state(network(wanted), state, "x"); });
   };
   EXPECT_THAT(told(3, 1), HasSubstr("the weights are for images with 3 channels: give --channels 3"));
   EXPECT_THAT(told(1, 3), HasSubstr("the weights are for images with 1 channel: give --channels 1"));
@@ -205,10 +197,12 @@ TEST(FirstConvolution, OfOtherChannelsIsToldByTheirNumberWhereThatIsAll) {
   two.add("second", Conv2d{.out_channels = 7, .kernel = 3});
   TensorMap state = initial_state(two, 1);
   state["second.weight"] = HostTensor::of_floats({7, 3, 3, 3}, std::vector<float>(189, 1.0F));
-  EXPECT_THAT(refusal([&] { check_state(two, state, "x"); }), Not(HasSubstr("--channels"))) << "it isn't the first";
+  EXPECT_THAT(test::thrown_by([&] { check_state(two, state, "x"); }), Not(HasSubstr("--channels")))
+      << "it isn't the first";
   state = initial_state(two, 1);
   state["first.weight"] = HostTensor::of_floats({4, 3, 3, 3}, std::vector<float>(108, 1.0F));
-  EXPECT_THAT(refusal([&] { check_state(two, state, "x"); }), Not(HasSubstr("--channels"))) << "other filters as well";
+  EXPECT_THAT(test::thrown_by([&] { check_state(two, state, "x"); }), Not(HasSubstr("--channels")))
+      << "other filters as well";
 }
 
 }  // namespace

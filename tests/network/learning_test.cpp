@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "base/thrown.h"
 #include "network/cost.h"
 #include "network/network.h"
 #include "network/zoo.h"
@@ -11,16 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <class Act>
-std::string refusal(const Act& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "it was done";
-}
 
 Network perceptron() {
   Network network("net", {4});
@@ -120,12 +111,12 @@ TEST(StageInputs, StandBesideTheFirstAndMayBeHandedOn) {
   EXPECT_EQ(network.outputs()[1].layer, further);
   EXPECT_EQ(network.outputs()[2].layer, 0);
   EXPECT_THAT(network.readers(), ElementsAre(2, 0, 2, 1)) << "layers and outputs";
-  EXPECT_THAT(refusal([&] { network.hand_on("a", first); }), HasSubstr("layer 1 is to be handed on"));
-  EXPECT_THAT(refusal([&] { network.hand_on("a", 4); }), HasSubstr("layer 4 is to be handed on"));
-  EXPECT_THAT(refusal([&] { network.hand_on("a", -1); }), HasSubstr("layer -1 is to be handed on"));
-  EXPECT_THAT(refusal([&] { network.hand_on("image", further); }), HasSubstr("'image' is taken"));
-  EXPECT_THAT(refusal([&] { network.add_input("first", {1}); }), HasSubstr("'first' is taken"));
-  EXPECT_THAT(refusal([&] { network.add_input("", {1}); }), HasSubstr("is empty"));
+  EXPECT_THAT(test::thrown_by([&] { network.hand_on("a", first); }), HasSubstr("layer 1 is to be handed on"));
+  EXPECT_THAT(test::thrown_by([&] { network.hand_on("a", 4); }), HasSubstr("layer 4 is to be handed on"));
+  EXPECT_THAT(test::thrown_by([&] { network.hand_on("a", -1); }), HasSubstr("layer -1 is to be handed on"));
+  EXPECT_THAT(test::thrown_by([&] { network.hand_on("image", further); }), HasSubstr("'image' is taken"));
+  EXPECT_THAT(test::thrown_by([&] { network.add_input("first", {1}); }), HasSubstr("'first' is taken"));
+  EXPECT_THAT(test::thrown_by([&] { network.add_input("", {1}); }), HasSubstr("is empty"));
 }
 
 TEST(ReorderedBytes, AreThoseOfWeightsWhereTheGradientOfTheInputIsAConvolution) {

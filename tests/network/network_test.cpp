@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <functional>
 
 #include "base/error.h"
+#include "base/thrown.h"
 
 namespace evener::network {
 namespace {
@@ -13,19 +13,10 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 // The message of adding `op` to a network whose input is `input`.
 std::string refusal(const Shape& input, const Op& op) {
   Network network("net", input);
-  return message_of([&] { network.add("layer", op); });
+  return test::thrown_by([&] { network.add("layer", op); });
 }
 
 Shape shape_after(const Shape& input, const Op& op) {
@@ -118,7 +109,7 @@ TEST(Network, ProductsAndConcatenations) {
   EXPECT_EQ(joined({3, 6, 4}, {5, 6, 4}, Concat{}), (Shape{8, 6, 4}));
   EXPECT_EQ(joined({3}, {5}, Concat{}), (Shape{8}));
   const auto why = [&](const Shape& first, const Shape& second, const Op& op) {
-    return message_of([&] { joined(first, second, op); });
+    return test::thrown_by([&] { joined(first, second, op); });
   };
   EXPECT_THAT(why({3, 6, 4}, {2, 1, 1}, Multiply{}),
               AllOf(HasSubstr("'joined' (multiply)"), HasSubstr("per channel"), HasSubstr("3x6x4 and 2x1x1")));
@@ -149,12 +140,12 @@ TEST(Network, ImpossibleShapesNameTheLayerWhatItNeedsAndWhatItGot) {
 
   Network network("net", {3, 8, 8});
   const int a = network.add("a", Conv2d{.out_channels = 4, .kernel = 3});
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(test::thrown_by([&] {
                 network.add("sum", Add{}, {0, a});
               }),
               AllOf(HasSubstr("'sum' (add)"), HasSubstr("3x8x8 and 4x6x6")));
-  EXPECT_THAT(message_of([&] { network.add("sum", Add{}); }), HasSubstr("at least two inputs"));
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(test::thrown_by([&] { network.add("sum", Add{}); }), HasSubstr("at least two inputs"));
+  EXPECT_THAT(test::thrown_by([&] {
                 network.add("relu", Activation{}, {0, a});
               }),
               AllOf(HasSubstr("'relu' (relu)"), HasSubstr("exactly one input")));
@@ -185,7 +176,7 @@ TEST(Network, RefusesSettingsThatMeanNothing) {
 
 TEST(Network, RefusesImpossibleInputs) {
   for (const Shape& input : {Shape{}, Shape{0}, Shape{3, 224}, Shape{3, 0, 224}, Shape{3, -1, 4}, Shape{1, 1, 1, 1}}) {
-    EXPECT_THAT(message_of([&] { Network("net", input); }), HasSubstr("net: the input must be")) << input.size();
+    EXPECT_THAT(test::thrown_by([&] { Network("net", input); }), HasSubstr("net: the input must be")) << input.size();
   }
 }
 
@@ -194,10 +185,10 @@ TEST(Network, KeepsItsLayersInOrderAndTheirNamesUnique) {
   EXPECT_EQ(network.add("conv", Conv2d{.out_channels = 3, .kernel = 3, .padding = 1}), 1);
   EXPECT_EQ(network.add("sum", Add{}, {1, 0}), 2);
   EXPECT_THAT(network.layers()[1].inputs, testing::ElementsAre(0)) << "the layer before is the default";
-  EXPECT_THAT(message_of([&] { network.add("conv", Activation{}); }), HasSubstr("'conv' is taken"));
-  EXPECT_THAT(message_of([&] { network.add("", Activation{}); }), HasSubstr("empty"));
-  EXPECT_THAT(message_of([&] { network.add("loop", Activation{}, {3}); }), HasSubstr("fed by layer 3"));
-  EXPECT_THAT(message_of([&] { network.add("loop", Activation{}, {-1}); }), HasSubstr("fed by layer -1"));
+  EXPECT_THAT(test::thrown_by([&] { network.add("conv", Activation{}); }), HasSubstr("'conv' is taken"));
+  EXPECT_THAT(test::thrown_by([&] { network.add("", Activation{}); }), HasSubstr("empty"));
+  EXPECT_THAT(test::thrown_by([&] { network.add("loop", Activation{}, {3}); }), HasSubstr("fed by layer 3"));
+  EXPECT_THAT(test::thrown_by([&] { network.add("loop", Activation{}, {-1}); }), HasSubstr("fed by layer -1"));
 }
 
 TEST(Network, TheLastLayerIsTheOutputWhereNoneIsMarked) {
@@ -230,10 +221,10 @@ TEST(Network, MarkedOutputsStandInTheOrderOfMarking) {
   EXPECT_EQ(network.output_shape(network.outputs()[1]), (Shape{2, 6, 6}));
   EXPECT_EQ(outputs_text(network), "outputs regression 5x6x6, class 2x6x6");
 
-  EXPECT_THAT(message_of([&] { network.set_output("class", trunk); }), HasSubstr("'class' is taken"));
-  EXPECT_THAT(message_of([&] { network.set_output("", trunk); }), HasSubstr("empty"));
-  EXPECT_THAT(message_of([&] { network.set_output("a", 0); }), HasSubstr("'a' is to be layer 0"));
-  EXPECT_THAT(message_of([&] { network.set_output("a", 5); }), HasSubstr("are 1 to 4"));
+  EXPECT_THAT(test::thrown_by([&] { network.set_output("class", trunk); }), HasSubstr("'class' is taken"));
+  EXPECT_THAT(test::thrown_by([&] { network.set_output("", trunk); }), HasSubstr("empty"));
+  EXPECT_THAT(test::thrown_by([&] { network.set_output("a", 0); }), HasSubstr("'a' is to be layer 0"));
+  EXPECT_THAT(test::thrown_by([&] { network.set_output("a", 5); }), HasSubstr("are 1 to 4"));
   EXPECT_EQ(network.outputs().size(), 2U) << "a refused output leaves no trace";
 }
 

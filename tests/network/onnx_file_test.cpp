@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/module.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "network/onnx_networks.h"
 #include "network/zoo.h"
 
@@ -24,15 +25,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Pair;
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 onnx::ModelProto read(const std::filesystem::path& path) {
   onnx::ModelProto model;
@@ -189,7 +181,7 @@ TEST_F(OnnxFile, IsTheSameEveryTime) {
 TEST_F(OnnxFile, RefusesWhatDoesNotFitIntoIt) {
   const Network large = build("mlp:32768-20000", {});
   EXPECT_THAT(onnx_refusal(large), AllOf(HasSubstr("2.62 GB"), HasSubstr("ends at 2 GB")));
-  EXPECT_THAT(message_of([&] { write_onnx(path_, large, {}); }), HasSubstr("ends at 2 GB"));
+  EXPECT_THAT(test::thrown_by([&] { write_onnx(path_, large, {}); }), HasSubstr("ends at 2 GB"));
   EXPECT_EQ(onnx_refusal(build("resnet50", {})), "");
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
@@ -198,22 +190,23 @@ TEST_F(OnnxFile, RefusesWeightsOfAnotherNetwork) {
   const Network network = build("resnet20", {});
   TensorMap state = initial_state(network, 1);
   state.at("bn1.weight").floats()[3] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(message_of([&] { write_onnx(path_, network, state); }),
+  EXPECT_THAT(test::thrown_by([&] { write_onnx(path_, network, state); }),
               AllOf(HasSubstr("model.onnx"), HasSubstr("bn1.weight")));
   state.erase("bn1.weight");
-  EXPECT_THAT(message_of([&] { write_onnx(path_, network, state); }), HasSubstr("bn1.weight"));
+  EXPECT_THAT(test::thrown_by([&] { write_onnx(path_, network, state); }), HasSubstr("bn1.weight"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(OnnxFile, LeavesNothingHalfWritten) {
   const Network network = build("resnet20", {});
   const TensorMap state = initial_state(network, 1);
-  EXPECT_THAT(message_of([&] { write_onnx(folder_ / "no" / "a.onnx", network, state); }), HasSubstr("does not exist"));
-  EXPECT_THAT(message_of([&] { write_onnx("/dev/full", network, state); }), HasSubstr("/dev/full"));
+  EXPECT_THAT(test::thrown_by([&] { write_onnx(folder_ / "no" / "a.onnx", network, state); }),
+              HasSubstr("does not exist"));
+  EXPECT_THAT(test::thrown_by([&] { write_onnx("/dev/full", network, state); }), HasSubstr("/dev/full"));
   std::ofstream(path_) << "an older model";
   const std::filesystem::path other = folder_ / "folder.onnx";
   std::filesystem::create_directory(other);
-  EXPECT_THAT(message_of([&] { write_onnx(other, network, state); }), HasSubstr("folder.onnx"));
+  EXPECT_THAT(test::thrown_by([&] { write_onnx(other, network, state); }), HasSubstr("folder.onnx"));
   EXPECT_EQ(read_file(path_), "an older model");
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) left.insert(entry.path().filename());

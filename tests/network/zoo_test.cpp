@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/paths.h"
+#include "base/thrown.h"
 #include "network/cost.h"
 #include "weights/safetensors.h"
 
@@ -20,12 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string message_of(std::string_view model, const ModelOptions& options = {}) {
-  try {
-    build(model, options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::thrown_by<UsageError>([&] { build(model, options); }, "no error");
 }
 
 std::vector<std::string> names_of(const Network& network, bool trained) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thrown.h"
 #include "parallel/flow.h"
 
 namespace evener::parallel::test {
@@ -48,12 +49,7 @@ bool comes_true(Condition condition) {
 
 template <class Thrown>
 std::string message_of(Flow& flow, const FlowOptions& options = {}) {
-  try {
-    flow.run(options);
-  } catch (const Thrown& error) {
-    return error.what();
-  }
-  return "nothing of this type was thrown";
+  return evener::test::thrown_by<Thrown>([&] { flow.run(options); }, "nothing of this type was thrown");
 }
 
 }  // namespace evener::parallel::test

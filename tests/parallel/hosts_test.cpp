@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "parallel/launcher.h"
 
 namespace evener::parallel {
@@ -20,16 +21,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-template <class Work>
-std::string usage_error_of(const Work& work) {
-  try {
-    work();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST(HostLists, AreNamesOrAFile) {
   EXPECT_THAT(parse_hosts("a,b.c-d"), ElementsAre("a", "b.c-d"));
   const TestFolder folder;
@@ -38,15 +29,17 @@ TEST(HostLists, AreNamesOrAFile) {
   std::ofstream(folder / "marked") << "\xEF\xBB\xBFnode1\r\n";
   EXPECT_THAT(parse_hosts((folder / "marked").string()), ElementsAre("node1"));
   std::ofstream(folder / "none") << "# nobody\n";
-  EXPECT_THAT(usage_error_of([&] { parse_hosts((folder / "none").string()); }), HasSubstr("names no host"));
+  EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { parse_hosts((folder / "none").string()); }),
+              HasSubstr("names no host"));
   for (const std::string& missing : {std::string("hosts.txt"), std::string("./hosts"), (folder / "gone").string()}) {
-    EXPECT_THAT(usage_error_of([&] { parse_hosts(missing); }), HasSubstr("there is no file '" + missing + "'"));
+    EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { parse_hosts(missing); }),
+                HasSubstr("there is no file '" + missing + "'"));
   }
 }
 
 TEST(HostLists, RefuseWhatCouldBeAnOption) {
   for (const char* text : {"a,-oProxyCommand=x", "a b", "a,,b", "a;b", "a,a", ","}) {
-    EXPECT_THAT(usage_error_of([&] { parse_hosts(text); }), Not(HasSubstr("nothing"))) << text;
+    EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { parse_hosts(text); }), Not(HasSubstr("nothing"))) << text;
   }
 }
 
@@ -54,7 +47,8 @@ TEST(HostLists, OfSlurm) {
   EXPECT_THAT(expand_slurm_nodes("n[008-010,12],login,m[1]"),
               ElementsAre("n008", "n009", "n010", "n12", "login", "m1"));
   for (const char* text : {"n[3-1]", "n[1", "n[a]", "n[1-99999999]", "", "n[1]x"}) {
-    EXPECT_THAT(usage_error_of([&] { expand_slurm_nodes(text); }), Not(HasSubstr("nothing"))) << text;
+    EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { expand_slurm_nodes(text); }), Not(HasSubstr("nothing")))
+        << text;
   }
 }
 
@@ -77,7 +71,7 @@ TEST_F(Variables, AnAllocationOfSlurmIsFound) {
   set("SLURM_JOB_NODELIST", "n[1-2]");
   EXPECT_THAT(slurm_hosts(), ElementsAre("n1", "n2"));
   set("SLURM_STEP_NUM_TASKS", "2");
-  EXPECT_THAT(usage_error_of([] { slurm_hosts(); }), HasSubstr("without srun"));
+  EXPECT_THAT(evener::test::thrown_by<UsageError>([] { slurm_hosts(); }), HasSubstr("without srun"));
   unsetenv("SLURM_STEP_NUM_TASKS");
   set("SLURM_JOB_NODELIST", "n1");
   EXPECT_THAT(slurm_hosts(), IsEmpty()) << "one host is no more than this one";

@@ -14,6 +14,7 @@
 
 #include "base/sanitizer.h"
 #include "base/stop.h"
+#include "base/thrown.h"
 
 namespace evener::parallel {
 namespace {
@@ -45,12 +46,7 @@ double sum_of_ranks(const RankContext& context) {
 /// The message of what run_ranks throws.
 template <class Exception>
 std::string failure_of(const placement::Plan& plan, const RankBody& body, const LaunchOptions& options = {}) {
-  try {
-    run_ranks(plan, body, options);
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return evener::test::thrown_by<Exception>([&] { run_ranks(plan, body, options); });
 }
 
 /// Whether a process is gone, not even a zombie.

@@ -1,6 +1,7 @@
 // Plans of several stages and hosts: which rank is what, who shares a process, which shares are theirs.
 #include <gmock/gmock.h>
 
+#include "base/thrown.h"
 #include "placement/fake_machine.h"
 #include "placement/machine.h"
 #include "placement/plan.h"
@@ -32,12 +33,7 @@ std::vector<double> shares_of(const Plan& plan) {
 }
 
 std::string refusal(const std::string& text, const PlanOptions& options = {}) {
-  try {
-    planned(text, {}, options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "it was planned";
+  return test::thrown_by<UsageError>([&] { planned(text, {}, options); }, "it was planned");
 }
 
 PlanOptions with_shares(const std::string& rule) {

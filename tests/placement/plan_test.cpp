@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/thrown.h"
 #include "placement/fake_machine.h"
 
 namespace evener::placement {
@@ -18,12 +19,7 @@ Plan plan_for(const std::string& text, const test::MachineShape& shape, const Pl
 }
 
 std::string refusal(const std::string& text, const test::MachineShape& shape, const PlanOptions& options = {}) {
-  try {
-    plan_for(text, shape, options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "it was planned";
+  return test::thrown_by<UsageError>([&] { plan_for(text, shape, options); }, "it was planned");
 }
 
 // Threads of all stages, in order.

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/phase.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 
 namespace evener::run {
 namespace {
@@ -262,12 +263,7 @@ TEST_F(MeteredRunTest, WhatARunStartsFromIsNotRemoved) {
     RunOptions over = options();
     over.overwrite = overwrite;
     over.reads = {"", read};
-    try {
-      const MeteredRun run(over, shown_);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
+    return test::thrown_by<UsageError>([&] { const MeteredRun run(over, shown_); }, "");
   };
   EXPECT_THAT(refusal(out_ / "best.safetensors", true), HasSubstr("would remove; give another --out"));
   EXPECT_THAT(refusal(out_ / "best.safetensors", false), HasSubstr("would remove; give another --out"));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "network/zoo.h"
 #include "weights/metadata_json.h"
 #include "weights/safetensors.h"
@@ -55,12 +56,7 @@ Progress progress_at(int epoch, std::int64_t step) {
 }
 
 std::string refusal(const fs::path& dir) {
-  try {
-    load_last(dir);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::thrown_by([&] { load_last(dir); }, "accepted");
 }
 
 fs::path resume_file(const fs::path& dir) {

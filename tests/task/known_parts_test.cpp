@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "task/training/train.h"
 
 namespace evener::task {
@@ -88,12 +89,7 @@ class KnownParts : public testing::Test {
   }
 
   std::string failure(void (*work)(const TrainOptions&, data::OpenedData&), data::OpenedData& data) const {
-    try {
-      work(options_, data);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "none";
+    return test::thrown_by<UsageError>([&] { work(options_, data); }, "none");
   }
 
   const test::TestFolder folder_;

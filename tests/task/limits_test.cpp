@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/precision.h"
+#include "base/thrown.h"
 #include "network/zoo.h"
 #include "placement/placement.h"
 #include "placement/plan.h"
@@ -26,12 +27,7 @@ using testing::HasSubstr;
 
 /// What require_trainable_batch says; "" = nothing.
 std::string refusal(const network::Network& network, std::size_t images, std::int64_t batch, int accumulate = 1) {
-  try {
-    require_trainable_batch(network, images, batch, accumulate);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return test::thrown_by<UsageError>([&] { require_trainable_batch(network, images, batch, accumulate); }, "");
 }
 
 /// ResNet-18's last layers see one pixel of these images.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "base/thrown.h"
 #include "network/cost.h"
 #include "network/zoo.h"
 #include "task/inference/infer_stages.h"
@@ -135,12 +136,7 @@ class StageRules : public testing::Test {
     options_.batch = 20;
   }
   std::string refusal(const TrainSetup& setup) const {
-    try {
-      require_possible_stages(options_, setup);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "none";
+    return test::thrown_by<UsageError>([&] { require_possible_stages(options_, setup); }, "none");
   }
   TrainOptions options_;
 };

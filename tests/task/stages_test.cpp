@@ -5,6 +5,7 @@
 #include "base/module.h"
 #include "base/relative_distance.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "task/train_helpers.h"
 #include "task/training/checkpoint.h"
 
@@ -78,12 +79,7 @@ class Stages : public testing::Test {
   }
 
   std::string refusal() {
-    try {
-      test::train(options_);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    return test::thrown_by([&] { test::train(options_); }, "accepted");
   }
 
   const test::TestFolder folder_;
@@ -325,12 +321,7 @@ TEST_F(Stages, ALastBatchOfFewerImagesThanReplicasIsRefused) {
     options_.plan = staged(replicas, 2);
     options_.batch = batch;
     TrainObserver observer;
-    try {
-      look_at(options_, observer);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::thrown_by([&] { look_at(options_, observer); }, "");
   };
   EXPECT_THAT(refusal_of(2, 17), HasSubstr("has 1 of 35 images, fewer than the 2 replicas"));
   EXPECT_THAT(refusal_of(3, 11), HasSubstr("has 2 of 35 images, fewer than the 3 replicas"));

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/real_data.h"
+#include "base/thrown.h"
 #include "network/init.h"
 #include "network/zoo.h"
 #include "weights/weights_file.h"
@@ -16,16 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <class Act>
-std::string message_of(Act act) {
-  try {
-    act();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(MatchingParameters, FollowThePatterns) {
   const network::Network network = network::build("resnet20", {});
@@ -39,7 +30,7 @@ TEST(MatchingParameters, FollowThePatterns) {
 TEST(MatchingParameters, PatternsThatMatchNothingAreErrors) {
   const network::Network network = network::build("resnet20", {});
   const auto message = [&](const char* pattern) {
-    return message_of([&] { matching_parameters(network, {"conv1*", pattern}); });
+    return test::thrown_by<UsageError>([&] { matching_parameters(network, {"conv1*", pattern}); });
   };
   EXPECT_THAT(message("layr1*"),
               AllOf(HasSubstr("'layr1*'"), HasSubstr("did you mean 'layer1*'?"), HasSubstr("resnet20")));
@@ -68,9 +59,12 @@ TEST(Normalization, TakesNamesAndNumbers) {
 TEST(Normalization, OtherTextsAndNumbersOfChannelsAreRefused) {
   for (const char* text :
        {"imagnet", "0.5", "0.5/", "/0.5", "0.5/0", "0.5/-1", "0.5/x", "0.5:0.5/1", "0.5,0.5/1,1", "nan/1"}) {
-    EXPECT_THAT(message_of([&] { parse_normalization(text); }), AllOf(HasSubstr(text), HasSubstr("0.5/0.25"))) << text;
+    EXPECT_THAT(test::thrown_by<UsageError>([&] { parse_normalization(text); }),
+                AllOf(HasSubstr(text), HasSubstr("0.5/0.25")))
+        << text;
   }
-  EXPECT_THAT(message_of([] { for_channels(parse_normalization("imagenet"), 1); }), HasSubstr("--channels 3"));
+  EXPECT_THAT(test::thrown_by<UsageError>([] { for_channels(parse_normalization("imagenet"), 1); }),
+              HasSubstr("--channels 3"));
 }
 
 TEST(Normalization, IsReadFromMetadata) {
@@ -88,16 +82,6 @@ const network::Shape kInput{3, 64, 64};
 
 network::Network zoo(const char* model, std::int64_t classes = 4) {
   return network::build(model, {.input = kInput, .classes = classes});
-}
-
-template <class Act>
-std::string failure(Act act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing failed";
 }
 
 TEST(Backbone, OfAClassifierHasItsTensorsWhereTheyFit) {
@@ -132,7 +116,7 @@ TEST(Backbone, OfMobileNetV3SaysWhatIsNarrowerInTheDetector) {
 TEST(Backbone, OfAnotherNetworkIsRefused) {
   const network::Network detector = zoo("ssdlite_mobilenet_v2");
   const TensorMap other = network::initial_state(zoo("mobilenet_v3_large"), 5);
-  EXPECT_THAT(failure([&] { backbone_of_classifier(detector, other, "'w.pth'", 2); }),
+  EXPECT_THAT(test::thrown_by([&] { backbone_of_classifier(detector, other, "'w.pth'", 2); }),
               AllOf(HasSubstr("'w.pth'"), HasSubstr("it is no mobilenet_v2")));
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thrown.h"
 #include "network/zoo.h"
 #include "task/training/checkpoint.h"
 #include "task/training/schedule.h"
@@ -120,12 +121,7 @@ TEST(TimeLimit, WithoutOneThereIsTimeForAll) {
 }
 
 std::string times_refusal(const std::string& text) {
-  try {
-    parse_schedule(text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::thrown_by<UsageError>([&] { parse_schedule(text); }, "accepted");
 }
 
 TEST(Schedule, ConstantKeepsTheRate) {

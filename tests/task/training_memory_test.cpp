@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/thrown.h"
 #include "network/cost.h"
 #include "network/step_memory.h"
 #include "network/zoo.h"
@@ -110,12 +111,7 @@ TEST(TrainingMemory, RefusesWhatCountsAtOnce) {
     work.batch = batch;
     work.accumulate = accumulate;
     work.train_images = static_cast<std::size_t>(images);
-    try {
-      require_memory(network, work);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return test::thrown_by([&] { require_memory(network, work); }, "");
   };
   EXPECT_THAT(refusal(wide, 1, wide), HasSubstr("a batch of " + std::to_string(wide)));
   EXPECT_THAT(refusal(wide, 2, wide), HasSubstr("images of a batch of " + std::to_string(wide)));

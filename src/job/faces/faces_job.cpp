@@ -24,7 +24,6 @@
 #include "job/faces/growing_results.h"
 #include "job/faces/known.h"
 #include "job/faces/results.h"
-#include "job/faces/tracks.h"
 #include "job/progress.h"
 #include "record/record_json.h"
 #include "record/record_kind.h"

@@ -5,21 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/open/pictures.h"
 #include "job/faces/comparison.h"
 #include "job/faces/known.h"
-#include "job/faces/tracks.h"
 #include "job/observer.h"
 #include "record/record.h"
 #include "report/faces_page.h"
 #include "task/faces/compare.h"
 #include "task/faces/faces.h"
 #include "task/faces/group.h"
+#include "task/faces/track.h"
 #include "task/faces/verify.h"
 
 namespace evener::job {
@@ -43,6 +45,29 @@ void check_sort_folder(const std::filesystem::path& out, const std::vector<std::
 /// an earlier time that are no longer right are taken away. Returns the number of links. Throws UsageError where `out`
 /// holds anything else, and Error where a link can't be made.
 std::size_t sort_photos(const std::filesystem::path& out, const std::vector<SortedPhoto>& photos);
+
+// Faces of videos: one for each track, in place of one for each frame.
+
+/// How long a track's face is in view.
+struct TrackSpan {
+  double first_s = 0, last_s = 0;
+  std::size_t frames = 0;  // on which it was found
+};
+
+/// The spans of the faces that stand for tracks, by the number of their photo and by their place on it.
+using TrackSpans = std::map<std::pair<std::size_t, std::size_t>, TrackSpan>;
+
+struct VideoTracks {
+  TrackSpans spans;
+  std::vector<std::string> summary;  // a sentence for each video
+  bool has_videos = false;
+};
+
+/// Links the faces of each video (or camera) into tracks. Of the faces in `all` the best of each track is kept, with
+/// the track's mean embedding; its thumbnail is taken from `journal` where it was dropped. Writes all faces with their
+/// tracks into tracks.csv of `folder`. Changes nothing of photos.
+VideoTracks keep_tracks(std::vector<task::PhotoFaces>& all, const data::Pictures& photos,
+                        const std::filesystem::path& folder, const std::filesystem::path& journal);
 
 /// A photo that was looked at, in this run or an earlier one.
 struct SeenPhoto {

@@ -1,7 +1,6 @@
 // Compares two measured things: runs, sweeps, or cells of sweeps.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -35,7 +35,7 @@ std::vector<std::string> alike_notes(const Sweep& sweep);
 //
 // Other programs spoil a run's own times. The ratio of two runs of a block holds: their order was drawn by chance, so
 // that load which comes, goes or grows is as likely beside one as beside the other, and widens the interval. A load
-// that leans on one of the cells isn't chance. tests/report/sweep_load_test.cpp shows what is claimed under each.
+// that leans on one of the cells isn't chance. tests/report/sweep_together_test.cpp shows what is claimed under each.
 
 /// Other programs' mean load beside these cells' runs, in percent of all CPUs. Absent if it stayed within the limits of
 /// the rules (record/validity.h) in all runs.

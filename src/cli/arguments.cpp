@@ -20,44 +20,36 @@
 namespace evener::cli {
 namespace {
 
-/// Advice on an option of other programs that evener calls by another name.
-struct ForeignName {
-  std::string_view name, ours;  // `ours`: the option that a command has to have for it
+/// Advice on options of other programs that evener calls by another name.
+struct ForeignNames {
+  std::string_view names;  // each with a blank before and behind it
+  std::string_view ours;   // the option that a command has to have for it
   const char* advice;
 };
 
-constexpr ForeignName kForeignNames[] = {
-    {"--threads", "--on", "threads belong to the placement, as in --on cpu/t4"},
-    {"--num-threads", "--on", "threads belong to the placement, as in --on cpu/t4"},
-    {"--device", "--on", "where to compute is said by --on, as in --on cpu or --on cuda:0"},
-    {"--gpu", "--on", "where to compute is said by --on, as in --on cuda:0"},
-    {"--gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
-    {"--num-gpus", "--on", "where to compute is said by --on, as in --on cuda:all"},
-    {"--workers", "--loader-threads", "what reads images in the background is --loader-threads"},
-    {"--num-workers", "--loader-threads", "what reads images in the background is --loader-threads"},
-    {"--workers", "--reading-threads", "threads that read images are --reading-threads"},
-    {"--num-workers", "--reading-threads", "threads that read images are --reading-threads"},
-    {"--fp16", "--precision", "arithmetic is chosen by --precision, as in --precision fp16"},
-    {"--bf16", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
-    {"--half", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
-    {"--amp", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
-    {"--arch", "MODEL", "the network is named without an option, as in 'resnet18'"},
-    {"--model", "MODEL", "the network is named without an option, as in 'resnet18'"},
-    {"--pretrained", "--weights", "weights to start from are a file, as in --weights resnet18.pth"},
-    {"--imgsz", "--size", "the size of images is --size, as in --size 224x224"},
-    {"--img-size", "--size", "the size of images is --size, as in --size 224x224"},
-    {"--image-size", "--size", "the size of images is --size, as in --size 224x224"},
-    {"--out", "--html", "the page goes where --html says, as in --html page.html"},
-    {"--output", "--html", "the page goes where --html says, as in --html page.html"},
-    {"--early-stopping", "--patience", "to end without progress there is --patience, as in --patience 5"},
-    {"--limit", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"},
-    {"--max-images", "--split", "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"}};
+constexpr ForeignNames kForeignNames[] = {
+    {" --threads --num-threads ", "--on", "threads belong to the placement, as in --on cpu/t4"},
+    {" --device ", "--on", "where to compute is said by --on, as in --on cpu or --on cuda:0"},
+    {" --gpu ", "--on", "where to compute is said by --on, as in --on cuda:0"},
+    {" --gpus --num-gpus ", "--on", "where to compute is said by --on, as in --on cuda:all"},
+    {" --workers --num-workers ", "--loader-threads", "what reads images in the background is --loader-threads"},
+    {" --workers --num-workers ", "--reading-threads", "threads that read images are --reading-threads"},
+    {" --fp16 ", "--precision", "arithmetic is chosen by --precision, as in --precision fp16"},
+    {" --bf16 --half --amp ", "--precision", "arithmetic is chosen by --precision, as in --precision bf16"},
+    {" --arch --model ", "MODEL", "the network is named without an option, as in 'resnet18'"},
+    {" --pretrained ", "--weights", "weights to start from are a file, as in --weights resnet18.pth"},
+    {" --imgsz --img-size --image-size ", "--size", "the size of images is --size, as in --size 224x224"},
+    {" --out --output ", "--html", "the page goes where --html says, as in --html page.html"},
+    {" --early-stopping ", "--patience", "to end without progress there is --patience, as in --patience 5"},
+    {" --limit --max-images ", "--split",
+     "for a part of the data alone there is --split, as in --split 20/5/5 for 30 % of it"}};
 
 /// A sentence that says what to use instead of the unknown option `name`, such as "--device"; empty where nothing is
 /// known of it. `options`: those of the command.
 std::string advice_on(const std::string& name, const job::OptionSet& options) {
-  for (const ForeignName& foreign : kForeignNames) {
-    if (foreign.name == name && options.find(std::string(foreign.ours))) return foreign.advice;
+  for (const ForeignNames& foreign : kForeignNames) {
+    const bool is_it = foreign.names.find(" " + name + " ") != std::string_view::npos;
+    if (is_it && options.find(std::string(foreign.ours))) return foreign.advice;
   }
   return "";
 }

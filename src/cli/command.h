@@ -51,5 +51,7 @@ Command compare_command();
 Command history_command();
 Command demo_command();
 Command sweep_command();
+/// `program` makes the program's commands, this one among them.
+Command completion_command(std::function<Command()> program);
 
 }  // namespace evener::cli

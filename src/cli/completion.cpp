@@ -1,20 +1,32 @@
-#include "cli/completion.h"
-
+// evener completion: scripts that complete commands, options and values in a shell, made from the commands' own
+// descriptions.
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/names.h"
+#include "cli/command.h"
 #include "cli/parser.h"
 
 namespace evener::cli {
 namespace {
 
 const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
+constexpr std::string_view kBashScript =
+#include "cli/completion_scripts/bash.inc"
+    ;
+constexpr std::string_view kZshScript =
+#include "cli/completion_scripts/zsh.inc"
+    ;
+constexpr std::string_view kFishScript =
+#include "cli/completion_scripts/fish.inc"
+    ;
 
 /// An option as a shell needs it.
 struct Offer {
@@ -116,31 +128,7 @@ std::string bash_script(const std::vector<Place>& places) {
     words += fmt::format("    {}) options=({}) words=({}) files={} ;;\n", quoted(place.path), quoted_list(options),
                          quoted_list(names_of(place)), place.takes_files ? 1 : 0);
   }
-  return fmt::format(R"(# Completion of evener for bash:  source <(evener completion bash)
-_evener() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} chosen='' files='' i
-  local -a values=() options=() words=()
-  for ((i = 1; i < COMP_CWORD; ++i)); do
-    case "$chosen ${{COMP_WORDS[i]}}" in
-      {}) chosen=${{chosen:+$chosen }}${{COMP_WORDS[i]}} ;;
-    esac
-  done
-  if [[ $before == '=' ]]; then before=${{COMP_WORDS[COMP_CWORD-2]}}; fi
-  if [[ $word == '=' ]]; then word=''; fi
-  case "$chosen|$before" in
-{}  esac
-  if [[ -z $files ]]; then
-    case "$chosen" in
-{}    esac
-    if [[ $word == -* ]]; then values=("${{options[@]}}") files=0; else values=("${{words[@]}}"); fi
-  fi
-  local IFS=$'\n'
-  COMPREPLY=($(compgen -W "${{values[*]}}" -- "$word"))
-  if [[ $files == 1 ]]; then COMPREPLY+=($(compgen -f -- "$word")); compopt -o filenames 2>/dev/null; fi
-}}
-complete -F _evener evener ./evener
-)",
-                     path_patterns(places, " | "), values, words);
+  return fmt::format(kBashScript, path_patterns(places, " | "), values, words);
 }
 
 /// "name:help" for _describe, which takes a colon in a name with a backslash.
@@ -165,53 +153,11 @@ std::string zsh_script(const std::vector<Place>& places) {
     words += fmt::format("    {}) options=({}) names=({}) files={} ;;\n", quoted(place.path), options, names,
                          place.takes_files ? 1 : 0);
   }
-  return fmt::format(R"(#compdef evener
-# Completion of evener for zsh:  source <(evener completion zsh), or as the file _evener in a folder of $fpath
-_evener() {{
-  local chosen='' files=''
-  local -i i
-  local -a values options names
-  for ((i = 2; i < CURRENT; ++i)); do
-    case "$chosen ${{words[i]}}" in
-      {}) chosen="${{chosen:+$chosen }}${{words[i]}}" ;;
-    esac
-  done
-  case "$chosen|${{words[CURRENT-1]}}" in
-{}  esac
-  if [[ -n $files ]]; then
-    compadd -- $values
-    if [[ $files == 1 ]]; then _files; fi
-    return
-  fi
-  case "$chosen" in
-{}  esac
-  if [[ ${{words[CURRENT]}} == -* ]]; then
-    _describe option options
-  else
-    if (( $#names )); then _describe word names; fi
-    if [[ $files == 1 ]]; then _files; fi
-  fi
-}}
-if [[ $funcstack[1] == _evener ]]; then _evener "$@"; else compdef _evener evener; fi
-)",
-                     path_patterns(places, " | "), values, words);
+  return fmt::format(kZshScript, path_patterns(places, " | "), values, words);
 }
 
 std::string fish_script(const std::vector<Place>& places) {
-  std::string text = fmt::format(R"(# Completion of evener for fish:  evener completion fish | source
-function __evener_at
-  set -l chosen ''
-  for word in (commandline -opc)[2..-1]
-    switch "$chosen $word"
-      case {}
-        set chosen (string trim "$chosen $word")
-    end
-  end
-  test "$chosen" = "$argv[1]"
-end
-complete -c evener -f
-)",
-                                 path_patterns(places, " "));
+  std::string text = fmt::format(kFishScript, path_patterns(places, " "));
   for (const Place& place : places) {
     const std::string begin = fmt::format("complete -c evener -n {}", quoted("__evener_at \"" + place.path + "\""));
     for (const auto& [name, help] : place.commands) {
@@ -230,6 +176,15 @@ complete -c evener -f
   return text;
 }
 
+/// A script for one of kShells.
+std::string completion_script(const Command& program, const std::string& shell) {
+  std::vector<Place> places;  // the program itself, with an empty path, and all its commands
+  collect(program, "", places);
+  if (shell == "bash") return bash_script(places);
+  if (shell == "zsh") return zsh_script(places);
+  return fish_script(places);
+}
+
 struct CompletionFlags : job::OptionGroup {
   CompletionFlags() : job::OptionGroup("Shell") {}
 
@@ -238,15 +193,6 @@ struct CompletionFlags : job::OptionGroup {
 };
 
 }  // namespace
-
-std::string completion_script(const Command& program, const std::string& shell) {
-  std::vector<Place> places;  // the program itself, with an empty path, and all its commands
-  collect(program, "", places);
-  if (shell == "bash") return bash_script(places);
-  if (shell == "zsh") return zsh_script(places);
-  if (shell == "fish") return fish_script(places);
-  throw UsageError(unknown_name_message("shell", shell, kShells));
-}
 
 Command completion_command(std::function<Command()> program) {
   const auto flags = std::make_shared<CompletionFlags>();

@@ -17,7 +17,6 @@
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/completion.h"
 #include "cli/parser.h"
 
 namespace evener::cli {

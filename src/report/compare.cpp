@@ -138,14 +138,9 @@ void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const S
   }
   const std::size_t stage = std::max(a.sweep->record.first_stage(), b.sweep->record.first_stage());
   pair.comparison = compare_beside_load(of_a, of_b, pair.a, pair.b, stage);
-  pair.beside = beside_others(of_a, of_b);
-  pair.reason = objection_to(of_a, of_b, pair.comparison);
-  if (pair.reason.empty()) {
-    pair.p = pair.comparison.p;
-    pair.reason = pair.comparison.reason;
-  }
+  pair.claim = claim_of(of_a, of_b, pair.comparison);
   if (const auto load = load_beside({&of_a, &of_b})) {
-    result.notes.push_back(busy_sentence(*load, pair.beside, pair.comparison.at_equal));
+    result.notes.push_back(busy_sentence(*load, pair.claim.beside, pair.comparison.at_equal));
   }
   if (of_a.record && of_b.record && !same_job(*of_a.record, *of_b.record)) {
     result.notes.push_back(
@@ -170,21 +165,15 @@ void compare_sweeps(ComparisonOfTwo& result, const Side& a, const Side& b) {
 
 void decide_pairs(ComparisonOfTwo& result) {
   std::vector<std::optional<double>> p;
-  for (const ComparedPair& pair : result.pairs) p.push_back(pair.p);
+  for (const ComparedPair& pair : result.pairs) p.push_back(pair.claim.p);
   const auto corrected = record::corrected_for_number(p);
   const auto claims = std::ranges::count_if(p, [](const auto& one) { return one.has_value(); });
   for (std::size_t n = 0; n < result.pairs.size(); ++n) {
-    ComparedPair& pair = result.pairs[n];
-    pair.p = corrected[n];
-    if (!pair.p) continue;
-    if (*pair.p < record::kClaimLevel) {
-      pair.verdict = *pair.comparison.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
-    } else {
-      pair.to_decide = record::runs_to_decide(pair.comparison, static_cast<double>(claims));
-      const auto& interval = pair.comparison.interval;
-      pair.reason = interval && (interval->low > 1 || interval->high < 1)
-                        ? "chance alone may do this among so many comparisons"
-                        : "the interval contains 1";
+    CellClaim& claim = result.pairs[n].claim;
+    claim.p = corrected[n];
+    decide(claim);
+    if (claim.p && claim.verdict == Verdict::kUndecided) {
+      claim.to_decide = record::runs_to_decide(result.pairs[n].comparison, static_cast<double>(claims));
     }
   }
 }
@@ -203,24 +192,18 @@ Sweep sweep_of_run(const fs::path& folder) {
   return sweep_of(record, journal, [&](const record::SweepRun&) { return read; });
 }
 
-std::string unit_text(const SweepFigure& figure) {
-  return figure.metric.unit.empty() || figure.metric.unit == "share" || figure.metric.unit == "bytes"
-             ? ""
-             : " " + figure.metric.unit;
-}
-
-std::string decide_words(const ComparedPair& pair) {
-  if (!pair.p) return "";  // more INVALID or unpaired runs wouldn't help
-  if (!pair.to_decide) return "; no reasonable number of repeats would show such a difference";
+std::string decide_words(const CellClaim& claim) {
+  if (!claim.p) return "";  // more INVALID or unpaired runs wouldn't help
+  if (!claim.to_decide) return "; no reasonable number of repeats would show such a difference";
   return fmt::format("; if they differ as much as it seems, about {} of each would show it",
-                     counted(*pair.to_decide, "run"));
+                     counted(*claim.to_decide, "run"));
 }
 
 std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
   const record::RunComparison& comparison = pair.comparison;
   const std::string where = pair.cell.empty() ? "" : pair.cell + ": ";
   const std::string means =
-      fmt::format("{} against {}{}", mean_text(pair.b, false), mean_text(pair.a, false), unit_text(pair.b));
+      fmt::format("{} against {}{}", mean_text(pair.b, false), mean_text(pair.a, false), unit_behind(pair.b));
   std::string how_much = fmt::format("{}x", number_text(comparison.ratio.value_or(1)));
   if (comparison.interval) {
     how_much += fmt::format(", 95 % interval {} to {}", number_text(comparison.interval->low),
@@ -228,12 +211,12 @@ std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
   }
   const std::string how =
       comparison.interval ? fmt::format("; by the ratio in {}", counted(comparison.pairs, "block")) : "";
-  if (pair.verdict == Verdict::kUndecided) {
+  if (pair.claim.verdict == Verdict::kUndecided) {
     return fmt::format("{}undecided whether {} is faster or slower than {}: {} ({}{}); {}{}.", where, of.b, of.a,
-                       how_much, means, how, pair.reason, decide_words(pair));
+                       how_much, means, how, pair.claim.reason, decide_words(pair.claim));
   }
-  return fmt::format("{}{} is {} than {}: {} ({}{}){}.", where, of.b, verdict_word(pair.verdict), of.a, how_much, means,
-                     how, beside_text(pair.beside));
+  return fmt::format("{}{} is {} than {}: {} ({}{}){}.", where, of.b, verdict_word(pair.claim.verdict), of.a, how_much,
+                     means, how, beside_text(pair.claim.beside));
 }
 
 }  // namespace
@@ -268,7 +251,9 @@ std::vector<std::string> comparison_sentences(const ComparisonOfTwo& of) {
   if (of.pairs.size() <= kMostSentences) {
     for (const ComparedPair& pair : of.pairs) sentences.push_back(pair_sentence(of, pair));
   } else {
-    const auto count = [&](Verdict verdict) { return std::ranges::count(of.pairs, verdict, &ComparedPair::verdict); };
+    const auto count = [&](Verdict verdict) {
+      return std::ranges::count(of.pairs, verdict, [](const ComparedPair& pair) { return pair.claim.verdict; });
+    };
     sentences.push_back(fmt::format(
         "Of {} cells {} is faster than {} in {}, slower in {}, and {} are undecided (corrected for their number).",
         of.pairs.size(), of.b, of.a, count(Verdict::kFaster), count(Verdict::kSlower), count(Verdict::kUndecided)));
@@ -281,12 +266,10 @@ Table comparison_table(const ComparisonOfTwo& of) {
   table.columns = {{"cell", false}, {of.a, true},       {of.b, true},
                    {"ratio", true}, {"verdict", false}, {"runs to decide", true}};
   for (const ComparedPair& pair : of.pairs) {
-    CellClaim claim;
-    claim.speedup = pair.comparison.ratio;
-    claim.interval = pair.comparison.interval;
+    const CellClaim& claim = pair.claim;
     table.rows.push_back({pair.cell.empty() ? "-" : pair.cell, mean_text(pair.a, true), mean_text(pair.b, true),
-                          speedup_text(claim), verdict_text(pair.verdict, pair.beside),
-                          pair.to_decide ? std::to_string(*pair.to_decide) : "-"});
+                          speedup_text(claim), verdict_text(claim.verdict, claim.beside),
+                          claim.to_decide ? std::to_string(*claim.to_decide) : "-"});
   }
   table.notes = of.notes;
   return table;
@@ -297,19 +280,19 @@ std::string comparison_json(const ComparisonOfTwo& of) {
   const auto number = [](const auto& value) { return value ? CompareJson(*value) : CompareJson(nullptr); };
   CompareJson pairs = CompareJson::array();
   for (const ComparedPair& pair : of.pairs) {
-    const auto& interval = pair.comparison.interval;
+    const CellClaim& claim = pair.claim;
     pairs.push_back({{"cell", pair.cell.empty() ? CompareJson(nullptr) : CompareJson(pair.cell)},
                      {"figure", pair.a.metric.name},
                      {"a", number(pair.a.mean.mean)},
                      {"b", number(pair.b.mean.mean)},
-                     {"ratio", number(pair.comparison.ratio)},
-                     {"interval_95", interval ? CompareJson{interval->low, interval->high} : CompareJson(nullptr)},
-                     {"p_corrected", number(pair.p)},
+                     {"ratio", number(claim.speedup)},
+                     {"interval_95", ends_or_null(claim.interval)},
+                     {"p_corrected", number(claim.p)},
                      {"blocks", pair.comparison.pairs},
-                     {"verdict", verdict_word(pair.verdict)},
-                     {"beside_other_programs", pair.beside != BesideOthers::kNo},
-                     {"reason", pair.reason.empty() ? CompareJson(nullptr) : CompareJson(pair.reason)},
-                     {"runs_to_decide", number(pair.to_decide)}});
+                     {"verdict", verdict_word(claim.verdict)},
+                     {"beside_other_programs", claim.beside != BesideOthers::kNo},
+                     {"reason", claim.reason.empty() ? CompareJson(nullptr) : CompareJson(claim.reason)},
+                     {"runs_to_decide", number(claim.to_decide)}});
   }
   const CompareJson json = {
       {"a", of.a}, {"b", of.b}, {"pairs", pairs}, {"sentences", comparison_sentences(of)}, {"notes", of.notes}};

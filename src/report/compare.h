@@ -1,7 +1,6 @@
 // Compares two measured things: runs, sweeps, or cells of sweeps.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,7 @@ struct ComparedPair {
   std::string cell;  // the axis values common to both; "" for a single pair
   SweepFigure a, b;
   record::RunComparison comparison;  // b against a; above 1 = b is better
-  std::optional<double> p;           // p-value, corrected for the number of pairs
-  record::Verdict verdict = record::Verdict::kUndecided;
-  std::optional<std::size_t> to_decide;  // if undecided: runs of each needed to show the difference
-  std::string reason;                    // why undecided; else empty
-  BesideOthers beside = BesideOthers::kNo;
+  CellClaim claim;                   // its p-value is corrected for the number of pairs
 };
 
 struct ComparisonOfTwo {

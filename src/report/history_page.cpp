@@ -8,7 +8,6 @@
 #include "report/format.h"
 #include "report/history.h"
 #include "report/html.h"
-#include "report/html_parts.h"
 #include "report/html_table.h"
 
 namespace evener::report {
@@ -57,33 +56,14 @@ std::string header_of(const History& history, const std::vector<std::string>& fa
   return header_html("history", title_of(history), leads, {machines.begin(), machines.end()});
 }
 
-std::string plot_title(const HistoryFigure& figure) {
-  std::string title = figure.metric.label.empty() ? figure.metric.name : figure.metric.label;
-  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-  return title;
-}
-
-/// Placeholders for the plots: of all figures where one changed, else of the first, so that pages of many cells stay
-/// quick.
-std::string plots_html(const HistorySeries& series, std::size_t number) {
-  const std::size_t shown =
-      changes_in(series) > 0 ? series.figures.size() : std::min<std::size_t>(1, series.figures.size());
-  std::string cards;
-  for (std::size_t n = 0; n < shown; ++n) {
-    cards += plot_card(fmt::format("history-{}-{}", number, n), plot_title(series.figures[n]),
-                       n > 0 ? ""
-                             : "A dot is a run, the newest at the right; a line is a level (the median). Where the "
-                               "level changed there is a dashed line, and where only the program did, a faint one.");
-  }
-  return "<div class=\"needs-plots\"><div class=\"grid\">" + cards + "</div></div>";
-}
-
 std::string section_of(const HistorySeries& series, std::size_t number) {
   return fmt::format(
       "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div "
       "class=\"card\">{}</div>{}<details><summary>All programs by date</summary>{}</details></section>\n",
       escape_html(series.cell), escape_html(series.machine), notes_html(history_sentences(series)),
-      plots_html(series, number), table_html(versions_table(series), false));
+
+      fmt::format("<div class=\"needs-plots\"><div class=\"grid\" id=\"plots-{}\"></div></div>", number),
+      table_html(versions_table(series), false));
 }
 
 std::string method_section(const History& history) {

@@ -215,24 +215,15 @@ std::size_t counted_runs(const HistorySeries& series, const VersionRows& row) {
 
 using What = HistoryLimit::What;
 
-constexpr std::pair<const char*, What> kNames[] = {
-    {"slower", What::kSlower}, {"memory", What::kMemory}, {"accuracy", What::kAccuracy}, {"energy", What::kEnergy}};
-
-What what_of(const std::string& name) {
-  std::vector<std::string> known;
-  for (const auto& [text, what] : kNames) {
-    if (name == text) return what;
-    known.emplace_back(text);
-  }
-  throw UsageError("--fail-on: " + unknown_name_message("figure", name, known));
-}
+constexpr Named<What> kLimits[] = {
+    {What::kSlower, "slower"}, {What::kMemory, "memory"}, {What::kAccuracy, "accuracy"}, {What::kEnergy, "energy"}};
 
 HistoryLimit parse_limit(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
     throw UsageError(fmt::format("--fail-on {}: it needs a limit in percent, as in slower=5%", quoted_text(text)));
   }
-  HistoryLimit limit{.what = what_of(text.substr(0, equals))};
+  HistoryLimit limit{.what = value_named(kLimits, "figure of --fail-on", text.substr(0, equals))};
   const std::string number = text.substr(equals + 1);
   const auto percent = number.ends_with('%') ? to_number<double>(number.substr(0, number.size() - 1)) : std::nullopt;
   if (!percent || !(*percent >= 0 && *percent < 1000)) {

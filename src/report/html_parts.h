@@ -58,13 +58,6 @@ std::string profile_part(std::span<const Run> runs);
 /// Tables of all epochs and of every value of the records.
 std::string details_part(std::span<const Run> runs);
 
-enum class Curve { kAccuracy, kLoss };
-
-/// Groups the runs of a job; groups and their runs keep the given order. The curves of a group differ by less than a
-/// marker's size at every epoch, in training and in validation.
-std::vector<std::vector<std::size_t>> coinciding(std::span<const Run> runs, const std::vector<std::size_t>& job,
-                                                 Curve curve);
-
 /// Reads the column latency_s of a latencies.csv, shortest first; skips lines without a number (a killed run's last
 /// one). Throws Error naming the file if it can't be read or has no such column.
 std::vector<double> read_latencies(const std::filesystem::path& path);

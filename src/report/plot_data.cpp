@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -70,54 +69,11 @@ Json rates_data(const record::ScenarioRecord& scenario) {
   return rates;
 }
 
-/// A marker's size, as a share of the plot's height.
-constexpr double kMarker = 0.02;
-
-/// A value's height in the plot: losses have a logarithmic axis, so only positive ones have a height.
-std::optional<double> height(const std::optional<double>& value, Curve curve) {
-  if (!value || !std::isfinite(*value)) return std::nullopt;
-  if (curve == Curve::kAccuracy) return value;
-  return *value > 0 ? std::optional(std::log(*value)) : std::nullopt;
-}
-
-/// Training and validation of all epochs.
-std::vector<std::optional<double>> heights(const record::Record& record, Curve curve) {
-  std::vector<std::optional<double>> all;
-  for (const EpochRecord& epoch : record.training.epochs) {
-    const bool accuracy = curve == Curve::kAccuracy;
-    all.push_back(height(accuracy ? epoch.train_accuracy : epoch.train_loss, curve));
-    all.push_back(height(accuracy ? epoch.val_accuracy : epoch.val_loss, curve));
-  }
-  return all;
-}
-
-using Job = std::vector<std::size_t>;
-
 /// The most rows of samples per run in a plot; more are averaged.
 constexpr std::size_t kMostSamples = 1500;
 /// If the durations of runs differ by more than this factor, phases are first shown as shares: in seconds the short run
 /// would be invisible.
 constexpr double kComparableLengths = 4;
-
-struct PhaseColor {
-  const char* name;
-  const char* color;
-  bool dark_text;
-};
-/// Phases in the order of the bars, with Okabe-Ito's colours for common ones and Tol's muted colours for the rest.
-constexpr std::array<PhaseColor, 13> kPhaseColors{{{"spawn", "#666666", false},
-                                                   {"connect", "#999999", true},
-                                                   {"read", "#e69f00", true},
-                                                   {"decode", "#f0e442", true},
-                                                   {"augment", "#999933", true},
-                                                   {"h2d", "#44aa99", true},
-                                                   {"forward", "#0072b2", false},
-                                                   {"backward", "#56b4e9", true},
-                                                   {"exchange", "#882255", false},
-                                                   {"update", "#009e73", false},
-                                                   {"evaluate", "#cc79a7", true},
-                                                   {"d2h", "#d55e00", true},
-                                                   {"other", "#b8c0cc", true}}};
 
 template <typename Field>
 Json epoch_column(const Record& record, Field field) {
@@ -136,19 +92,9 @@ Json epochs_data(const Record& record) {
           {"val_accuracy", epoch_column(record, &EpochRecord::val_accuracy)}};
 }
 
-/// Phases under the page's names: lower case ("H2D" -> "h2d"), unknown ones added to "other".
 Json phases_data(const std::map<std::string, double>& seconds, const std::optional<double>& other) {
-  std::map<std::string, double> sums;
-  for (const auto& [name, value] : seconds) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    const bool known = std::any_of(kPhaseColors.begin(), kPhaseColors.end(),
-                                   [&](const PhaseColor& phase) { return lower == phase.name; });
-    sums[known ? lower : "other"] += value;
-  }
-  if (other) sums["other"] += *other;
-  Json json = Json::object();
-  for (const auto& [name, value] : sums) json[name] = value;
+  Json json = seconds;
+  if (other) json["other"] = json.value("other", 0.0) + *other;
   return json;
 }
 
@@ -313,38 +259,6 @@ Json latency_data(const Run& run) {
           {"rates", rates_data(scenario)}};
 }
 
-std::vector<std::vector<std::size_t>> coinciding(std::span<const Run> runs, const std::vector<std::size_t>& job,
-                                                 Curve curve) {
-  std::optional<double> least, most;
-  for (const std::size_t n : job) {
-    for (const std::optional<double>& value : heights(runs[n].record, curve)) {
-      if (!value) continue;
-      least = std::min(least.value_or(*value), *value);
-      most = std::max(most.value_or(*value), *value);
-    }
-  }
-  const double apart = least ? kMarker * (*most - *least) : 0;
-  const auto coincide = [&](std::size_t a, std::size_t b) {
-    if (!std::ranges::equal(runs[a].record.training.epochs, runs[b].record.training.epochs, {}, &EpochRecord::epoch,
-                            &EpochRecord::epoch)) {
-      return false;
-    }
-    return std::ranges::equal(
-        heights(runs[a].record, curve), heights(runs[b].record, curve),
-        [&](const auto& x, const auto& y) { return x && y ? std::abs(*x - *y) <= apart : x == y; });
-  };
-  std::vector<std::vector<std::size_t>> groups;
-  for (const std::size_t n : job) {
-    const auto found = std::ranges::find_if(groups, [&](const auto& group) { return coincide(group.front(), n); });
-    if (found == groups.end()) {
-      groups.push_back({n});
-    } else {
-      found->push_back(n);
-    }
-  }
-  return groups;
-}
-
 std::string plot_card(const std::string& id, const std::string& title, const std::string& explanation,
                       const std::string& control) {
   return fmt::format(
@@ -364,17 +278,10 @@ const char* run_color(std::size_t n) {
 
 std::string plot_data(std::span<const Run> runs) {
   Json data;
-  data["phases"] = Json::array();
-  for (const PhaseColor& phase : kPhaseColors) {
-    data["phases"].push_back({{"name", phase.name}, {"color", phase.color}, {"dark_text", phase.dark_text}});
-  }
   data["jobs"] = Json::array();
   for (const std::vector<std::size_t>& job : jobs_of(runs)) {
-    data["jobs"].push_back({{"runs", job},
-                            {"title", job_text(runs[job.front()].record)},
-                            {"accuracy_curves", coinciding(runs, job, Curve::kAccuracy)},
-                            {"loss_curves", coinciding(runs, job, Curve::kLoss)},
-                            {"phases_as_share", lengths_differ(runs, job)}});
+    data["jobs"].push_back(
+        {{"runs", job}, {"title", job_text(runs[job.front()].record)}, {"phases_as_share", lengths_differ(runs, job)}});
   }
   data["runs"] = Json::array();
   const std::vector<std::string> labels = labels_of(runs);

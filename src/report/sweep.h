@@ -32,13 +32,14 @@ enum class BesideOthers { kNo, kYes, kWithOtherThreads };
 
 /// A cell compared with its baseline by the sweep's main figure.
 struct CellClaim {
-  std::optional<std::size_t> base;  // the baseline; absent: none, or the cell itself
-  std::optional<double> speedup;    // above 1: better
-  std::optional<record::Interval> interval;
-  std::optional<double> p;  // p-value, corrected for the number of claims
+  std::optional<std::size_t> base = {};  // the baseline; absent: none, or the cell itself
+  std::optional<double> speedup = {};    // above 1: better
+  std::optional<record::Interval> interval = {};
+  std::optional<double> p = {};  // p-value, corrected for the number of claims
   record::Verdict verdict = record::Verdict::kUndecided;
-  std::optional<std::size_t> to_decide;  // runs of each that would show the difference in 4 of 5 cases; if undecided
-  std::string reason;                    // why undecided; else empty
+  std::optional<std::size_t> to_decide =
+      {};                   // runs of each that would show the difference in 4 of 5 cases; if undecided
+  std::string reason = {};  // why undecided; else empty
   BesideOthers beside = BesideOthers::kNo;
   bool at_equal_load = false;  // the speedup is that at equal load by other programs; see compare_beside_load()
 };
@@ -123,6 +124,8 @@ record::RunComparison compare_figures(const SweepFigure& baseline, const SweepFi
 
 /// "26.9 [26.1 to 27.7]": the mean and the range over runs; "97.2 % in each run" if all are equal.
 std::string mean_text(const SweepFigure& figure, bool with_spread);
+/// " images/s" behind a mean_text(); "" where that has a unit, or there is none.
+std::string unit_behind(const SweepFigure& figure);
 /// "faster", "slower", "undecided".
 const char* verdict_word(record::Verdict verdict);
 /// The same with where it holds: "faster beside others".

@@ -79,14 +79,8 @@ void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std:
   for (const std::size_t cell : job.cells) {
     if (cell == base) continue;
     CellClaim& claim = sweep.cells[cell].claim;
+    claim = claim_of(sweep.cells[base], sweep.cells[cell], compared(sweep, base, cell));
     claim.base = base;
-    const RunComparison comparison = claimable(sweep, base, cell);
-    claim.speedup = comparison.ratio;
-    claim.interval = comparison.interval;
-    claim.reason = comparison.reason;
-    claim.at_equal_load = comparison.at_equal;
-    claim.p = comparison.p;
-    claim.beside = beside_others(sweep.cells[base], sweep.cells[cell]);
     if (claim.p) family.push_back({claim.p, &claim.p});
   }
 }
@@ -117,16 +111,6 @@ std::vector<std::size_t> ranked_cells(const Sweep& sweep, std::size_t job) {
   std::ranges::stable_sort(
       cells, [&](std::size_t a, std::size_t b) { return lead(*main_of(sweep, a), *main_of(sweep, b)) > 0; });
   return cells;
-}
-
-void decide(CellClaim& claim) {
-  if (!claim.speedup || !claim.p) return;
-  if (*claim.p < record::kClaimLevel) {
-    claim.verdict = *claim.speedup > 1 ? record::Verdict::kFaster : record::Verdict::kSlower;
-    return;
-  }
-  const bool holds_one = claim.interval && claim.interval->low <= 1 && claim.interval->high >= 1;
-  claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
 }
 
 /// Of two cells it is the claim of the second against the first that says which is better.
@@ -240,6 +224,27 @@ RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& ca
   const bool higher = candidate.metric.better == Better::kHigher;
   return higher ? record::compare_runs(baseline.values, candidate.values, first_stage)
                 : record::compare_runs(candidate.values, baseline.values, first_stage);
+}
+
+CellClaim claim_of(const SweepCellRuns& base, const SweepCellRuns& cell, const RunComparison& comparison) {
+  CellClaim claim{.speedup = comparison.ratio, .interval = comparison.interval};
+  claim.beside = beside_others(base, cell);
+  claim.at_equal_load = comparison.at_equal;
+  claim.reason = objection_to(base, cell, comparison);
+  if (!claim.reason.empty()) return claim;
+  claim.p = comparison.p;
+  claim.reason = comparison.reason;
+  return claim;
+}
+
+void decide(CellClaim& claim) {
+  if (!claim.speedup || !claim.p) return;
+  if (*claim.p < record::kClaimLevel) {
+    claim.verdict = *claim.speedup > 1 ? record::Verdict::kFaster : record::Verdict::kSlower;
+    return;
+  }
+  const bool holds_one = claim.interval && claim.interval->low <= 1 && claim.interval->high >= 1;
+  claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
 }
 
 void make_claims(Sweep& sweep) {

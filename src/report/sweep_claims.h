@@ -17,6 +17,12 @@ namespace evener::report {
 /// objection_to() has an objection.
 void make_claims(Sweep& sweep);
 
+/// What is claimed of a comparison of two cells, before its p-value is corrected; without p where objection_to() has an
+/// objection. `base` stays absent.
+CellClaim claim_of(const SweepCellRuns& base, const SweepCellRuns& cell, const record::RunComparison& comparison);
+/// Sets the verdict by the corrected p-value, or the reason why it stays undecided.
+void decide(CellClaim& claim);
+
 /// For each cell whether it is on the Pareto front of two figures: no other cell is better in one figure, by the whole
 /// 95 % interval of the ratio, and at least as good in the other by its mean. Cells that lack a figure are not on the
 /// front.
@@ -29,7 +35,7 @@ std::vector<std::string> alike_notes(const Sweep& sweep);
 //
 // Other programs spoil a run's own times. The ratio of two runs of a block holds: their order was drawn by chance, so
 // that load which comes, goes or grows is as likely beside one as beside the other, and widens the interval. A load
-// that leans on one of the cells isn't chance. tests/report/sweep_load_test.cpp shows what is claimed under each.
+// that leans on one of the cells isn't chance. tests/report/sweep_together_test.cpp shows what is claimed under each.
 
 /// Other programs' mean load beside these cells' runs, in percent of all CPUs. Absent if it stayed within the limits of
 /// the rules (record/validity.h) in all runs.

@@ -65,18 +65,11 @@ std::vector<record::BlockValue> seconds_of(const SweepFigure& figure) {
   return seconds;
 }
 
-std::string mean_words(const std::optional<record::BlockMean>& mean) {
+template <typename Text>
+std::string mean_words(const std::optional<record::BlockMean>& mean, Text text) {
   if (!mean) return "-";
-  const std::string text = number_text(mean->mean);
-  if (!mean->interval) return text;
-  return fmt::format("{} ({} to {})", text, number_text(mean->interval->low), number_text(mean->interval->high));
-}
-
-std::string percent_words(const std::optional<record::BlockMean>& mean) {
-  if (!mean) return "-";
-  const std::string text = percent_text(mean->mean);
-  if (!mean->interval) return text;
-  return fmt::format("{} ({} to {})", text, percent_text(mean->interval->low), percent_text(mean->interval->high));
+  if (!mean->interval) return text(mean->mean);
+  return fmt::format("{} ({} to {})", text(mean->mean), text(mean->interval->low), text(mean->interval->high));
 }
 
 constexpr std::size_t kMostCellsNamed = 4;
@@ -85,15 +78,10 @@ const SweepFigure& main_figure(const Sweep& sweep, std::size_t cell) {
   return *sweep.cells[cell].figure(sweep.main_figure);
 }
 
-std::string unit_of(const SweepFigure& figure) {
-  const bool has_unit = figure.metric.unit == "share" || figure.metric.unit == "bytes" || figure.metric.unit == "J";
-  return has_unit || figure.metric.unit.empty() ? "" : " " + figure.metric.unit;
-}
-
 /// "on=cpu/t2 (26.9 images/s)".
 std::string named(const Sweep& sweep, const JobClaim& job, std::size_t cell) {
   const SweepFigure& figure = main_figure(sweep, cell);
-  return fmt::format("{} ({}{})", name_among(sweep, job.cells, cell), mean_text(figure, false), unit_of(figure));
+  return fmt::format("{} ({}{})", name_among(sweep, job.cells, cell), mean_text(figure, false), unit_behind(figure));
 }
 
 std::string listed_cells(const Sweep& sweep, const JobClaim& job, const std::vector<std::size_t>& cells) {
@@ -117,7 +105,7 @@ std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
   const SweepFigure& figure = main_figure(sweep, winner);
   std::string text =
       fmt::format("{}: best is {}, with a {} of {}{}", job_name(sweep, job), name_among(sweep, job.cells, winner),
-                  figure.metric.label, mean_text(figure, false), unit_of(figure));
+                  figure.metric.label, mean_text(figure, false), unit_behind(figure));
   const std::size_t base = sweep.cells[winner].claim.base.value_or(job.cells.back());
   const auto comparison = compare_figures(main_figure(sweep, base), figure, sweep.record.first_stage());
   text += fmt::format(": {}x of {}{}", number_text(comparison.ratio.value_or(1)), named(sweep, job, base),
@@ -165,7 +153,7 @@ std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
 std::string single_sentence(const Sweep& sweep, const JobClaim& job) {
   const SweepFigure& figure = main_figure(sweep, job.cells.front());
   return fmt::format("{}: a {} of {}{} over {}.", job_name(sweep, job), figure.metric.label, mean_text(figure, true),
-                     unit_of(figure), counted(figure.values.size(), "run"));
+                     unit_behind(figure), counted(figure.values.size(), "run"));
 }
 
 /// The number of cells that are significantly better or worse than the base.
@@ -290,11 +278,12 @@ Table scaling_table(const Sweep& sweep) {
   Table table;
   table.columns = {{"workers", false},   {"number", true}, {"speedup", true},  {"efficiency", true},
                    {"Karp-Flatt", true}, {"Amdahl", true}, {"Gustafson", true}};
+  const auto percent = [](double share) { return percent_text(share); };
   for (const SweepScaling& of : sweep.scalings) {
     for (const WorkersScaling& one : of.scaling.workers) {
       const auto& fit = of.scaling.fit;
-      table.rows.push_back({of.name, std::to_string(one.workers), mean_words(one.speedup),
-                            percent_words(one.efficiency), percent_words(one.karp_flatt),
+      table.rows.push_back({of.name, std::to_string(one.workers), mean_words(one.speedup, number_text),
+                            mean_words(one.efficiency, percent), mean_words(one.karp_flatt, percent),
                             fit ? number_text(fit->speedup(one.workers)) : "-",
                             fit ? number_text(record::gustafson(fit->serial_share, one.workers)) : "-"});
     }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
@@ -19,13 +18,6 @@ namespace evener::report {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Whether a value is a number or a size such as "64x48", which can be drawn along an axis.
-bool is_numeric(const std::string& value) {
-  return !value.empty() && value.find_first_not_of("0123456789.x") == std::string::npos &&
-         std::isdigit(static_cast<unsigned char>(value.front())) &&
-         std::isdigit(static_cast<unsigned char>(value.back()));
-}
 
 bool has_figure(const Sweep& sweep, const std::string& name) {
   return std::ranges::any_of(sweep.cells, [&](const SweepCellRuns& cell) {
@@ -223,35 +215,15 @@ std::string sweep_cells_part(const Sweep& sweep) {
 }
 
 std::string sweep_plots_part(const Sweep& sweep) {
-  std::string html = "<section class=\"needs-plots\"><h2>Side by side</h2><div class=\"grid\">";
-  if (!sweep.main_figure.empty()) {
-    html += plot_card("cells", "All cells", "Each dot is a run; the bar is the mean, with the range of the runs.");
-  }
-  for (std::size_t n = 0; n < sweep.scalings.size(); ++n) {
-    html += plot_card(fmt::format("scaling-{}", n), "Speedup: " + sweep.scalings[n].name,
-                      "Dotted: ideal. Line: Amdahl's law, fitted, with what its interval allows.");
-  }
-  for (const std::string& axis : numeric_axes(sweep)) {
-    html += plot_card("over-" + escape_html(axis), "Over " + axis,
-                      "Means with the ranges of their runs; a line for each of the other values.");
-  }
-  if (std::ranges::any_of(sweep.cells, [](const SweepCellRuns& cell) { return cell.cell.predicted.has_value(); })) {
-    html += plot_card("predicted", "Predicted against measured",
-                      "What 'evener plan' said before, and what came; on the dotted line they are the same.");
-  }
-  const std::vector<FrontPlot> fronts = front_plots(sweep);
-  for (std::size_t n = 0; n < fronts.size(); ++n) {
-    html += plot_card(fmt::format("front-{}", n), fmt::format("{} against {}", fronts[n].y, fronts[n].x),
-                      "Filled: cells that no other beats by the whole 95 % interval of their ratio.");
-  }
-  html += "</div>";
-  if (sweep.cells.size() > 1) {
-    html +=
-        "<div class=\"card after\"><div class=\"plot-head\"><h3>Pivot</h3><span class=\"controls\" "
-        "id=\"pivot-controls\"></span></div><p class=\"explain\">Means over the other axes (geometric where all are "
-        "above 0).</p><div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
-  }
-  return html + "</section>";
+  const std::string pivot =
+      sweep.cells.size() < 2
+          ? ""
+          : "<div class=\"card after\"><div class=\"plot-head\"><h3>Pivot</h3><span class=\"controls\" "
+            "id=\"pivot-controls\"></span></div><p class=\"explain\">Means over the other axes (geometric where all "
+            "are "
+            "above 0).</p><div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
+  return "<section class=\"needs-plots\"><h2>Side by side</h2><div class=\"grid\" id=\"plots\"></div>" + pivot +
+         "</section>";
 }
 
 std::string sweep_scaling_part(const Sweep& sweep) {
@@ -357,17 +329,6 @@ std::vector<FrontPlot> front_plots(const Sweep& sweep) {
     if (metric.role == record::MetricRole::kQuality && !better_known) plots.push_back({sweep.main_figure, metric.name});
   }
   return plots;
-}
-
-std::vector<std::string> numeric_axes(const Sweep& sweep) {
-  std::vector<std::string> names;
-  for (const record::SweepAxis& axis : sweep.record.axes) {
-    for (std::size_t n = 0; n < axis.names.size() && axis.steps.size() > 1; ++n) {
-      if (std::ranges::all_of(axis.steps, [&](const auto& step) { return is_numeric(step[n]); }))
-        names.push_back(axis.names[n]);
-    }
-  }
-  return names;
 }
 
 std::string sweep_page(const Sweep& sweep, std::string_view plotly_js, std::string_view hint) {

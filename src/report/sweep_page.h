@@ -42,9 +42,6 @@ struct FrontPlot {
 };
 std::vector<FrontPlot> front_plots(const Sweep& sweep);
 
-/// Axes with two or more values that are numbers or sizes, over which figures can be plotted.
-std::vector<std::string> numeric_axes(const Sweep& sweep);
-
 /// The content of sweep_json(), which is also the data of the page's plots.
 nlohmann::ordered_json sweep_report(const Sweep& sweep);
 

@@ -263,6 +263,11 @@ std::string mean_text(const SweepFigure& figure, bool with_spread) {
                      value_text(figure.metric, range.high));
 }
 
+std::string unit_behind(const SweepFigure& figure) {
+  const bool has_unit = figure.metric.unit == "share" || figure.metric.unit == "bytes" || figure.metric.unit == "J";
+  return has_unit || figure.metric.unit.empty() ? "" : " " + figure.metric.unit;
+}
+
 std::string verdict_text(record::Verdict verdict, BesideOthers beside) {
   const bool is_beside = verdict != record::Verdict::kUndecided && beside != BesideOthers::kNo;
   return std::string(verdict_word(verdict)) + (is_beside ? " beside others" : "");

@@ -41,60 +41,23 @@ std::vector<Metric> metrics_of_all(std::span<const Run> runs, Wanted wanted) {
   return all;
 }
 
-std::vector<std::string> setting_cells(const Run& run) {
-  const Record& record = run.record;
-  return {run.name,
-          text_or_dash(record.model.name),
-          text_or_dash(record.data.location),
-          text_or_dash(record.placement.text),
-          text_or_dash(record.precision),
-          record.batch ? std::to_string(*record.batch) : kMissing};
-}
-
 /// The speedup over the first run of the same work.
 std::optional<double> compared_speed(std::span<const Run> runs, const Run& run) {
   return is_alone(runs, run) ? std::nullopt : speed_against(run.record, base_of(runs, run));
 }
 
-std::string speed_text(const std::optional<double>& speed) {
-  return speed ? number_text(*speed) + "x" : kMissing;
+/// The energy-delay product relative to the first run's. A ratio of a measured and an estimated product names both
+/// classes.
+std::string edp_cell(std::span<const Run> runs, const Run& run, bool used_only) {
+  const Record &record = run.record, &base = base_of(runs, run);
+  const std::optional<double> edp = edp_against(record, base, used_only);
+  if (!edp) return kMissing;
+  const std::string kinds = record.energy.kind == base.energy.kind
+                                ? ""
+                                : fmt::format(" ({}/{})", record::energy_class_name(record.energy.kind),
+                                              record::energy_class_name(base.energy.kind));
+  return number_text(*edp) + "x" + kinds;
 }
-
-/// Columns beside the energy: its class, and its energy-delay product relative to the first run's.
-struct EnergyColumns {
-  bool any = false, compared = false, idle_devices = false;
-
-  explicit EnergyColumns(std::span<const Run> runs) {
-    for (const Run& run : runs) {
-      const record::Energy& energy = run.record.energy;
-      any = any || energy.joules;
-      idle_devices = idle_devices || (energy.used_joules && energy.used_joules != energy.joules);
-    }
-    compared = any && runs.size() > 1;
-  }
-
-  void add_titles(std::vector<Column>& columns) const {
-    if (any) columns.push_back({"energy is", false});
-    if (compared) columns.push_back({"EDP", true});
-    if (compared && idle_devices) columns.push_back({"EDP without idle devices", true});
-  }
-
-  void add_cells(const Record& record, const Record& base, std::vector<std::string>& row) const {
-    if (any) row.emplace_back(record::energy_class_name(record.energy.kind));
-    const auto ratio = [&](bool used_only) {
-      const std::optional<double> edp = edp_against(record, base, used_only);
-      if (!edp) return std::string(kMissing);
-      // A ratio of a measured and an estimated product names both classes.
-      const std::string kinds = record.energy.kind == base.energy.kind
-                                    ? ""
-                                    : fmt::format(" ({}/{})", record::energy_class_name(record.energy.kind),
-                                                  record::energy_class_name(base.energy.kind));
-      return number_text(*edp) + "x" + kinds;
-    };
-    if (compared) row.push_back(ratio(false));
-    if (compared && idle_devices) row.push_back(ratio(true));
-  }
-};
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::string space(width - std::min(width, display_width(text)), ' ');
@@ -196,27 +159,40 @@ Table summary_table(std::span<const Run> runs) {
   const std::vector<Metric> metrics = metrics_of_all(runs, [](const Metric& metric) { return !metric.title.empty(); });
   const bool comparable = std::ranges::any_of(runs, [&](const Run& run) { return !is_alone(runs, run); });
   const Metric* compared = comparable ? record::main_speed(metrics) : nullptr;
-  const EnergyColumns energy(runs);
-  table.columns = {{"run", false},       {"model", false},     {"data", false},
-                   {"placement", false}, {"precision", false}, {"batch", true}};
+  const bool energies = std::ranges::any_of(runs, [](const Run& run) { return run.record.energy.joules.has_value(); });
+  const bool idle_devices = std::ranges::any_of(runs, [](const Run& run) {
+    return run.record.energy.used_joules && run.record.energy.used_joules != run.record.energy.joules;
+  });
+  table.rows.resize(runs.size());
+  const auto add = [&](const std::string& title, bool numeric, const auto& cell_of) {
+    table.columns.push_back({title, numeric});
+    for (std::size_t n = 0; n < runs.size(); ++n) table.rows[n].push_back(cell_of(runs[n]));
+  };
+  add("run", false, [](const Run& run) { return run.name; });
+  add("model", false, [](const Run& run) { return text_or_dash(run.record.model.name); });
+  add("data", false, [](const Run& run) { return text_or_dash(run.record.data.location); });
+  add("placement", false, [](const Run& run) { return text_or_dash(run.record.placement.text); });
+  add("precision", false, [](const Run& run) { return text_or_dash(run.record.precision); });
+  add("batch", true, [](const Run& run) { return text_or_dash(optional_count(run.record.batch)); });
   for (const Metric& metric : metrics) {
-    table.columns.push_back({metric.title, true});
-    if (&metric == compared) table.columns.push_back({"speed", true});
-    if (metric.name == kEnergy) energy.add_titles(table.columns);
-  }
-  table.columns.push_back({"valid", false});
-  for (const Run& run : runs) {
-    const std::vector<Metric> own = record::metrics_of(run.record);
-    std::vector<std::string> row = setting_cells(run);
-    for (const Metric& metric : metrics) {
+    add(metric.title, true, [&](const Run& run) {
+      const std::vector<Metric> own = record::metrics_of(run.record);
       const Metric* figure = record::find_metric(own, metric.name);
-      row.push_back(figure == nullptr ? kMissing : cell_text(*figure, kMissing));
-      if (&metric == compared) row.push_back(speed_text(compared_speed(runs, run)));
-      if (metric.name == kEnergy) energy.add_cells(run.record, base_of(runs, run), row);
+      return figure == nullptr ? kMissing : cell_text(*figure, kMissing);
+    });
+    if (&metric == compared) {
+      add("speed", true, [&](const Run& run) {
+        const std::optional<double> speed = compared_speed(runs, run);
+        return speed ? number_text(*speed) + "x" : kMissing;
+      });
     }
-    row.push_back(validity_text(run.record));
-    table.rows.push_back(std::move(row));
+    if (metric.name != kEnergy || !energies) continue;
+    add("energy is", false, [](const Run& run) { return record::energy_class_name(run.record.energy.kind); });
+    if (runs.size() < 2) continue;
+    add("EDP", true, [&](const Run& run) { return edp_cell(runs, run, false); });
+    if (idle_devices) add("EDP without idle devices", true, [&](const Run& run) { return edp_cell(runs, run, true); });
   }
+  add("valid", false, [](const Run& run) { return validity_text(run.record); });
   table.notes = notes_of(runs);
   return table;
 }

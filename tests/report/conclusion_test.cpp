@@ -309,20 +309,20 @@ TEST_F(Compare, CellsOfASweepByTheirBlocksCorrectedForTheirNumber) {
   const ComparisonOfTwo of = compare_two(made + ":on=a", made + ":on=b");
   ASSERT_EQ(of.pairs.size(), 2U);
   EXPECT_EQ(of.pairs[0].cell, "batch=16");
-  EXPECT_EQ(of.pairs[0].verdict, record::Verdict::kFaster);
-  EXPECT_DOUBLE_EQ(*of.pairs[0].p, 2 * *of.pairs[0].comparison.p);
-  EXPECT_FALSE(of.pairs[0].to_decide.has_value());
-  EXPECT_EQ(of.pairs[1].verdict, record::Verdict::kUndecided);
-  EXPECT_EQ(of.pairs[1].reason, "the interval contains 1");
-  EXPECT_EQ(of.pairs[1].to_decide, record::runs_to_decide(of.pairs[1].comparison, 2));
-  EXPECT_GT(of.pairs[1].to_decide, record::runs_to_decide(of.pairs[1].comparison, 1));
+  EXPECT_EQ(of.pairs[0].claim.verdict, record::Verdict::kFaster);
+  EXPECT_DOUBLE_EQ(*of.pairs[0].claim.p, 2 * *of.pairs[0].comparison.p);
+  EXPECT_FALSE(of.pairs[0].claim.to_decide.has_value());
+  EXPECT_EQ(of.pairs[1].claim.verdict, record::Verdict::kUndecided);
+  EXPECT_EQ(of.pairs[1].claim.reason, "the interval contains 1");
+  EXPECT_EQ(of.pairs[1].claim.to_decide, record::runs_to_decide(of.pairs[1].comparison, 2));
+  EXPECT_GT(of.pairs[1].claim.to_decide, record::runs_to_decide(of.pairs[1].comparison, 1));
   EXPECT_THAT(
       comparison_sentences(of),
       ElementsAre(AllOf(HasSubstr("is faster than"), HasSubstr("batch=16: "), HasSubstr("by the ratio in 4 blocks")),
-                  HasSubstr("about " + std::to_string(*of.pairs[1].to_decide) + " runs of each would show it")));
+                  HasSubstr("about " + std::to_string(*of.pairs[1].claim.to_decide) + " runs of each would show it")));
   const Table table = comparison_table(of);
   EXPECT_EQ(table.rows[0].back(), "-");
-  EXPECT_EQ(table.rows[1].back(), std::to_string(*of.pairs[1].to_decide));
+  EXPECT_EQ(table.rows[1].back(), std::to_string(*of.pairs[1].claim.to_decide));
 }
 
 // A machine that changed between two sweeps looks like a way that is faster: of these nothing is claimed.
@@ -331,9 +331,9 @@ TEST_F(Compare, OfTwoSweepsNothingIsClaimed) {
                     after = sweep("after", of_four({{150, 151, 149, 150}, {160, 161, 159, 160}}));
   const ComparisonOfTwo of = compare_two(before + ":on=a,batch=16", after + ":on=a,batch=16");
   ASSERT_EQ(of.pairs.size(), 1U);
-  EXPECT_EQ(of.pairs[0].verdict, record::Verdict::kUndecided);
+  EXPECT_EQ(of.pairs[0].claim.verdict, record::Verdict::kUndecided);
   EXPECT_NEAR(*of.pairs[0].comparison.ratio, 1.5, 1e-3);
-  EXPECT_FALSE(of.pairs[0].p || of.pairs[0].comparison.interval || of.pairs[0].to_decide);
+  EXPECT_FALSE(of.pairs[0].claim.p || of.pairs[0].comparison.interval || of.pairs[0].claim.to_decide);
   EXPECT_THAT(comparison_sentences(of),
               ElementsAre(AllOf(HasSubstr("undecided whether"), HasSubstr("1.50x (150 against 100.0 images/s)"),
                                 HasSubstr("none of their runs were made side by side"), Not(HasSubstr("95 %")),
@@ -349,8 +349,8 @@ TEST_F(Compare, OfInvalidRunsNothingIsClaimedEither) {
   runs[6].end = record::RunEnd::kInvalid;
   const std::string made = sweep("made", runs);
   const ComparisonOfTwo of = compare_two(made + ":on=a,batch=16", made + ":on=b,batch=16");
-  EXPECT_EQ(of.pairs[0].verdict, record::Verdict::kUndecided);
-  EXPECT_FALSE(of.pairs[0].p || of.pairs[0].to_decide);
+  EXPECT_EQ(of.pairs[0].claim.verdict, record::Verdict::kUndecided);
+  EXPECT_FALSE(of.pairs[0].claim.p || of.pairs[0].claim.to_decide);
   EXPECT_THAT(comparison_sentences(of)[0], AllOf(HasSubstr("the measurements are INVALID"),
                                                  Not(HasSubstr("would show")), Not(HasSubstr("repeats"))));
 }

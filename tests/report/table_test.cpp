@@ -5,11 +5,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "base/error.h"
 #include "base/folder_lock.h"
+#include "base/terminal_text.h"
 #include "base/test_folder.h"
+#include "base/utf8.h"
 #include "record/validity.h"
+#include "report/figures.h"
+#include "report/format.h"
 #include "report/html.h"
 #include "report/run.h"
 #include "report/sample_records_helpers.h"
@@ -18,6 +23,7 @@ namespace evener::report {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -303,26 +309,6 @@ std::string energy_cell(const Table& table, std::size_t row, const std::string& 
   return "no column " + title;
 }
 
-std::vector<report::Run> one_card_and_two() {
-  std::vector<report::Run> runs{test::sample_run("one"), test::sample_run("two"), test::sample_run("unknown")};
-  put_energy(runs[0], 1000, 10, 100, record::EnergyClass::kMeasured);
-  put_energy(runs[1], 900, 5, 0, record::EnergyClass::kEstimated);
-  return runs;
-}
-
-TEST(EnergyFigures, ProductsAreToldAgainstTheFirstRunWithAndWithoutIdleDevices) {
-  const std::vector<report::Run> runs = one_card_and_two();
-  const Table table = summary_table(runs);
-  EXPECT_EQ(energy_cell(table, 0, "energy is"), "measured");
-  EXPECT_EQ(energy_cell(table, 1, "energy is"), "estimated");
-  EXPECT_EQ(energy_cell(table, 2, "energy is"), "absent");
-  EXPECT_EQ(energy_cell(table, 0, "EDP"), "1.00x");
-  EXPECT_EQ(energy_cell(table, 1, "EDP"), "0.450x (estimated/measured)");
-  EXPECT_EQ(energy_cell(table, 1, "EDP without idle devices"), "0.500x (estimated/measured)");
-  EXPECT_EQ(energy_cell(table, 2, "EDP"), "-");
-  EXPECT_THAT(csv_text(runs), HasSubstr("energy_joules,energy_class,edp_against_first"));
-}
-
 TEST(EnergyFigures, WithoutEnergyThereAreNoColumnsOfIt) {
   const Table table = summary_table(std::vector<report::Run>{test::sample_run("a"), test::sample_run("b")});
   EXPECT_EQ(energy_cell(table, 0, "energy is"), "no column energy is");
@@ -339,23 +325,103 @@ TEST(EnergyFigures, PowerIsDrawnWhereItIsKnown) {
                                                               HasSubstr("{\"name\":\"package-0\",\"values\":[65.5")));
 }
 
-TEST(EnergyFigures, PowersAndPhasesAreReadFromTheSamples) {
-  const test::TestFolder folder;
-  test::write_sample_run(folder / "run");
-  std::ofstream(folder / "run/samples.csv")
-      << "time_s,process_cpu_percent,others_cpu_percent,steal_percent,rss_bytes,pss_bytes,swap_bytes,cpu0_percent,"
-         "phase_forward_percent,energy_joules,package-0_watts,gpu_0_watts\n"
-         "0,,,,1,1,0,,,0,,\n0.5,100,1,0,1,1,0,100,62.5,30,60,\n";
-  const report::Run run = load_run(folder / "run");
-  ASSERT_EQ(run.samples.watts.size(), 2u);
-  EXPECT_EQ(run.samples.watts[0].first, "package-0");
-  EXPECT_EQ(run.samples.watts[0].second.at(1), 60);
-  EXPECT_EQ(run.samples.watts[1].second.at(1), std::nullopt);
-  ASSERT_EQ(run.samples.phases.size(), 1u);
-  EXPECT_EQ(run.samples.phases[0].first, "forward");
-  EXPECT_EQ(run.samples.phases[0].second.at(1), 62.5);
+std::optional<std::int64_t> overfits_from(const std::vector<double>& train, const std::vector<double>& val) {
+  record::Record record;
+  for (std::size_t i = 0; i < train.size(); ++i) {
+    record::EpochRecord epoch;
+    epoch.epoch = static_cast<std::int64_t>(i) + 1;
+    epoch.train_loss = train[i];
+    if (val[i] >= 0) epoch.val_loss = val[i];
+    record.training.epochs.push_back(epoch);
+  }
+  return overfitting_epoch(record);
+}
+
+TEST(OverfittingEpoch, IsTheLowestValidationLossBeforeALastingRise) {
+  EXPECT_EQ(overfits_from({1, 0.7, 0.5, 0.3}, {1, 0.8, 0.9, 1.1}), 2);
+}
+
+TEST(OverfittingEpoch, AWobbleIsNone) {
+  EXPECT_EQ(overfits_from({1, 0.7, 0.5, 0.3}, {1, 0.8, 0.9, 0.82}), std::nullopt);
+}
+
+TEST(OverfittingEpoch, BothLossesRisingIsSomethingElse) {
+  EXPECT_EQ(overfits_from({1, 0.5, 0.7, 0.9}, {1, 0.8, 1.2, 1.5}), std::nullopt);
+}
+
+TEST(OverfittingEpoch, EpochsThatWereNotValidatedDoNotCount) {
+  EXPECT_EQ(overfits_from({1, 0.7, 0.5, 0.3}, {-1, 0.8, -1, 1.1}), 2);
+  EXPECT_EQ(overfits_from({1, 0.7}, {-1, -1}), std::nullopt);
+  EXPECT_EQ(overfits_from({}, {}), std::nullopt);
+}
+
+TEST(OtherTime, IsWhatNoPhaseCovers) {
+  record::Record record;
+  EXPECT_EQ(other_s(record), std::nullopt);
+  record.times.total = 10;
+  EXPECT_EQ(other_s(record), std::nullopt) << "no phases are known";
+  record.phases_s = {{"forward", 4}, {"backward", 3.5}};
+  EXPECT_EQ(other_s(record), 2.5);
+  record.phases_s["read"] = 3;  // clocks are read at differing moments
+  EXPECT_EQ(other_s(record), 0);
+}
+
+TEST(Format, NumbersHaveThreeDigitsAndNoExponent) {
+  EXPECT_EQ(number_text(26.94), "26.9");
+  EXPECT_EQ(number_text(1.846), "1.85");
+  EXPECT_EQ(number_text(0.01234), "0.0123");
+  EXPECT_EQ(number_text(523), "523");
+  EXPECT_EQ(number_text(52345), "52,300");
+  EXPECT_EQ(number_text(1234567), "1,230,000");
+  EXPECT_EQ(number_text(-5234), "-5,230");
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(std::nan("")), "-");
+}
+
+TEST(Format, PercentsOrADash) {
+  EXPECT_EQ(percent_text(0.972), "97.2 %");
+  EXPECT_EQ(percent_text(std::optional<double>()), "-");
+}
+
+TEST(Format, HtmlIsHarmless) {
+  EXPECT_EQ(escape_html("<b onclick='x'>\"&\x01"), "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;");
+}
+
+TEST(Format, JsonCantEndAScriptElement) {
+  EXPECT_EQ(escape_json_for_script("{\"a\":\"</script><!-- & \xe2\x80\xa8\"}"),
+            "{\"a\":\"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028\"}");
+}
+
+TEST(Format, CsvIsQuotedWhereNeeded) {
+  EXPECT_EQ(csv_cell("plain"), "plain");
+  const std::string name = "caf\xe9, b\"r", told = to_utf8_text(name);
+  EXPECT_EQ(csv_cell(name), "\"caf\xEF\x9F\xA9, b\"\"r\"");
+  EXPECT_EQ(csv_cell(told), csv_cell(name)) << "once";
+  EXPECT_EQ(escape_html("caf\xe9"), "caf\xEF\x9F\xA9");
+  EXPECT_EQ(escape_markdown("caf\xe9"), "caf\xEF\x9F\xA9");
+  EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_cell("say \"hi\""), "\"say \"\"hi\"\"\"");
+}
+
+TEST(Format, MarkdownCantBreakATable) {
+  EXPECT_EQ(escape_markdown("a|b\n<i>"), "a\\|b \\<i\\>");
+  EXPECT_EQ(escape_markdown("\x1b[2J"), "?\\[2J");
+}
+
+TEST(Format, TerminalsObeyNothing) {
+  EXPECT_EQ(one_line("a\x1b[31mred\n"), "a?[31mred?");
+  EXPECT_EQ(one_line("a\xc2\x9b"
+                     "31m \xc2\x80\xc2\x9f"),
+            "a?31m ??");
+  EXPECT_EQ(one_line("\u00a0größer \u0400 \xc2"), "\u00a0größer \u0400 \xc2");
+  EXPECT_EQ(display_width("größer"), 6u);
+}
+
+TEST(Format, ListsTheFirstOfMany) {
+  EXPECT_EQ(listed({"a", "b", "c"}, 3), "a, b and c");
+  EXPECT_EQ(listed({"a", "b", "c", "d"}, 2), "a, b and 2 more");
+  EXPECT_EQ(listed({"a", "b"}, 1), "a and 1 more");
 }
 
 }  // namespace
-
 }  // namespace evener::report

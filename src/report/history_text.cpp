@@ -215,15 +215,14 @@ std::size_t counted_runs(const HistorySeries& series, const VersionRows& row) {
 
 using What = HistoryLimit::What;
 
-constexpr Named<What> kLimits[] = {
-    {What::kSlower, "slower"}, {What::kMemory, "memory"}, {What::kAccuracy, "accuracy"}, {What::kEnergy, "energy"}};
+constexpr const char* kLimits[] = {"slower", "memory", "accuracy", "energy"};
 
 HistoryLimit parse_limit(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
     throw UsageError(fmt::format("--fail-on {}: it needs a limit in percent, as in slower=5%", quoted_text(text)));
   }
-  HistoryLimit limit{.what = value_named(kLimits, "figure of --fail-on", text.substr(0, equals))};
+  HistoryLimit limit{.what = value_named<What>(kLimits, "figure of --fail-on", text.substr(0, equals))};
   const std::string number = text.substr(equals + 1);
   const auto percent = number.ends_with('%') ? to_number<double>(number.substr(0, number.size() - 1)) : std::nullopt;
   if (!percent || !(*percent >= 0 && *percent < 1000)) {

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <memory>
 
-#include "base/error.h"
 #include "base/test_folder.h"
 #include "record/record.h"
 

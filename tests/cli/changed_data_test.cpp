@@ -1,12 +1,10 @@
 // Data that was changed after a training: what was trained on is never tested with, and what is new is told.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "base/built_modules.h"
 #include "cli/in_process_helpers.h"

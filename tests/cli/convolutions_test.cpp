@@ -1,5 +1,4 @@
 // Which convolutions a training takes, and that narrower processors learn the same.
-#include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,5 @@
 #include "cli/option_rows_helpers.h"
 
-#include <stdexcept>
 #include <utility>
 
 namespace evener::test {

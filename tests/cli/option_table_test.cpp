@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/built_modules.h"
-#include "base/error.h"
 #include "base/files.h"
 #include "cli/in_process_helpers.h"
 #include "cli/option_rows_helpers.h"

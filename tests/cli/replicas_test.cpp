@@ -1,9 +1,7 @@
 // evener train on several replicas: it learns what one replica learns, and says what happened when one is lost.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/built_modules.h"

@@ -1,8 +1,6 @@
 // What records say of speeds: images/s times the seconds that stand beside them are the images that there were.
-#include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"

@@ -8,7 +8,6 @@
 #include <functional>
 #include <sstream>
 #include <stdexcept>
-#include <system_error>
 #include <vector>
 
 #include "base/module.h"

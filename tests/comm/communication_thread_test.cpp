@@ -1,6 +1,5 @@
 #include "comm/communication_thread.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "comm/communication_dtype.h"
 #include "comm/host_group.h"

@@ -1,7 +1,6 @@
 // COCO's JSON: what is read of it, where its images are found, and what is told of bad ones.
 #include <gmock/gmock.h>
 
-#include "base/error.h"
 #include "data/boxes_helpers.h"
 #include "data/sources/coco_json.h"
 

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <png.h>
 
-#include <bit>
-
 #include "data/codecs/decode.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/error.h"
 #include "base/test_folder.h"
 #include "data/data_helpers.h"
 #include "weights/safetensors.h"

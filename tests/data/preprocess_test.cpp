@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-
 #include "data/boxes.h"
 #include "data/data_helpers.h"
 #include "data/open/open_data.h"

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <set>
 
-#include "base/error.h"
 #include "data/boxes_helpers.h"
 
 namespace evener::data {

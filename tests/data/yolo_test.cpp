@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "data/boxes_helpers.h"
 #include "data/data_helpers.h"

@@ -1,8 +1,6 @@
 // Products of rows with rows against plain loops, on every instruction set of this machine.
 #include "engine/kernels/block_products.h"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 

@@ -2,7 +2,6 @@
 // can use it.
 #pragma once
 
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
 #include "engine/native_device_helpers.h"
 #include "engine/native_mlp/device/kernels.h"
 

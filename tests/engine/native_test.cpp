@@ -6,7 +6,6 @@
 #include <ostream>
 
 #include "base/cpu.h"
-#include "base/error.h"
 #include "base/module.h"
 #include "base/precision.h"
 #include "engine/batches_helpers.h"

@@ -2,7 +2,6 @@
 // none.
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "task/inference/model_metadata.h"
 

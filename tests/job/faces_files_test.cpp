@@ -8,7 +8,6 @@
 #include <functional>
 #include <iterator>
 
-#include "base/error.h"
 #include "base/test_folder.h"
 #include "job/faces/comparison.h"
 #include "job/faces/results.h"

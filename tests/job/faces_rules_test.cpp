@@ -5,9 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/test_folder.h"
 #include "job/faces/growing_results.h"
 #include "job/faces/known.h"

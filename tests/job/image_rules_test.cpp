@@ -9,7 +9,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/test_folder.h"
 #include "job/data/data_job.h"
 #include "job/detect/pictures.h"

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "base/numbers.h"
 #include "base/test_folder.h"
 #include "job/asked_sweep.h"

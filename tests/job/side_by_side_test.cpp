@@ -1,7 +1,6 @@
 // Jobs as another program uses them: in one process, two at once, with callbacks and a stop; nothing is printed.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <filesystem>
 #include <thread>
 

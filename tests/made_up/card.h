@@ -8,11 +8,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
-#include <string>
 
 namespace made_up {
 

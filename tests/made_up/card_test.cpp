@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <vector>
 
 namespace made_up {

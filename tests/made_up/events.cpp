@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "made_up/stream_state.h"
 

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-
-#include "base/error.h"
 #include "base/tensor.h"
 #include "base/thrown.h"
 #include "network/zoo.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/error.h"
 #include "base/thrown.h"
 #include "network/init.h"
 #include "network/weight_names.h"

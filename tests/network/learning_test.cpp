@@ -1,7 +1,6 @@
 // How parameters learn and statistics are taken, what stages of a network take from outside, and its memory.
 #include <gmock/gmock.h>
 
-#include "base/error.h"
 #include "base/thrown.h"
 #include "network/cost.h"
 #include "network/network.h"

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-
-#include "base/error.h"
 #include "base/thrown.h"
 
 namespace evener::network {

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <set>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/module.h"
 #include "base/test_folder.h"

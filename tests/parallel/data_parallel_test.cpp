@@ -1,8 +1,6 @@
 // Whatever replicas come and go, every sample of every batch is trained on once, and with the right weight.
 #include "parallel/data_parallel.h"
 
-#include <gmock/gmock.h>
-
 #include <array>
 #include <chrono>
 #include <cstring>

@@ -2,13 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <chrono>
-#include <mutex>
 #include <new>
-#include <set>
 #include <thread>
 
 #include "base/error.h"

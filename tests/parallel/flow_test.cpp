@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <new>
 #include <numeric>
 #include <set>
 #include <thread>

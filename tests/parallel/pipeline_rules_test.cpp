@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "parallel/launcher.h"
 #include "parallel/pipeline.h"
 #include "parallel/stage_line.h"

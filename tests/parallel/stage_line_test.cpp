@@ -1,8 +1,6 @@
 // Calls pass the stages of a divided network, several at once.
 #include "parallel/stage_line.h"
 
-#include <gmock/gmock.h>
-
 #include <barrier>
 #include <deque>
 #include <utility>

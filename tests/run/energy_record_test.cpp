@@ -1,11 +1,9 @@
 // The energy in the record of a run, computed again from the files beside it.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <thread>
 

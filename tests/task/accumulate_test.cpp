@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "base/module.h"
 #include "base/relative_distance.h"
 #include "base/test_folder.h"

@@ -1,6 +1,5 @@
 // Boxes and their quality as torchvision, pycocotools and the VOC devkit compute them
 // (tests/golden/make_detection_golden.py).
-#include <gmock/gmock.h>
 
 #include <cstdlib>
 #include <fstream>

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 

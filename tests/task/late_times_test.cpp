@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "base/clock.h"
 #include "base/statistics.h"
 #include "base/test_folder.h"

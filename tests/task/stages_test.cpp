@@ -1,7 +1,6 @@
 // Networks divided over stages ('..' in placements) learn what an undivided one learns.
 #include <gmock/gmock.h>
 
-#include "base/error.h"
 #include "base/module.h"
 #include "base/relative_distance.h"
 #include "base/test_folder.h"

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thrown.h"

@@ -6,7 +6,6 @@
 
 #include <limits>
 
-#include "base/error.h"
 #include "base/thrown.h"
 #include "network/cost.h"
 #include "network/step_memory.h"

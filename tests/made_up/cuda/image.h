@@ -2,7 +2,6 @@
 // made of, with what it was compiled for. CUBIN is bytes, PTX a text, as the real ones are.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 namespace made_up::cuda {

@@ -1,5 +1,4 @@
 // Streams, events and graphs.
-#include <vector>
 
 #include "made_up/cuda/driver.h"
 

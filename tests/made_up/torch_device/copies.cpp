@@ -4,8 +4,6 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
-#include <cstring>
-
 #include "made_up/torch_device/late_device.h"
 
 namespace made_up::late {

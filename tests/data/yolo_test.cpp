@@ -403,6 +403,8 @@ TEST(YoloSetFile, TellsWhatIsWrongAndWhere) {
         {"names: [a]\ntrain:\n  b: c\n", "line 3: what stands there is no place of images"},
         {"names: [a]\nkpt_shape: 17\n", "line 2: \"kpt_shape\" is not"},
         {"names: [a]\nkpt_shape: [17, 4]\n", "line 2: \"kpt_shape\" is not"},
+        {"base: &base {val: a}\n<<: *base\nnames: [a]\n", "line 2: keys that are merged in by \"<<\" are not read"},
+        {R"({"names": ["\ud83d\ude00"]})", "line 1: it can't be read as YAML: invalid unicode"},
         {"just text\n", "no keys"},
         {"", "no keys"},
         {"names: &a [*a]\n", "no class's name"}}) {
@@ -427,8 +429,10 @@ TEST(YoloSetFile, IsNotBlownUpByHostileFiles) {
 }
 
 TEST(YoloSetFile, IsKnownByItsKeys) {
-  for (const char* file : {"names: [a]\ntrain: b\n", "{\"train\": \"a\", \"names\": [\"b\"]}",
-                           "train : a\n'names' : [b]\n", "names: [a\ntrain: b\n"}) {
+  for (const char* file :
+       {"names: [a]\ntrain: b\n", "{\"train\": \"a\", \"names\": [\"b\"]}", "train : a\n'names' : [b]\n",
+        "names: [a\ntrain: b\n", R"({"train": "a", "names": ["\ud83d\ude00"]})",
+        "base: &base\n  names: [a]\n  train: b\n<<: *base\n"}) {
     EXPECT_TRUE(is_yolo_set(file)) << file;
   }
   for (const char* other : {"", "names: [a]\n", "model:\n  names: [a]\n  train: b\n", "train the names: [\n",

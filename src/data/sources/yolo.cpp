@@ -55,11 +55,14 @@ YAML::Node load(std::string_view file) {
   }
 }
 
-/// The last value of a key; absent if the key is missing or has no value.
+/// The last value of a key; absent if the key is missing or has no value. Throws Error where other maps are merged in,
+/// which might have it.
 std::optional<YAML::Node> value_of(const YAML::Node& map, std::string_view key) {
   std::optional<YAML::Node> value;
   for (const auto& entry : map) {
-    if (entry.first.IsScalar() && entry.first.Scalar() == key) value.emplace(entry.second);
+    const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    if (name == "<<") fail_at(entry.first, "keys that are merged in by \"<<\" are not read: write them out instead");
+    if (name == key) value.emplace(entry.second);
   }
   return value && !value->IsNull() ? value : std::nullopt;
 }
@@ -141,12 +144,14 @@ void complete_names(const YAML::Node& set, YoloSet& read) {
   while (read.names.size() < *count) read.names.push_back(std::to_string(read.names.size()));
 }
 
-bool has_line_with_key(std::string_view text, std::string_view key) {
+/// Whether a key begins a line, or follows a brace or a comma as JSON's keys do.
+bool has_key(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
-    const std::string_view before = text.substr(0, at), line = before.substr(before.rfind('\n') + 1);
+    const std::size_t last = text.substr(0, at).find_last_not_of("\"' \t");
     std::string_view after = text.substr(at + key.size());
     after.remove_prefix(std::min(after.find_first_not_of("\"' \t"), after.size()));
-    if (line.find_first_not_of("\"'{ \t") == std::string_view::npos && after.starts_with(':')) return true;
+    const bool begins = last == std::string_view::npos || text[last] == '\n' || text[last] == '{' || text[last] == ',';
+    if (begins && after.starts_with(':')) return true;
   }
   return false;
 }
@@ -403,7 +408,7 @@ bool is_yolo_set(std::string_view file) {
     const YAML::Node root = load(file);
     return root.IsMap() && has_all([&](std::string_view key) { return value_of(root, key).has_value(); });
   } catch (const Error&) {
-    return has_all([&](std::string_view key) { return has_line_with_key(file, key); });
+    return has_all([&](std::string_view key) { return has_key(file, key); });
   }
 }
 

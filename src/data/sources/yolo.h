@@ -88,12 +88,13 @@ struct YoloSet {
   std::vector<std::string> notes;
 };
 
-/// Reads any YAML, and so JSON; keys that a set doesn't need are passed over. Throws Error with the reason alone, and
-/// the line where there is one: no YAML, no names, numbers of names with gaps, a key with a value of another kind.
+/// Reads YAML, and so JSON; keys that a set doesn't need are passed over. Throws Error with the reason alone, and the
+/// line where there is one: no YAML, no names, numbers of names with gaps, a key with a value of another kind, a merge
+/// ("<<"), a character written as two escapes ("\\ud83d\\ude00"), which is JSON's way alone.
 YoloSet parse_yolo_set(std::string_view file);
 
-/// Whether a file is such a YAML file: it has the keys names and train. A damaged file counts if it has lines that
-/// begin with these, so that the error message can say what is wrong.
+/// Whether a file is such a YAML file: it has the keys names and train. One that can't be read counts if they stand
+/// where keys do, so that the error message can say what is wrong.
 bool is_yolo_set(std::string_view file);
 
 /// The file with the boxes of an image: under labels/ where the image is under images/, else, or where none is there,

@@ -75,17 +75,17 @@ void Pictures::add_video(const std::string& file, const FrameChoice& choice) {
   std::size_t left = choice.most;
   for (const Video& video : videos_) left -= video.frames->size();
   if (left == 0) return;
-  const auto open = [&] {
-    Video video{file, names_.size(), std::make_shared<VideoFrames>(file, choice, left)};
-    for (std::size_t i = 0; i < video.frames->size(); ++i) {
-      names_.push_back(frame_name(file, video.frames->time_s(i)));
-    }
-    if (const std::string& why = video.frames->broken_off(); !why.empty()) {
-      notes_.push_back("'" + file + "' ends early, after " + counted(video.frames->size(), "frame") + ": " + why);
-    }
-    videos_.push_back(std::move(video));
-  };
-  if (const std::string why = failure_of(open, "read it"); !why.empty()) skipped_.push_back({file, why});
+  Video video{file, names_.size(), nullptr};
+  const auto open = [&] { video.frames = std::make_shared<VideoFrames>(file, choice, left); };
+  if (const std::string why = failure_of(open, "read it"); !why.empty()) {
+    skipped_.push_back({file, why});
+    return;
+  }
+  for (std::size_t i = 0; i < video.frames->size(); ++i) names_.push_back(frame_name(file, video.frames->time_s(i)));
+  if (const std::string& why = video.frames->broken_off(); !why.empty()) {
+    notes_.push_back("'" + file + "' ends early, after " + counted(video.frames->size(), "frame") + ": " + why);
+  }
+  videos_.push_back(std::move(video));
 }
 
 void Pictures::refuse(const std::vector<std::string>& locations) const {

@@ -1,5 +1,7 @@
 // Which convolutions a training takes, and that narrower processors learn the same.
 
+#include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/simd_level.h"

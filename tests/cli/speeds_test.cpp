@@ -1,5 +1,7 @@
 // What records say of speeds: images/s times the seconds that stand beside them are the images that there were.
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

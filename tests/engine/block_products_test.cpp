@@ -1,6 +1,8 @@
 // Products of rows with rows against plain loops, on every instruction set of this machine.
 #include "engine/kernels/block_products.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,8 @@
 // Whatever replicas come and go, every sample of every batch is trained on once, and with the right weight.
 #include "parallel/data_parallel.h"
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <chrono>
 #include <cstring>

@@ -1,6 +1,8 @@
 // Calls pass the stages of a divided network, several at once.
 #include "parallel/stage_line.h"
 
+#include <gtest/gtest.h>
+
 #include <barrier>
 #include <deque>
 #include <utility>

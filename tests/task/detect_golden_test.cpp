@@ -1,6 +1,8 @@
 // Boxes and their quality as torchvision, pycocotools and the VOC devkit compute them
 // (tests/golden/make_detection_golden.py).
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>

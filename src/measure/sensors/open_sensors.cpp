@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "measure/sensors/kernel_sensors.h"
 #include "measure/sensors/nvml.h"
 #include "measure/sensors/outside_meter.h"
-#include "measure/sensors/kernel_sensors.h"
 
 namespace evener::measure {
 namespace {

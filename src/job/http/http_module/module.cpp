@@ -2,7 +2,6 @@
 // thread for the batch that their samples are in. libmicrohttpd takes clients, reads and writes, and closes connections
 // beyond the limit; ours are the time limits of whole requests, the memory for bodies, and the order of the end.
 #include <fmt/format.h>
-#include <linux/filter.h>
 #include <linux/tcp.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -43,7 +42,7 @@ namespace {
 constexpr std::size_t kMostHeadBytes = 64 << 10;
 /// How often run() calls `stop` and looks for clients whose time is over.
 constexpr double kBetweenLooks_s = 0.05;
-/// How often it looks, after new clients are refused, whether all that had connected are taken.
+/// How often it looks, when it has to end, whether all clients that had connected are taken.
 constexpr int kMostLooks = 40;
 /// For a request that was sent before the client could know that the server is ending, and for the first request of a
 /// client that has just connected.
@@ -107,18 +106,6 @@ int port_of(const Descriptor& socket) {
   getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
   return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
-}
-
-/// Stops taking new clients. Shutting down alone would reset those who have connected and are not taken yet. A filter
-/// that drops what opens a connection leaves others knocking until the socket is shut down and they are refused. It
-/// lets pass what completes one: its client takes it for made already.
-void refuse_others(const Descriptor& socket) {
-  constexpr unsigned kFlagsOffset = 13, kSyn = 0x02;  // in a TCP header (RFC 9293, 3.1), which is what a filter sees
-  sock_filter drop_new[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlagsOffset),
-                            BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
-                            BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
-  const sock_fprog program{.len = 4, .filter = drop_new};
-  setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
 /// `wanted`, or what there are descriptors for: each connection takes one, and many systems give 1024 to those who
@@ -196,8 +183,7 @@ class MicrohttpdServer : public HttpServer {
       close_overdue();
     };
     while (!stop()) look(kBetweenLooks_s);
-    refuse_others(listener_);
-    // Clients that have connected, or are about to, are still served, although libmicrohttpd hasn't taken them yet.
+    // Clients that have connected are served, although libmicrohttpd hasn't taken them yet: shutting down resets them.
     pollfd queue{.fd = listener_.get(), .events = POLLIN, .revents = 0};
     for (int n = 0; n == 0 || (n < kMostLooks && poll(&queue, 1, 0) > 0); ++n) look(kBetweenLooks_s);
     MHD_quiesce_daemon(daemon.get());

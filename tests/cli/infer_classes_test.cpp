@@ -361,7 +361,7 @@ TEST_F(InferTrouble, AFullDiskEndsItEarly) {
   const ProgramResult folder =
       infer(joined(kTiny, {"random:100000000", "--out", (disk.path() / "run").string(), "--format", "none"}));
   EXPECT_EQ(folder.exit_code, 1);
-  EXPECT_THAT(folder.err, AllOf(HasSubstr("predictions.csv"), HasSubstr("is the disk full?")));
+  EXPECT_THAT(folder.err, AllOf(HasSubstr("predictions.csv"), HasSubstr("the disk is full")));
 }
 
 TEST_F(InferTrouble, WhoeverReadsTheAnswersMayStop) {

@@ -42,7 +42,7 @@ struct QuantizeRequest {
   DecodeOptions boxes = {};        // of a detector
   double most_lost = 0;            // how much accuracy or mAP may be lost, as a share
   QuantizeOptions options = {};
-  std::vector<std::string> keep = {};       // patterns of layers that stay in float (Quantizer::matching)
+  std::vector<std::string> keep = {};       // patterns of layers that stay in float (layers_named())
   std::optional<data::CropMode> crop = {};  // written into the file; see ModelFacts
   int threads = 1;
 };

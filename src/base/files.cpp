@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <streambuf>
 #include <vector>
 

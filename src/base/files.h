@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <ostream>
-#include <span>
 #include <string>
 #include <string_view>
 

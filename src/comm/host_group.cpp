@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <optional>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/module.h"

@@ -14,7 +14,6 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "data/boxes.h"
-#include "data/codecs/colour.h"
 #include "data/resize.h"
 
 namespace evener::data {

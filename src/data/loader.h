@@ -2,7 +2,6 @@
 // batches depends on (seed, epoch) alone.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

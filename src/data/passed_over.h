@@ -2,11 +2,9 @@
 // programs, and those that --sort of `evener infer` and `evener faces` made for photos without a class.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace evener::data {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/names.h"

@@ -1,7 +1,6 @@
 // What other programs give: options by name for a job, and images in their memory as samples for a network.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -1,10 +1,7 @@
 #include "evener/jobs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "base/clock.h"

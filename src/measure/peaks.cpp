@@ -6,7 +6,6 @@
 #include <barrier>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 

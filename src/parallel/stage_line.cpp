@@ -5,7 +5,6 @@
 #include <exception>
 #include <future>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/message.h"
 #include "base/names.h"
 #include "base/statistics.h"

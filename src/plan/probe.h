@@ -1,7 +1,6 @@
 // The measurements that a planner needs, as an interface so that a planner can be tested on made-up machines.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 // A record as JSON: for files, for stdout, and between processes.
 #pragma once
 
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 

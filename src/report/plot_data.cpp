@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <system_error>
 
 #include "base/csv.h"
 #include "base/error.h"

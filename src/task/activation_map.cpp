@@ -1,10 +1,8 @@
 #include "task/activation_map.h"
 
 #include <algorithm>
-#include <cmath>
 #include <variant>
 
-#include "base/error.h"
 #include "task/fine_tuning/linear_probe.h"
 
 namespace evener::task {

@@ -2,7 +2,6 @@
 // base/own_program.h does it for the program.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <cassert>
 #include <cstring>
-#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

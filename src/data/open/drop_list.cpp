@@ -8,7 +8,6 @@
 #include <sstream>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -17,7 +16,6 @@
 #include "base/plural.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "data/locations.h"
 
 namespace evener::data {
 namespace {

@@ -5,7 +5,6 @@
 #include <ostream>
 #include <vector>
 
-#include "base/error.h"
 #include "base/files.h"
 #include "base/utf8.h"
 #include "data/each_index.h"

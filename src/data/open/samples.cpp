@@ -1,6 +1,5 @@
 #include "data/open/samples.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "base/descriptor.h"
 #include "base/error.h"

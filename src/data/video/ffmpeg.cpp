@@ -1,6 +1,5 @@
 #include "data/video/ffmpeg.h"
 
-#include <algorithm>
 #include <iterator>
 #include <sstream>
 #include <string_view>

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/phase.h"
 #include "base/simd_level.h"
 #include "engine/engine.h"

@@ -1,8 +1,6 @@
 // A graph of OpenVINO compiled for a device, and the calls on it.
 #pragma once
 
-#include <deque>
-#include <exception>
 #include <memory>
 #include <openvino/core/except.hpp>
 #include <openvino/openvino.hpp>

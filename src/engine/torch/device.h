@@ -6,7 +6,6 @@
 #include <c10/util/Exception.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/device.h"
 #include "base/module_entry.h"

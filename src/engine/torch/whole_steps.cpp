@@ -1,6 +1,5 @@
 #include "engine/torch/whole_steps.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/phase.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <utility>
 
 #include "base/simd_level.h"
 #include "engine/kernels/winograd.h"

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "base/child.h"
 #include "base/clock.h"

@@ -19,7 +19,6 @@
 #include "data/locations.h"
 #include "data/open/drop_list.h"
 #include "data/open/open_data.h"
-#include "data/open/pack.h"
 #include "data/open/pictures.h"
 #include "data/open/split_manifest.h"
 #include "data/picture_listing.h"

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "base/cpu.h"

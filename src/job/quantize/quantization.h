@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "base/this_work.h"
 #include "job/detect/detection.h"

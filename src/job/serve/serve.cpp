@@ -6,7 +6,6 @@
 #include <cctype>
 #include <chrono>
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>

@@ -1,7 +1,6 @@
 // The options of a training: for `evener train`, and for commands that prepare one.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

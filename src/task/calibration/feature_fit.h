@@ -1,8 +1,6 @@
 // Fits the distance by which images of none of the classes are known (task/inference/calibration.h).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "task/fine_tuning/softmax_regression.h"

@@ -1,9 +1,7 @@
 #include "task/detect/blank_images.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <numeric>
 
 #include "base/random.h"
 #include "engine/trainer.h"

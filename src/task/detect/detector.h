@@ -1,7 +1,6 @@
 // A network that finds objects, with the conversion of its outputs to boxes on photos.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>

@@ -2,12 +2,10 @@
 // (COCOeval.evaluateImg) do; and counts which class was found for which.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/described.h"

@@ -1,6 +1,5 @@
 #include "task/faces/face_detector.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "engine/engine.h"
 #include "task/faces/face_detector.h"

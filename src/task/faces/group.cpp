@@ -1,7 +1,6 @@
 #include "task/faces/group.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <span>

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 
 #include "task/faces/faces.h"
 

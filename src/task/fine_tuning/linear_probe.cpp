@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "base/error.h"
 #include "base/forked.h"
 #include "base/message.h"
 #include "engine/engine.h"

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 

@@ -1,7 +1,6 @@
 // Exports a trained network for other software: writes it as an ONNX file, runs that file, and compares the outputs.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>

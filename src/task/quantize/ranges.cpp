@@ -4,10 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/names.h"
 #include "network/quantization.h"
 

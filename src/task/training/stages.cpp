@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "base/names.h"

@@ -3,7 +3,6 @@
 // limit has to stop stepping.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <variant>
-#include <vector>
 
 #include "base/cpu.h"
 #include "base/error.h"

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "base/module_entry.h"

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "base/module_entry.h"

@@ -20,8 +20,7 @@ Precision parse_precision(const std::string& name) {
   if (name == "int8") {
     throw UsageError(
         "no precision 'int8': a network has to be quantised for it; 'evener quantize MODEL --data D' makes one of 8 "
-        "bits, "
-        "which then runs as it is, and 'evener train --quantize int8' trains one");
+        "bits, which then runs as it is, and 'evener train --quantize int8' trains one");
   }
   return value_named<Precision>(kPrecisions, "precision", name);
 }

@@ -300,8 +300,7 @@ std::string ChannelMeter::note(double joules) const {
   const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (by_power()) {
     add(fmt::format(
-        "its energy counter came to {:.3g} J, which its power contradicts: energy is its power, summed over "
-        "time",
+        "its energy counter came to {:.3g} J, which its power contradicts: energy is its power, summed over time",
         counted_j()));
   } else if (step_j() > kMostUnseenShare * joules) {
     add(fmt::format("its counter moves by {:g} J at a time", step_j()));

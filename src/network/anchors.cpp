@@ -37,8 +37,7 @@ float middle_of(std::int64_t cell, std::int64_t cells) {
 std::vector<double> anchor_scales(std::size_t levels, double least, double greatest) {
   if (levels == 0 || !(least > 0 && least <= greatest && std::isfinite(greatest))) {
     throw Error(
-        fmt::format("anchors of {} levels can't have scales from {} to {}; they need a level and 0 < least <= "
-                    "greatest",
+        fmt::format("anchors of {} levels can't have scales from {} to {}; they need a level and 0 < least <= greatest",
                     levels, least, greatest));
   }
   if (levels == 1) return {least, greatest};

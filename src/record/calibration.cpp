@@ -152,8 +152,7 @@ void add_calibration(const CalibrationRecord& calibration, Record& record) {
 std::vector<std::string> calibration_sentences(const CalibrationRecord& calibration) {
   std::vector<std::string> sentences;
   sentences.push_back(
-      fmt::format("{} by temperature {:.3g}: expected calibration error {} before, {} after, "
-                  "on {} images ({})",
+      fmt::format("{} by temperature {:.3g}: expected calibration error {} before, {} after, on {} images ({})",
                   kCalibratedNote, calibration.temperature, error_text(calibration.before),
                   error_text(calibration.after), calibration.judged_images, calibration.judged));
   if (!calibration.no_unknown.empty()) {
@@ -166,8 +165,7 @@ std::vector<std::string> calibration_sentences(const CalibrationRecord& calibrat
                                   calibration.judged));
   if (const auto& unlike = calibration.unlike) {
     sentences.push_back(
-        fmt::format("of {} images in '{}' {} are called unknown; AUROC {}, {} pass where 95 % of known "
-                    "images do",
+        fmt::format("of {} images in '{}' {} are called unknown; AUROC {}, {} pass where 95 % of known images do",
                     unlike->images, unlike->location, percent_words(unlike->unknown_share),
                     percent_words(unlike->auroc), percent_words(unlike->fpr95)));
   }

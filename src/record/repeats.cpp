@@ -195,13 +195,12 @@ RunComparison compare_runs(std::span<const BlockValue> baseline, std::span<const
   }
   comparison.ratio = *mean_of_runs(candidate).mean / *mean_of_runs(baseline).mean;
   const bool are_few = baseline.size() < kFewestRuns || candidate.size() < kFewestRuns;
-  comparison.reason =
-      are_few
-          ? fmt::format("{} and {} runs are too few (at least {} each)", baseline.size(), candidate.size(), kFewestRuns)
-          : fmt::format(
-                "{} of their runs were made side by side (at least {}), so that whatever else changed "
-                "between them counts as a difference",
-                ratios.empty() ? "none" : std::to_string(ratios.size()), kFewestRuns);
+  comparison.reason = are_few ? fmt::format("{} and {} runs are too few (at least {} each)", baseline.size(),
+                                            candidate.size(), kFewestRuns)
+                              : fmt::format(
+                                    "{} of their runs were made side by side (at least {}), so that whatever else "
+                                    "changed between them counts as a difference",
+                                    ratios.empty() ? "none" : std::to_string(ratios.size()), kFewestRuns);
   return comparison;
 }
 

@@ -162,9 +162,8 @@ std::string stopping_rule_text(const SweepRecord& sweep) {
   }
   return fmt::format(
       "{} to {} runs of each cell: as many as tell its mean speed to +-{:g} % if they are independent, by the spread "
-      "of "
-      "the first {}; intervals of ratios take their spread from these and their mean from all, so that they cover 95 % "
-      "although the data decided (Stein 1945)",
+      "of the first {}; intervals of ratios take their spread from these and their mean from all, so that they cover "
+      "95 % although the data decided (Stein 1945)",
       sweep.repeats, sweep.max_runs, 100 * *sweep.until_width, sweep.repeats);
 }
 

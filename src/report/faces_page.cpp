@@ -163,19 +163,17 @@ std::string histogram_part(const FacesPage& page) {
   if (std::ranges::count(page.histogram, 0U) == std::ssize(page.histogram)) return "";
   return plot_part(
       "How far faces are apart", "id=\"histogram\" viewBox=\"0 0 1000 230\" aria-label=\"Histogram of distances\"",
-      fmt::format("Pairs of faces by their Euclidean distance. Left of the line ({:.2f}) they may be of one "
-                  "person.",
+      fmt::format("Pairs of faces by their Euclidean distance. Left of the line ({:.2f}) they may be of one person.",
                   page.limit));
 }
 
 std::string judgement_part(const std::optional<JudgementOnPage>& judgement) {
   if (!judgement) return "";
-  return plot_part(
-      "How well persons are told apart",
-      "id=\"judgement\" class=\"roc\" viewBox=\"0 0 410 400\" aria-label=\"ROC curve\"",
-      "Upwards: pairs of one person that are accepted, at each limit. The dot is where as many are wrongly "
-      "refused as wrongly accepted. " +
-          escape_html(judgement->words));
+  return plot_part("How well persons are told apart",
+                   "id=\"judgement\" class=\"roc\" viewBox=\"0 0 410 400\" aria-label=\"ROC curve\"",
+                   "Upwards: pairs of one person that are accepted, at each limit. The dot is where as many are "
+                   "wrongly refused as wrongly accepted. " +
+                       escape_html(judgement->words));
 }
 
 std::string card(const std::string& title, const std::string& content, const std::string& words) {

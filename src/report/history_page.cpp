@@ -71,8 +71,7 @@ std::string method_section(const History& history) {
       "<p class=\"explain\">Change points by E-divisive means with permutation tests. p is the chance of a change like "
       "this where there is none, corrected for {} (Holm): among them all, a false one is told in at most 5 of 100 such "
       "pages. Intervals cover 95 %. Runs that follow each other closely and share a disturbance can look like a "
-      "change: "
-      "see whether the program changed there.</p>",
+      "change: see whether the program changed there.</p>",
       counted(history.tests, "test"));
   return section_html("How sure this is", "", explanation + notes_html(history.notes)) + "\n";
 }

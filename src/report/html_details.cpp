@@ -206,14 +206,12 @@ std::string profile_part(std::span<const Run> runs) {
     html += "<details class=\"card\" open><summary>" + escape_html(run.name) + "</summary>" +
             profile_table(run.record.layers).scrolled() + "</details>";
   }
-  return section_html(
-      "Time of each layer",
-      "Layers were timed one by one in a pass of their own, after the run: all together take longer than in the run, "
-      "where they overlap. The roof is the time in which the processor could do a layer's operations at its peak of "
-      "multiply-adds, or read what the layer moves from memory, whichever is longer; a layer whose data stay in a "
-      "cache "
-      "can exceed it.",
-      html);
+  return section_html("Time of each layer",
+                      "Layers were timed one by one in a pass of their own, after the run: all together take longer "
+                      "than in the run, where they overlap. The roof is the time in which the processor could do a "
+                      "layer's operations at its peak of multiply-adds, or read what the layer moves from memory, "
+                      "whichever is longer; a layer whose data stay in a cache can exceed it.",
+                      html);
 }
 
 std::string details_part(std::span<const Run> runs) {

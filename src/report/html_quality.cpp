@@ -268,9 +268,8 @@ std::string calibration_part(std::span<const Run> runs) {
   }
   return section_html(
       "How far its probabilities hold",
-      "Of the answers that are 80 % sure, 80 % should be right: bars that end at the diagonal. Strong "
-      "bars stand for many images. The error is the mean distance from the diagonal over the images, in "
-      "15 bins.",
+      "Of the answers that are 80 % sure, 80 % should be right: bars that end at the diagonal. Strong bars stand for "
+      "many images. The error is the mean distance from the diagonal over the images, in 15 bins.",
       html);
 }
 

@@ -220,20 +220,18 @@ std::string sweep_plots_part(const Sweep& sweep) {
           ? ""
           : "<div class=\"card after\"><div class=\"plot-head\"><h3>Pivot</h3><span class=\"controls\" "
             "id=\"pivot-controls\"></span></div><p class=\"explain\">Means over the other axes (geometric where all "
-            "are "
-            "above 0).</p><div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
+            "are above 0).</p><div class=\"scroll\"><table id=\"pivot\" class=\"everything\"></table></div></div>";
   return "<section class=\"needs-plots\"><h2>Side by side</h2><div class=\"grid\" id=\"plots\"></div>" + pivot +
          "</section>";
 }
 
 std::string sweep_scaling_part(const Sweep& sweep) {
   if (sweep.scalings.empty()) return "";
-  return section_html(
-      "Scaling",
-      "Speedup and efficiency are against the fewest workers, by the ratio within each block; Karp-Flatt "
-      "is the serial fraction that alone would explain it. Amdahl: the speedup of the fitted law; "
-      "Gustafson: that of work which grows with the workers.",
-      table_html(scaling_table(sweep), false));
+  return section_html("Scaling",
+                      "Speedup and efficiency are against the fewest workers, by the ratio within each block; "
+                      "Karp-Flatt is the serial fraction that alone would explain it. Amdahl: the speedup of the "
+                      "fitted law; Gustafson: that of work which grows with the workers.",
+                      table_html(scaling_table(sweep), false));
 }
 
 }  // namespace

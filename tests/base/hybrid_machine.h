@@ -49,8 +49,7 @@ inline std::string hybrid_xml(const Cores& fast, const Cores& slow, bool ranked 
   };
   const std::vector<int> cpus = cpus_of(all);
   std::string text =
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\">"
-      "<topology version=\"2.0\">";
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology version=\"2.0\">";
   text += object("Machine", 0, cpus, " allowed_cpuset=\"" + cpu_mask(cpus) + "\" allowed_nodeset=\"0x00000001\">");
   text += object("NUMANode", 0, cpus, " local_memory=\"1073741824\"/>");
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -346,10 +346,9 @@ TEST_F(ManifestRules, EachPartCountsItsOwn) {
   EXPECT_THAT(recalled.split.test, SizeIs(1));
   EXPECT_THAT(recalled.split.added, IsEmpty()) << "saved anew, they show what was trained on, under other bytes";
   EXPECT_EQ(recalled.found(), 2u);
-  EXPECT_EQ(
-      recalled.changes(),
-      "2 of 4 training images are gone, 1 of 4 training images has other content, 1 of 3 validation images is gone, "
-      "2 of 3 validation images have other content, 1 of 2 test images has other content");
+  EXPECT_EQ(recalled.changes(),
+            "2 of 4 training images are gone, 1 of 4 training images has other content, 1 of 3 validation images is "
+            "gone, 2 of 3 validation images have other content, 1 of 2 test images has other content");
 }
 
 TEST_F(ManifestRules, AnImageOfBothGenerationsStandsThereOnce) {

@@ -363,9 +363,7 @@ TEST(CudaRefusal, SaysWhatIsMissingForAGpu) {
   const network::Network network = small_mlp(kColour, 5);
   const auto torch = engine::open_engine("torch");
   EXPECT_THAT(torch->trainer_refusal(network, options),
-              HasSubstr("can't compute on cuda:0: the module 'torch_cuda' can't be "
-                        "used: " +
-                        status.reason));
+              HasSubstr("can't compute on cuda:0: the module 'torch_cuda' can't be used: " + status.reason));
   EXPECT_THROW(torch->make_trainer(network, options), Error);
   options.device = {DeviceKind::kNpu, 0};
   EXPECT_THAT(torch->trainer_refusal(network, options), HasSubstr("not on npu"));

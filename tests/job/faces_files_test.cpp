@@ -237,9 +237,8 @@ TEST(LabelledData, TellsThatItHasOtherCountsThanItsTrainingHad) {
     request.split = split;
     return open_labelled_data(request, steps, RunConfig(folder.path())).notes;
   };
-  const auto changed = HasSubstr(
-      "which had 40, 20 and 30 images to train on, to validate on and to test with, now 50, "
-      "20 and 30;");
+  const auto changed =
+      HasSubstr("which had 40, 20 and 30 images to train on, to validate on and to test with, now 50, 20 and 30;");
   EXPECT_THAT(notes(40, "synth:digits:100", ""), testing::Contains(changed));
   EXPECT_THAT(notes(50, "synth:digits:100", ""), testing::Not(testing::Contains(HasSubstr("has changed"))));
   EXPECT_THAT(notes(40, "synth:digits:100", "60/40"), testing::Not(testing::Contains(HasSubstr("has changed"))));

@@ -439,8 +439,7 @@ TEST(ShownPartTest, IsWhatWasAskedForOrHeldOut) {
   const auto trained = opened_with(split_of({0, 1, 2, 3}, {}, {}), true);
   const auto made = opened_with(split_of({0, 1, 2, 3}, {4, 5}, {6, 7, 8}), false);
   EXPECT_EQ(shown(whole, ""),
-            "test 3/9 shown is the test part of 'photos', 3 of its 9 images; --part all shows all of "
-            "them");
+            "test 3/9 shown is the test part of 'photos', 3 of its 9 images; --part all shows all of them");
   EXPECT_THAT(shown(untested, ""), testing::StartsWith("validation 2/6 "));
   EXPECT_EQ(shown(trained, ""), "all 4/4 ");
   EXPECT_EQ(shown(made, ""), "all 9/9 ");

@@ -84,9 +84,8 @@ TEST(Conclusion, NamesTheMostFrugalBesideTheFastest) {
 TEST(Conclusion, ComparesTwoRuns) {
   EXPECT_THAT(
       concluded({run("cpu/t1", 14.5, 0.97), run("cpu/t2", 26.9, 0.972)}),
-      MatchesRegex("In one run of each, resnet34 trained fastest on cpu/t2, with 2[67]\\.. images/s: 1\\.8.x as "
-                   "fast as on cpu/t1 \\(14\\..\\)\\.\nTest accuracy of resnet34 is equal "
-                   "\\(97\\.0 % to 97\\.2 %\\)\\."));
+      MatchesRegex("In one run of each, resnet34 trained fastest on cpu/t2, with 2[67]\\.. images/s: 1\\.8.x as fast "
+                   "as on cpu/t1 \\(14\\..\\)\\.\nTest accuracy of resnet34 is equal \\(97\\.0 % to 97\\.2 %\\)\\."));
 }
 
 TEST(Conclusion, IsHarmlessWhereItIsShown) {
@@ -97,10 +96,9 @@ TEST(Conclusion, IsHarmlessWhereItIsShown) {
 }
 
 TEST(Conclusion, OverlappingIntervalsAreUndecided) {
-  EXPECT_THAT(
-      concluded({run_at("cpu/t1", 20, 0.3), run_at("cpu/t2", 22, 0.3)}),
-      HasSubstr("Where resnet34 trains fastest is undecided between cpu/t2 and cpu/t1 (22.0 and 20.0 images/s): "
-                "the noise is larger than the difference"));
+  EXPECT_THAT(concluded({run_at("cpu/t1", 20, 0.3), run_at("cpu/t2", 22, 0.3)}),
+              HasSubstr("Where resnet34 trains fastest is undecided between cpu/t2 and cpu/t1 (22.0 and 20.0 "
+                        "images/s): the noise is larger than the difference"));
 }
 
 TEST(Conclusion, SmallDifferencesOfSingleRunsAreNotClaimed) {

@@ -31,8 +31,7 @@ std::string times(std::size_t count, const std::string& text) {
 
 // {'a': (1, -2, 300, True, None), 'b': [2.5, 'x']}, protocol 2
 const std::string kPlain =
-    "\x80\x02}q\x00("
-    "X\x01\x00\x00\x00"
+    "\x80\x02}q\x00(X\x01\x00\x00\x00"
     "a(K\x01J\xfe\xff\xff\xffM\x2c\x01\x88Ntq\x01X\x01\x00\x00\x00"
     "b]q\x02(G\x40\x04\x00\x00\x00\x00\x00\x00U\x01xeu."s;
 

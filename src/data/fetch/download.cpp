@@ -39,8 +39,8 @@ class PartFile {
     // Some network file systems have no locks; there a second process is not noticed, and the checksum tells.
     if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       throw Error("'" + path_.string() +
-                  "' is being written by another process, which downloads the same file; wait "
-                  "until that one is done, or choose another folder with --out");
+                  "' is being written by another process, which downloads the same file; wait until that one is done, "
+                  "or choose another folder with --out");
     }
     size_ = size_of(file_, path_);
   }
@@ -254,8 +254,7 @@ class Attempt {
   void check_total(std::uint64_t total) {
     if (download_.bytes && total != *download_.bytes) {
       throw AddressError{
-          fmt::format("the server announces {} bytes, the file has {}: it is another version of it, or "
-                      "something else",
+          fmt::format("the server announces {} bytes, the file has {}: it is another version of it, or something else",
                       total, *download_.bytes)};
     }
     if (total > limit()) throw AddressError{too_much(total)};

@@ -273,8 +273,7 @@ void note_odd_folders(const std::vector<TopFolder>& tops, bool is_divided, std::
     if (!top.part || top.loose_images == 0) continue;
     if (!is_divided) {
       notes.push_back("'" + top.path.string() +
-                      "' is taken for a class, as it has images and no class folders in it; "
-                      "as the " +
+                      "' is taken for a class, as it has images and no class folders in it; as the " +
                       part_text(*top.part) + " part it needs a folder for each class");
       continue;
     }

@@ -25,8 +25,7 @@ struct ForeignKind {
 
 constexpr const char* kUnpack = "an archive: unpack it and give the folder";
 constexpr const char* kExport =
-    "a table of another program, which isn't read: write its images as files, a folder for "
-    "each class";
+    "a table of another program, which isn't read: write its images as files, a folder for each class";
 
 constexpr std::array<ForeignKind, 16> kForeignKinds = {{{".zip", kUnpack},
                                                         {".tar", kUnpack},

@@ -67,10 +67,9 @@ void set_up_cuda(Precision precision, bool search, bool deterministic) {
 
 void require_cuda(Device device) {
   if (device.kind != DeviceKind::kCuda || cuda_parts().finds_devices()) return;
-  throw Error(
-      "LibTorch finds no GPU for " + device_text(device) +
-      ": either its driver shows this process none (see evener doctor), or LibTorch computed on the CPU in this "
-      "process before its CUDA libraries were opened: begin with the GPU, or in a process of its own");
+  throw Error("LibTorch finds no GPU for " + device_text(device) +
+              ": either its driver shows this process none (see evener doctor), or LibTorch computed on the CPU in "
+              "this process before its CUDA libraries were opened: begin with the GPU, or in a process of its own");
 }
 
 CudaParts& cuda_parts() {

@@ -105,10 +105,9 @@ DetectImages from_data(const std::string& location, const DetectFlags& flags, co
   const data::Preprocessing steps = flags.model.preprocessing(network);
   data::OpenedData opened = open_labelled_data(request, steps, run);
   if (opened.dataset->target_kind() != data::TargetKind::kBoxes) {
-    throw UsageError(
-        fmt::format("'{}' has a class for each image, and no boxes; name its images without --data to see "
-                    "what is found on them",
-                    location));
+    throw UsageError(fmt::format(
+        "'{}' has a class for each image, and no boxes; name its images without --data to see what is found on them",
+        location));
   }
   ShownPart shown = shown_part(opened, request, run);
   std::vector<std::string> notes = std::move(opened.notes);
@@ -269,8 +268,8 @@ class Detection {
                                                            : std::vector<std::filesystem::path>());
     if (needs_letters(metered) && !lettering.has_fonts()) {
       metered.note(
-          "boxes are drawn without labels: there is no TrueType font in the usual folders. Install one, such as "
-          "the package fonts-dejavu-core, or name its folder in EVENER_FONTS");
+          "boxes are drawn without labels: there is no TrueType font in the usual folders. Install one, such as the "
+          "package fonts-dejavu-core, or name its folder in EVENER_FONTS");
     }
     const auto lost =
         write_photo_files(flags_.output, metered.folder(), *boxes_, photos, classes_, lettering, usable_cpus());

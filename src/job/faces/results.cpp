@@ -40,8 +40,7 @@ constexpr const char* kUnknown = "unknown";
 [[noreturn]] void refuse(const fs::path& out, const fs::path& what) {
   throw UsageError(
       fmt::format("--sort '{}' holds '{}', which is no link that --sort made: it sorts into a folder that is new or "
-                  "empty, or that it "
-                  "has sorted into before. Give it another one, or move that away",
+                  "empty, or that it has sorted into before. Give it another one, or move that away",
                   out.string(), what.lexically_relative(out).string()));
 }
 

@@ -141,10 +141,9 @@ std::optional<std::pair<std::uintmax_t, fs::file_time_type>> state_of(const std:
 void require_meaning(const InferCommandFlags& flags, const task::InferenceModel& network, bool are_random) {
   const bool means_something = !network.weights().empty() || are_random || flags.scenario.wanted();
   if (means_something || *flags.images.random_weights || *flags.predictions.format == "none") return;
-  throw UsageError(
-      "'" + network.name() +
-      "' has no weights here, so that its predictions would mean nothing: name trained ones with --weights "
-      "FILE, or give --random to see what random weights say");
+  throw UsageError("'" + network.name() +
+                   "' has no weights here, so that its predictions would mean nothing: name trained ones with "
+                   "--weights FILE, or give --random to see what random weights say");
 }
 
 /// Measuring needs no classes; nor does whoever wants what the network gives.

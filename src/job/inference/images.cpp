@@ -147,11 +147,11 @@ void note_other_counts(const RunConfig& run, const std::string& location, data::
   if (!then.train || !then.val || !then.test) return;
   const auto count = [](const std::vector<std::uint32_t>& part) { return static_cast<std::int64_t>(part.size()); };
   if (count(now.train) == *then.train && count(now.val) == *then.val && count(now.test) == *then.test) return;
-  opened.notes.push_back(fmt::format(
-      "'{}' has changed since the training, which had {}, {} and {} images to train on, to validate on and to test "
-      "with, now {}, {} and {}; the run keeps no list of them, so that the network may have been trained on images of "
-      "any part",
-      location, *then.train, *then.val, *then.test, now.train.size(), now.val.size(), now.test.size()));
+  opened.notes.push_back(
+      fmt::format("'{}' has changed since the training, which had {}, {} and {} images to train on, to validate on and "
+                  "to test with, now {}, {} and {}; the run keeps no list of them, so that the network may have been "
+                  "trained on images of any part",
+                  location, *then.train, *then.val, *then.test, now.train.size(), now.val.size(), now.test.size()));
 }
 
 /// Images that the training left out are in no part, as a manifest would say.
@@ -220,8 +220,8 @@ std::optional<std::vector<std::int32_t>> class_numbers(const std::vector<std::st
   if (unknown.size() == of_data.size() || (network.names_are_assumed() && !unknown.empty())) return std::nullopt;
   if (unknown.empty()) return numbers;
   throw UsageError(
-      fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, "
-                  "or name the images by a pattern such as '{}/**', whose classes are not looked at",
+      fmt::format("'{}' has images of class {}, which {} doesn't know (it knows {}); leave that folder out, or name "
+                  "the images by a pattern such as '{}/**', whose classes are not looked at",
                   where, quoted_text(unknown.front()), network.name(), fmt::join(known, ", "), where));
 }
 
@@ -294,8 +294,7 @@ InferImages open_images(const InferenceFlags& flags, const task::InferenceModel&
       }
       InferImages images = from_pictures(words, flags, network);
       images.notes.push_back(
-          fmt::format("the folders in '{}' are no classes that {} knows: its pictures are taken "
-                      "without labels",
+          fmt::format("the folders in '{}' are no classes that {} knows: its pictures are taken without labels",
                       words.front(), network.name()));
       return images;
     }

@@ -72,12 +72,11 @@ task::InferenceRequest TrainedModelFlags::request_of_all() const {
 }
 
 Option<std::string> interpolation_option(OptionGroup& group) {
-  return {
-      group,
-      {"--interpolation", "NAME",
-       "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not antialiased (default: bilinear, "
-       "or as --crop has it)"},
-      "bilinear"};
+  return {group,
+          {"--interpolation", "NAME",
+           "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not antialiased (default: "
+           "bilinear, or as --crop has it)"},
+          "bilinear"};
 }
 
 Option<std::string> layout_option(OptionGroup& group) {
@@ -93,13 +92,12 @@ std::optional<engine::ChannelPlace> asked_layout(const std::string& name) {
 }
 
 InferModelFlags::InferModelFlags()
-    : TrainedModelFlags(
-          {"MODEL", "NAME|FILE|DIR",
-           "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, or a network "
-           "of the zoo, " +
-               model_list()},
-          "Weights of a network of the zoo: safetensors, a state dict saved by PyTorch, or imagenet for published "
-          "ones") {}
+    : TrainedModelFlags({"MODEL", "NAME|FILE|DIR",
+                         "The folder of a training or of evener quantize, a file .safetensors, .onnx, .tflite or .xml, "
+                         "or a network of the zoo, " +
+                             model_list()},
+                        "Weights of a network of the zoo: safetensors, a state dict saved by PyTorch, or imagenet for "
+                        "published ones") {}
 
 task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t seed) const {
   task::InferenceRequest request = request_of_all();

@@ -128,10 +128,8 @@ class FeatureRows : public PredictionSink {
 
 void require_classes(const data::OpenedData& opened, const std::string& location) {
   if (opened.dataset->classes().size() >= 2) return;
-  throw UsageError(
-      fmt::format("all images of '{}' are of one class: there is no other that a label could be mistaken "
-                  "for",
-                  location));
+  throw UsageError(fmt::format(
+      "all images of '{}' are of one class: there is no other that a label could be mistaken for", location));
 }
 
 std::vector<std::uint32_t> looked_at(const data::OpenedData& opened, const LabelsFlags& flags,
@@ -229,10 +227,9 @@ ImageFeatures of_network(const LabelsFlags& flags, const FeatureSource& source, 
   request.tells_classes = false;
   InferenceSession session(placement, request);
   if (session.network().weights().empty()) {
-    throw UsageError(
-        fmt::format("'{}' has no weights here, so that its features would mean nothing: name trained ones "
-                    "with --weights FILE",
-                    session.network().name()));
+    throw UsageError(fmt::format(
+        "'{}' has no weights here, so that its features would mean nothing: name trained ones with --weights FILE",
+        session.network().name()));
   }
   ImageFeatures features{.opened = {}, .steps = model.preprocessing(session.network()), .samples = {}, .table = {}};
   features.opened = open_for(flags, source, location, session, features.steps);
@@ -296,10 +293,9 @@ void require_classes_of_images(const LabelsFlags& flags, const std::string& loca
     look.classes = parse_classes(config.get<std::vector<std::string>>("class").value_or(std::vector<std::string>()));
   }
   if (data::has_pictures_only(location) && look.classes.empty()) {
-    throw UsageError(
-        fmt::format("'{}' has pictures without labels: name labelled data, such as a folder with a "
-                    "sub-folder for each class",
-                    location));
+    throw UsageError(fmt::format(
+        "'{}' has pictures without labels: name labelled data, such as a folder with a sub-folder for each class",
+        location));
   }
   if (data::open_data(look).dataset->target_kind() == data::TargetKind::kBoxes) {
     throw UsageError(
@@ -418,20 +414,19 @@ LabelFindings judge_labels(const LabelsFlags& flags, const std::string& location
       .location = location,
       .images = features.samples.size(),
       .accuracy = judged.accuracy,
-      .judged_by = fmt::format("softmax heads on {}, cross-validated over {} folds{}; they agree "
-                               "with {:.1f} % of the labels",
-                               features.told, folds,
-                               different < groups.size()
-                                   ? fmt::format(", copies of one image in one fold ({})", groups.size() - different)
-                                   : "",
-                               100 * judged.accuracy),
+      .judged_by = fmt::format(
+          "softmax heads on {}, cross-validated over {} folds{}; they agree with {:.1f} % of the labels", features.told,
+          folds,
+          different < groups.size() ? fmt::format(", copies of one image in one fold ({})", groups.size() - different)
+                                    : "",
+          100 * judged.accuracy),
       .notes = features.notes,
       .skipped = std::move(features.skipped)};
   if (judged.accuracy < kWeakAccuracy) {
-    findings.notes.push_back(fmt::format(
-        "the heads agree with {:.0f} % of the labels only: features that tell the classes apart better find more, and "
-        "raise fewer false alarms",
-        100 * judged.accuracy));
+    findings.notes.push_back(
+        fmt::format("the heads agree with {:.0f} % of the labels only: features that tell the classes apart better "
+                    "find more, and raise fewer false alarms",
+                    100 * judged.accuracy));
   }
   for (const std::int32_t c : lonely) {
     findings.notes.push_back(fmt::format("class {} has but one image, which no other can judge",

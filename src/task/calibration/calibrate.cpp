@@ -70,10 +70,9 @@ class Calibrating {
   record::CalibrationRecord& record() { return found_.record; }
 
   [[noreturn]] static void throw_too_few(std::size_t images) {
-    throw Error(
-        fmt::format("a calibration takes {} or more images to validate on, which the network was not trained "
-                    "on; there are {}",
-                    kFewestCalibrationImages, images));
+    throw Error(fmt::format(
+        "a calibration takes {} or more images to validate on, which the network was not trained on; there are {}",
+        kFewestCalibrationImages, images));
   }
 
   Answers answers_of(const data::Samples& all, const char* part, bool labelled = true) {

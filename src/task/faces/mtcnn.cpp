@@ -153,10 +153,9 @@ fs::path part_file(const fs::path& folder, const char* name) {
     const fs::path path = folder / (std::string(name) + ending);
     if (fs::exists(path)) return path;
   }
-  throw Error(
-      "'" + folder.string() + "' has no " + name +
-      ".pt: the weights of the face detector are pnet.pt, rnet.pt and onet.pt, which lie in the folder data/ of "
-      "facenet-pytorch. 'evener data fetch mtcnn --out DIR' gets them");
+  throw Error("'" + folder.string() + "' has no " + name +
+              ".pt: the weights of the face detector are pnet.pt, rnet.pt and onet.pt, which lie in the folder data/ "
+              "of facenet-pytorch. 'evener data fetch mtcnn --out DIR' gets them");
 }
 
 network::NetworkWithState part(const char* model, const TensorMap& state, const std::string& what) {

@@ -112,14 +112,13 @@ void write_export(const TrainedModel& model, const ExportOptions& options) {
   onnx.metadata["format"] = "evener-onnx-1";
   if (options.normalize_inside) {
     if (!takes_images(network)) {
-      throw UsageError(network.model() +
-                       " takes vectors here, which have no channels to normalise; give it images with "
-                       "--size WIDTHxHEIGHT");
+      throw UsageError(
+          network.model() +
+          " takes vectors here, which have no channels to normalise; give it images with --size WIDTHxHEIGHT");
     }
     if (!options.normalization) {
       throw UsageError("nothing tells how " + network.model() +
-                       " wants its images normalised; say so with --normalize, "
-                       "e.g. --normalize imagenet");
+                       " wants its images normalised; say so with --normalize, e.g. --normalize imagenet");
     }
     engine::PixelScale pixels = engine::make_pixel_scale(
         options.normalization->mean, options.normalization->standard_deviation, network.input_shape().front());
@@ -162,8 +161,8 @@ ExportCheck check_export(const TrainedModel& model, const ExportOptions& options
   const double most = network::is_quantized(model.network) ? kMostDifferenceQuantized : kMostDifference;
   if (!numbers || check.largest_difference > most * check.largest_output) {
     throw Error(
-        fmt::format("'{}' was written, but OpenVINO's answers to it are up to {:.2g} away from the network's, of "
-                    "which the largest is {:.2g}; don't use it before it is known why",
+        fmt::format("'{}' was written, but OpenVINO's answers to it are up to {:.2g} away from the network's, of which "
+                    "the largest is {:.2g}; don't use it before it is known why",
                     options.onnx.string(), check.largest_difference, check.largest_output));
   }
   return check;

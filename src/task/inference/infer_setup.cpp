@@ -114,8 +114,7 @@ void InferJob::choose_batch(const data::Samples& samples) {
   if (const int asked = options_.streams.value_or(0); asked > setup_.streams) {
     setup_.fallbacks.push_back(
         fmt::format("--streams {} came to {}: of a replica's calls side by side each takes a CPU thread of its own, "
-                    "which --on {} has "
-                    "no more of",
+                    "which --on {} has no more of",
                     asked, setup_.streams, options_.plan.text));
   }
 }

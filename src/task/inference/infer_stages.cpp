@@ -107,8 +107,7 @@ void require_memory(const InferenceModel& model, const InferOptions& options, co
   };
   const std::string fits = stages_that_fit(options.plan, placement::stage_count(options.plan) + 1, limit, divided);
   throw UsageError(
-      fmt::format("{} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}; "
-                  "{}",
+      fmt::format("{} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}; {}",
                   model.name(), options.plan.text, bytes_text(static_cast<std::uint64_t>(limit)), what,
                   bytes_text(static_cast<std::uint64_t>(needed)),
                   fits.empty() ? "use a smaller --batch or a smaller --size" : fits));
@@ -185,9 +184,9 @@ void require_possible_stages(const InferenceModel& model, const InferOptions& op
   const bool divided = placement::stage_count(options.plan) > 1;
   const std::string what = divided ? "'" + options.plan.text + "' divides layers over stages, and " : "--memory: ";
   if (model.network() == nullptr) {
-    throw UsageError(what + "the layers of '" + model.name() +
-                     "', a file of another program, are not known; name one of this program's networks, or leave it "
-                     "out");
+    throw UsageError(
+        what + "the layers of '" + model.name() +
+        "', a file of another program, are not known; name one of this program's networks, or leave it out");
   }
   if (divided && network::is_quantized(*model.network())) {
     throw UsageError(what + "a quantised network computes in int8 only where it stays in one piece; leave out '..'");

@@ -73,8 +73,8 @@ fs::path weights_in(const fs::path& run) {
                     run.string(), kQuantizedForeign));
   }
   throw Error(
-      fmt::format("'{}' holds no weights: neither best.safetensors nor last.safetensors is there. Name the "
-                  "--out folder of a training that has finished an epoch",
+      fmt::format("'{}' holds no weights: neither best.safetensors nor last.safetensors is there. Name the --out "
+                  "folder of a training that has finished an epoch",
                   run.string()));
 }
 
@@ -180,10 +180,8 @@ TrainedModel open_trained_model(const ModelRequest& request) {
   const bool is_path = names_a_path(request.model);
   if (!is_path && request.weights.empty()) return random_model(request);
   if (is_path && !request.weights.empty()) {
-    throw UsageError(
-        fmt::format("'{}' brings its own weights; --weights goes with a network of the zoo, such as "
-                    "resnet18",
-                    request.model));
+    throw UsageError(fmt::format(
+        "'{}' brings its own weights; --weights goes with a network of the zoo, such as resnet18", request.model));
   }
   fs::path file = is_path ? fs::path(request.model) : request.weights;
   const fs::path run = is_path && fs::is_directory(file) ? file : fs::path();

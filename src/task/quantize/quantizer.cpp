@@ -133,10 +133,9 @@ void Quantizer::observe(const QuantizationScheme& scheme) {
 
 void Quantizer::note_ranges(const QuantizationScheme& scheme) {
   if (images_ < kFewImages) {
-    notes_.push_back(
-        fmt::format("calibrated on {} alone: other images may reach beyond the ranges seen; some hundred "
-                    "give a steady result",
-                    counted(static_cast<std::int64_t>(images_), "image")));
+    notes_.push_back(fmt::format(
+        "calibrated on {} alone: other images may reach beyond the ranges seen; some hundred give a steady result",
+        counted(static_cast<std::int64_t>(images_), "image")));
   }
   for (const auto& [name, is_signed] : scheme.activations) {
     const MagnitudeHistogram& seen = seen_.at(name).magnitudes;
@@ -145,10 +144,8 @@ void Quantizer::note_ranges(const QuantizationScheme& scheme) {
       notes_.push_back(fmt::format("'{}' gives {} not finite on the calibration images: what reads it stays in float",
                                    name, counted(seen.not_finite(), "value")));
     } else if (seen.bins().empty()) {
-      notes_.push_back(
-          fmt::format("'{}' gives zeros alone on the calibration images: its range is not known, and 1 is "
-                      "its step",
-                      name));
+      notes_.push_back(fmt::format(
+          "'{}' gives zeros alone on the calibration images: its range is not known, and 1 is its step", name));
     }
   }
 }
@@ -303,8 +300,8 @@ TensorMap calibrated_state(const network::Network& network, const TensorMap& sta
     for (const network::Layer& layer : quantizer.folded().layers()) {
       if (!quantizer.not_finite().contains(layer.name)) continue;
       throw Error("'" + layer.name +
-                  "' gives values that are not finite on the training images, so that it has no range to be "
-                  "quantised in: look at the weights, and at how images are normalised (--normalize)");
+                  "' gives values that are not finite on the training images, so that it has no range to be quantised "
+                  "in: look at the weights, and at how images are normalised (--normalize)");
     }
     return found_values(model, quantizer.folded_state());
   });

@@ -202,8 +202,7 @@ Checkpoint load_last(const fs::path& dir) {
   const fs::path last = dir / kLast;
   if (!fs::exists(last)) {
     throw Error("nothing to resume: " + last.string() +
-                " does not exist. Leave out --resume to start, or name the "
-                "folder of the earlier run with --out");
+                " does not exist. Leave out --resume to start, or name the folder of the earlier run with --out");
   }
   weights::SafetensorsFile weights = weights::read_safetensors(last);
   const fs::path resume = resume_path(dir, entry(weights.metadata, "generation", last));

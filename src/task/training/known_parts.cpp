@@ -65,10 +65,10 @@ void move_trained(const TrainOptions& options, const data::RecalledSplit& recall
   }
   if (judged.empty()) return;
   if (options.epochs == 0 && opened.split.val.empty() && opened.split.test.empty()) {
-    throw UsageError(fmt::format(
-        "'{}' was trained on all {} of '{}' that would judge it, so that its accuracy on them says nothing of new "
-        "images; leave out --split, or name other data",
-        options.weights.string(), counted(judged.size(), "image"), options.data.location));
+    throw UsageError(
+        fmt::format("'{}' was trained on all {} of '{}' that would judge it, so that its accuracy on them says nothing "
+                    "of new images; leave out --split, or name other data",
+                    options.weights.string(), counted(judged.size(), "image"), options.data.location));
   }
   opened.split.train.insert(opened.split.train.end(), judged.begin(), judged.end());
   sort_parts(opened.split);
@@ -85,10 +85,9 @@ CopySearch search_copies(const data::OpenedData& data, int threads) {
   search.is_made = true;
   const data::ImageShape shape = dataset.shape();
   if (!data::near_copies_are_sought(shape)) {
-    search.near_reason = fmt::format(
-        "images of {}x{} pixels are too small to tell near copies from others: they would "
-        "need {} a side",
-        shape.width, shape.height, data::kLeastComparedSide);
+    search.near_reason =
+        fmt::format("images of {}x{} pixels are too small to tell near copies from others: they would need {} a side",
+                    shape.width, shape.height, data::kLeastComparedSide);
   }
   std::vector<std::uint32_t> judged = data.split.val;
   judged.insert(judged.end(), data.split.test.begin(), data.split.test.end());
@@ -122,10 +121,9 @@ CopySearch copies_after_training(const data::OpenedData& data, int threads) {
 void require_data_of_run(const TrainOptions& options) {
   const std::string& location = options.data.location;
   if (!options.resume || !SplitManifest::can_know(location) || data::are_on_disk(location)) return;
-  throw UsageError(
-      fmt::format("'{}', the data of the run in '{}', isn't there any more; name the folder that has its "
-                  "images now with --data",
-                  location, options.out.string()));
+  throw UsageError(fmt::format(
+      "'{}', the data of the run in '{}', isn't there any more; name the folder that has its images now with --data",
+      location, options.out.string()));
 }
 
 void resume_parts(const TrainOptions& options, data::OpenedData& opened) {
@@ -142,10 +140,10 @@ void resume_parts(const TrainOptions& options, data::OpenedData& opened) {
         options.out.string(), options.data.location, changes, (options.out / "best.safetensors").string()));
   }
   if (!changes.empty()) {
-    opened.notes.push_back(fmt::format(
-        "'{}' has changed since the run began: {}. The run goes on with the images that it knows; to learn from all, "
-        "train anew from its weights: --weights {} with another --out",
-        options.data.location, changes, (options.out / "best.safetensors").string()));
+    opened.notes.push_back(
+        fmt::format("'{}' has changed since the run began: {}. The run goes on with the images that it knows; to learn "
+                    "from all, train anew from its weights: --weights {} with another --out",
+                    options.data.location, changes, (options.out / "best.safetensors").string()));
   }
   opened.split = std::move(recalled.split);
 }

@@ -65,8 +65,7 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
   const std::string stages = "stages ('" + options.plan.text + "') ";
   if (!setup.network.anchors().empty()) {
     throw UsageError(stages +
-                     "are for classifiers: a detector's losses need all of its outputs in one place; leave "
-                     "out '..'");
+                     "are for classifiers: a detector's losses need all of its outputs in one place; leave out '..'");
   }
   if (options.engine == "native") {
     throw UsageError(stages + "are computed by the torch engine; leave out --engine native");
@@ -96,8 +95,8 @@ void require_possible_stages(const TrainOptions& options, const TrainSetup& setu
   const std::int64_t rest = static_cast<std::int64_t>(setup.train_images) % options.batch;
   if (rest > 0 && rest < replicas) {
     throw UsageError(
-        fmt::format("the last batch of an epoch has {} of {} images, fewer than the {} replicas, and "
-                    "stages with batch-norm need one each; give another --batch, or --batch-norm local",
+        fmt::format("the last batch of an epoch has {} of {} images, fewer than the {} replicas, and stages with "
+                    "batch-norm need one each; give another --batch, or --batch-norm local",
                     rest, setup.train_images, replicas));
   }
 }
@@ -153,10 +152,10 @@ std::vector<std::string> stage_notes(const TrainOptions& options, const TrainSet
         "batch-norm takes the statistics of the whole batch, which therefore passes the stages in one piece: one stage "
         "computes at a time. --batch-norm local lets them compute at once, and changes what is learnt");
   } else if (network::has_batch_norm(setup.network) && setup.division.micro_batches > 1) {
-    notes.push_back(fmt::format(
-        "batch-norm took the statistics of each of {} micro-batches alone, which changes what is learnt (--batch-norm "
-        "local)",
-        setup.division.micro_batches));
+    notes.push_back(
+        fmt::format("batch-norm took the statistics of each of {} micro-batches alone, which changes what is learnt "
+                    "(--batch-norm local)",
+                    setup.division.micro_batches));
   }
   return notes;
 }
@@ -231,12 +230,12 @@ void require_stage_memory(const TrainOptions& options, const network::Network& n
     return largest(stage_memory(otherwise, network, by_operations));
   };
   const std::string fits = stages_that_fit(options.plan, count + 1, options.stage_memory_bytes, divided);
-  throw UsageError(fmt::format(
-      "training {} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}, of which {} are "
-      "activations; {}",
-      network.model(), options.plan.text, bytes_of(options.stage_memory_bytes), what, bytes_of(most->bytes()),
-      bytes_of(most->kept * most->micro_batch_bytes),
-      fits.empty() ? "use a smaller --batch or a smaller --size" : fits));
+  throw UsageError(
+      fmt::format("training {} on '{}' doesn't fit into the {} that --memory gives each device: {} takes about {}, of "
+                  "which {} are activations; {}",
+                  network.model(), options.plan.text, bytes_of(options.stage_memory_bytes), what,
+                  bytes_of(most->bytes()), bytes_of(most->kept * most->micro_batch_bytes),
+                  fits.empty() ? "use a smaller --batch or a smaller --size" : fits));
 }
 
 double StageForecast::seconds(std::size_t replica, int passed) const {

@@ -59,8 +59,8 @@ void note_fit(const network::FittedState& fitted, const TrainOptions& options, T
   if (!fitted.new_head.empty()) {
     if (options.epochs == 0) {
       throw UsageError(
-          fmt::format("'{}' has {}, but the data has {} classes: there is nothing to evaluate. "
-                      "Train a new head (--epochs 1 or more), or use data with its classes",
+          fmt::format("'{}' has {}, but the data has {} classes: there is nothing to evaluate. Train a new head "
+                      "(--epochs 1 or more), or use data with its classes",
                       options.weights.string(), theirs, classes));
     }
     const std::string names =
@@ -107,8 +107,8 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
   }
   if (data.split.train.empty()) {
     throw UsageError(
-        "how to normalise the images is unknown: there are no training images to take the mean and the "
-        "standard deviation of, and the weights' file doesn't tell them. Give --normalize, such as imagenet");
+        "how to normalise the images is unknown: there are no training images to take the mean and the standard "
+        "deviation of, and the weights' file doesn't tell them. Give --normalize, such as imagenet");
   }
   if (options.data.look_only && !data.statistics) {
     const std::vector<float> channel_values(static_cast<std::size_t>(channels), 1);
@@ -121,8 +121,8 @@ void set_normalization(const TrainOptions& options, const weights::Metadata& met
   setup.normalized_by = "data";
   if (!options.weights.empty() && options.normalization.source == NormalizationRule::Source::kDefault) {
     setup.notes.push_back(
-        "images are normalised by the mean and the standard deviation of the training images; if the "
-        "weights were trained with others, give them with --normalize (such as imagenet)");
+        "images are normalised by the mean and the standard deviation of the training images; if the weights were "
+        "trained with others, give them with --normalize (such as imagenet)");
   }
 }
 
@@ -200,8 +200,7 @@ FileStart start_from_file(const TrainOptions& options, const network::Network& n
     // Weights without their last layers can't be judged.
     if (options.epochs == 0) {
       throw UsageError(
-          fmt::format("'{}' has no last layers for {}: there is nothing to evaluate. Train them (--epochs 1 or "
-                      "more)",
+          fmt::format("'{}' has no last layers for {}: there is nothing to evaluate. Train them (--epochs 1 or more)",
                       options.weights.string(), options.model));
     }
     Backbone backbone = backbone_of_classifier(network, std::move(file.tensors), source, options.trainer.seed);

@@ -68,7 +68,7 @@ template <class T>
 void sum_gradient(const WinogradKernels<T>& table, Layer<T>& layer) {
   const std::int64_t channels = layer.shape.out_channels;
   const kernels::WinogradGradient<T> work{
-      layer.shape, layer.x.data(), layer.y.data(), layer.sums.data(), 0, layer.shape.tiles(), 0, channels};
+      layer.shape, layer.x.data(), layer.y.data(), layer.sums.data(), {0, layer.shape.tiles(), 0, channels}};
   static thread_local Values scratch;
   scratch.resize(static_cast<std::size_t>(kernels::winograd_gradient_scratch_units(layer.shape, channels)));
   table.sum_gradient(work, scratch.data());

@@ -58,7 +58,7 @@ at::Tensor convolved(const Rows<T>& in, const at::Tensor& x, const at::Tensor& t
   const bool takes_moments = after != nullptr && after->training && !after->frozen;
   std::vector<float> pivot;
   if (takes_moments) {
-    compute(0, 1, nullptr, nullptr);  // any value of the channel will do (normalization.cpp)
+    compute(0, 1, nullptr, nullptr);  // any value of the channel will do (batch_norm.cpp)
     const auto* const first = y.const_data_ptr<typename Rows<T>::Scalar>();
     pivot.assign(first, first + s.channels);
     pass.pivot = pivot.data();

@@ -100,6 +100,15 @@ TEST_F(Manifest, ImagesAreKnownUnderOtherNamesAndInAnotherFolder) {
   EXPECT_EQ(recalled.found(), 20U);
 }
 
+TEST_F(Manifest, ACopyOfWhatWasTrainedOnIsNoTest) {
+  const OpenedData before = open();
+  const SplitManifest manifest(before, data_.string(), 1);
+  fs::copy_file(before.dataset->source(before.split.train[0]), data_ / "b" / "copy.png");
+  const RecalledSplit recalled = manifest.recall(open(), data_.string(), 1);
+  EXPECT_THAT(recalled.split.train, SizeIs(13));
+  EXPECT_EQ(recalled.changes(), "");
+}
+
 TEST_F(Manifest, AnImageThatIsFoundStandsForNoOtherOfItsName) {
   const SplitManifest manifest(open(), data_.string(), 1);
   // One folder more in front: 3.png is there with its content under another name, and its name with other content.

@@ -303,6 +303,8 @@ TEST(Scenarios, ImpossibleOptionsAreRefused) {
 
 TEST(Scenarios, AreNamedAsInLoadGen) {
   for (const char* name : kLoadGensNames) EXPECT_STREQ(scenario_name(parse_scenario(name)), name);
+  EXPECT_EQ(parse_scenario("single-stream"), Scenario::kSingleStream);
+  EXPECT_EQ(parse_scenario("multi-stream"), Scenario::kMultiStream);
   EXPECT_EQ(parse_scenario("server"), Scenario::kServer);
   try {
     parse_scenario("single-steam");

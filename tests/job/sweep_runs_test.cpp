@@ -148,7 +148,7 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
   sweep.cells = {cell_with({"--on=cpu/t1", "--epochs=2", "--batch=8"}),
                  cell_with({"--on=cpu/t2", "--epochs=4", "--batch=8"}),
                  cell_with({"--on=cpu/t1", "--epochs=7", "--batch=8", "--lr=0.3"}),
-                 cell_with({"--on=cpu/t2", "--batch=16"}),
+                 cell_with({"--on=cpu/t2", "--batch=16", "--precision=bf16", "--seed=5"}),
                  cell_with({"--on=cpu/t2", "--batch=8"}),
                  cell_with({"--on=cpu/t2", "--batch=32"}),
                  cell_with({"--on=cuda:0", "--idle=3", "--batch=8"}),
@@ -163,7 +163,8 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
               Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2,cuda:0,cpu/t4 --quiet --json "),
                              testing::EndsWith("POLICY="))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=8 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY=passive"))));
-  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=16 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY="))));
+  EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=16 --precision=bf16 --seed=5 --on=cpu/t2 --quiet"),
+                                    testing::EndsWith("POLICY="))));
   const std::vector<double> run_s = {10, 12, 35, 30, 30, 2}, speed = {40, 70, 40, 70, 70, 1};
   for (std::size_t i = 0; i < run_s.size(); ++i) {
     ASSERT_TRUE(sweep.cells[i].predicted) << i;

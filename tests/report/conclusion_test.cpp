@@ -267,7 +267,14 @@ TEST(Conclusion, OneRun) {
                            "reached 97\\.2 % test accuracy\\."));
   Record stopped = run("cpu/t2", 26.9);
   stopped.status = record::Status::kInterrupted;
-  EXPECT_THAT(concluded({stopped}), HasSubstr("was interrupted after 8 epochs"));
+  for (const auto& [status, words] : {std::pair(record::Status::kInterrupted, "was interrupted after 8 epochs"),
+                                      {record::Status::kDiverged, " diverged after 8 "},
+                                      {record::Status::kFailed, " failed after 8 "},
+                                      {record::Status::kRunning, "has not ended yet, and did 8 "},
+                                      {record::Status::kKilled, "ended without finishing after 8 "}}) {
+    stopped.status = status;
+    EXPECT_THAT(concluded({stopped}), HasSubstr(words));
+  }
   EXPECT_EQ(concluded({}), "");
 }
 

@@ -22,6 +22,7 @@
 #include "data/open/pictures.h"
 #include "data/open/split_manifest.h"
 #include "data/picture_listing.h"
+#include "data/sources/source.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/data_flags.h"
 #include "weights/safetensors.h"

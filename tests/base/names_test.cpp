@@ -1,4 +1,6 @@
 // Texts: their encodings, names and units for people, patterns of paths, and tables.
+#include "base/names.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +14,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/glob.h"
-#include "base/names.h"
 #include "base/test_folder.h"
 #include "base/utf8.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "measure/sensors/open_sensors.h"
 #include "measure/sensors/kernel_sensors.h"
+#include "measure/sensors/open_sensors.h"
 #include "measure/sensors_helpers.h"
 
 namespace evener::measure {

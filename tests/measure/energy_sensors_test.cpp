@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "measure/energy_meter.h"
-#include "measure/sensors/open_sensors.h"
 #include "measure/sensors/kernel_sensors.h"
+#include "measure/sensors/open_sensors.h"
 #include "measure/sensors_helpers.h"
 
 namespace evener::measure {

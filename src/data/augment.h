@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/targets.h"
 
 namespace evener::data {

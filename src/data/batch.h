@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/targets.h"
 
 namespace evener::data {

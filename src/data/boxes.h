@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "data/codecs/picture.h"
 #include "data/dataset.h"
-#include "data/image_shape.h"
 #include "data/targets.h"
 
 namespace evener::data {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "data/codecs/picture.h"
 #include "data/each_index.h"
-#include "data/image_shape.h"
 #include "data/preprocess.h"
 
 namespace evener::data {

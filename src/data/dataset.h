@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/targets.h"
 
 namespace evener::data {

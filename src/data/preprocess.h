@@ -9,7 +9,6 @@
 #include <string>
 
 #include "data/codecs/picture.h"
-#include "data/image_shape.h"
 #include "data/resize.h"
 
 namespace evener::data {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "data/codecs/picture.h"
-#include "data/image_shape.h"
 
 namespace evener::data {
 

@@ -6,7 +6,7 @@
 
 #include "base/precision.h"
 #include "base/tensor.h"
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "engine/batches_helpers.h"
 #include "engine/engine.h"
 #include "network/network.h"

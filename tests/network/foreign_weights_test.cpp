@@ -146,7 +146,7 @@ TEST(ForeignCounters, OfEachReadableTypeKeepTheirValue) {
       EXPECT_EQ(made.new_counters + made.converted, 0U);
       result = made.state.at("bn.num_batches_tracked");
     });
-    if (why != "it was done") return why;
+    if (why != "nothing was thrown") return why;
     std::int64_t whole = -1;
     EXPECT_EQ(result.shape, Shape{});
     EXPECT_EQ(result.dtype, DType::kI64);
@@ -186,7 +186,7 @@ TEST(FirstConvolution, OfOtherChannelsIsToldByTheirNumberWhereThatIsAll) {
   EXPECT_THAT(told(3, 1), HasSubstr("the weights are for images with 3 channels: give --channels 3"));
   EXPECT_THAT(told(1, 3), HasSubstr("the weights are for images with 1 channel: give --channels 1"));
   EXPECT_THAT(told(4, 3), Not(HasSubstr("--channels"))) << "no images of this program's";
-  EXPECT_EQ(told(3, 3), "it was done");
+  EXPECT_EQ(told(3, 3), "nothing was thrown");
   const std::string later = told(3, 3, "layer1.0.conv1.weight");
   EXPECT_THAT(later, HasSubstr("layer1.0.conv1.weight is 16x3x16x3"));
   EXPECT_THAT(later, Not(HasSubstr("--channels")));

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "data/codecs/picture.h"
-#include "data/image_shape.h"
 
 namespace evener::data {
 

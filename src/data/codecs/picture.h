@@ -1,4 +1,4 @@
-// A decoded image in memory.
+// A decoded image in memory, and the shape that all images of a dataset have.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,15 @@
 #include <optional>
 
 namespace evener::data {
+
+struct ImageShape {
+  std::int64_t channels = 0;  // 1 grey, 3 RGB
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
+  std::size_t bytes() const { return static_cast<std::size_t>(channels * height * width); }
+  bool operator==(const ImageShape&) const = default;
+};
 
 /// Eight bits per channel, rows from top to bottom: (height, width, channels).
 struct Picture {

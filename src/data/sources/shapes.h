@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/sources/drawings.h"
 #include "data/targets.h"
 

@@ -17,13 +17,6 @@ std::size_t shared_bytes(const network::Network& network, const TrainerOptions& 
 
 std::unique_ptr<Trainer> make_trainer(const network::Network& network, const TrainerOptions& options);
 
-/// Why this engine can't train the perceptron on an accelerator; "" if it can. Whether the device exists is only found
-/// out when a trainer is made.
-std::string why_not_on_device(const network::Network& network, const TrainerOptions& options);
-
-/// A trainer on an accelerator, whose weights, momentum and images stay on the device.
-std::unique_ptr<Trainer> make_device_trainer(const network::Network& network, const TrainerOptions& options);
-
 std::string matrix_refusal(const MatrixOptions& options);
 std::unique_ptr<MatrixProduct> make_matrix_product(const MatrixOptions& options);
 

@@ -15,6 +15,7 @@
 #include "engine/native_mlp/cpu/memory.h"
 #include "engine/native_mlp/cpu/mlp.h"
 #include "engine/native_mlp/cpu/mlp_trainer.h"
+#include "engine/native_mlp/device/mlp.h"
 #include "engine/native_mlp/parts.h"
 
 namespace evener::engine::native_mlp {

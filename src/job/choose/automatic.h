@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/this_work.h"
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "job/options/data_flags.h"
 #include "job/train/train_flags.h"
 #include "job/train/training.h"

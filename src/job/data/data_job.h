@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/open/open_data.h"
 #include "job/description.h"
 #include "job/observer.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/csv.h"
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/open/samples.h"
 #include "job/infer/infer_flags.h"
 #include "job/inference/session.h"

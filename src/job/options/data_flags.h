@@ -7,7 +7,7 @@
 
 #include "base/cpu.h"
 #include "data/augment.h"
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "data/open/drop_list.h"
 #include "data/open/open_data.h"
 #include "data/video/video_frames.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "data/codecs/picture.h"
-#include "data/image_shape.h"
 #include "engine/engine.h"
 #include "task/faces/face_detector.h"
 #include "task/inference/inference_model.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "data/image_shape.h"
+#include "data/codecs/picture.h"
 #include "engine/engine.h"
 #include "network/network.h"
 #include "task/training/train.h"

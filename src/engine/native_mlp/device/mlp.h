@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "engine/engine.h"
 #include "engine/native_mlp/cpu/mlp.h"
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"
-#include "engine/trainer_options.h"
 
 namespace evener::engine::native_mlp {
 
@@ -86,5 +86,12 @@ class DeviceMlp {
   std::unique_ptr<DeviceMemory> predicted_;
   std::uint64_t allocated_bytes_ = 0, fixed_bytes_ = 0;
 };
+
+/// Why this engine can't train the perceptron on an accelerator; "" if it can. Whether the device exists is only found
+/// out when a trainer is made.
+std::string why_not_on_device(const network::Network& network, const TrainerOptions& options);
+
+/// A trainer on an accelerator, whose weights, momentum and images stay on the device.
+std::unique_ptr<Trainer> make_device_trainer(const network::Network& network, const TrainerOptions& options);
 
 }  // namespace evener::engine::native_mlp

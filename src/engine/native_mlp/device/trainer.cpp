@@ -22,7 +22,6 @@
 #include "engine/native_mlp/device/accelerator.h"
 #include "engine/native_mlp/device/kernels.h"
 #include "engine/native_mlp/device/mlp.h"
-#include "engine/native_mlp/parts.h"
 
 namespace evener::engine::native_mlp {
 namespace {

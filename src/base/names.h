@@ -20,10 +20,10 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 /// "unknown model 'resnet43'; did you mean 'resnet34'? Known: a, b, c"
 std::string unknown_name_message(std::string_view what, std::string_view name, const std::vector<std::string>& known);
 
-/// The name of an enum's value, whose values count from 0; the last name for a number that is none of them.
+/// The name of an enum's value, whose values count from 0; "?" for a number that is none of them.
 template <typename Enum, std::size_t N>
 constexpr const char* name_in(const char* const (&names)[N], Enum value) {
-  return names[std::min(static_cast<std::size_t>(value), N - 1)];
+  return static_cast<std::size_t>(value) < N ? names[static_cast<std::size_t>(value)] : "?";
 }
 
 /// The value of that name. Throws UsageError with unknown_name_message().

@@ -93,6 +93,16 @@ TEST(UnknownNameMessage, NamesTheNearestAndTheKnown) {
   EXPECT_EQ(unknown_name_message("model", "vgg", kModels), "unknown model 'vgg'. Known: resnet18, resnet34, mlp");
 }
 
+TEST(NameIn, IsThatOfTheValueAndNoneOfOtherNumbers) {
+  enum class Pet { kCat, kDog, kOwl };
+  constexpr const char* kPets[] = {"cat", "dog", "owl"};
+  EXPECT_STREQ(name_in(kPets, Pet::kDog), "dog");
+  EXPECT_STREQ(name_in(kPets, Pet::kOwl), "owl");
+  for (const int wrong : {3, -1}) EXPECT_STREQ(name_in(kPets, static_cast<Pet>(wrong)), "?");
+  EXPECT_EQ(value_named<Pet>(kPets, "pet", "owl"), Pet::kOwl);
+  EXPECT_THROW(value_named<Pet>(kPets, "pet", "cow"), UsageError);
+}
+
 TEST(Units, HaveThreeSignificantDigits) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(999), "999 B");

@@ -42,7 +42,7 @@ namespace {
 constexpr std::size_t kMostHeadBytes = 64 << 10;
 /// How often run() calls `stop` and looks for clients whose time is over.
 constexpr double kBetweenLooks_s = 0.05;
-/// How often it looks, when it has to end, whether all clients that had connected are taken.
+/// How often it looks at most, when it has to end, whether all clients that had connected are taken.
 constexpr int kMostLooks = 40;
 /// For a request that was sent before the client could know that the server is ending, and for the first request of a
 /// client that has just connected.
@@ -189,9 +189,8 @@ class MicrohttpdServer : public HttpServer {
     MHD_quiesce_daemon(daemon.get());
     shutdown(listener_.get(), SHUT_RDWR);  // clients are refused from now on; its threads may still look at the socket
     begin_end();
-    do {  // a client that was just taken is counted a moment later
-      look(kBetweenLooks_s / 10);
-    } while (counts().open > 0);
+    look(kBetweenLooks_s);  // a client that was just taken is counted a moment later
+    while (counts().open > 0) look(kBetweenLooks_s / 10);
   }
 
   HttpCounts counts() const override {

@@ -1,3 +1,4 @@
+// Questions to a new process of the program. Core builds, which have no program, leave this file out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -55,16 +55,5 @@ TEST(AskProgram, ALateAnswerAndAStopEndTheOther) {
   clear_stop_request();
 }
 
-TEST(InChild, IsThisProcessWhereForksAreForbidden) {
-  const std::string where = in_child(
-      [] {
-        forbid_forks();  // of the child: nothing takes it back
-        const std::string here = std::to_string(getpid());
-        return in_child([] { return std::to_string(getpid()); }) == here ? "here" : "elsewhere";
-      },
-      60);
-  EXPECT_EQ(where, "here");
-}
-
 }  // namespace
 }  // namespace evener

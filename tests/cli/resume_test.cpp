@@ -132,6 +132,9 @@ TEST_F(Resume, ABatchThatWasFoundIsNotLookedForAgain) {
   train({"train", "--resume", out().string(), "--epochs", "2"});
   EXPECT_EQ(record_in(out())["options"]["batch"], json({"16"}));
   EXPECT_EQ(record_in(out())["options"]["on"], json({"cpu/t1"}));
+  record["options"]["gone"] = {"1"};
+  std::ofstream(out() / "record.json") << record.dump();
+  EXPECT_THAT(refusal({"train", "--resume", out().string()}), HasSubstr("--gone, which is no option here"));
 }
 
 TEST_F(Resume, SessionsAddUp) {

@@ -38,9 +38,7 @@ void require_batch_can_be_found(const TrainFlags& flags) {
 int reading_threads(const placement::Plan& plan) {
   int threads = 0;
   for (const auto& process : plan.processes) {  // those of this host
-    for (const int rank : process.ranks) {
-      threads += std::max(1, placement::stage_of(plan, rank).threads);
-    }
+    for (const int rank : process.ranks) threads += std::max(1, placement::stage_of(plan, rank).threads);
   }
   return threads;
 }
@@ -124,10 +122,9 @@ void take_over_options(TrainFlags& flags) {
                      ". The word after --resume is the folder of a run; MODEL comes before it");
   }
   GivenWords words(record.options.begin(), record.options.end());
-  if (words.empty()) {
-    throw UsageError("the record in " + run +
-                     " doesn't have a training's options: give all of them again, with --out " + run + " --resume");
-  }
+  if (words.empty())
+    throw UsageError("the record in " + run + " has no options: give all of them again, with --out " + run +
+                     " --resume");
   // What the run found out itself isn't looked for again.
   if (words.contains("batch") && record.batch) words["batch"] = {std::to_string(*record.batch)};
   const auto minutes = record.config.find("minutes"), epochs = record.config.find("epochs");
@@ -140,6 +137,9 @@ void take_over_options(TrainFlags& flags) {
   if (words.contains("on") && placement::parse(words["on"].front()).automatic) words["on"] = {record.placement.text};
   const bool names_dropped = flags.data.drop.given();
   for (OptionGroup* group : flags.groups) group->inherit(words);
+  for (const OptionBase* option : flags.options().options()) words.erase(option->key());
+  if (!words.empty())
+    throw UsageError("the run in " + run + " was given --" + words.begin()->first + ", which is no option here");
   // The run keeps its own list, whatever has become of the file.
   const std::filesystem::path dropped = std::filesystem::path(run) / data::kDroppedFile;
   if (!names_dropped && !flags.data.drop->empty() && std::filesystem::exists(dropped)) {

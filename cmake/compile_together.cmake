@@ -1,6 +1,6 @@
-# Compiles the files of a folder some at a time, which makes a build from nothing more than twice as fast: what headers and
+# Compiles the files of a room some at a time, which makes a build from nothing more than twice as fast: what headers and
 # templates cost is paid once for all of them. What stands in an anonymous namespace therefore needs a name of its own
-# among the files of its folder, as names have in this house anyway; a file that can't have one is not passed here, and one
+# among the files of its room, as names have in this house anyway; a file that can't have one is not passed here, and one
 # with options or definitions of its own (set before the call) is compiled alone.
 #
 #   compile_together(TARGET SOURCE...)   SOURCE: relative to the current folder or absolute; what isn't C++ is passed over
@@ -12,20 +12,20 @@ function(compile_together target)
     return()
   endif()
   set(files_at_once 16)
-  set(folders)
+  set(rooms)
   foreach(source IN LISTS ARGN)
     has_properties("${source}" alone)
     if(source MATCHES "\\.cpp$" AND NOT alone)
       get_filename_component(path "${source}" ABSOLUTE)
       file(RELATIVE_PATH path "${CMAKE_SOURCE_DIR}" "${path}")
-      get_filename_component(folder "${path}" DIRECTORY)
-      string(MAKE_C_IDENTIFIER "${folder}" files)
+      string(REGEX MATCH "^[^/]+/[^/]+" room "${path}")
+      string(MAKE_C_IDENTIFIER "${room}" files)
       list(APPEND ${files} "${path}")
-      list(APPEND folders ${files})
+      list(APPEND rooms ${files})
     endif()
   endforeach()
-  list(REMOVE_DUPLICATES folders)
-  foreach(files IN LISTS folders)
+  list(REMOVE_DUPLICATES rooms)
+  foreach(files IN LISTS rooms)
     list(LENGTH ${files} count)
     math(EXPR parts "(${count} + ${files_at_once} - 1) / ${files_at_once}")
     set(index 0)

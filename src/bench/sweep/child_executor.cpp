@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 using record::RunEnd;
 
 constexpr double kLook_s = 1;  // duration of a measurement of the load
-constexpr double kLongestWait_s = 120;
+constexpr double kLongestCoolDown_s = 120;
 constexpr double kLongestFixed_s = 24 * 3600;
 constexpr double kMoreLoad = 0.05;  // share of the CPUs that load may exceed its start by
 constexpr double kWarmer_celsius = 3;
@@ -249,7 +249,7 @@ std::string CoolDown::wait() const {
     now = look();
     is_as_at_start =
         now.load <= kMoreLoad && now.celsius.value_or(0) <= kWarmer_celsius && now.watts.value_or(0) <= kMoreWatts;
-  } while (!is_as_at_start && machine_.now_s() - begin_s < kLongestWait_s && !stop_requested());
+  } while (!is_as_at_start && machine_.now_s() - begin_s < kLongestCoolDown_s && !stop_requested());
   return fmt::format("waited {:.0f} s before the run, {} (--cool-down): others' load{}{}{}", machine_.now_s() - begin_s,
                      is_as_at_start ? "until the machine was nearly as at the start"
                                     : "the longest, and the machine was still not as at the start",

@@ -8,7 +8,7 @@
 namespace evener::bench {
 namespace {
 
-constexpr int kMostRuns = 5;
+constexpr int kMostPilots = 5;
 constexpr double kIntervalDeviations = 2 * 1.96;  // the width of a 95 % interval of a normal figure
 constexpr double kMargin = 1.2;                   // as the deviation itself is known roughly
 constexpr double kLeastGrowth = 1.5, kUnknownGrowth = 4, kMostGrowth = 8;
@@ -56,7 +56,7 @@ FoundLength steady_length(double length, const PilotGoal& goal, const std::funct
   FoundLength found{.length = length, .last = run(length)};
   for (int made = 1; found.last.failure.empty(); ++made) {
     found.is_steady = is_steady(found.last, goal.deviation);
-    if (found.is_steady || made == kMostRuns) break;
+    if (found.is_steady || made == kMostPilots) break;
     const double longest = found.length * goal.longest_run_s / std::max(found.last.seconds, 1e-3);
     double next = rounded_up(found.length * growth_after(found.last, goal.deviation), goal.is_whole);
     if (next > longest) next = std::floor(longest);

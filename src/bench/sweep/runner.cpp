@@ -22,7 +22,7 @@ using record::SweepRun;
 namespace fs = std::filesystem;
 using record::SweepCell;
 
-constexpr const char* kParts[] = {record::kWarmupPart, record::kMeasurePart, record::kEnergyPart};
+constexpr const char* kRunParts[] = {record::kWarmupPart, record::kMeasurePart, record::kEnergyPart};
 
 bool has_ended(const SweepRun& run) {
   return run.end != record::RunEnd::kBegun;
@@ -133,7 +133,7 @@ std::optional<SweepRun> Schedule::next_of(const SweepBlock& block) const {
 }
 
 std::optional<SweepRun> Schedule::next() {
-  for (const char* part : kParts) {
+  for (const char* part : kRunParts) {
     const SweepBlock* last = last_block(part);
     if (last != nullptr) {
       if (auto run = next_of(*last)) return run;
@@ -183,7 +183,7 @@ std::vector<std::string> Schedule::bad_cells() const {
 
 std::vector<std::size_t> Schedule::runs_left() const {
   std::vector<std::size_t> left;
-  for (const char* part : kParts) {
+  for (const char* part : kRunParts) {
     for (std::size_t cell = 0; cell < sweep_.cells.size(); ++cell) {
       if (has_failed(sweep_.cells[cell].key)) continue;
       const std::size_t ended = ended_runs(part, sweep_.cells[cell].key), all = wanted(part, cell);

@@ -31,7 +31,7 @@ bool has_image_below(const fs::path& folder) {
   return has_file_below(folder, has_image_extension);
 }
 
-constexpr const char* kPartNames = "train or training; val, valid, validation or dev; test or testing";
+constexpr const char* kPartFolders = "train or training; val, valid, validation or dev; test or testing";
 
 const char* part_text(Part part) {
   return part == Part::kTrain ? "training" : part == Part::kVal ? "validation" : "test";
@@ -111,7 +111,7 @@ void require_only_parts(const std::vector<TopFolder>& tops) {
   }
   if (others.empty()) return;
   throw Error(quoted_paths(parts) + by_name_parts(parts.size()) + ", but " + quoted_paths(others) +
-              ", which has images too, is not (" + kPartNames +
+              ", which has images too, is not (" + kPartFolders +
               "): rename or move what does not belong there. If all of them are classes, say so with --class "
               "NAME='FOLDER/**' for each");
 }
@@ -124,7 +124,7 @@ std::set<std::string> folder_names(const TopFolder& top) {
 
 [[noreturn]] void fail_with_parts(const TopFolder& top, const TopFolder& other, const std::string& why) {
   throw Error("'" + top.inner.string() + "' and '" + other.inner.string() + "' " + why +
-              ", so they look like parts of divided data, but their names are not (" + kPartNames +
+              ", so they look like parts of divided data, but their names are not (" + kPartFolders +
               "): rename them, or give the one to train on, such as '" + top.inner.string() +
               "'. If they are classes, say so with --class NAME='FOLDER/**' for each");
 }
@@ -241,7 +241,7 @@ std::string or_class_options(const fs::path& folder, const fs::path& images, Pas
   const auto train =
       std::ranges::find_if(named, [](const TopFolder* top) { return resembles_part(top->name()) == Part::kTrain; });
   const fs::path& first = (train == named.end() ? named.front() : *train)->inner;
-  throw Error(quoted_paths(named) + by_name_parts(named.size()) + " (" + kPartNames +
+  throw Error(quoted_paths(named) + by_name_parts(named.size()) + " (" + kPartFolders +
               "), but the images lie directly in there: put those of each class into a folder with the class's name "
               "inside, such as '" +
               (first / "CLASS").string() + "'" + or_class_options(folder, first, passed_over) +

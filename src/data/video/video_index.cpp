@@ -123,7 +123,7 @@ json list_of(const json& object, const char* key) {
   return found != object.end() && found->is_array() ? *found : json::array();
 }
 
-StreamFacts facts_of(const std::filesystem::path& path) {
+StreamFacts stream_facts_of(const std::filesystem::path& path) {
   const json told = ask_ffprobe(path);
   bool has_sound = false;
   std::optional<json> video;
@@ -215,7 +215,7 @@ VideoIndex sorted_index(std::vector<Stamp> stamps, const StreamFacts& facts) {
 VideoIndex index_video(const std::filesystem::path& path, const std::function<bool(const VideoIndex&)>& enough) {
   require_ffmpeg();
   require_file(path);
-  const StreamFacts facts = facts_of(path);
+  const StreamFacts facts = stream_facts_of(path);
   const std::vector<std::string> words = command_words(
       "ffprobe -v level+error -select_streams V:0 -show_entries packet=pts,dts,size,flags -of compact=p=0:nk=1",
       source_words(path));

@@ -97,7 +97,7 @@ PhotoCounts take_known(const data::Pictures& photos, const KnownFaces& known, st
   return counts;
 }
 
-std::string count_text(const FoundFaces& found, std::size_t photos, bool tells_persons) {
+std::string faces_text(const FoundFaces& found, std::size_t photos, bool tells_persons) {
   const std::string text = fmt::format("{} on {}", counted(found.faces.size(), "face"), counted(photos, "photo"));
   if (tells_persons) return text + fmt::format("; {} seen more than once.", counted(found.person_count, "person"));
   return text +
@@ -110,7 +110,7 @@ std::vector<std::string> summary_of(const task::FacesResult& result, const Found
                                     const std::string& main_part, int mtcnn_min_size, bool tells_persons) {
   const task::DetectorTimes& times = result.detector_times;
   const double all_s = times.main_s + times.other_s;
-  std::vector<std::string> summary = {count_text(found, result.photos + counts.known, tells_persons)};
+  std::vector<std::string> summary = {faces_text(found, result.photos + counts.known, tells_persons)};
   if (counts.known > 0 || !counts.vanished.empty()) {
     summary.push_back(fmt::format("{} known from before, {} new, {} no longer there.", counts.known,
                                   counts.to_do.size(), counts.vanished.size()));

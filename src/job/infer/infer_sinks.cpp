@@ -106,7 +106,7 @@ void remove_if_left(const fs::path& temporary) {
 }
 
 /// The folders of sorted photos whose class isn't clear, and of those that are like nothing trained on.
-constexpr const char *kUnsure = "unsure", *kUnknown = "unknown";
+constexpr const char *kUnsureFolder = "unsure", *kUnknownFolder = "unknown";
 
 /// Samples that are not files can't be sorted.
 const data::Samples& files_only(const data::Samples& samples) {
@@ -308,7 +308,7 @@ void SortSink::take(const task::Prediction& prediction) {
   const task::ClassScore best = task::top_classes(output, 1, task::OutputType::kAuto).front();
   const bool unknown = is_unknown(unknown_of(network_, prediction));
   const bool is_unsure = best.score < *flags_.sort_threshold;
-  const std::string aside = unknown ? no_class(kUnknown) : is_unsure ? no_class(kUnsure) : "";
+  const std::string aside = unknown ? no_class(kUnknownFolder) : is_unsure ? no_class(kUnsureFolder) : "";
   const std::string name = class_name(network_, best.index);
   const auto folder = folders_.find(name);
   sorter_.add(samples_.name(prediction.index), !aside.empty()             ? aside

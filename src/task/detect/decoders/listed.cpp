@@ -65,7 +65,7 @@ std::vector<Detection> listed_boxes(const ListLayout& layout, const ImageOutputs
   return likeliest(std::move(found), options);
 }
 
-constexpr std::int64_t kMostRows = 5000;  // tables of more rows are no lists of chosen boxes
+constexpr std::int64_t kMostListed = 5000;  // tables of more rows are no lists of chosen boxes
 
 bool is_whole_number_type(const TrialOutput& output) {
   return output.type.starts_with("i") || output.type.starts_with("u");
@@ -87,7 +87,7 @@ RecognisedDetector listed(std::string family, std::string normalization, ListLay
 std::optional<RecognisedDetector> rows_with_all(const DetectorFile& file) {
   const TrialOutput& output = file.outputs.front();
   const std::int64_t columns = output.columns();
-  if (output.shape.size() < 2 || output.rows() > kMostRows) return std::nullopt;
+  if (output.shape.size() < 2 || output.rows() > kMostListed) return std::nullopt;
   ListLayout layout{.boxes = output.name, .scores = output.name, .classes = output.name};
   layout.box_columns = layout.other_columns = static_cast<std::size_t>(columns);
   // Where another output has four values for each of its rows, these are scores: of DETR with five classes, say.
@@ -129,7 +129,7 @@ std::optional<RecognisedDetector> separate_lists(const DetectorFile& file) {
   const TrialOutput *boxes = nullptr, *count = nullptr;
   std::vector<const TrialOutput*> lists;
   for (const TrialOutput& output : file.outputs) {
-    if (output.shape.size() == 2 && output.columns() == 4 && output.rows() <= kMostRows) boxes = &output;
+    if (output.shape.size() == 2 && output.columns() == 4 && output.rows() <= kMostListed) boxes = &output;
   }
   if (boxes == nullptr) return std::nullopt;
   for (const TrialOutput& output : file.outputs) {

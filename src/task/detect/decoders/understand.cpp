@@ -62,7 +62,7 @@ constexpr KnownDecoder kDecoders[] = {
     {"faces", "SCRFD, YuNet, RetinaFace"},
 };
 
-std::string outputs_text(const DetectorFile& file) {
+std::string outputs_in(const DetectorFile& file) {
   std::vector<std::string> texts;
   for (const TrialOutput& output : file.outputs) {
     texts.push_back(output_text({.name = output.name, .shape = output.shape}));
@@ -191,12 +191,12 @@ FileHabits understand(const DetectorFile& file, const std::string& model) {
   const std::string else_text = what_else_it_is(file);
   if (!file.wanted.empty()) {
     throw UsageError(fmt::format("'{}' isn't what --decoder {} reads: its outputs for an image of {}x{} are {}", model,
-                                 file.wanted, file.width, file.height, outputs_text(file)));
+                                 file.wanted, file.width, file.height, outputs_in(file)));
   }
   throw UsageError(fmt::format(
       "'{}' is no detector that is known: its outputs for an image of {}x{} are {}{}{}. Known are, by the names that "
       "--decoder takes: {}",
-      model, file.width, file.height, outputs_text(file), else_text.empty() ? "" : "; ", else_text, families_text()));
+      model, file.width, file.height, outputs_in(file), else_text.empty() ? "" : "; ", else_text, families_text()));
 }
 
 }  // namespace evener::task

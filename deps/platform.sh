@@ -1,7 +1,7 @@
 # Which system this is, and what evener supports.
 # shellcheck shell=bash
 
-readonly supported='Debian 12, Ubuntu 22.04 and Ubuntu 24.04, also inside WSL2, on x86_64'
+readonly supported='Debian 12 and 13, Ubuntu 22.04 and Ubuntu 24.04, also inside WSL2, on x86_64'
 
 os_id='' os_version='' os_name=''
 
@@ -33,7 +33,7 @@ apt_release() {
 } 2>/dev/null
 
 tested_release() {
-  case $os_id-$os_version in debian-12 | ubuntu-22.04 | ubuntu-24.04) ;; *) return 1 ;; esac
+  case $os_id-$os_version in debian-12 | debian-13 | ubuntu-22.04 | ubuntu-24.04) ;; *) return 1 ;; esac
 }
 
 gpu_present() {

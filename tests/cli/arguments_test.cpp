@@ -90,10 +90,10 @@ TEST(Help, ShowsOptionsInGroupsWithTitles) {
   }
   EXPECT_THAT(help, Not(HasSubstr("--hosts-started")));  // for processes that the program starts itself
   const std::string plan = run_in_process({"plan", "--help"}).out;
-  EXPECT_THAT(plan, AllOf(HasSubstr("--seconds SECONDS=15"), HasSubstr("--on PLACEMENT=auto"), HasSubstr("--batch")));
-  for (const char* useless : {"--patience", "--lr", "--out", "--plan-seconds", "--trace"}) {
+  for (const char* given : {"--seconds SECONDS[ =[]+15", "--on PLACEMENT[ =[]+auto", "--batch"})
+    EXPECT_THAT(plan, testing::ContainsRegex(given));  // CLI11 tells a default as =15, since 2.4 as [15]
+  for (const char* useless : {"--patience", "--lr", "--out", "--plan-seconds", "--trace"})
     EXPECT_THAT(plan, Not(HasSubstr(useless))) << "makes no difference to a plan";
-  }
 }
 
 TEST(Help, NamesWhatAValueStandsFor) {

@@ -46,7 +46,7 @@ constexpr const char* kBegin = "ffmpeg -nostdin -hide_banner -nostats -v level+i
 
 /// Frames whose size changes aren't scaled to that of the first one.
 std::string output_options(const std::string& chain) {
-  return "-map 0:V:0 -vf " + chain + " -vsync passthrough -autoscale 0 -c:v rawvideo -f rawvideo pipe:1";
+  return "-map 0:V:0 -vf " + chain + " -vsync passthrough -noautoscale -c:v rawvideo -f rawvideo pipe:1";
 }
 
 /// What the filter showinfo tells of a frame.

@@ -177,13 +177,6 @@ struct OpenHeif {
   }
 };
 
-/// libheif before 1.17 turns the planes of a picture of an odd size each on its own, which leaves colours a pixel
-/// aside.
-int orientation_left_to_us(std::string_view file, const heif_image_handle& handle) {
-  const bool is_odd = (heif_image_handle_get_width(&handle) | heif_image_handle_get_height(&handle)) % 2 != 0;
-  return is_odd ? orientation_of_primary(file).value_or(1) : 1;
-}
-
 OpenHeif open(std::string_view file) {
   constexpr int kMostPixelsRoot = 16384;  // kMaxPixels is its square
   OpenHeif opened{Held<heif_context>(heif_context_alloc()), nullptr};
@@ -197,7 +190,9 @@ OpenHeif open(std::string_view file) {
   check(heif_context_get_primary_image_handle(opened.context.get(), &handle));
   opened.handle.reset(handle);
   opened.is_grey = is_monochrome(file);
-  opened.left_orientation = orientation_left_to_us(file, *handle);
+  // libheif before 1.17 turns each plane of a picture of an odd size on its own, which leaves colours a pixel aside.
+  const bool is_odd = (heif_image_handle_get_width(handle) | heif_image_handle_get_height(handle)) % 2 != 0;
+  if (is_odd) opened.left_orientation = orientation_of_primary(file).value_or(1);
   return opened;
 }
 
@@ -205,6 +200,9 @@ Held<heif_image> decode_pixels(const OpenHeif& opened) {
   const Held<heif_decoding_options> options(heif_decoding_options_alloc());
   if (!options) throw Error("not enough memory to decode the HEIF file");
   options->convert_hdr_to_8bit = 1;
+#if LIBHEIF_HAVE_VERSION(1, 21, 0)
+  options->strict_decoding = 1;  // or tiles that are cut off or damaged are black, without an error
+#endif
   options->ignore_transformations = opened.left_orientation == 1 ? 0 : 1;
   heif_image* image = nullptr;
   check(

@@ -74,9 +74,9 @@ Difference difference_of(const Picture& picture, const HostTensor& tensor) {
 }
 
 /// Versions of a library round differently. AVIF of 10 and 12 bits is computed in fixed point by newer libavif, and in
-/// floating point by older ones. Newer libheif smooths the colours of a cropped picture that it turns.
+/// floating point by older ones. libheif since 1.19 smooths the colours of a cropped picture that it turns.
 Difference largest_difference(const std::string& name) {
-  if (name.starts_with("turned_odd") && module_status("heif").version > "libheif 1.16") return {10, 48};
+  if (name.starts_with("turned_odd") && module_status("heif").version > "libheif 1.19") return {10, 48};
   return {1, name.ends_with("_bits.avif") ? 3 : 2};
 }
 

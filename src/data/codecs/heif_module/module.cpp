@@ -190,7 +190,7 @@ OpenHeif open(std::string_view file) {
   check(heif_context_get_primary_image_handle(opened.context.get(), &handle));
   opened.handle.reset(handle);
   opened.is_grey = is_monochrome(file);
-  // libheif before 1.17 turns each plane of a picture of an odd size on its own, which leaves colours a pixel aside.
+  // libheif before 1.19 turns each plane of a picture of an odd size on its own, which leaves colours a pixel aside.
   const bool is_odd = (heif_image_handle_get_width(handle) | heif_image_handle_get_height(handle)) % 2 != 0;
   if (is_odd) opened.left_orientation = orientation_of_primary(file).value_or(1);
   return opened;

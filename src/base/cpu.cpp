@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/names.h"
 #include "base/numbers.h"
 #include "base/plural.h"
 #include "base/thread_place.h"
@@ -290,15 +291,18 @@ void lower_quota(CgroupLimits& limits, std::optional<std::int64_t> quota_us, std
   limits.quota_cpus = limits.quota_cpus == 0 ? cpus : std::min(limits.quota_cpus, cpus);
 }
 
-void lower_memory(CgroupLimits& limits, std::optional<std::int64_t> limit, std::optional<std::int64_t> used,
+void lower_memory(CgroupLimits& limits, const fs::path& file, std::optional<std::int64_t> used,
                   std::int64_t reclaimable) {
   constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;  // v1 says "no limit" with a number near 2^63
+  const std::optional<std::int64_t> limit = number_in(file);
   if (!limit || *limit <= 0 || *limit >= kNoLimit) return;
   const auto bytes = static_cast<std::uint64_t>(*limit);
+  const std::uint64_t before = limits.available_bytes.value_or(limits.memory_bytes.value_or(bytes + 1));
   limits.memory_bytes = std::min(limits.memory_bytes.value_or(bytes), bytes);
-  if (!used) return;
-  const auto available = static_cast<std::uint64_t>(std::clamp<std::int64_t>(*limit - *used + reclaimable, 0, *limit));
-  limits.available_bytes = std::min(limits.available_bytes.value_or(available), available);
+  const auto available = static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(*limit - used.value_or(0) + (used ? reclaimable : 0), 0, *limit));
+  if (used) limits.available_bytes = std::min(limits.available_bytes.value_or(available), available);
+  if (available < before) limits.memory_file = file.string();
 }
 
 }  // namespace
@@ -378,33 +382,47 @@ PinnedTo::~PinnedTo() {
 
 namespace {
 
-/// Bytes of address space that this process has mapped, used or not; 0 where that is unknown.
-unsigned long long address_space_bytes() {
+/// The limits of a process alone, and which number of /proc/self/statm is what it has of that.
+constexpr std::tuple<decltype(RLIMIT_AS), int, const char*> kProcessLimits[] = {{RLIMIT_AS, 0, "ulimit -v"},
+                                                                                {RLIMIT_DATA, 5, "ulimit -d"}};
+
+/// Pages in bytes; 0 where that is unknown.
+unsigned long long own_bytes(int number) {
   std::ifstream file("/proc/self/statm");
   unsigned long long pages = 0;
-  file >> pages;
-  return pages * static_cast<unsigned long long>(sysconf(_SC_PAGESIZE));
+  for (int n = 0; n <= number && file; ++n) file >> pages;
+  return file ? pages * static_cast<unsigned long long>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
 }  // namespace
 
-MemoryLimits memory_limits() {
-  const CgroupLimits group = read_cgroup_limits();
+MemoryLimits memory_limits(const fs::path& root) {
+  const CgroupLimits group = read_cgroup_limits(root);
   MemoryLimits limits;
   limits.total_bytes = meminfo_bytes("MemTotal");
   limits.available_bytes = meminfo_bytes("MemAvailable");
+  const auto lower = [&](unsigned long long available_bytes, const std::string& limit) {
+    if (available_bytes >= limits.available_bytes) return;
+    limits.available_bytes = available_bytes;
+    limits.limit = limit;
+  };
   if (group.memory_bytes && *group.memory_bytes < limits.total_bytes) {
     limits.total_bytes = *group.memory_bytes;
-    limits.available_bytes =
-        std::min<unsigned long long>(limits.available_bytes, group.available_bytes.value_or(*group.memory_bytes));
+    lower(group.available_bytes.value_or(*group.memory_bytes),
+          "the control group's limit of " + bytes_text(*group.memory_bytes) + " in " + group.memory_file);
   }
-  rlimit address_space{};  // `ulimit -v`
-  if (getrlimit(RLIMIT_AS, &address_space) == 0 && address_space.rlim_cur != RLIM_INFINITY) {
-    const unsigned long long used = address_space_bytes();
-    const unsigned long long left = address_space.rlim_cur > used ? address_space.rlim_cur - used : 0;
-    limits.available_bytes = std::min<unsigned long long>(limits.available_bytes, left);
+  for (const auto& [resource, number, shown_by] : kProcessLimits) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    const unsigned long long used = own_bytes(number);
+    lower(limit.rlim_cur > used ? limit.rlim_cur - used : 0, std::string("the limit that '") + shown_by + "' shows");
   }
   return limits;
+}
+
+std::string memory_advice(const fs::path& root) {
+  const std::string limit = memory_limits(root).limit;
+  return "close other programs" + (limit.empty() ? "" : ", or raise " + limit);
 }
 
 CgroupLimits read_cgroup_limits(const fs::path& root) {
@@ -414,14 +432,14 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
     std::string quota, period;
     cpu >> quota >> period;
     lower_quota(limits, to_number<std::int64_t>(quota), to_number<std::int64_t>(period));
-    lower_memory(limits, number_in(folder / "memory.max"), number_in(folder / "memory.current"),
+    lower_memory(limits, folder / "memory.max", number_in(folder / "memory.current"),
                  value_of(folder / "memory.stat", "inactive_file"));
   }
   for (const fs::path& folder : group_folders(root, "cpu")) {
     lower_quota(limits, number_in(folder / "cpu.cfs_quota_us"), number_in(folder / "cpu.cfs_period_us"));
   }
   for (const fs::path& folder : group_folders(root, "memory")) {
-    lower_memory(limits, number_in(folder / "memory.limit_in_bytes"), number_in(folder / "memory.usage_in_bytes"),
+    lower_memory(limits, folder / "memory.limit_in_bytes", number_in(folder / "memory.usage_in_bytes"),
                  value_of(folder / "memory.stat", "total_inactive_file"));
   }
   return limits;

@@ -64,12 +64,16 @@ class PinnedTo {
   std::vector<int> before_;  // empty: the thread wasn't pinned
 };
 
-/// Total and available physical memory, the smaller of the machine's and the cgroup's.
+/// Total and available memory, the smaller of the machine's, the cgroup's and what `ulimit` leaves.
 struct MemoryLimits {
   unsigned long long total_bytes = 0;
   unsigned long long available_bytes = 0;
+  std::string limit = {};  // what sets available_bytes, in words; "": the machine's memory
 };
-MemoryLimits memory_limits();
+/// `root`: of the cgroup's files (another root than "/" is for tests).
+MemoryLimits memory_limits(const std::filesystem::path& root = "/");
+/// "close other programs, or raise LIMIT": what helps where memory ran out.
+std::string memory_advice(const std::filesystem::path& root = "/");
 
 // What the control groups of this process (containers, Slurm, systemd) allow: CPU time and memory.
 
@@ -77,6 +81,7 @@ struct CgroupLimits {
   double quota_cpus = 0;                         // 0 = no quota
   std::optional<std::uint64_t> memory_bytes;     // the smallest limit on the way up
   std::optional<std::uint64_t> available_bytes;  // the smallest (limit - use + reclaimable file cache)
+  std::string memory_file = {};                  // of the limit that leaves least
 };
 
 /// Reads cgroup v2 and v1 files under `root` (another root than "/" is for tests). The limits of this process's group

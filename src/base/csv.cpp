@@ -61,7 +61,10 @@ std::vector<std::string> csv_cells(std::string_view line, std::string_view separ
 }
 
 CsvReader::CsvReader(std::istream& lines) : lines_(lines) {
-  if (next()) titles_ = cells_;
+  if (!next()) return;
+  titles_ = cells_;
+  // A byte order mark would be part of the first title, and is not to be seen.
+  titles_[0] = text_without_byte_order_mark(titles_[0]);
 }
 
 std::optional<std::size_t> CsvReader::find_column(std::string_view title) const {

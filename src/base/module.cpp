@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/names.h"
 #include "base/web.h"
 
@@ -115,8 +116,7 @@ void refuse_to_load(ModuleStatus& status, const fs::path& file, const std::strin
     return;
   }
   if (error.find("failed to map segment") != std::string::npos && error.find("not permitted") == std::string::npos) {
-    refuse(status, ModuleState::kNotLoadable, "there is not enough memory for it (" + error + ")",
-           "close other programs, or raise the limit that 'ulimit -v' shows");
+    refuse(status, ModuleState::kNotLoadable, "there is not enough memory for it (" + error + ")", memory_advice());
     return;
   }
   std::string reason = error.starts_with(file.string() + ": ") ? error.substr(file.string().size() + 2) : error;

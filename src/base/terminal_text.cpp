@@ -30,4 +30,12 @@ std::string one_line(std::string_view text) {
   return without_controls(text, "");
 }
 
+std::string shell_word(std::string text) {
+  if (text.find_first_of(" '\"$&;()<>|*?[]#~`\\!") == std::string::npos) return text;
+  for (std::size_t at = text.find('\''); at != std::string::npos; at = text.find('\'', at + 4)) {
+    text.replace(at, 1, "'\\''");
+  }
+  return "'" + text + "'";
+}
+
 }  // namespace evener

@@ -1,10 +1,15 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <sstream>
+#include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
 
 namespace evener {
 namespace {
@@ -124,7 +129,37 @@ std::string text_without_byte_order_mark(std::string bytes) {
   if (begins("\xFF\xFE")) return text_of_utf16(std::string_view(bytes).substr(2), false);
   if (begins("\xFE\xFF")) return text_of_utf16(std::string_view(bytes).substr(2), true);
   const bool is_zero_first = bytes.size() >= 2 && bytes[0] == 0, is_zero_second = bytes.size() >= 2 && bytes[1] == 0;
-  return is_zero_first != is_zero_second ? text_of_utf16(bytes, is_zero_first) : bytes;
+  if (is_zero_first == is_zero_second) return bytes;
+  // Zero bytes may also divide names, the first of them of one letter. They are fewer then.
+  constexpr std::size_t kLookedAt = 256;
+  std::size_t zeros = 0, units = 0;
+  for (std::size_t i = is_zero_first ? 0 : 1; i < std::min(bytes.size(), kLookedAt); i += 2, ++units) {
+    zeros += bytes[i] == 0 ? 1 : 0;
+  }
+  return 4 * zeros >= units ? text_of_utf16(bytes, is_zero_first) : bytes;
+}
+
+std::vector<std::string> lines_of_list(std::string bytes, bool trims) {
+  const std::string text = text_without_byte_order_mark(std::move(bytes));
+  const bool has_zeros = text.find('\0') != std::string::npos;
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line, has_zeros ? '\0' : '\n');) {
+    if (!has_zeros && line.ends_with('\r')) line.pop_back();
+    lines.push_back(trims && !has_zeros ? std::string(trimmed(line)) : std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> read_list(const std::filesystem::path& path, std::uint64_t limit_bytes, bool trims) {
+  std::string bytes = read_file(path, limit_bytes);
+  try {
+    std::vector<std::string> lines = lines_of_list(std::move(bytes), trims);
+    std::erase(lines, "");
+    return lines;
+  } catch (const Error& error) {
+    throw Error("can't read '" + path.string() + "': " + error.what());
+  }
 }
 
 }  // namespace evener

@@ -2,8 +2,11 @@
 // Also reads texts as other systems' editors write them.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace evener {
 
@@ -14,8 +17,15 @@ std::string to_utf8_text(std::string_view bytes);
 std::string from_utf8_text(std::string_view text);
 bool is_utf8(std::string_view bytes);
 
-/// A foreign text file's bytes without the byte order mark that editors put before them; UTF-16, which such a mark or a
-/// zero byte beside the first character tells, becomes UTF-8. Throws Error with the reason alone for UTF-32.
+/// A foreign text file's bytes without the byte order mark that editors put before them; UTF-16, which such a mark or
+/// zero bytes beside the first character and many others tell, becomes UTF-8. Throws Error with the reason alone for
+/// UTF-32.
 std::string text_without_byte_order_mark(std::string bytes);
+
+/// What a list's lines hold, "" of empty ones; with `trims` without blanks around it. Where zero bytes are in the list,
+/// as `find -print0` puts them behind names, these alone divide it, and names are as they are. Throws as the above.
+std::vector<std::string> lines_of_list(std::string bytes, bool trims);
+/// The same of a file, without empty lines. Throws Error that names it.
+std::vector<std::string> read_list(const std::filesystem::path& path, std::uint64_t limit_bytes, bool trims = true);
 
 }  // namespace evener

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/stop.h"
 #include "bench/lanes.h"
@@ -89,7 +90,9 @@ using Progress = std::function<void(double seconds, std::int64_t queries)>;
 class LoggingScheduler : public QueryScheduler {
  public:
   LoggingScheduler(SampleDraw& draw, const Extent& extent, Progress progress)
-      : draw_(draw), extent_(extent), progress_(std::move(progress)) {}
+      : draw_(draw), extent_(extent), progress_(std::move(progress)) {
+    log_.begin_s = now_s();
+  }
   RunLog& log() { return log_; }
 
  protected:

@@ -30,6 +30,7 @@ std::array<float, kParts> parts_of(double waited_s, const LatencyParts& told);
 struct RunLog {
   std::vector<AnsweredQuery> queries;  // in the order of their answers; offline: each batch of the single query
   std::int64_t samples = 0;
+  double begin_s = 0;     // when it began, by now_s()
   double seconds = 0;     // until the last answer
   std::int64_t late = 0;  // server: queries that took longer than the latency limit
   bool complete = false;  // the minimum duration and number of queries were reached

@@ -3,13 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/module.h"
@@ -18,6 +19,7 @@
 #include "base/precision.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/progress.h"
 #include "comm/device_communicator.h"
 #include "data/video/ffmpeg.h"
 #include "measure/energy_meter.h"
@@ -97,7 +99,8 @@ Finding check_features(const CpuTopology& cpu) {
 Finding check_memory(const MemoryLimits& memory) {
   constexpr unsigned long long kLittle = 2'000'000'000;
   const std::string text =
-      fmt::format("{}, {} available", bytes_text(memory.total_bytes), bytes_text(memory.available_bytes));
+      fmt::format("{}, {} available{}", bytes_text(memory.total_bytes), bytes_text(memory.available_bytes),
+                  memory.limit.empty() ? "" : ", by " + memory.limit);
   if (memory.available_bytes >= kLittle) return {Mark::kOk, "memory", text, ""};
   return {Mark::kNote, "memory", text, "close other programs, or use small batches and images"};
 }
@@ -196,19 +199,38 @@ Section check_modules(const Machine& machine) {
   return section;
 }
 
+/// What the sensors say together, over a second.
+Finding check_energy(measure::EnergyMeter meter) {
+  const char* const remedy =
+      "measure it at the socket with --meter, or state powers with --assume-power cpu=65W,idle=20W";
+  if (!meter.refusal().empty()) return {Mark::kMissing, "energy", "stays empty in records; all else works", remedy};
+  constexpr auto kLookEvery = std::chrono::milliseconds(210);
+  constexpr double kWait_s = 2;  // for a meter's answer
+  constexpr int kLooks = 5;
+  meter.poll(kWait_s);
+  for (int look = 1; look <= kLooks; ++look) {
+    std::this_thread::sleep_for(kLookEvery);
+    meter.poll(look == kLooks ? kWait_s : 0);
+  }
+  const record::Energy energy = meter.energy(meter.seconds());
+  if (!energy.joules) return {Mark::kMissing, "energy", energy.reason, remedy};
+  std::string text = fmt::format("measured: {:.3g} W at present", *energy.joules / meter.seconds());
+  for (const measure::ChannelMeter& one : meter.meters()) {
+    if (one.mirrors != nullptr) text += "; " + one.mirror_text();
+  }
+  if (energy.lacks.empty()) return {Mark::kOk, "energy", text, ""};
+  return {Mark::kNote, "energy", text + ", " + lacks_text(energy), ""};
+}
+
 /// Every energy sensor with its state, and what would make it readable.
 Section check_sensors() {
   Section section{"Sensors", {}};
   measure::Sensors sensors = measure::open_sensors({}, "/", boot_now_s);
   for (const measure::SensorState& state : measure::sensor_states(sensors)) {
-    section.findings.push_back({state.usable ? Mark::kOk : Mark::kMissing, state.name, state.text, state.remedy});
+    const Mark mark = !state.usable ? Mark::kMissing : state.is_partial ? Mark::kNote : Mark::kOk;
+    section.findings.push_back({mark, state.name, state.text, state.remedy});
   }
-  const std::string none = measure::EnergyMeter(std::move(sensors)).refusal();
-  section.findings.push_back(
-      none.empty()
-          ? Finding{Mark::kOk, "energy", "measured", ""}
-          : Finding{Mark::kMissing, "energy", "stays empty in records; all else works",
-                    "measure it at the socket with --meter, or state powers with --assume-power cpu=65W,idle=20W"});
+  section.findings.push_back(check_energy(measure::EnergyMeter(std::move(sensors))));
   return section;
 }
 
@@ -282,12 +304,6 @@ Diagnosis diagnose(const Machine& machine) {
   return result;
 }
 
-bool colour_wanted() {
-  const char* terminal = std::getenv("TERM");
-  const char* refused = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) && !(refused && *refused) && !(terminal && std::string_view(terminal) == "dumb");
-}
-
 std::string mark_text(Mark mark, bool colour) {
   const std::string text = fmt::format("{:<7}", mark_name(mark));
   if (!colour) return text;
@@ -342,7 +358,7 @@ struct DoctorFlags : job::OptionGroup {
 int doctor(const DoctorFlags& flags) {
   Diagnosis diagnosis = diagnose(placement::machine());
   if (*flags.peaks) diagnosis.sections.push_back(check_peaks());
-  if (!write_json(*flags.json, as_json(diagnosis))) fmt::print("{}", as_text(diagnosis, colour_wanted()));
+  if (!write_json(*flags.json, as_json(diagnosis))) fmt::print("{}", as_text(diagnosis, may_colour(STDOUT_FILENO)));
   return diagnosis.can_train_on_cpu ? 0 : 1;
 }
 

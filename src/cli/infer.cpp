@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -106,8 +107,9 @@ void print_mistakes(const job::InferenceRun& run) {
   if (run.scores.mistakes.empty()) return;
   fmt::print("\nthe surest mistakes\n");
   for (const job::Mistake& mistake : first_of(run.scores.mistakes, kMostMistakesShown)) {
-    const std::string score =
-        run.scores_are_logits ? fmt::format("{:.4g}", mistake.score) : fmt::format("{:.1f} %", 100 * mistake.score);
+    const std::string score = std::isnan(mistake.score) ? "no number"
+                              : run.scores_are_logits   ? fmt::format("{:.4g}", mistake.score)
+                                                        : fmt::format("{:.1f} %", 100 * mistake.score);
     fmt::print("  {}  is {}, taken for {} ({})\n", one_line(mistake.file), one_line(mistake.truth),
                one_line(mistake.found), score);
   }

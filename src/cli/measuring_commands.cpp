@@ -60,6 +60,7 @@ int tell_plan(const job::PlanFlags& flags) {
   if (!write_json(json_target, json)) {
     fmt::print("{}\n\n{}", outcome.work, job::comparison_text(outcome.comparison));
   }
+  job::require_within_limits(outcome.comparison);
   if (!outcome.comparison.best) {
     throw Error("none of the placements can be used here; the reasons stand with each of them");
   }

@@ -53,14 +53,17 @@ int tell_quantize(job::QuantizeFlags& flags) {
   ProgressLine progress(*flags.output.quiet);
   const job::QuantizedRun run = job::quantize(flags, progress);
   if (write_json(*flags.output.json, record::to_json(run.record))) return 0;
-  fmt::print("{}results               {}\n", job::comparison_text(run.comparison), run.folder.string());
+  fmt::print("{}", job::comparison_text(run.comparison));
+  for (const std::string& sentence : run.record.warnings) fmt::print("warning               {}\n", sentence);
+  fmt::print("results               {}\n", run.folder.string());
   return 0;
 }
 
 std::string error_text(const record::CalibrationError& error) {
   std::string text = fmt::format("{:.2f} %", 100 * error.ece);
-  if (error.interval)
-    text += fmt::format(" (95 %: {:.2f} to {:.2f})", 100 * error.interval->low, 100 * error.interval->high);
+  if (error.ece_by_chance) {
+    text += fmt::format(" (a perfectly calibrated network: up to {:.2f})", 100 * *error.ece_by_chance);
+  }
   return text + fmt::format("; of bins of equally many images {:.2f} %", 100 * error.ece_equal_mass);
 }
 

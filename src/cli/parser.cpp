@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -106,7 +107,9 @@ void read_words(const Command& program, GeneralFlags& general, const std::string
   } catch (const CLI::RequiredError&) {
     // Not an error yet: parse() checks required options after --config was read, and names the missing ones.
   } catch (const CLI::ExtrasError&) {
-    throw UsageError(fmt::format("'{}' is one argument too many", fmt::join(app->remaining(true), "', '")));
+    const bool has_blanks = std::ranges::any_of(words, [](const std::string& word) { return word.ends_with(','); });
+    throw UsageError(fmt::format("'{}' is one argument too many{}", fmt::join(app->remaining(true), "', '"),
+                                 has_blanks ? "; a list has commas without blanks, as a,b" : ""));
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/terminal_text.h"
@@ -22,8 +23,9 @@
 namespace evener::cli {
 namespace {
 
-constexpr const char* kNoMemory =
-    "out of memory: use a smaller --batch or --size, close other programs, or raise the limit that 'ulimit -v' shows";
+std::string no_memory_text() {
+  return "out of memory: use a smaller --batch or --size, " + memory_advice();
+}
 
 /// Results on a full disk or a closed pipe are no results.
 void require_written_output() {
@@ -53,8 +55,9 @@ int fail(const std::string& what, int code) {
 /// The message for an error of the operating system.
 std::string system_text(const std::system_error& error) {
   if (error.code() == std::errc::resource_unavailable_try_again) {
-    return "a thread or process can't be started: the limits of memory or of processes are too low here ('ulimit -v', "
-           "'ulimit -u')";
+    const std::string limit = memory_limits().limit;
+    return "a thread or process can't be started: raise " + (limit.empty() ? "" : limit + ", or ") +
+           "the limit of processes ('ulimit -u', or pids.max of the control group)";
   }
   return error.what();
 }
@@ -93,23 +96,23 @@ int run_command_line(int argc, char** argv) {
   } catch (const std::system_error& error) {
     return fail(system_text(error), 1);
   } catch (const std::bad_alloc&) {
-    return fail(kNoMemory, 1);
+    return fail(no_memory_text(), 1);
   } catch (const std::exception& error) {
     return fail(error.what(), 1);
   }
 }
 
 void end_at_once() {
-  const char* what = "ended by an error that nothing caught";
+  std::string what = "ended by an error that nothing caught";
   try {
     if (std::current_exception()) throw;
   } catch (const std::bad_alloc&) {
-    what = kNoMemory;
+    what = no_memory_text();
   } catch (const std::exception& error) {
     what = error.what();
   } catch (...) {
   }
-  std::fprintf(stderr, "evener: %s\n", what);
+  std::fprintf(stderr, "evener: %s\n", what.c_str());
   _exit(1);
 }
 

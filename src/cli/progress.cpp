@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -47,7 +49,17 @@ std::string quality_text(const record::EpochRecord& epoch, const std::string& pa
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+bool may_redraw(int descriptor) {
+  const char* const terminal = std::getenv("TERM");
+  return isatty(descriptor) != 0 && terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
+bool may_colour(int descriptor) {
+  const char* const refused = std::getenv("NO_COLOR");
+  return may_redraw(descriptor) && (refused == nullptr || *refused == '\0');
+}
+
+ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(may_redraw(STDERR_FILENO)) {}
 
 void ProgressLine::note(const std::string& text) {
   if (quiet_) return;
@@ -58,13 +70,14 @@ void ProgressLine::note(const std::string& text) {
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return note(text);
   if (quiet_) return;
-  std::fprintf(stderr, "\r\033[K%s", one_line(text).substr(0, terminal_width() - 1).c_str());
+  finish();
+  std::fprintf(stderr, "%s", one_line(text).substr(0, terminal_width() - 1).c_str());
   std::fflush(stderr);
   line_open_ = true;
 }
 
 void ProgressLine::finish() {
-  if (line_open_) std::fputs("\r\033[K", stderr);
+  if (line_open_) std::fprintf(stderr, "\r%*s\r", static_cast<int>(terminal_width()) - 1, "");
   line_open_ = false;
 }
 

@@ -13,6 +13,13 @@
 
 namespace evener::cli {
 
+/// Whether lines may be redrawn at `descriptor`: it is a terminal that TERM doesn't call "dumb". Redrawing takes no
+/// escape sequences.
+bool may_redraw(int descriptor);
+/// Whether texts may be coloured there, which takes escape sequences: where lines may be redrawn, unless NO_COLOR is
+/// set.
+bool may_colour(int descriptor);
+
 /// Prints messages and progress on stderr, and results on stdout.
 class ProgressLine : public job::Observer {
  public:

@@ -229,7 +229,7 @@ struct HistoryFlags : job::OptionGroup {
     if (*no_html && !html->empty())
       throw UsageError("--no-html writes no page, and --html says where it goes: give one");
     if (!since->empty() && !report::is_day(*since)) {
-      throw UsageError(fmt::format("--since {}: a day is written as in 2026-11-01", *since));
+      throw UsageError(fmt::format("--since {}: no day; one is written as in 2026-11-01", *since));
     }
     report::parse_history_limits(*fail_on);
   }
@@ -247,7 +247,7 @@ void put_history(const report::History& history) {
     put(fmt::format("{}{}\n{}\n", history.series.size() > 1 ? "\n" : "", one_line(series.cell),
                     one_line(series.machine)));
     put(report::terminal_text(report::versions_table(series), table_width()));
-    for (const std::string& sentence : report::history_sentences(series)) put(one_line(sentence) + "\n");
+    for (const std::string& sentence : report::history_sentences(series, history.tests)) put(one_line(sentence) + "\n");
   }
   for (const std::string& note : history.notes) put("note: " + one_line(note) + "\n");
 }
@@ -260,14 +260,15 @@ fs::path page_of(const HistoryFlags& flags) {
 int history(const HistoryFlags& flags) {
   const report::History history = report::load_history({flags.folders->begin(), flags.folders->end()},
                                                        {.count_invalid = *flags.count_invalid, .since = *flags.since});
-  const std::vector<std::string> failures =
-      report::beyond_limits(history, report::parse_history_limits(*flags.fail_on));
-  if (!write_json_text(*flags.json, flags.json->empty() ? "" : report::history_json(history, failures))) {
+  const report::HeldLimits held = report::hold_against(history, report::parse_history_limits(*flags.fail_on));
+  if (!write_json_text(*flags.json, flags.json->empty() ? "" : report::history_json(history, held))) {
     put_history(history);
   }
-  if (!*flags.no_html) put_written(report::write_history_page(page_of(flags), history, failures));
-  for (const std::string& failure : failures) fmt::print(stderr, "evener: {}\n", one_line(failure));
-  return failures.empty() ? 0 : 1;
+  if (!*flags.no_html) put_written(report::write_history_page(page_of(flags), history, held));
+  for (const std::string& failure : held.failures) fmt::print(stderr, "evener: {}\n", one_line(failure));
+  for (const std::string& open : held.undecided) fmt::print(stderr, "evener: undecided: {}\n", one_line(open));
+  if (!held.failures.empty()) return 1;
+  return held.undecided.empty() ? 0 : 3;
 }
 
 }  // namespace
@@ -307,7 +308,7 @@ Command history_command() {
           .summary = "Find when runs of the same cell became slower, larger or less accurate, and with which version",
           .options = {flags.get()},
           .footer =
-              "Exit codes: 0 done, 1 a limit of --fail-on is exceeded.\n\n"
+              "Exit codes: 0 done, 1 a limit of --fail-on is exceeded, 3 whether one is can't be known.\n\n"
               "Examples:\n"
               "  evener history nightly/\n"
               "  evener history nightly/ --fail-on slower=5%,memory=10%\n"

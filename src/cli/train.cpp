@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
+#include "base/terminal_text.h"
 #include "cli/command.h"
 #include "cli/fetching.h"
 #include "cli/json_output.h"
@@ -75,15 +76,10 @@ void print_precision(const record::Record& record) {
   }
 }
 
-/// What most do with a trained network: names with blanks are quoted as a shell wants them.
+/// What most do with a trained network.
 void print_next(const job::TrainingOutcome& outcome) {
   if (outcome.status != record::Status::kDone) return;
-  std::string run = outcome.out.string();
-  if (run.find_first_of(" '\"$&;()<>|*?[]#~`\\!") != std::string::npos) {
-    for (std::size_t at = run.find('\''); at != std::string::npos; at = run.find('\'', at + 4))
-      run.replace(at, 1, "'\\''");
-    run = "'" + run + "'";
-  }
+  const std::string run = shell_word(outcome.out.string());
   const bool finds_boxes = record::find_metric(record::metrics_of(outcome.record), "val_map_50") != nullptr ||
                            record::find_metric(record::metrics_of(outcome.record), "test_map_50") != nullptr;
   fmt::print("next                      evener {} {} PHOTOS, or evener report {}\n", finds_boxes ? "detect" : "infer",

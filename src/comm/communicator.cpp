@@ -100,8 +100,11 @@ class HierarchicalCommunicator : public Communicator {
     if (!all) throw Error("a group over several hosts keeps all its members; use fewer replicas or hosts");
   }
 
-  // The host's leading process aborts the local group when another host is lost.
-  void require_whole() override { local_->require_whole(); }
+  // The host's leading process aborts the local group when another host is lost; it may be alone on its host.
+  void require_whole() override {
+    local_->require_whole();
+    if (between_) between_->require_whole();
+  }
   void compute_here() override { local_->compute_here(); }
 
  private:

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kExtensions[] = {".jpg",  ".jpeg", ".jpe",  ".jfif",  ".png",   ".bmp",  ".dib",   ".gif",
-                                            ".webp", ".tif",  ".tiff", ".ppm",   ".pgm",   ".pnm",  ".pbm",   ".jp2",
-                                            ".heic", ".heif", ".hif",  ".heics", ".heifs", ".avif", ".avifs", ".jxl"};
+constexpr std::string_view kExtensions[] = {
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png",  ".apng", ".bmp", ".dib",   ".gif",   ".webp", ".tif",   ".tiff", ".ppm",
+    ".pgm", ".pnm",  ".pbm", ".jp2",  ".heic", ".heif", ".hif", ".heics", ".heifs", ".avif", ".avifs", ".jxl"};
 
 /// Adobe and telephones, Canon, Nikon, Sony, Panasonic and Leica, Olympus, Fujifilm, Pentax, Samsung, Hasselblad, Phase
 /// One, Sigma, Minolta, Epson, Kodak, Mamiya.

@@ -16,11 +16,16 @@
 
 namespace evener::engine {
 
+/// What computes an output, passing over what only moves, rounds or converts it. kProduct: a convolution or a product
+/// with weights, with or without a bias.
+enum class MadeBy : std::uint8_t { kOther, kSoftmax, kSigmoid, kProduct };
+
 /// An input or output of a model, with its name in the file.
 struct ModelPort {
   std::string name;
   std::vector<std::int64_t> shape;  // whole, with the batch first; -1 = any extent. Empty: not even the rank is known
   std::string type;                 // of its values: "f32", "u8", "i8"
+  MadeBy made_by = MadeBy::kOther;  // of an output
 };
 
 /// An operation of a model's graph, as the engine reads it.
@@ -67,6 +72,8 @@ class ModelFile {
   virtual std::vector<ModelLayer> layers() const = 0;
   /// The file's own metadata (metadata_props of ONNX).
   virtual const std::map<std::string, std::string>& metadata() const = 0;
+  /// Whether what it does first brings pixels from 0 to 255 to small values, as by a division by 255.
+  virtual bool scales_pixels() const = 0;
 
   /// As Engine::make_runners. The runners' outputs have the names of outputs(). Throws Error where the input can't have
   /// that shape, or where the first extent of an output isn't the batch.

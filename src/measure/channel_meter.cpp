@@ -14,7 +14,6 @@ namespace {
 using record::Covers;
 using record::EnergyClass;
 
-constexpr double kShortestWindow_s = 1;
 /// Power is integrated over gaps between readings of up to this many seconds, or this many of the sensor's own steps.
 constexpr double kLongestPowerGap_s = 5, kLongestPowerGapSteps = 5;
 /// The share of a window that may lack a known power.
@@ -23,8 +22,19 @@ constexpr double kMostUnseenShare = 0.01;
 constexpr double kFewestSteps = 10;
 /// The same of a power: fewer values don't make a mean.
 constexpr double kFewestValues = 5;
+/// A counter of fine steps that stands still for longer has stopped.
+constexpr double kLongestStill_s = 2;
+/// A display of whole kilowatt-hours moves by so much.
+constexpr double kCoarsestStep_j = 3.6e6;
 
 }  // namespace
+
+std::string why_implausible(const Channel& channel, double watts) {
+  const bool too_little = watts < 0 || (watts == 0 && channel.covers == Covers::kMachine);
+  if (channel.kind != EnergyClass::kMeasured || (!too_little && watts <= channel.most_watts)) return "";
+  return fmt::format("it said {:g} W, which no {} draws", watts,
+                     channel.covers == Covers::kMachine ? "machine that computes" : "such device");
+}
 
 void UpdatePeriod::take(bool moved, double at_s) {
   constexpr std::size_t kMostGaps = 256;
@@ -143,10 +153,20 @@ double ChannelMeter::longest_gap_s() const {
   return std::max(kLongestPowerGap_s, kLongestPowerGapSteps * period_s());
 }
 
+/// The most that the counter can move by at once. The first move of one of unknown resolution tells what it counted
+/// before, too.
+double ChannelMeter::most_j(double at_s) const {
+  const double before_j = channel_->step_j <= 0 && moves_ == 0 ? kCoarsestStep_j : 0;
+  return channel_->most_watts * std::max(at_s - moved_s_, kShortestWindow_s) + before_j;
+}
+
 void ChannelMeter::take_count(std::uint64_t count, double at_s) {
   const Channel& channel = *channel_;
   divisor_ = std::gcd(divisor_, count);
   period_.take(last_count_ && *last_count_ != count, at_s);
+  if (channel.range > 0 && count > channel.range) {
+    problem_ = fmt::format("INVALID: it says {} counts, and its range ends at {}", count, channel.range);
+  }
   if (!last_count_) {
     last_count_ = count;
     first_s_ = moved_s_ = last_s_ = at_s;
@@ -162,14 +182,23 @@ void ChannelMeter::take_count(std::uint64_t count, double at_s) {
         gap_s, range_j);
   } else if (round && channel.range == 0) {
     problem_ = "it went backwards, and its range is unknown";
-  } else if (round) {
-    used = count + channel.range - std::min(*last_count_, channel.range);
-    if (static_cast<double>(used) * channel.joules_per_count >
-        channel.most_watts * std::max(gap_s, kShortestWindow_s)) {
-      problem_ =
-          fmt::format("INVALID: it went backwards by more than {:g} W could have turned it round", channel.most_watts);
+  } else {
+    if (round) used = count + channel.range - std::min(*last_count_, channel.range);
+    const double used_j = static_cast<double>(used) * channel.joules_per_count;
+    if (channel.kind == EnergyClass::kMeasured && used_j > most_j(at_s)) {
+      own_power_.distrust_counter();
+      if (own_power_.watts()) {
+        used = 0;
+      } else if (round) {
+        problem_ = fmt::format("INVALID: it went backwards by more than {:g} W could have turned it round",
+                               channel.most_watts);
+      } else {
+        problem_ = fmt::format("INVALID: it jumped by {:.3g} J within {:.2g} s, more than {:g} W can draw", used_j,
+                               gap_s, channel.most_watts);
+      }
     }
   }
+  if (!problem_.empty()) used = 0;
   counts_ += used;
   last_count_ = count;
   last_s_ = std::max(at_s, last_s_);
@@ -213,12 +242,18 @@ void ChannelMeter::take(const Reading& reading, double asked_s, double now_s) {
     return;
   }
   if (!reading.error.empty()) error_ = reading.error;
+  if (const std::string doubt = reading.watts ? why_implausible(*channel_, *reading.watts) : ""; !doubt.empty()) {
+    error_ = doubt;
+    ++left_out_;
+    return;
+  }
   const double at_s = std::min(reading.at_s.value_or(asked_s), now_s);
   const double before_s = last_s_;
   const bool first = readings_ == 0;
   if (reading.count) {
     take_count(*reading.count, at_s);
-    if (reading.own_watts) own_power_.take(*reading.own_watts, counted_j(), at_s, longest_gap_s());
+    if (reading.own_watts && why_implausible(*channel_, *reading.own_watts).empty())
+      own_power_.take(*reading.own_watts, counted_j(), at_s, longest_gap_s());
   } else if (reading.watts) {
     take_watts(*reading.watts, at_s);
   } else {
@@ -243,15 +278,21 @@ ChannelMeter::Held ChannelMeter::held(double begin_s, double end_s) const {
   return {begin_j + end_j, std::abs(begin_j) + std::abs(end_j)};
 }
 
+bool ChannelMeter::never_moved() const {
+  const bool judged =
+      counts() && channel_->step_j > 0 && channel_->kind == EnergyClass::kMeasured && !may_draw_nothing();
+  return judged && !by_power() && moves_ == 0 && last_s_ - first_s_ >= kShortestWindow_s;
+}
+
 /// Why a counter is too coarse for the joules counted, or stopped; empty = it is fine.
 std::string ChannelMeter::coarseness() const {
   const Channel& channel = *channel_;
   if (!counts() || by_power() || channel.kind != EnergyClass::kMeasured) return "";
   const bool known = channel.step_j > 0;
   if (known && may_draw_nothing()) return "";
-  const double all_j = joules(), step = step_j(), still_s = last_s_ - moved_s_;
+  const double all_j = joules(), step = step_j();
   constexpr const char* kRemedy = "run longer, or take the meter's power where it tells it";
-  if (all_j <= 0 && (!known || still_s > longest_gap_s())) {
+  if (all_j <= 0) {
     return fmt::format("INVALID: its counter did not move in {:.1f} s: {}", last_s_ - first_s_,
                        known ? "it measures nothing here (usual in virtual machines)" : kRemedy);
   }
@@ -260,10 +301,11 @@ std::string ChannelMeter::coarseness() const {
         "INVALID: its counter moves by {:g} J at a time, and it came to {:g} J, less than ten times that: {}", step,
         all_j, kRemedy);
   }
-  if (still_s > longest_gap_s() && still_s * all_j > kFewestSteps * step * (moved_s_ - first_s_)) {
-    return fmt::format("INVALID: its counter stood still in the last {:.1f} s", still_s);
-  }
-  return "";
+  const CheckedChannel checked = this->checked();
+  const double longest_s = known ? std::max(kLongestStill_s, kFewestSteps * period_s()) : longest_gap_s();
+  if (checked.still.seconds() <= longest_s || !lost_while_still(checked)) return "";
+  return fmt::format("INVALID: its counter stood still {} {:.1f} s",
+                     checked.still.to_s < last_s_ ? "for" : "in the last", checked.still.seconds());
 }
 
 std::string ChannelMeter::absence(std::optional<double> begin_s, std::optional<double> end_s, double window_s) const {
@@ -305,16 +347,23 @@ std::string ChannelMeter::note(double joules) const {
   } else if (step_j() > kMostUnseenShare * joules) {
     add(fmt::format("its counter moves by {:g} J at a time", step_j()));
   }
+  if (mirrors != nullptr) add(mirror_text());
+  if (left_out_ > 0) add(fmt::format("{} of its values left out; last: {}", left_out_, error_));
   if (channel_->covers == Covers::kDram && counts() && moves_ == 0) {
     add("its counter did not move: this machine doesn't measure its memory");
   }
   return text;
 }
 
+std::string ChannelMeter::mirror_text() const {
+  return fmt::format("{} is the same counter as {}, and counts once", channel_->name, mirrors->channel().name);
+}
+
 CheckedChannel ChannelMeter::checked() const {
   return {.name = channel_->name,
           .curve = by_power() ? own_power_.curve() : curve_,
           .period_s = period_s(),
+          .stated_s = channel_->step_s,
           .step_j = step_j(),
           .counts = counts() && !by_power(),
           .may_draw_nothing = may_draw_nothing(),

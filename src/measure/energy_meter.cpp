@@ -113,12 +113,64 @@ void EnergyMeter::choose_added() {
   }
   const auto machine = of(Covers::kMachine, EnergyClass::kMeasured);
   if (!all_measured && !machine.empty()) chosen = {machine.front()};
-  for (ChannelMeter* meter : chosen) meter->added = true;
+  for (ChannelMeter* meter : chosen) {
+    for (ChannelMeter* before : chosen) {
+      if (before == meter) break;
+      const bool alike = before->sensor() == meter->sensor() && before->channel().covers == meter->channel().covers;
+      if (alike && meter->channel().kind == EnergyClass::kMeasured && meter->channel().covers != Covers::kGpu) {
+        pairs_.push_back({before, meter});
+      }
+    }
+    meter->added = true;
+  }
+}
+
+/// Zones that show one counter of a socket under several names (dies of AMD's first Zen processors) count once. They
+/// say the same within a tick, and the `reading_s` in which one was read after the other; writing may have come
+/// between.
+void EnergyMeter::find_mirrors(double reading_s) {
+  for (Pair& pair : pairs_) {
+    const Channel& channel = pair.first->channel();
+    const double watts = std::max(pair.first->watts().value_or(0), pair.second->watts().value_or(0));
+    if (watts <= 0 || !pair.first->count() || !pair.second->count()) continue;
+    const double apart_j =
+        std::abs(static_cast<double>(*pair.first->count()) - static_cast<double>(*pair.second->count())) *
+        channel.joules_per_count;
+    ++pair.moves;
+    if (apart_j > watts * (reading_s + channel.step_s) + channel.step_j) ++pair.apart;
+    pair.second->mirrors = nullptr;
+  }
+  for (const Pair& pair : pairs_) {
+    if (pair.is_one() && pair.first->mirrors == nullptr) pair.second->mirrors = pair.first;
+  }
+  for (const Pair& pair : pairs_) pair.second->added = pair.second->mirrors == nullptr;
+}
+
+std::vector<std::string> EnergyMeter::lacks() const {
+  std::vector<std::string> all;
+  const auto is_added = [&](auto matches) {
+    return std::ranges::any_of(meters_, [&](const ChannelMeter& meter) { return meter.added && matches(meter); });
+  };
+  const bool none = !is_added([](const ChannelMeter&) { return true; });
+  const bool whole = is_added([](const ChannelMeter& meter) { return meter.channel().covers == Covers::kMachine; });
+  for (const auto& sensor : sensors_) {
+    const bool serves = is_added([&](const ChannelMeter& meter) { return meter.sensor() == sensor->name(); });
+    for (const Lack& lack : sensor->lacks()) {
+      const bool of_sum = whole ? lack.covers == Covers::kMachine : lack.covers != Covers::kMachine;
+      if (none || (of_sum && (serves || lack.covers == Covers::kGpu)))
+        all.push_back(fmt::format("{} ({})", lack.part, lack.why));
+    }
+  }
+  if (!none && !whole && !sees_processors())
+    all.push_back(fmt::format("the processors ({})", sensors_.front()->refusal()));
+  return all;
 }
 
 void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const PhaseTotals* phases) {
   std::size_t n = 0;
   double cpu_j = 0, added_j = 0;
+  std::vector<double> before_j;
+  for (const ChannelMeter& meter : meters_) before_j.push_back(meter.joules());
   const double begin_s = clock_();
   double asked_s = begin_s;
   for (const auto& sensor : sensors_) {
@@ -127,15 +179,16 @@ void EnergyMeter::poll(double wait_s, std::optional<double> cpu_share, const Pha
     const std::vector<Reading> readings = sensor->read(wait_s);
     const double now = clock_();
     for (std::size_t c = 0; c < channels; ++c, ++n) {
-      ChannelMeter& meter = meters_[n];
-      const double before_j = meter.joules();
-      meter.take(c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, asked_s, now);
-      const double step_j = meter.joules() - before_j;
-      if (!meter.added) continue;
-      added_j += step_j;
-      if (meter.channel().covers == Covers::kPackage) cpu_j += step_j;
+      meters_[n].take(c < readings.size() ? readings[c] : Reading{.problem = "it gave no reading"}, asked_s, now);
     }
     asked_s = now;
+  }
+  find_mirrors(asked_s - begin_s);
+  for (std::size_t meter = 0; meter < meters_.size(); ++meter) {
+    if (!meters_[meter].added) continue;
+    const double step_j = meters_[meter].joules() - before_j[meter];
+    added_j += step_j;
+    if (meters_[meter].channel().covers == Covers::kPackage) cpu_j += step_j;
   }
   look_at_devices();
   if (!first_s_) first_s_ = begin_s;
@@ -156,7 +209,7 @@ std::optional<double> EnergyMeter::joules_so_far() const {
   bool any = false;
   for (const ChannelMeter& meter : meters_) {
     if (!meter.added) continue;
-    if (!meter.problem().empty() || !meter.was_read()) return std::nullopt;
+    if (!meter.problem().empty() || !meter.was_read() || meter.never_moved()) return std::nullopt;
     joules += meter.joules() + held(meter).joules;
     any = true;
   }
@@ -222,7 +275,7 @@ std::vector<record::MeterCheck> EnergyMeter::checks() const {
     if (meter.channel().kind != EnergyClass::kMeasured) continue;
     if (meter.channel().covers == Covers::kMachine) {
       machine.push_back(&meter);
-    } else if (meter.was_read()) {
+    } else if (meter.was_read() && meter.mirrors == nullptr) {
       parts.push_back(meter.checked());
       sees_packages = sees_packages || meter.channel().covers == Covers::kPackage;
     }
@@ -258,6 +311,7 @@ record::Energy EnergyMeter::energy(double window_s, const IdlePower& idle) const
     }
   }
   energy.checks = checks();
+  energy.lacks = lacks();
   if (idle.watts) energy.idle = {idle.watts, idle.interval, idle.seconds};
   if (!energy.reason.empty()) return energy;
   sum_up(energy, idle);
@@ -297,6 +351,9 @@ void EnergyMeter::sum_up(record::Energy& energy, const IdlePower& idle) const {
     energy.source += (energy.source.empty() ? "" : "; ") + group + ": " + names[group];
   }
   energy.source += ". Whole devices, idle power included";
+  for (const ChannelMeter& meter : meters_) {
+    if (meter.mirrors != nullptr) energy.source += "; " + meter.mirror_text();
+  }
   energy.joules = joules;
   const double window_s = *energy.seconds;
   record::set_products(energy);

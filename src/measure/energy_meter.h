@@ -18,6 +18,9 @@
 
 namespace evener::measure {
 
+/// Counters tell nothing of a shorter time.
+inline constexpr double kShortestWindow_s = 1;
+
 /// The times at which a channel's value changed, as far as readings show them.
 class UpdatePeriod {
  public:
@@ -50,8 +53,10 @@ class OwnPower {
   /// Whether the counter stood still while there was power, or differs from it by more than a factor of two, over half
   /// a second at least. Allows for a power that is the mean of the last second. Once true, it stays so.
   bool contradicts() const { return contradicts_; }
+  /// The counter said what can't be: it contradicts, if there is a power.
+  void distrust_counter() { contradicts_ = contradicts_ || watts_.has_value(); }
   double joules() const { return summed_j_; }
-  double watts() const { return watts_.value_or(0); }
+  std::optional<double> watts() const { return watts_; }
   double peak_watts() const { return highest_; }
   const PowerCurve& curve() const { return curve_; }
 
@@ -75,7 +80,11 @@ class ChannelMeter {
   const std::string& sensor() const { return sensor_; }
   const std::string& problem() const { return problem_; }
   bool was_read() const { return readings_ > 0; }
-  bool added = false;  // one of those that add up
+  std::optional<std::uint64_t> count() const { return last_count_; }
+  /// Whether its counter, whose resolution is known, stood still for a second from the first reading on: it is dead.
+  bool never_moved() const;
+  bool added = false;                     // one of those that add up
+  const ChannelMeter* mirrors = nullptr;  // of another zone that reads the same counter, which is added instead
 
   /// Takes a reading that was asked for at `asked_s` and is there at `now_s`.
   void take(const Reading& reading, double asked_s, double now_s);
@@ -100,6 +109,8 @@ class ChannelMeter {
   Held held(double begin_s, double end_s) const;
   /// Why its energy from `begin_s` to `end_s`, a window of `window_s` seconds, is not known; empty = it is.
   std::string absence(std::optional<double> begin_s, std::optional<double> end_s, double window_s) const;
+  /// That it mirrors another one. Only where it does.
+  std::string mirror_text() const;
   /// Remarks for the reader.
   std::string note(double joules) const;
   CheckedChannel checked() const;
@@ -115,6 +126,7 @@ class ChannelMeter {
   }
   double counted_j() const { return static_cast<double>(counts_) * channel_->joules_per_count; }
   double longest_gap_s() const;
+  double most_j(double at_s) const;
   std::string coarseness() const;
 
   const Channel* channel_;
@@ -133,7 +145,7 @@ class ChannelMeter {
   double unseen_s_ = 0;                         // time without a known power
   double step_watts_j_ = 0, step_watts_s_ = 0;  // of the last reading
   double peak_watts_ = 0;
-  std::int64_t readings_ = 0;
+  std::int64_t readings_ = 0, left_out_ = 0;
   std::string problem_ = {};  // why it can't be used at all
   std::string error_ = {};    // why its last missing value was missing
   UpdatePeriod period_;
@@ -199,6 +211,9 @@ class EnergyMeter {
 
   /// All channels' meters as of the last poll(), in their sensors' order.
   const std::vector<ChannelMeter>& meters() const { return meters_; }
+  /// What the sum lacks: parts that its sensors see and can't read, each with why, or all processors. Where all parts
+  /// of a sensor are refused, another one may measure them.
+  std::vector<std::string> lacks() const;
   /// Joules of all channels that add up; absent if one of them can't be followed.
   std::optional<double> joules_so_far() const;
   /// Shorter windows hold too few changes of a value that adds up, as far as its readings show by now; 0 = none is
@@ -208,7 +223,16 @@ class EnergyMeter {
   const std::vector<DeviceState>& states() const { return states_; }
 
  private:
+  /// Two channels of a sensor that may be one counter.
+  struct Pair {
+    ChannelMeter *first, *second;
+    std::int64_t moves = 0, apart = 0;  // readings that moved on, and of these those that differed
+
+    bool is_one() const { return moves > 0 && kFewApart * apart <= moves; }
+    static constexpr std::int64_t kFewApart = 5;
+  };
   void choose_added();
+  void find_mirrors(double reading_s);
   bool sees_processors() const;
   void look_at_devices();
   ChannelMeter::Held held(const ChannelMeter& meter) const;
@@ -219,6 +243,7 @@ class EnergyMeter {
   Sensors sensors_;
   Clock clock_;
   std::vector<ChannelMeter> meters_;
+  std::vector<Pair> pairs_;  // of those that were chosen to be added
   std::vector<DeviceState> states_;
   std::string refusal_;
   std::optional<double> first_s_, last_s_;

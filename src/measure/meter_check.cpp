@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -64,11 +66,10 @@ double correlation(Points x, Points y) {
   return both > 0 ? products(x, y) / both : 0;
 }
 
-/// The correlation of first[n] and second[n + lag].
-double correlation_at(Points first, Points second, int lag) {
-  const auto skipped = static_cast<std::size_t>(std::abs(lag));
-  return lag >= 0 ? correlation(first.first(first.size() - skipped), second.subspan(skipped))
-                  : correlation(first.subspan(skipped), second.first(second.size() - skipped));
+/// The correlation of values[n] and values[n + places].
+double likeness_after(Points values, int places) {
+  const auto skipped = static_cast<std::size_t>(places);
+  return correlation(values.first(values.size() - skipped), values.subspan(skipped));
 }
 
 std::vector<double> changes(Points values) {
@@ -125,37 +126,23 @@ std::optional<Split> find_split(Points x, Points y, double low, double high, dou
   if (!best || std::abs(best->shift) < least) return std::nullopt;
   const double n = static_cast<double>(count), gained = whole.squares - fewest;
   if (std::sqrt(gained / n) < least / 4) return std::nullopt;
-  const double likeness = std::clamp(correlation_at(rest, rest, 1), 0.0, kMostLikeness);
+  const double likeness = std::clamp(likeness_after(rest, 1), 0.0, kMostLikeness);
   const bool clear = gained * (n - 3) * (1 - likeness) > kLeastF * fewest * (1 + likeness);
   return clear ? best : std::nullopt;
 }
 
-/// By how many places `second` follows `first` (negative: it precedes it), up to `most`. Absent if that is 0, or if the
-/// samples don't show it: the shift must halve the unexplained variance, and the changes must correlate as well.
-std::optional<int> find_lag(Points first, Points second, int most) {
-  constexpr double kLeastCorrelation = 0.5, kFewestErrors = 4, kFewestErrorsOfChanges = 3;
-  const auto count = static_cast<int>(first.size());
-  most = std::min(most, count / 4);
-  std::vector<double> found;  // the correlation at each lag from -most on
-  for (int n = -most; n <= most; ++n) found.push_back(correlation_at(first, second, n));
-  const auto at = [&](int n) { return found[static_cast<std::size_t>(n + most)]; };
-  // A load that repeats itself correlates at several lags: the nearest peak is taken.
-  constexpr double kAsGood = 0.05;
-  const double now = at(0), highest = *std::ranges::max_element(found);
-  int lag = 0;
-  for (int far = most; far >= 0; --far) {
-    for (const int n : {-far, far}) {
-      const bool peak = (n == -most || at(n) >= at(n - 1)) && (n == most || at(n) >= at(n + 1));
-      if (peak && at(n) >= highest - kAsGood) lag = n;
-    }
+/// After how many places a load that goes in rounds repeats itself: the first peak of its autocorrelation behind a dip.
+/// Absent if it doesn't, or if that is beyond half of the values.
+std::optional<int> find_round(Points values) {
+  constexpr double kAlike = 0.5, kDip = 0.3;
+  double least = 1, here = likeness_after(values, 1);
+  for (int places = 1; 2 * places < static_cast<int>(values.size()); ++places) {
+    const double next = likeness_after(values, places + 1);
+    least = std::min(least, here);
+    if (here >= std::max(kAlike, next) && here - least >= kDip) return places;
+    here = next;
   }
-  const double best = at(lag);
-  const double error = 1 / std::sqrt(std::max(1, count - std::abs(lag)));
-  if (lag == 0 || best < std::max(kLeastCorrelation, kFewestErrors * error)) return std::nullopt;
-  if (1 - best * best > (1 - std::max(0.0, now) * std::max(0.0, now)) / 2) return std::nullopt;
-  const std::vector<double> of_first = changes(first), of_second = changes(second);
-  if (correlation_at(of_first, of_second, lag) < kFewestErrorsOfChanges * error) return std::nullopt;
-  return lag;
+  return std::nullopt;
 }
 
 /// Two meters of the same agree if they are this near to each other; a lag matters from this share of the run on.
@@ -180,10 +167,10 @@ std::string name_of(const CheckedSource& source) {
   return name;
 }
 
-double longest_period_s(const CheckedSource& source) {
+double longest_s(const CheckedSource& source, double CheckedChannel::*period_s) {
   double longest_s = 0;
   for (const CheckedChannel& channel : source)
-    longest_s = std::max({longest_s, channel.period_s, channel.curve.width_s()});
+    longest_s = std::max({longest_s, channel.*period_s, channel.curve.width_s()});
   return longest_s;
 }
 
@@ -259,22 +246,14 @@ Stretch stretch_of(const Windows& windows, bool of_first, const CheckedChannel::
 /// Whether the channel stood still while the other source went on: a counter that lacks half of what the other one
 /// lets expect, or a power that stayed the same far longer than ever while the other one's changed by a tenth. A part
 /// may well be constant while its whole changes.
-bool stopped(const CheckedChannel& channel, bool is_first, Relation relation, const Windows& windows, double end_s) {
-  CheckedChannel::Still still = channel.still;
+bool stopped(const CheckedChannel& channel, bool is_first, Relation relation, const Windows& windows, double end_s,
+             double step_s) {
+  const CheckedChannel::Still still = channel.still;
   const double lasted_s = still.seconds();
-  if (lasted_s < std::max(kShortestStop_s, kPeriodsOfAStop * channel.period_s)) return false;
+  if (lasted_s < std::max(kShortestStop_s, kPeriodsOfAStop * std::min(step_s, channel.period_s))) return false;
   constexpr std::size_t kFewestWindows = 3;
-  if (channel.counts) {
-    if (channel.may_draw_nothing) return false;
-    const double known_s = channel.curve.end_s() - channel.curve.begin_s();
-    const double all_j = channel.curve.joules(channel.curve.begin_s(), channel.curve.end_s()).value_or(0);
-    const double within_j = channel.curve.joules(still.from_s, std::min(still.to_s, channel.curve.end_s())).value_or(0);
-    const double outside_s = known_s - std::max(0.0, std::min(still.to_s, channel.curve.end_s()) - still.from_s);
-    if (outside_s <= 0) return false;
-    const double expected_j = lasted_s * (all_j - within_j) / outside_s;
-    return within_j < expected_j / 2 && expected_j > kStepsOfAWindow * channel.step_j && end_s >= still.from_s;
-  }
-  constexpr double kFarLonger = 3;
+  if (channel.counts) return !channel.may_draw_nothing && end_s >= still.from_s && lost_while_still(channel);
+  constexpr double kFarLonger = 2;
   if (lasted_s < kFarLonger * channel.next_still_s || (is_first && relation != Relation::kSame)) return false;
   const Stretch inside = stretch_of(windows, is_first, still, true);
   if (inside.windows < kFewestWindows || inside.other <= 0 || inside.own <= 0) return false;
@@ -283,9 +262,9 @@ bool stopped(const CheckedChannel& channel, bool is_first, Relation relation, co
 }
 
 void find_stop(MeterCheck& check, const CheckedSource& source, bool is_first, Relation relation, const Windows& windows,
-               double begin_s, double end_s) {
+               double begin_s, double end_s, double step_s) {
   for (const CheckedChannel& channel : source) {
-    if (check.fault != MeterFault::kNone || !stopped(channel, is_first, relation, windows, end_s)) continue;
+    if (check.fault != MeterFault::kNone || !stopped(channel, is_first, relation, windows, end_s, step_s)) continue;
     check.fault = MeterFault::kStop;
     check.agreement = Agreement::kDisagree;
     check.reason =
@@ -309,14 +288,51 @@ void find_jump(MeterCheck& check, Relation relation, const Windows& windows, dou
   const auto split = find_split(windows.first, windows.second, slopes.low, slopes.high, least);
   if (!split) return;
   const auto ratio = [&](std::size_t from, std::size_t to) {
-    return mean_of(std::span(windows.first).subspan(from, to - from)) /
-           std::max(mean_of(std::span(windows.second).subspan(from, to - from)), 1e-9);
+    std::vector<double> ratios;
+    for (std::size_t n = from; n < to; ++n) ratios.push_back(windows.first[n] / std::max(windows.second[n], 1e-9));
+    return *median(ratios);
   };
+  // Within a part of the run the load may be another, so that a slope looks like a shift.
+  if (relation == Relation::kSame &&
+      std::abs(ratio(0, split->at) / ratio(split->at, windows.count()) - 1) < kTolerance) {
+    return;
+  }
   check.fault = MeterFault::kJump;
   check.agreement = Agreement::kDisagree;
   check.reason = fmt::format("their ratio was {:.3g} until {:.1f} s and {:.3g} from there on{}", ratio(0, split->at),
                              windows.begin_s[split->at] - begin_s, ratio(split->at, windows.count()),
                              relation == Relation::kSame ? "" : ": a meter changed, or what no sensor sees did");
+}
+
+/// A window in which one source tells far more than ever, and more than all that the other one told in it and beside it
+/// lets expect, by a share of the run that matters: a false count, which the median of the ratios doesn't see.
+void find_spike(MeterCheck& check, Relation relation, const Windows& windows, double begin_s) {
+  constexpr std::size_t kFewestWindows = 3;
+  constexpr double kFarHigher = 1.5;
+  if (check.fault != MeterFault::kNone || windows.count() < kFewestWindows || !check.ratio) return;
+  const bool same = relation == Relation::kSame;
+  std::vector<double> rest;  // what the second source sees beside the first one
+  for (std::size_t n = 0; n < windows.count(); ++n) rest.push_back(windows.second[n] - windows.first[n]);
+  const double rest_watts = same ? 0 : std::max(0.0, *median(rest));
+  const auto look = [&](Points own, Points other, double gain, double offset, double share, const std::string& name) {
+    const double least = share * mean_of(own) * static_cast<double>(own.size());
+    std::vector<double> highest(kFewestWindows);  // a count may lie in two windows
+    std::ranges::partial_sort_copy(own, highest, std::greater<>());
+    if (highest.front() < kFarHigher * highest.back()) return;
+    for (std::size_t n = 0; n < own.size() && check.fault == MeterFault::kNone; ++n) {
+      const Points beside = other.subspan(n - (n > 0), 2 + (n > 0 && n + 1 < other.size()));
+      const double more = own[n] - offset - gain * *std::ranges::max_element(beside);
+      if (more <= least) continue;
+      check.fault = MeterFault::kJump;
+      check.agreement = Agreement::kDisagree;
+      check.reason = fmt::format("{} told {:.3g} J at once, {:.1f} s after the begin", name, more * windows.seconds,
+                                 windows.begin_s[n] - begin_s);
+    }
+  };
+  look(windows.first, windows.second, same ? *check.ratio : 1, 0, kTolerance, check.first);
+  if (relation == Relation::kMore) return;
+  const double gain = same ? 1 / std::max(*check.ratio, 1e-9) : slopes_of(relation).high;
+  look(windows.second, windows.first, gain, rest_watts, same ? kTolerance : kRestsShare, check.second);
 }
 
 /// Judges the ratio of two meters that measure the same.
@@ -364,20 +380,85 @@ void find_offset(MeterCheck& check, Relation relation, const Windows& windows) {
   check.offset_watts = fit_line(windows.first, windows.second, slopes.low, slopes.high).offset;
 }
 
-double find_lag_s(const CheckedSource& first, const CheckedSource& second) {
-  constexpr double kLongestLag_s = 60;
-  constexpr std::size_t kFewestSteps = 20;
-  const double step_s = std::max(longest_period_s(first), longest_period_s(second));
-  const Windows windows = windows_of(first, second, step_s, 0);
-  if (windows.count() < kFewestSteps) return 0;
-  return find_lag(windows.first, windows.second, static_cast<int>(kLongestLag_s / step_s)).value_or(0) * step_s;
+/// In which steps two sources tell new values, and by how much the second one follows the first (negative: it precedes
+/// it); 0: nothing shows it.
+struct Pace {
+  double step_s = 0, lag_s = 0;
+  double together = 0;  // the highest correlation of their changes at any lag
+};
+
+/// Looks for a lag of `most_s` at most. It must halve the unexplained variance, and the changes must correlate as well.
+/// Of a load that goes in rounds a lag of more than half a round can't be told from one of less; and rounds of few
+/// values may be shorter ones, which each source reads at other moments.
+Pace find_lag(const CheckedSource& first, const CheckedSource& second, double step_s, double most_s) {
+  constexpr double kLeastCorrelation = 0.5, kFewestErrors = 4, kFewestErrorsOfChanges = 3, kAsGood = 0.05;
+  constexpr int kShortestRound = 12, kPartsOfAStep = 2;
+  Pace pace{step_s};
+  double round_s = std::numeric_limits<double>::max();
+  for (const CheckedSource& source : {first, second}) {
+    const double own_s = longest_s(source, &CheckedChannel::stated_s);
+    const std::optional<int> round = find_round(windows_of(source, source, own_s, 0).first);
+    if (round) round_s = std::min(round_s, *round * own_s);
+  }
+  most_s = std::min(most_s, (round_s - step_s) / 2);
+  struct Try {
+    double lag_s = 0, likeness = 0, of_changes = 0;
+  };
+  std::vector<Try> tries;
+  const double count = static_cast<double>(windows_of(first, second, step_s, 0).count());
+  const int most = static_cast<int>(std::clamp(most_s / step_s, 0.0, count / 4)) * kPartsOfAStep;
+  for (int part = -most; part <= most; ++part) {
+    const double lag_s = part * step_s / kPartsOfAStep;
+    const Windows windows = windows_of(first, second, step_s, lag_s);
+    tries.push_back({lag_s, correlation(windows.first, windows.second),
+                     correlation(changes(windows.first), changes(windows.second))});
+    pace.together = std::max(pace.together, tries.back().of_changes);
+  }
+  const Try now = tries[tries.size() / 2];
+  const double highest = std::ranges::max_element(tries, {}, &Try::likeness)->likeness;
+  Try best = now;
+  double nearest_s = std::numeric_limits<double>::max();
+  for (std::size_t n = 0; n < tries.size(); ++n) {
+    const bool peak = (n == 0 || tries[n].likeness >= tries[n - 1].likeness) &&
+                      (n + 1 == tries.size() || tries[n].likeness >= tries[n + 1].likeness);
+    if (!peak || tries[n].likeness < highest - kAsGood || std::abs(tries[n].lag_s) >= nearest_s) continue;
+    best = tries[n];
+    nearest_s = std::abs(best.lag_s);
+  }
+  const double error = 1 / std::sqrt(std::max(1.0, count));
+  const double unexplained = 1 - best.likeness * best.likeness, before = std::max(0.0, now.likeness);
+  const bool shown = best.likeness >= std::max(kLeastCorrelation, kFewestErrors * error) &&
+                     unexplained <= (1 - before * before) / 2 && best.of_changes >= kFewestErrorsOfChanges * error;
+  if (shown && round_s >= kShortestRound * step_s) pace.lag_s = best.lag_s;
+  return pace;
 }
 
-/// Tells a lag; it is a fault where it moves the meter's window away from the run's.
-void tell_lag(MeterCheck& check, double lag_s, double run_s) {
+/// A value that stays the same for long looks like one that is seldom told. Where both sources change together, it is
+/// the load that goes in steps.
+Pace find_pace(const CheckedSource& first, const CheckedSource& second) {
+  constexpr double kLongestLag_s = 5, kMostPeriods = 5;  // what meters hold back, and what they average
+  constexpr double kTogether = 0.6;
+  constexpr std::size_t kFewestSteps = 20;
+  const auto longest = [&](double CheckedChannel::*period_s) {
+    return std::max(longest_s(first, period_s), longest_s(second, period_s));
+  };
+  const double found_s = longest(&CheckedChannel::period_s);
+  for (const double step_s : {longest(&CheckedChannel::stated_s), found_s}) {
+    if (windows_of(first, second, step_s, 0).count() < kFewestSteps) continue;
+    const Pace pace = find_lag(first, second, step_s, std::max(kLongestLag_s, kMostPeriods * step_s));
+    if (step_s == found_s || pace.together >= kTogether) return pace;
+  }
+  return {found_s};
+}
+
+/// Tells a lag; it is a fault where it moves the meter's window away from the run's, and is more than what meters that
+/// average, or are read by turns, have.
+void tell_lag(MeterCheck& check, const Pace& pace, double run_s) {
+  constexpr double kUsualLag_s = 1;
+  const double lag_s = pace.lag_s;
   if (lag_s == 0) return;
   check.lag_s = lag_s;
-  if (check.fault != MeterFault::kNone) return;
+  if (check.fault != MeterFault::kNone || std::abs(lag_s) <= std::max(kUsualLag_s, pace.step_s)) return;
   check.fault = MeterFault::kLag;
   const std::string text = fmt::format("{} follows {} by {:.3g} s", lag_s > 0 ? check.second : check.first,
                                        lag_s > 0 ? check.first : check.second, std::abs(lag_s));
@@ -405,6 +486,17 @@ std::string silence(const CheckedSource& source, double begin_s, double end_s) {
 
 }  // namespace
 
+bool lost_while_still(const CheckedChannel& channel) {
+  const CheckedChannel::Still& still = channel.still;
+  const double end_s = channel.curve.end_s(), known_s = end_s - channel.curve.begin_s();
+  const double all_j = channel.curve.joules(channel.curve.begin_s(), end_s).value_or(0);
+  const double within_j = channel.curve.joules(still.from_s, std::min(still.to_s, end_s)).value_or(0);
+  const double outside_s = known_s - std::max(0.0, std::min(still.to_s, end_s) - still.from_s);
+  if (outside_s <= 0) return false;
+  const double expected_j = still.seconds() * (all_j - within_j) / outside_s;
+  return within_j < expected_j / 2 && expected_j > kStepsOfAWindow * channel.step_j;
+}
+
 MeterCheck check_meters(const CheckedSource& first, const CheckedSource& second, Relation relation, double begin_s,
                         double end_s) {
   MeterCheck check{.first = name_of(first), .second = name_of(second), .nested = relation != Relation::kSame};
@@ -416,12 +508,12 @@ MeterCheck check_meters(const CheckedSource& first, const CheckedSource& second,
     check.reason = silent;
     return check;
   }
-  const double lag_s = find_lag_s(first, second);
+  const Pace pace = find_pace(first, second);
+  const double lag_s = pace.lag_s;
   const double common_s = std::min(known_to_s(first), known_to_s(second)) -
                           std::max(known_from_s(first), known_from_s(second)) - std::abs(lag_s);
-  check.window_s =
-      std::max({kShortestCheck_s, kPeriodsOfAWindow * std::max(longest_period_s(first), longest_period_s(second)),
-                ten_steps_s(first), ten_steps_s(second), common_s / static_cast<double>(kMostWindows)});
+  check.window_s = std::max({kShortestCheck_s, kPeriodsOfAWindow * pace.step_s, ten_steps_s(first), ten_steps_s(second),
+                             common_s / static_cast<double>(kMostWindows)});
   const Windows windows = windows_of(first, second, check.window_s, lag_s);
   check.windows = static_cast<std::int64_t>(windows.count());
   std::vector<double> ratios;
@@ -430,8 +522,9 @@ MeterCheck check_meters(const CheckedSource& first, const CheckedSource& second,
   }
   check.ratio = median(ratios);
   check.interval = record::median_interval(ratios);
-  find_stop(check, first, true, relation, windows, begin_s, end_s);
-  find_stop(check, second, false, relation, windows, begin_s, end_s);
+  find_stop(check, first, true, relation, windows, begin_s, end_s, pace.step_s);
+  find_stop(check, second, false, relation, windows, begin_s, end_s, pace.step_s);
+  find_spike(check, relation, windows, begin_s);
   if (!check.interval && check.fault == MeterFault::kNone) {
     check.reason = fmt::format("{} windows of {:.3g} s are too few to judge (at least {})", ratios.size(),
                                check.window_s, record::kFewestSamples);
@@ -443,7 +536,7 @@ MeterCheck check_meters(const CheckedSource& first, const CheckedSource& second,
       relation == Relation::kSame ? judge_same(check, windows) : judge_part(check);
     }
   }
-  tell_lag(check, lag_s, end_s - begin_s);
+  tell_lag(check, pace, end_s - begin_s);
   if (!silent.empty()) check.reason += (check.reason.empty() ? "" : "; ") + silent;
   return check;
 }

@@ -37,7 +37,8 @@ class PowerCurve {
 struct CheckedChannel {
   std::string name;
   PowerCurve curve;
-  double period_s = 0;            // between two changes of its value
+  double period_s = 0;            // between two changes of its value, as found or stated
+  double stated_s = 0;            // the same as its sensor states it
   double step_j = 0;              // resolution of its counter; 0 = unknown, or it reports power
   bool counts = false;            // a counter of energy, not power
   bool may_draw_nothing = false;  // a card that can be switched off, say
@@ -47,6 +48,10 @@ struct CheckedChannel {
   } still = {};             // the longest time in which its value stayed the same
   double next_still_s = 0;  // the next longest
 };
+
+/// Whether a counter, while it stood still for the longest time, lost half or more of what the rest of its time lets
+/// expect: it didn't make up for it when it moved again.
+bool lost_while_still(const CheckedChannel& channel);
 
 /// A source is the sum of its channels.
 using CheckedSource = std::vector<CheckedChannel>;

@@ -348,6 +348,7 @@ void ProcessSampler::State::loop() {
 void ProcessSampler::State::finish() {
   sample(kWaitForMeters_s);
   const Usage whole = usage_between(first, newest);
+  summary.begin_s = first.time_s;
   summary.seconds = newest.time_s - first.time_s;
   record::CpuUse& cpu = summary.cpu;
   cpu.percent = process_percent.get();
@@ -372,6 +373,7 @@ void ProcessSampler::State::finish() {
   }
   if (memory.ranks.empty()) memory.ranks = {{0, memory.peak_rss_bytes}};
   summary.energy = meter.energy(summary.seconds, options.idle);
+  summary.shortest_window_s = std::max(kShortestWindow_s, meter.shortest_window_s());
   for (const DeviceSums& device : devices) summary.devices.push_back(device.get());
   csv.close();
   finished = true;
@@ -433,6 +435,13 @@ void ProcessSampler::ended(int child, std::uint64_t peak_rss_bytes) {
   if (found == state_->children.end()) return;
   auto& peak = state_->summary.memory.ranks[static_cast<std::size_t>(found - state_->children.begin())].peak_rss_bytes;
   peak = std::max(peak.value_or(0), peak_rss_bytes);
+}
+
+void ProcessSampler::look() {
+  const std::scoped_lock lock(state_->mutex, sample_and_fork);
+  if (state_->finished) return;
+  state_->sample(kWaitForMeters_s);
+  state_->sample();  // of the moment at which this ends
 }
 
 SamplerSummary ProcessSampler::stop() {

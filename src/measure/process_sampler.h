@@ -66,6 +66,7 @@ struct DeviceUse {
 };
 
 struct SamplerSummary {
+  double begin_s = 0;  // by now_s(): the zero of the times in samples.csv, before the first look at the meters
   double seconds = 0;  // from start to stop
   record::CpuUse cpu;  // core_percent_mean: all processes together; throttle_events: absent = not visible
   /// peak_rss_bytes: the kernel's high-water mark (VmHWM), which also covers the time between samples; with children
@@ -74,6 +75,7 @@ struct SamplerSummary {
   record::Memory memory;
   record::Energy energy;
   std::vector<DeviceUse> devices;  // devices that report more than power
+  double shortest_window_s = 0;    // of which the meters tell the energy
   std::string error;               // why samples.csv could not be written any more (a full disk); "" = fine
 };
 
@@ -89,6 +91,8 @@ class ProcessSampler {
   /// Says that a child has ended with this peak resident size according to the kernel; samples may have missed it.
   void ended(int child, std::uint64_t peak_rss_bytes);
 
+  /// Takes a sample now, in which meters have time to answer.
+  void look();
   /// Takes a last sample, ends the thread and returns the summary. Further calls return the same.
   SamplerSummary stop();
 

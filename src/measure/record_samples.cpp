@@ -16,6 +16,7 @@
 #include "measure/process_sampler.h"
 #include "measure/sensors/nvml.h"
 #include "record/energy.h"
+#include "record/record_kind.h"
 
 namespace evener::measure {
 namespace {
@@ -136,6 +137,35 @@ std::span<record::EpochRecord> own_epochs(record::Record& record) {
   return own < all.size() ? all.last(own) : all;
 }
 
+/// Finds the joules used until each moment. `samples_at_s`: when the session began.
+void find_joules(std::vector<Moment>& moments, const std::filesystem::path& samples, double samples_at_s) {
+  std::ifstream file(samples);
+  CsvReader table(file);
+  const auto joules_column = table.find_column(kJoulesColumn);
+  if (moments.empty() || !joules_column) return;
+  std::optional<Moment> before;
+  while (table.next()) {
+    const auto time_s = to_number<double>(table.cell(0)), joules = to_number<double>(table.cell(*joules_column));
+    if (!time_s || !joules || *time_s < samples_at_s - 1) continue;
+    for (Moment& moment : moments) {
+      if (moment.joules || *time_s < moment.time_s) continue;
+      if (!before || before->time_s >= *time_s) {
+        if (*time_s - moment.time_s < 0.1) moment.joules = *joules;
+        continue;
+      }
+      const double share = (moment.time_s - before->time_s) / (*time_s - before->time_s);
+      if (share >= 0) moment.joules = *before->joules + share * (*joules - *before->joules);
+    }
+    before = Moment{*time_s, joules};
+  }
+}
+
+/// While a meter's answer is late, energy is extrapolated, so the sum may fall when the answer comes.
+std::optional<double> joules_between(const Moment& from, const Moment& to) {
+  return from.joules && to.joules && *to.joules >= *from.joules ? std::optional(*to.joules - *from.joules)
+                                                                : std::nullopt;
+}
+
 }  // namespace
 
 void leave_samples_out(record::Record& record) {
@@ -170,32 +200,42 @@ void fill_epoch_energy(record::Record& record, const std::filesystem::path& samp
     moments.push_back({samples_at_s + *epoch.from_s});
     moments.push_back({samples_at_s + *epoch.to_s});
   }
-  std::ifstream file(samples);
-  CsvReader table(file);
-  const auto joules_column = table.find_column(kJoulesColumn);
-  if (moments.empty() || !joules_column) return;
-  std::optional<Moment> before;
-  while (table.next()) {
-    const auto time_s = to_number<double>(table.cell(0)), joules = to_number<double>(table.cell(*joules_column));
-    if (!time_s || !joules || *time_s < samples_at_s - 1) continue;
-    for (Moment& moment : moments) {
-      if (moment.joules || *time_s < moment.time_s) continue;
-      if (!before || before->time_s >= *time_s) {
-        if (*time_s - moment.time_s < 0.1) moment.joules = *joules;
-        continue;
-      }
-      const double share = (moment.time_s - before->time_s) / (*time_s - before->time_s);
-      if (share >= 0) moment.joules = *before->joules + share * (*joules - *before->joules);
-    }
-    before = Moment{*time_s, joules};
-  }
+  find_joules(moments, samples, samples_at_s);
   std::size_t n = 0;
   for (record::EpochRecord& epoch : own_epochs(record)) {
     if (!epoch.from_s || !epoch.to_s || epoch.joules) continue;
-    const Moment &from = moments[n], &to = moments[n + 1];
+    epoch.joules = joules_between(moments[n], moments[n + 1]);
     n += 2;
-    // While a meter's answer is late, energy is extrapolated, so the sum may fall when the answer comes.
-    if (from.joules && to.joules && *to.joules >= *from.joules) epoch.joules = *to.joules - *from.joules;
+  }
+}
+
+void fill_work_energy(record::Record& record, const std::filesystem::path& samples, double samples_at_s, WorkTime work,
+                      double least_s) {
+  record::Energy& energy = record.energy;
+  if (record.kind == record::kTrainingKind.name) {
+    const std::span<const record::EpochRecord> epochs = own_epochs(record);
+    if (!epochs.empty()) {
+      const bool has_ended = record.status == record::Status::kDone || record.status == record::Status::kDiverged;
+      work = {epochs.front().from_s, has_ended ? epochs.back().to_s : record.sessions.back().seconds};
+    }
+  }
+  if (!energy.joules || !energy.work_reason.empty()) return;
+  if (!work.from_s || !work.to_s) {
+    energy.work_reason = "no work on images came to an end";
+    return;
+  }
+  const double seconds = *work.to_s - *work.from_s;
+  std::vector<Moment> ends = {{samples_at_s + *work.from_s}, {samples_at_s + *work.to_s}};
+  find_joules(ends, samples, samples_at_s);
+  if (seconds >= least_s) energy.work_joules = joules_between(ends[0], ends[1]);
+  if (energy.work_joules) {
+    energy.work_seconds = seconds;
+  } else {
+    energy.work_reason =
+        seconds < least_s
+            ? fmt::format("the work on images took {:.2f} s, too short for the meters (at least {:.3g} s)", seconds,
+                          least_s)
+            : "the samples don't tell what was used until the work began and ended";
   }
 }
 

@@ -47,7 +47,7 @@ class Walk {
       : layers_(network.layers()),
         options_(options),
         steps_(plan_steps(network, Join::kBatchNorm)),
-        needed_(needs_gradient(network)),
+        needed_(options.is_first ? needs_gradient(network) : std::vector<bool>(layers_.size(), true)),
         weights_(layers_.size()),
         held_(layers_.size()),
         gradient_(layers_.size(), kNone),
@@ -61,11 +61,16 @@ class Walk {
   }
 
   std::vector<Bytes> moments() {
+    const Bytes before = now_;
     for (std::size_t s = 0; s < steps_.size(); ++s) forward(s);
+    kept_of_all_ = now_;
+    kept_of_all_ -= before;
     compute_loss();
     for (std::size_t s = steps_.size(); s-- > 0;) backward(s);
     return std::move(moments_);
   }
+  /// Between the two passes. After moments().
+  const Bytes& kept() const { return kept_of_all_; }
 
  private:
   static constexpr int kNone = -1;
@@ -133,6 +138,10 @@ class Walk {
   void forward(std::size_t s) {
     const Step& step = steps_[s];
     if (step.inputs.empty()) {
+      if (!options_.is_first) {
+        held_[at(step.output)] = take(options_.copies_inputs ? values_of(step.output) : Bytes{});
+        return;
+      }
       // Pixels are converted to floats first.
       const Bytes floats{0, element_count(layers_[at(step.output)].shape) * kValueBytes};
       const int wide = take(floats);
@@ -161,6 +170,7 @@ class Walk {
   void compute_loss() {
     std::vector<int> found;
     for (const Output& output : network_.outputs()) {
+      if (!options_.is_last) break;
       const Bytes floats{0, 3 * element_count(layers_[at(output.layer)].shape) * kValueBytes};
       found.push_back(take(floats));
     }
@@ -230,7 +240,9 @@ class Walk {
   }
 
   /// Scratch of a convolution: reordered weights, and each thread's sums of their gradients.
-  std::int64_t scratch_bytes(int layer) const { return (1 + options_.threads) * weights_[at(layer)] * kValueBytes; }
+  std::int64_t scratch_bytes(int layer) const {
+    return options_.has_scratch ? (1 + options_.threads) * weights_[at(layer)] * kValueBytes : 0;
+  }
 
   struct Block {
     Bytes size;
@@ -246,7 +258,7 @@ class Walk {
   std::vector<int> gradient_;           // the block of that result's gradient
   std::vector<std::vector<int>> kept_;  // blocks kept by each step for its backward pass
   std::vector<Block> blocks_;
-  Bytes now_;
+  Bytes now_, kept_of_all_;
   std::vector<Bytes> moments_;
   const Network& network_;
 };
@@ -288,8 +300,11 @@ Bytes& Bytes::operator-=(const Bytes& other) {
   return *this;
 }
 
-StepMemory::StepMemory(const Network& network, const StepOptions& options)
-    : moments_(largest_of(Walk(network, options).moments())) {}
+StepMemory::StepMemory(const Network& network, const StepOptions& options) {
+  Walk walk(network, options);
+  moments_ = largest_of(walk.moments());
+  kept_ = walk.kept();
+}
 
 std::int64_t StepMemory::peak_bytes(std::int64_t samples) const {
   std::int64_t most = 0;

@@ -25,6 +25,13 @@ struct StepOptions {
   int threads = 1;  // that convolutions divide their work among
   /// Whether gradients of an earlier part of the batch exist already, to which this part's are added.
   bool adds_up = false;
+  /// Of a stage of a network: whether its inputs are images, and whether a loss is computed of its outputs. Otherwise
+  /// the gradients of its inputs are computed too, and those of its outputs are given.
+  bool is_first = true, is_last = true;
+  /// Whether a stage that isn't the first copies its inputs, as a GPU does; a CPU reads them where they came.
+  bool copies_inputs = false;
+  /// Whether the scratch memory of convolutions counts, which no tensor has.
+  bool has_scratch = true;
 };
 
 /// The memory of a training step's tensors where the torch engine computes on CPUs, without weights and the optimiser's
@@ -38,8 +45,11 @@ class StepMemory {
 
   /// The peak memory of a step of `samples` samples.
   std::int64_t peak_bytes(std::int64_t samples) const;
+  /// What is kept of them between the forward and the backward pass, without gradients of weights.
+  std::int64_t kept_bytes(std::int64_t samples) const { return kept_.of(samples); }
 
  private:
+  Bytes kept_;
   std::vector<Bytes> moments_;  // without those that another one exceeds in both parts
 };
 

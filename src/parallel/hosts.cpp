@@ -41,19 +41,45 @@ using Greeting = std::tuple<std::string, std::vector<Fact>>;  // host name and f
 
 constexpr std::size_t kMostHosts = 65536;
 
-// The names become arguments of mpirun and ssh, so other characters are refused.
-void check_name(const std::string& name) {
+/// Why `name` names no host; "" where it does. The names become arguments of mpirun and ssh, so other characters are
+/// refused.
+std::string why_no_host(const std::string& name) {
+  const auto has = [&name](const char* characters) { return name.find_first_of(characters) != std::string::npos; };
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
            c == '_';
   };
-  if (!name.empty() && name.front() != '-' && std::ranges::all_of(name, good)) return;
-  throw UsageError("'" + printable(name) +
-                   "' is no name of a host; give --hosts as names with commas between, or a file");
+  if (!name.empty() && name.front() != '-' && std::ranges::all_of(name, good)) return "";
+  if (name.empty()) return "a name is missing beside a comma";
+  if (has(" \t;")) return "between names there is a comma alone";
+  if (has(",")) return "each host has a line of its own in a file";
+  if (has("[")) return "each name is written out";
+  if (has("@")) return "the user whom ssh logs in as stands in ~/.ssh/config";
+  if (std::ranges::count(name, ':') > 1) return "an IPv6 address isn't taken, the host's name is";
+  if (has(":")) return "slots and ports aren't given, as each host runs the whole of --on, such as 4xcpu/t1";
+  return "it has other characters than letters, digits, '.', '-' and '_', or begins with '-'";
 }
 
-void add(std::vector<std::string>& hosts, const std::string& name) {
-  check_name(name);
+/// The names in a text that isn't quite a list of them, with commas between: "a,b" of "me@a:4, b:4"; "a,b" too where
+/// there are none.
+std::string right_form(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == ',' || c == ';'; }, ' ');
+  std::istringstream words(text);
+  std::string form;
+  for (std::string word; words >> word;) {
+    word = word.substr(word.find('@') + 1);
+    word = word.substr(0, word.find(':'));
+    if (why_no_host(word).empty()) form += (form.empty() ? "" : ",") + word;
+  }
+  return form.empty() ? "a,b" : form;
+}
+
+/// `advice`: what to give instead of a name that is none.
+void add(std::vector<std::string>& hosts, const std::string& name, const std::string& advice) {
+  if (const std::string why = why_no_host(name); !why.empty()) {
+    throw UsageError("'" + printable(name) + "' is no name of a host: " + why + "; " + advice);
+  }
   if (std::ranges::find(hosts, name) != hosts.end()) {
     throw UsageError("host '" + name + "' is there twice; each host runs the whole placement once");
   }
@@ -63,12 +89,12 @@ void add(std::vector<std::string>& hosts, const std::string& name) {
 
 std::vector<std::string> hosts_of_file(const std::string& path) {
   constexpr std::uint64_t kMostBytes = 1 << 24;
-  std::istringstream file(text_without_byte_order_mark(read_file(path, kMostBytes)));
   std::vector<std::string> hosts;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
+  for (std::string line : read_list(path, kMostBytes)) {
+    line = line.substr(0, line.find('#'));
+    std::istringstream words(line);
     std::string name;
-    if (words >> name) add(hosts, name);
+    if (words >> name) add(hosts, name, "give " + right_form(line) + " in the file '" + path + "', one to a line");
   }
   if (hosts.empty()) throw UsageError("the file '" + path + "' names no host; it has one on each line");
   return hosts;
@@ -81,6 +107,8 @@ bool is_called_like_a_file(const std::string& text) {
   constexpr std::array<std::string_view, 7> kOfTexts = {".txt", ".lst", ".list", ".conf", ".cfg", ".csv", ".hosts"};
   return text.find('/') != std::string::npos || std::ranges::find(kOfTexts, ending) != kOfTexts.end();
 }
+
+constexpr const char* kOfSlurm = "it comes from SLURM_JOB_NODELIST; give --hosts a,b";
 
 [[noreturn]] void bad_nodes(const std::string& text) {
   throw UsageError("the list of nodes '" + printable(text) + "' (SLURM_JOB_NODELIST) is not understood; give --hosts");
@@ -96,7 +124,7 @@ void add_range(std::vector<std::string>& hosts, const std::string& prefix, std::
   for (unsigned number = *first; number <= *last; ++number) {
     std::string digits = std::to_string(number);
     if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
-    add(hosts, prefix + digits);
+    add(hosts, prefix + digits, kOfSlurm);
   }
 }
 
@@ -298,8 +326,9 @@ std::vector<std::string> parse_hosts(const std::string& text) {
   }
   std::vector<std::string> hosts;
   std::istringstream names(text);
-  for (std::string name; std::getline(names, name, ',');) add(hosts, name);
-  if (hosts.empty()) throw UsageError("--hosts names no host");
+  const std::string advice = "give --hosts " + right_form(text) + ", or a file with a name on each line";
+  for (std::string name; std::getline(names, name, ',');) add(hosts, name, advice);
+  if (text.empty() || text.ends_with(',')) add(hosts, "", advice);
   return hosts;
 }
 
@@ -315,13 +344,13 @@ std::vector<std::string> expand_slurm_nodes(const std::string& text) {
       name.clear();
       i = end + 1;
     } else if (text[i] == ',') {
-      add(hosts, name);
+      add(hosts, name, kOfSlurm);
       name.clear();
     } else {
       name += text[i];
     }
   }
-  if (!name.empty()) add(hosts, name);
+  if (!name.empty()) add(hosts, name, kOfSlurm);
   if (hosts.empty()) bad_nodes(text);
   return hosts;
 }

@@ -367,7 +367,7 @@ class Watch {
   std::string reason_of(const ChildEnd& end) const {
     if (end.signal != SIGKILL) return "";
     if (oom_kills() > oom_kills_before_) {
-      return ": the kernel's out-of-memory killer. Use a smaller --batch or fewer replicas";
+      return ": the kernel's out-of-memory killer. Use a smaller --batch or fewer replicas, or " + memory_advice();
     }
     return ": somebody killed it, or the machine ran out of memory";
   }

@@ -77,11 +77,13 @@ bool better_than_noise(const Judged& a, const Judged& b) {
   return saving(a, b) > std::max(noise_between(a, b), kSame);
 }
 
-/// Whether a value with noise keeps to a limit.
-enum class Keeping { kSurely, kPerhaps, kNot };
-Keeping keeping_to(double value, const std::optional<double>& noise, double limit) {
-  if (value * (1 + or_unknown(noise)) <= limit) return Keeping::kSurely;
-  return value * (1 - or_unknown(noise)) <= limit ? Keeping::kPerhaps : Keeping::kNot;
+/// Whether a value with noise keeps to a limit. kUntold: the noise is as large as the value, so that any limit would
+/// do.
+enum class Keeping { kSurely, kPerhaps, kUntold, kNot };
+Keeping keeping_to(double value, double noise, double limit) {
+  if (value * (1 + noise) <= limit) return Keeping::kSurely;
+  if (noise >= 1) return Keeping::kUntold;
+  return value * (1 - noise) <= limit ? Keeping::kPerhaps : Keeping::kNot;
 }
 
 /// The noise of joules, which are a power times a time.
@@ -101,7 +103,7 @@ std::optional<double> job_joules(const Row& row, const Goal& goal) {
 /// How a row keeps to all of the goal's limits. What draws nobody knows how much keeps to no budget.
 Keeping keeping(const Row& row, const Goal& goal) {
   Keeping worst = Keeping::kSurely;
-  if (goal.deadline_s) worst = keeping_to(job_seconds(row, goal), row.noise, *goal.deadline_s);
+  if (goal.deadline_s) worst = keeping_to(job_seconds(row, goal), or_unknown(row.noise), *goal.deadline_s);
   if (!goal.budget_j) return worst;
   const auto joules = job_joules(row, goal);
   return joules ? std::max(worst, keeping_to(*joules, joules_noise(row), *goal.budget_j)) : Keeping::kNot;
@@ -124,6 +126,16 @@ std::string job_text(const Row& row, const Goal& goal) {
     text += fmt::format("{}{:.3g} Wh", text.empty() ? "" : " and ", *joules / kJoulesPerWattHour);
   }
   return text;
+}
+
+/// ", which may keep to it ...", for what doesn't surely do so.
+std::string doubt_text(const Row& row, const Goal& goal) {
+  const Keeping kept = keeping(row, goal);
+  if (kept == Keeping::kPerhaps) return ", which may keep to it as far as the noise tells";
+  if (kept != Keeping::kUntold) return "";
+  return fmt::format(
+      ", of which the noise of +-{:.0f} % tells nothing; --seconds more, or a quieter machine, would tell",
+      100 * (goal.budget_j ? joules_noise(row) : or_unknown(row.noise)));
 }
 
 std::string limits_text(const Goal& goal) {
@@ -216,20 +228,21 @@ class Chooser {
 RowChoice nearest_to_limits(const std::vector<Row>& rows, const Goal& goal, const std::vector<std::size_t>& usable) {
   const std::size_t nearest =
       *std::ranges::min_element(usable, {}, [&](std::size_t i) { return excess(rows[i], goal); });
-  const bool perhaps = keeping(rows[nearest], goal) == Keeping::kPerhaps;
+  const std::string doubt = doubt_text(rows[nearest], goal);
   return {nearest,
-          fmt::format("{} {}: the nearest is {} with {}{}", perhaps ? "nothing surely" : "nothing", limits_text(goal),
-                      rows[nearest].text, job_text(rows[nearest], goal),
-                      perhaps ? ", which may keep to it as far as the noise tells" : ""),
-          false, perhaps};
+          fmt::format("{} {}: the nearest is {} with {}{}", doubt.empty() ? "nothing" : "nothing surely",
+                      limits_text(goal), rows[nearest].text, job_text(rows[nearest], goal), doubt),
+          false, false};
 }
 
-/// A row that is better than the chosen one by the goal, but only perhaps keeps to the limits.
+/// A row that is better than the chosen one by the goal, but doesn't surely keep to the limits.
 std::string told_of_doubtful(const std::vector<Row>& rows, const Goal& goal, std::size_t chosen) {
   for (std::size_t i = 0; i < chosen; ++i) {
-    if (!judge(rows[i], goal) || keeping(rows[i], goal) != Keeping::kPerhaps) continue;
-    return fmt::format("; {} would be {}, but may not keep to it ({})", rows[i].text, words_of(goal.objective).better,
-                       job_text(rows[i], goal));
+    if (!judge(rows[i], goal)) continue;
+    const std::string doubt = doubt_text(rows[i], goal);
+    if (doubt.empty()) continue;
+    return fmt::format("; {} would be {} with {}{}", rows[i].text, words_of(goal.objective).better,
+                       job_text(rows[i], goal), doubt);
   }
   return "";
 }

@@ -512,7 +512,7 @@ class Planner {
     result_.seconds = probe_.now_s() - begin_s_;
     if (std::ranges::none_of(result_.rows, usable)) return;
     const RowChoice choice = choose(result_.rows, result_.goal);
-    result_.best = choice.row;
+    if (choice.within_limits) result_.best = choice.row;
     result_.reason = choice.reason;
     result_.decided = choice.decided;
     result_.within_limits = choice.within_limits;

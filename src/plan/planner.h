@@ -87,15 +87,15 @@ struct Row {
 struct Comparison {
   Goal goal;                        // what was chosen by: of the one asked for what is known
   std::vector<Row> rows;            // the best by the goal first, unusable ones last
-  std::optional<std::size_t> best;  // index of the chosen row; absent: none is usable
-  std::string reason;               // for the choice
+  std::optional<std::size_t> best;  // index of the chosen row; absent: none is usable, or keeps to the limits
+  std::string reason;               // for the choice, or why there is none
   bool decided = false;             // beyond the noise, no other row is as fast
   std::vector<std::string> notes;   // warnings of plans, what wasn't measured, and what limits the speed
   std::string others;               // the note about other programs' load; "" = little
   double loader_images_per_s = 0;   // of a single loader
   double seconds = 0;               // duration of the comparison
   std::string energy_refusal;       // why no energy is known
-  bool within_limits = true;        // the chosen row meets the goal's deadline and budget
+  bool within_limits = true;        // a row surely meets the goal's deadline and budget
 };
 
 /// Compares `candidates` in about `seconds`. Calls `tell` with each placement before it is measured.
@@ -114,7 +114,7 @@ struct RowChoice {
   std::size_t row = 0;  // index of the chosen row
   std::string reason;
   bool decided = false;       // beyond the noise, no other row is as good
-  bool within_limits = true;  // it meets the deadline and the budget
+  bool within_limits = true;  // it surely meets the deadline and the budget
 };
 /// Chooses from rows that are sorted by the goal, the best first and at least one of them usable: the best, or the
 /// simplest of those that are nearly as good. If the noise leaves open which row is the best, the reason says so. A

@@ -18,12 +18,6 @@ std::string percent_words(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string error_text(const CalibrationError& error) {
-  if (!error.interval) return percent_words(error.ece);
-  return fmt::format("{} (95 %: {:.1f} to {:.1f})", percent_words(error.ece), 100 * error.interval->low,
-                     100 * error.interval->high);
-}
-
 /// No measure of quality by which runs are ranked and told in a sentence, as accuracy is: it stands in their tables.
 Metric share_metric(const char* name, const char* label, Better better, double value, std::int64_t images) {
   return {.name = name,
@@ -53,15 +47,18 @@ bool tells_of_calibration(const std::string& note) {
 }  // namespace
 
 void describe(auto& fields, Of<ReliabilityBin> auto& bin) {
-  fields.all_required("accuracy", bin.accuracy, "confidence", bin.confidence, "images", bin.images);
+  fields.required("accuracy", bin.accuracy);
+  fields.interval("by_chance", bin.by_chance);
+  fields.all_required("confidence", bin.confidence, "images", bin.images);
   fields.check("accuracy", is_share(bin.accuracy) && is_share(bin.confidence) && bin.images >= 0,
                "expected shares, and a number of images");
 }
 
 void describe(auto& fields, Of<CalibrationError> auto& error) {
   fields.value("bins", error.bins);
-  fields.all_required("ece", error.ece, "ece_equal_mass", error.ece_equal_mass);
-  fields.interval("interval", error.interval);
+  fields.required("ece", error.ece);
+  fields.share("ece_by_chance", error.ece_by_chance);
+  fields.required("ece_equal_mass", error.ece_equal_mass);
   fields.required("negative_log_likelihood", error.negative_log_likelihood);
   fields.check("ece", is_share(error.ece), "expected a share");
 }
@@ -114,14 +111,16 @@ void add_calibration(const CalibrationRecord& calibration, Record& record) {
   const auto add_error = [&](const std::string& prefix, const std::string& of, const CalibrationError& error) {
     Metric ece = share_metric("", "", Better::kLower, error.ece, calibration.judged_images);
     ece.name = prefix + "ece";
-    ece.label = "expected calibration error" + of;
-    ece.interval = error.interval;
-    metrics.push_back(ece);
-    ece.name = prefix + "ece_equal_mass";
-    ece.label += ", bins of equally many images";
-    ece.value = error.ece_equal_mass;
-    ece.interval.reset();
-    metrics.push_back(ece);
+    const std::string label = "expected calibration error" + of;
+    const auto add = [&](const char* name, const char* what, double value) {
+      ece.name = prefix + name;
+      ece.label = label + what;
+      ece.value = value;
+      metrics.push_back(ece);
+    };
+    add("ece", "", error.ece);
+    if (error.ece_by_chance) add("ece_by_chance", ", of a perfectly calibrated network at most", *error.ece_by_chance);
+    add("ece_equal_mass", ", bins of equally many images", error.ece_equal_mass);
   };
   add_error("", "", calibration.after);
   add_error("uncalibrated_", " before calibration", calibration.before);
@@ -140,8 +139,9 @@ void add_calibration(const CalibrationRecord& calibration, Record& record) {
                                    Better::kLower, unlike->fpr95, unlike->images));
   }
   // All that a calibration may leave, as the earlier one may have had more.
-  for (const char* name : {"temperature", "ece", "ece_equal_mass", "uncalibrated_ece", "uncalibrated_ece_equal_mass",
-                           "known_called_unknown", "unlike_called_unknown", "unlike_auroc", "unlike_fpr95"}) {
+  for (const char* name : {"temperature", "ece", "ece_by_chance", "ece_equal_mass", "uncalibrated_ece",
+                           "uncalibrated_ece_by_chance", "uncalibrated_ece_equal_mass", "known_called_unknown",
+                           "unlike_called_unknown", "unlike_auroc", "unlike_fpr95"}) {
     record.metrics.erase(name);
   }
   for (Metric& metric : metrics) add_metric(record, std::move(metric));
@@ -151,10 +151,15 @@ void add_calibration(const CalibrationRecord& calibration, Record& record) {
 
 std::vector<std::string> calibration_sentences(const CalibrationRecord& calibration) {
   std::vector<std::string> sentences;
+  const auto &before = calibration.before, &after = calibration.after;
   sentences.push_back(
       fmt::format("{} by temperature {:.3g}: expected calibration error {} before, {} after, on {} images ({})",
-                  kCalibratedNote, calibration.temperature, error_text(calibration.before),
-                  error_text(calibration.after), calibration.judged_images, calibration.judged));
+                  kCalibratedNote, calibration.temperature, percent_words(before.ece), percent_words(after.ece),
+                  calibration.judged_images, calibration.judged));
+  if (before.ece_by_chance && after.ece_by_chance) {
+    sentences.back() += fmt::format("; a perfectly calibrated network would show up to {} before and {} after",
+                                    percent_words(*before.ece_by_chance), percent_words(*after.ece_by_chance));
+  }
   if (!calibration.no_unknown.empty()) {
     sentences.push_back(fmt::format("{}: {}", kNothingUnknownNote, calibration.no_unknown));
     return sentences;

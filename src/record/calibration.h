@@ -20,18 +20,19 @@ inline constexpr const char* kCalibrationFile = "calibration.json";
 /// The images whose highest probability lies in one of the bins: how sure the network was, and how often it was right.
 struct ReliabilityBin {
   std::int64_t images = 0;
-  double confidence = 0;  // mean of the highest probability; 0 without images
-  double accuracy = 0;    // share of right answers; 0 without images
+  double confidence = 0;                   // mean of the highest probability; 0 without images
+  double accuracy = 0;                     // share of right answers; 0 without images
+  std::optional<Interval> by_chance = {};  // of the accuracy; of a perfectly calibrated network 95 % hold in all bins
 };
 
 /// The expected calibration error (Guo et al. 2017): over the bins, the mean of |accuracy - confidence| weighted by
-/// their images.
+/// their images. Few images make it large whatever the network is: it says something where it is above `ece_by_chance`.
 struct CalibrationError {
-  double ece = 0;                         // of bins of one width
-  double ece_equal_mass = 0;              // of bins of equally many images
-  std::optional<Interval> interval = {};  // 95 % interval of `ece`, by bootstrap
-  double negative_log_likelihood = 0;     // mean over the images
-  std::vector<ReliabilityBin> bins;       // of one width, from 0 to 1
+  double ece = 0;                            // of bins of one width
+  double ece_equal_mass = 0;                 // of bins of equally many images
+  std::optional<double> ece_by_chance = {};  // `ece` of a perfectly calibrated network is at most that in 95 %
+  double negative_log_likelihood = 0;        // mean over the images
+  std::vector<ReliabilityBin> bins;          // of one width, from 0 to 1
 };
 
 /// How images of none of the classes were judged.
@@ -71,7 +72,8 @@ inline constexpr std::string_view kUncalibratedNote = "the probabilities are not
 /// Adds the figures and sentences to a record, in place of those of an earlier calibration.
 void add_calibration(const CalibrationRecord& calibration, Record& record);
 
-/// One or two sentences for people: "temperature 1.31; expected calibration error 4.2 % (95 %: 1 to 7) before, 2 %
+/// Sentences for people: "probabilities are calibrated by temperature 1.31: expected calibration error 4.2 % before, 2
+/// %
 /// ...".
 std::vector<std::string> calibration_sentences(const CalibrationRecord& calibration);
 

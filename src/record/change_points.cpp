@@ -15,15 +15,21 @@ namespace {
 constexpr std::size_t kEnoughExtremes = 20;
 /// Sums of the same distances in another order differ by less than this share.
 constexpr double kRounding = 1e-9;
+/// A p-value of permutations up to this multiple of the least that they can have says no more than that.
+constexpr double kNearLeast = 4;
+/// Nobody knows the noise's distribution farther out.
+constexpr double kLeastByStudent = 1e-6;
 
 /// Values first to end - 1 of a series.
 struct Segment {
   std::size_t first = 0, end = 0;
 };
 
+/// Values first to index - 1 against those from there to end - 1.
 struct Split {
   std::size_t index = 0;
   double statistic = -1;  // below 0: there is none
+  std::size_t first = 0, end = 0;
 };
 
 /// The split of a segment with the largest energy distance, n m / (n + m) (2 E|X - Y| - E|X - X'| - E|Y - Y'|): of the
@@ -48,7 +54,7 @@ Split best_split(std::span<const double> values, const Segment& segment, std::ve
       const double between = before[end] - before[n] - within[n];
       const double statistic =
           2 * (between - before[n] * right / (left - 1) - within[n] * left / (right - 1)) / (left + right);
-      if (statistic > best.statistic) best = {segment.first + n, statistic};
+      if (statistic > best.statistic) best = {segment.first + n, statistic, segment.first, segment.first + end};
     }
   }
   return best;
@@ -79,20 +85,80 @@ void shuffle(std::span<double> values, Random& random) {
   for (std::size_t n = values.size(); n > 1; --n) std::swap(values[n - 1], values[random.below(n)]);
 }
 
-/// The p-value of a split: how often values that are exchanged within their segments can be split as well.
+/// The logarithm of the share of orders of `count` values that keep two neighbouring parts of n and m values apart.
+double log_share_of_orders(std::size_t count, std::size_t n, std::size_t m) {
+  const auto log_factorial = [](std::size_t k) {
+    int sign = 0;  // lgamma() writes a global one
+    return lgamma_r(static_cast<double>(k) + 1, &sign);
+  };
+  return log_factorial(n) + log_factorial(m) + log_factorial(count - n - m) - log_factorial(count);
+}
+
+/// The splits among which best_split() chooses.
+double number_of_splits(std::size_t count) {
+  const double ends = static_cast<double>(count) - 2 * kFewestOfLevel + 1;
+  return ends * (ends + 1) / 2;
+}
+
+/// The least distance of two different values; 0 for none.
+double resolution_of(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  double least = 0;
+  for (std::size_t n = 1; n < sorted.size(); ++n) {
+    const double step = sorted[n] - sorted[n - 1];
+    if (step > kRounding * (sorted.back() - sorted.front()) && (least == 0 || step < least)) least = step;
+  }
+  return least;
+}
+
+double variance_of(std::span<const double> values) {
+  double mean = 0, sum = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum / static_cast<double>(values.size() - 1);
+}
+
+/// The p-value of a split by Student's t, times the number of splits that it was chosen from (Bonferroni). The variance
+/// is that of the noisier side, which skewed noise and outliers make the larger one, and at least that of values which
+/// alternate between neighbours on their scale.
+double p_by_student(const Split& found, std::span<const double> values, std::span<const Segment> segments) {
+  const auto before = values.subspan(found.first, found.index - found.first);
+  const auto after = values.subspan(found.index, found.end - found.index);
+  const double n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
+  const double resolution = resolution_of(values);
+  const double variance = std::max({variance_of(before), variance_of(after), resolution * resolution / 4});
+  double sum_before = 0, sum_after = 0, splits = 0;
+  for (const double value : before) sum_before += value;
+  for (const double value : after) sum_after += value;
+  for (const Segment& segment : segments) {
+    if (segment.end - segment.first >= 2 * kFewestOfLevel) splits += number_of_splits(segment.end - segment.first);
+  }
+  const double t = (sum_after / m - sum_before / n) / std::sqrt(variance * (1 / n + 1 / m));
+  return std::clamp(splits * student_two_sided(t, n + m - 2), kLeastByStudent, 1.0);
+}
+
+/// The p-value of a split: how often values that are exchanged within their segments can be split as well. Few values
+/// have few orders, so that this can't become small however clear the split is: where it is as small as orders allow,
+/// Student's t says how clear.
 double p_of(const Split& found, std::span<const double> values, std::span<const Segment> segments,
             std::size_t permutations) {
   std::vector<double> exchanged(values.begin(), values.end()), work;
-  std::size_t extreme = 0;
-  for (std::size_t n = 1; n <= permutations; ++n) {
-    Random random(segments.size(), Purpose::kBootstrap, values.size(), n);
+  std::size_t extreme = 0, made = 0;
+  while (made < permutations && extreme < kEnoughExtremes) {
+    Random random(segments.size(), Purpose::kBootstrap, values.size(), ++made);
     for (const Segment& segment : segments) {
       shuffle(std::span(exchanged).subspan(segment.first, segment.end - segment.first), random);
     }
     extreme += best_split(exchanged, segments, work).statistic >= found.statistic * (1 - kRounding);
-    if (extreme == kEnoughExtremes) return static_cast<double>(extreme) / static_cast<double>(n);
   }
-  return static_cast<double>(extreme + 1) / static_cast<double>(permutations + 1);
+  const bool is_whole = extreme < kEnoughExtremes;
+  const double p = static_cast<double>(extreme + is_whole) / static_cast<double>(made + is_whole);
+  const auto of = std::ranges::find(segments, found.first, &Segment::first);
+  const double least =
+      2 * std::exp(log_share_of_orders(of->end - of->first, found.index - found.first, found.end - found.index));
+  if (p >= kClaimLevel || (extreme > 0 && p > kNearLeast * least)) return p;
+  return std::min(p, p_by_student(found, values, segments));
 }
 
 /// Splits until no split is significant.
@@ -149,6 +215,18 @@ std::vector<double> without_drift(std::span<const double> values, double per_val
   return level;
 }
 
+/// Between change points, beside the drift.
+double deviation_within(std::span<const double> values, const SeriesChanges& found) {
+  const std::vector<double> level = without_drift(values, found.drift ? found.drift->per_value : 0);
+  double sum = 0, degrees = 0;
+  for (const Segment& segment : segments_of(values.size(), found.points)) {
+    const double of_segment = static_cast<double>(segment.end - segment.first) - 1;
+    sum += of_segment * variance_of(std::span(level).subspan(segment.first, segment.end - segment.first));
+    degrees += of_segment;
+  }
+  return std::sqrt(sum / degrees);
+}
+
 /// How badly levels between change points describe the values; `slopes`: the number of slopes that were taken away.
 double bic_of(std::span<const double> values, std::span<const ChangePoint> points, int slopes) {
   double distance = 0;
@@ -184,6 +262,10 @@ Description beside_drift(std::span<const double> values, Drift drift, std::size_
 
 }  // namespace
 
+std::size_t permutations_for(std::size_t series) {
+  return std::clamp<std::size_t>(80 * series, kPermutations, 19'999);
+}
+
 SeriesChanges find_changes(std::span<const double> values, std::size_t permutations) {
   if (values.size() < kFewestSamples) return {};
   Description best{.changes = divide(values, permutations)};
@@ -199,6 +281,46 @@ SeriesChanges find_changes(std::span<const double> values, std::size_t permutati
   if (between_steps.p < kClaimLevel && !best.changes.points.empty()) hold_against_best(between_steps);
   if (!best.changes.drift) best.changes.other_tests.push_back(between_steps.p);
   return best.changes;
+}
+
+Noise noise_of(std::span<const double> values, const SeriesChanges& found) {
+  if (values.size() < kFewestOfLevel) return {};
+  const double deviation = deviation_within(values, found), resolution = resolution_of(values);
+  return {.deviation = deviation > kRounding * resolution && resolution > 0 ? deviation : 0, .resolution = resolution};
+}
+
+std::optional<double> least_step_shown(const Noise& noise, std::size_t count, std::size_t tests) {
+  // Beyond what is just significant: with that probability the step of a sample is seen, whose noise isn't quite known.
+  constexpr double kPower = 2;
+  if (count < kFewestSamples) return std::nullopt;
+  const std::size_t half = count / 2;
+  const double level = kClaimLevel / static_cast<double>(std::max<std::size_t>(tests, 1));
+  const bool have_orders = kNearLeast * std::exp(log_share_of_orders(count, half, count - half)) < level;
+  if (!have_orders && noise.deviation == 0) return std::nullopt;
+  const double splits = have_orders ? static_cast<double>(count - 2 * kFewestOfLevel + 1) : number_of_splits(count);
+  const double deviation = have_orders ? noise.deviation : std::max(noise.deviation, noise.resolution / 2);
+  const double t = student_quantile(1 - level / splits / 2, static_cast<double>(count) - 2);
+  return (t + kPower) * deviation * std::sqrt(1 / static_cast<double>(half) + 1 / static_cast<double>(count - half));
+}
+
+std::optional<TwoLevels> two_levels_of(std::span<const double> values) {
+  constexpr std::size_t kFewestSwitches = 4;
+  if (values.size() < kFewestSamples) return std::nullopt;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  std::size_t above = kFewestOfLevel;
+  for (std::size_t n = above; n + kFewestOfLevel <= sorted.size(); ++n) {
+    if (sorted[n] - sorted[n - 1] > sorted[above] - sorted[above - 1]) above = n;
+  }
+  const double gap = sorted[above] - sorted[above - 1];
+  if (gap <= 2 * std::max(sorted[above - 1] - sorted.front(), sorted.back() - sorted[above])) return std::nullopt;
+  std::size_t switches = 0;
+  for (std::size_t n = 1; n < values.size(); ++n) {
+    switches += (values[n] >= sorted[above]) != (values[n - 1] >= sorted[above]);
+  }
+  if (switches < kFewestSwitches) return std::nullopt;
+  const std::span<const double> all = sorted;
+  return TwoLevels{*median(all.first(above)), *median(all.subspan(above)), above, switches};
 }
 
 std::size_t correct_together(std::span<SeriesChanges> all) {

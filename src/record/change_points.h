@@ -1,9 +1,11 @@
 // Finds where the level of a series of figures changed, by E-divisive means: hierarchical divisive estimation with the
 // energy distance and permutation tests (Matteson and James, A nonparametric approach for multiple change point
 // analysis of multivariate data, JASA 2014). A permutation test assumes no distribution, so outliers and skewed noise
-// cause no more false alarms than the level allows; it does assume that values without a change may be exchanged, which
-// a drift violates. So a drift is looked for too, and told as one instead of as a staircase of steps. Deterministic:
-// the same values give the same answer.
+// cause no more false alarms than the level allows. Few values have too few permutations to show anything among many
+// tests; there Student's t decides of what permutations can't tell apart any more. Both assume that values without a
+// change may be exchanged, which a drift violates. So a drift is looked for too, and told as one instead of as a
+// staircase of steps. Deterministic: the same values give the same answer. What it misses and what it tells wrongly is
+// simulated by tests/record/change_points_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +19,11 @@ namespace evener::record {
 
 /// A level has at least this many values; a series in which a change could be shown has kFewestSamples.
 constexpr std::size_t kFewestOfLevel = 3;
-/// Permutations of a test, unless more are needed to show something among many tests.
+/// Permutations of a test among few.
 constexpr std::size_t kPermutations = 999;
+
+/// As many as a p-value needs to become as small as the correction for two tests of each of so many series asks for.
+std::size_t permutations_for(std::size_t series);
 
 /// A change of the level, between values[index - 1] and values[index].
 struct ChangePoint {
@@ -52,6 +57,26 @@ SeriesChanges find_changes(std::span<const double> values, std::size_t permutati
 /// Corrects the p-values of all series for the number of tests that were made (Holm), drops what isn't significant
 /// then, and returns that number.
 std::size_t correct_together(std::span<SeriesChanges> all);
+
+/// What hides steps.
+struct Noise {
+  double deviation = 0;   // standard deviation between change points
+  double resolution = 0;  // the least distance of two different values; 0: all are equal
+};
+Noise noise_of(std::span<const double> values, const SeriesChanges& found);
+
+/// The least step in the middle of `count` values that mostly would be found among so many tests; absent where none
+/// would be, however large.
+std::optional<double> least_step_shown(const Noise& noise, std::size_t count, std::size_t tests);
+
+/// Two levels, far apart for their noise, between which values go to and fro.
+struct TwoLevels {
+  double low = 0, high = 0;
+  std::size_t at_low = 0;  // values
+  std::size_t switches = 0;
+};
+/// Absent for a single level, and for steps.
+std::optional<TwoLevels> two_levels_of(std::span<const double> values);
 
 /// How much higher `after` is than `before`: the median of all differences (Hodges and Lehmann, 1963), and its 95 %
 /// interval by the rank-sum test of Mann and Whitney, for independent values.

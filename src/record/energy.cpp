@@ -49,6 +49,20 @@ const char* meter_fault_name(MeterFault fault) {
   return name_in({"none", "gain", "offset", "lag", "stop", "jump"}, fault);
 }
 
+std::optional<double> per_image(const std::optional<double>& amount, double images) {
+  return amount && images > 0 ? std::optional(*amount / images) : std::nullopt;
+}
+
+std::string lacks_text(const Energy& energy) {
+  return energy.lacks.empty() ? "" : fmt::format("without {}", fmt::join(energy.lacks, ", "));
+}
+
+std::string contradiction_text(const MeterCheck& check) {
+  if (check.agreement != Agreement::kDisagree) return "";
+  return fmt::format("{} and {} contradict each other ({}): {}", check.first, check.second,
+                     meter_fault_name(check.fault), check.reason);
+}
+
 void set_products(Energy& energy) {
   const auto times = [](const std::optional<double>& a, const std::optional<double>& b) {
     return a && b ? std::optional(*a * *b) : std::nullopt;
@@ -68,6 +82,7 @@ Energy energy_of_message(const std::string& message) {
 
 void add_hosts(Energy& energy, const std::vector<std::string>& names, const std::vector<Energy>& energies) {
   for (DeviceEnergy& device : energy.devices) device.host = names.front();
+  for (std::string& part : energy.lacks) part += " on " + names.front();
   for (Energy::Domain& domain : energy.domains) domain.name = names.front() + " " + domain.name;
   name_host(energy.checks, names.front());
   if (!energy.reason.empty()) energy.reason = fmt::format("on {}: {}", names.front(), energy.reason);
@@ -79,6 +94,7 @@ void add_hosts(Energy& energy, const std::vector<std::string>& names, const std:
     }
     name_host(other.checks, names[host]);
     energy.checks.insert(energy.checks.end(), other.checks.begin(), other.checks.end());
+    for (const std::string& part : other.lacks) energy.lacks.push_back(fmt::format("{} on {}", part, names[host]));
     for (const std::string& lost : other.lost) energy.lost.push_back(fmt::format("on {}: {}", names[host], lost));
     if (!other.joules && energy.reason.empty()) {
       energy.reason = fmt::format("on {}: {}", names[host], other.reason);
@@ -99,6 +115,7 @@ void add_hosts(Energy& energy, const std::vector<std::string>& names, const std:
     energy.net_interval.reset();
   }
   energy.net_reason = "idle power is measured on one host only";
+  energy.work_reason = "when the work began and ended is not known on all hosts";
   energy.phases.clear();
   energy.phases_reason = "the replicas are processes of their own, whose phases the sampler does not see";
   if (!energy.reason.empty()) {
@@ -107,7 +124,8 @@ void add_hosts(Energy& energy, const std::vector<std::string>& names, const std:
               .reason = known.reason,
               .devices = known.devices,
               .checks = known.checks,
-              .lost = known.lost};
+              .lost = known.lost,
+              .lacks = known.lacks};
   }
   set_products(energy);
 }

@@ -117,7 +117,19 @@ struct Energy {
   std::string phases_reason = {};       // why `phases` is empty
   std::vector<MeterCheck> checks = {};  // of sources that measure the same, or parts of each other
   std::vector<std::string> lost = {};   // counters that could not be followed to the end, each with why
+  // Of the work on images alone, by which the energy of an image is told: without the start, the warm-up, and passes
+  // that only measure.
+  std::optional<double> work_joules = {}, work_seconds = {};
+  std::string work_reason = {};         // why work_joules is absent while `joules` is not
+  std::vector<std::string> lacks = {};  // parts of the machine that could not be read, each with why
 };
+
+/// The part of joules, seconds or watts that falls to each of so many images; absent for none.
+std::optional<double> per_image(const std::optional<double>& amount, double images);
+/// "without package-1 (no right to read /sys/...)": what the sum lacks; "" = nothing that is known.
+std::string lacks_text(const Energy& energy);
+/// "package-0 and meter contradict each other (gain): ..."; "" if they don't.
+std::string contradiction_text(const MeterCheck& check);
 
 /// Computes the energy-delay products from joules and seconds.
 void set_products(Energy& energy);

@@ -100,22 +100,23 @@ std::vector<Metric> training_metrics(const Record& record) {
                   "accuracy.test")};
 }
 
-/// All images that were trained on or answered.
-std::int64_t counted_images(const Record& record) {
-  if (record.kind != kTrainingKind.name) {
-    return record.scenario.empty() ? record.data.images.value_or(0) : record.scenario.samples;
-  }
-  std::int64_t images = 0;
-  for (const SessionRecord& session : record.sessions) images += session.images;
-  return images;
+/// Joules of the work on an image that was computed: trained on or answered.
+std::optional<double> joules_per_image(const Record& record) {
+  double images = 0;
+  for (const SessionRecord& session : record.sessions) images += static_cast<double>(session.images);
+  return per_image(record.energy.work_joules, images);
 }
 
 Metric images_per_joule(const Record& record) {
-  const std::int64_t images = counted_images(record);
-  Metric metric{.name = "images_per_joule", .unit = "images/J", .title = "", .label = "images per joule"};
-  const std::optional<double>& joules = record.energy.joules;
-  if (joules && *joules > 0 && images > 0) metric.value = static_cast<double>(images) / *joules;
-  metric.reason = !joules ? record.energy.reason : metric.value ? "" : "no images were counted";
+  Metric metric{.name = "images_per_joule", .unit = "images/J", .title = "", .label = "images per joule of the work"};
+  const std::optional<double> joules = joules_per_image(record);
+  if (joules && *joules > 0) metric.value = 1 / *joules;
+  const Energy& energy = record.energy;
+  metric.reason = metric.value                 ? ""
+                  : !energy.joules             ? energy.reason
+                  : energy.work_joules         ? "no images were counted"
+                  : energy.work_reason.empty() ? "this record doesn't tell the energy of the work alone"
+                                               : energy.work_reason;
   return metric;
 }
 
@@ -190,13 +191,16 @@ std::vector<Metric> metrics_of(const Record& record) {
 }
 
 std::string energy_text(const Record& record) {
-  if (!record.energy.joules) return "";
+  const std::string lacks = lacks_text(record.energy);
+  if (!record.energy.joules) {
+    return !record.energy.lost.empty() ? "not known: " + record.energy.lost.front()
+           : lacks.empty()             ? ""
+                                       : "not known, " + lacks;
+  }
   const double joules = *record.energy.joules;
   std::string text = fmt::format("{} ({})", joules_text(joules), energy_class_name(record.energy.kind));
-  if (const std::int64_t images = counted_images(record); images > 0) {
-    text += fmt::format(", {} an image", joules_text(joules / static_cast<double>(images)));
-  }
-  return text;
+  if (const auto each = joules_per_image(record)) text += fmt::format(", {} an image", joules_text(*each));
+  return lacks.empty() ? text : text + ", " + lacks;
 }
 
 const Metric* main_speed(const std::vector<Metric>& metrics) {

@@ -46,8 +46,8 @@ struct Record;
 /// task can have but this run lacks are included without a value.
 std::vector<Metric> metrics_of(const Record& record);
 
-/// The record's energy with its class, and that of an image where images were counted: "12.3 J (measured), 45 mJ an
-/// image". "" where the energy is not known.
+/// The record's energy with its class, and that of the work on an image, where it is known and images were counted:
+/// "12.3 J (measured), 45 mJ an image". "" where the energy is not known.
 std::string energy_text(const Record& record);
 
 /// The first speed among `metrics`; nullptr if they have none.

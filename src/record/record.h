@@ -242,7 +242,7 @@ struct SessionRecord {
   std::optional<double> seconds;      // from its start to its end
   std::optional<double> cpu_seconds;  // CPU time, user + system
   std::int64_t epochs = 0;            // epochs completed
-  std::int64_t images = 0;            // images that it trained on
+  std::int64_t images = 0;            // images that it trained on, or answered: those that were computed
 };
 
 struct Record {

@@ -84,6 +84,11 @@ void describe(auto& fields, Of<Energy> auto& energy) {
   fields.text("phases_reason", energy.phases_reason);
   fields.left_out_if_empty("checks", energy.checks);
   fields.value("lost", energy.lost);
+  // Older records, and those without energy, say nothing of the work alone.
+  fields.left_out_if(!energy.work_joules && energy.work_reason.empty(), "work_joules", energy.work_joules);
+  fields.left_out_if(!energy.work_seconds, "work_seconds", energy.work_seconds);
+  fields.left_out_if_empty("work_reason", energy.work_reason);
+  fields.left_out_if_empty("lacks", energy.lacks);
   fields.why_absent("reason", energy.joules.has_value(), energy.reason);
 }
 

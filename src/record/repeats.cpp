@@ -103,18 +103,6 @@ std::optional<double> free_serial_share(std::span<const ScalingPoint> points) {
   return found ? std::optional(found->serial / (found->serial + found->parallel)) : std::nullopt;
 }
 
-/// The mean with an interval by Student's t over blocks.
-BlockMean block_mean(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  BlockMean result{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count, .interval = {}};
-  if (values.size() < kFewestRuns) return result;
-  double squares = 0;
-  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  const double off = student_quantile(0.975, count - 1) * std::sqrt(squares / (count - 1) / count);
-  result.interval = Interval{result.mean - off, result.mean + off};
-  return result;
-}
-
 /// Transforms a mean and its interval by a monotonic function.
 BlockMean as_figure(const BlockMean& of, auto figure) {
   BlockMean result{figure(of.mean), std::nullopt};
@@ -124,21 +112,8 @@ BlockMean as_figure(const BlockMean& of, auto figure) {
   return result;
 }
 
-/// The speedup against the other, from the ratios in common blocks; a mean of logarithms, since noise multiplies times.
-/// Absent without a common block.
-std::optional<BlockMean> speedup_over_blocks(const WorkersRuns& base, const WorkersRuns& other) {
-  std::vector<double> logarithms;
-  for (const BlockValue& run : base.seconds) {
-    const auto same = std::ranges::find(other.seconds, run.block, &BlockValue::block);
-    if (same == other.seconds.end() || run.value <= 0 || same->value <= 0) continue;
-    logarithms.push_back(std::log(run.value / same->value));
-  }
-  if (logarithms.empty()) return std::nullopt;
-  return as_figure(block_mean(logarithms), [](double logarithm) { return std::exp(logarithm); });
-}
-
 /// The interval of the serial share over fits for single blocks that have all numbers of workers.
-std::optional<Interval> share_over_blocks(const std::vector<WorkersRuns>& runs) {
+std::optional<Interval> share_over_blocks(const std::vector<WorkersRuns>& runs, std::size_t first_stage) {
   std::vector<double> shares;
   for (const BlockValue& first : runs.front().seconds) {
     std::vector<ScalingPoint> points;
@@ -150,8 +125,9 @@ std::optional<Interval> share_over_blocks(const std::vector<WorkersRuns>& runs) 
     if (const auto share = free_serial_share(points)) shares.push_back(*share);
   }
   if (shares.size() < kFewestRuns) return std::nullopt;
-  const Interval free = *block_mean(shares).interval;
-  return Interval{std::clamp(free.low, 0.0, 1.0), std::clamp(free.high, 0.0, 1.0)};
+  const MeanAndSpread of = mean_and_spread(shares, first_stage);
+  const double off = student_quantile(kTwoSided95, of.degrees) * standard_error(of, shares.size());
+  return Interval{std::clamp(of.mean - off, 0.0, 1.0), std::clamp(of.mean + off, 0.0, 1.0)};
 }
 
 }  // namespace
@@ -300,7 +276,7 @@ double gustafson(double serial_share, int workers) {
   return workers - serial_share * (workers - 1);
 }
 
-Scaling scaling_of(std::vector<WorkersRuns> runs) {
+Scaling scaling_of(std::vector<WorkersRuns> runs, std::size_t first_stage) {
   std::ranges::sort(runs, {}, &WorkersRuns::workers);
   std::erase_if(runs, [](const WorkersRuns& some) { return some.seconds.empty(); });
   Scaling scaling;
@@ -313,15 +289,16 @@ Scaling scaling_of(std::vector<WorkersRuns> runs) {
     const WorkersRuns& base = runs.front();
     if (&some == &base) continue;
     const double more = static_cast<double>(some.workers) / base.workers;
-    one.speedup = speedup_over_blocks(base, some);
-    if (!one.speedup) continue;
+    const RunComparison comparison = compare_runs(some.seconds, base.seconds, first_stage);
+    if (!comparison.ratio) continue;
+    one.speedup = BlockMean{*comparison.ratio, comparison.interval};
     one.efficiency = as_figure(*one.speedup, [more](double speedup) { return speedup / more; });
     if (base.workers == 1) {
       one.karp_flatt = as_figure(*one.speedup, [&](double speedup) { return karp_flatt(speedup, some.workers); });
     }
   }
   scaling.fit = fit_amdahl(means);
-  if (scaling.fit) scaling.share_interval = share_over_blocks(runs);
+  if (scaling.fit) scaling.share_interval = share_over_blocks(runs, first_stage);
   return scaling;
 }
 

@@ -134,7 +134,7 @@ struct Scaling {
   std::optional<Interval> share_interval;  // 95 % interval of the serial share, from a fit for each block
 };
 
-/// Computes all figures; each number of workers occurs once in `runs`.
-Scaling scaling_of(std::vector<WorkersRuns> runs);
+/// Computes all figures, speedups by compare_runs(); each number of workers occurs once in `runs`.
+Scaling scaling_of(std::vector<WorkersRuns> runs, std::size_t first_stage = 0);
 
 }  // namespace evener::record

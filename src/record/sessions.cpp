@@ -230,10 +230,11 @@ void add_energy(Record& record, const Record& earlier) {
   Energy& energy = record.energy;
   const Energy& before = earlier.energy;
   put_in_front(energy.lost, before.lost);
+  put_in_front(energy.lacks, before.lacks);
   energy.checks.insert(energy.checks.begin(), before.checks.begin(), before.checks.end());
   if (!energy.joules) return;
   if (!before.joules) {
-    energy = {.checks = std::move(energy.checks), .lost = std::move(energy.lost)};
+    energy = {.checks = std::move(energy.checks), .lost = std::move(energy.lost), .lacks = std::move(energy.lacks)};
     energy.reason = why_unknown(earlier);
     return;
   }
@@ -242,11 +243,14 @@ void add_energy(Record& record, const Record& earlier) {
   sum(energy.seconds, before.seconds);
   sum(energy.uncertainty_joules, before.uncertainty_joules);
   sum(energy.used_joules, before.used_joules);
+  sum(energy.work_joules, before.work_joules);
+  sum(energy.work_seconds, before.work_seconds);
   sum(energy.net_joules, before.net_joules);
   sum(energy.process_joules, before.process_joules);
   if (!energy.net_joules && energy.net_reason.empty()) energy.net_reason = "not all sessions measured their idle power";
   const char* const not_all = "not all sessions knew it";
   if (!energy.used_joules && energy.used_reason.empty()) energy.used_reason = not_all;
+  if (!energy.work_joules && energy.work_reason.empty()) energy.work_reason = not_all;
   if (!energy.process_joules && energy.process_reason.empty()) energy.process_reason = not_all;
   energy.net_interval.reset();  // each session has its own idle power
   energy.kind = together(energy.kind, before.kind);

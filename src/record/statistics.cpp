@@ -115,14 +115,20 @@ Comparison compare_rates(std::span<const double> baseline, std::span<const doubl
   return comparison;
 }
 
-bool shares_differ(double share_a, std::int64_t count_a, double share_b, std::int64_t count_b) {
+bool shares_differ(double share_a, std::int64_t count_a, double share_b, std::int64_t count_b, std::size_t claims) {
   if (count_a <= 0 || count_b <= 0) return false;
   const double n_a = static_cast<double>(count_a);
   const double n_b = static_cast<double>(count_b);
   const double pooled = (share_a * n_a + share_b * n_b) / (n_a + n_b);
   const double variance = pooled * (1 - pooled) * (1 / n_a + 1 / n_b);
   if (variance <= 0) return share_a != share_b;
-  return std::abs(share_a - share_b) / std::sqrt(variance) > kNormal95;
+  const double p = std::erfc(std::abs(share_a - share_b) / std::sqrt(2 * variance));
+  return p * static_cast<double>(claims) < 0.05;
+}
+
+bool share_fell(double before, std::int64_t count_before, double after, std::int64_t count_after) {
+  constexpr double kPoint = 0.01;
+  return before - after >= kPoint && shares_differ(before, count_before, after, count_after);
 }
 
 Throughput throughput_of(std::vector<double> rates, std::string over) {

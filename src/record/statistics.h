@@ -53,8 +53,11 @@ struct Comparison {
 Comparison compare_rates(std::span<const double> baseline, std::span<const double> candidate);
 
 /// Whether two shares, observed among count_a and count_b, differ significantly: a two-sided two-proportion z-test at 5
-/// %. False if a count is 0.
-bool shares_differ(double share_a, std::int64_t count_a, double share_b, std::int64_t count_b);
+/// % for `claims` such tests together (Bonferroni). False if a count is 0.
+bool shares_differ(double share_a, std::int64_t count_a, double share_b, std::int64_t count_b, std::size_t claims = 1);
+
+/// Whether a share of images fell by a point or more, and by more than chance explains.
+bool share_fell(double before, std::int64_t count_before, double after, std::int64_t count_after);
 
 /// A speed with its samples and its uncertainty.
 struct Throughput {

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "record/described_json.h"
+#include "record/record.h"
 
 namespace evener::record {
 namespace {
@@ -112,6 +114,18 @@ std::string text_of(const JournalLine& line) {
 }
 
 }  // namespace
+
+bool is_same_memory(std::uint64_t a_bytes, std::uint64_t b_bytes) {
+  constexpr double kMostKept = 0.15;  // 1 GiB of 7; machines of other sizes differ by a quarter
+  const auto [less, more] = std::minmax(a_bytes, b_bytes);
+  return less == 0 || static_cast<double>(more - less) <= kMostKept * static_cast<double>(more);
+}
+
+bool is_same_machine(const MachineRecord& a, const MachineRecord& b) {
+  return std::tie(a.cpu, a.cores, a.logical_cpus, a.quota_cpus) ==
+             std::tie(b.cpu, b.cores, b.logical_cpus, b.quota_cpus) &&
+         is_same_memory(a.memory_bytes, b.memory_bytes);
+}
 
 void describe(auto& fields, Of<SweepSeries> auto& series) {
   fields.values("number", series.number, "started", series.started, "program", series.program, "machine",

@@ -2,6 +2,7 @@
 // its state, with a line for each event. bench/sweep writes them, report/ reads them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -11,6 +12,8 @@
 #include "base/descriptor.h"
 
 namespace evener::record {
+
+struct MachineRecord;
 
 constexpr const char* kSweepSchema = "evener-sweep-1";
 inline constexpr const char* kSweepFile = "sweep.json";
@@ -39,6 +42,12 @@ struct SweepCell {
   std::string data;                                // data_identity() of the files that it reads; "" = none
   std::optional<CellPrediction> predicted = {};
 };
+
+/// Whether two amounts of memory are of the same machine: what the kernel, a graphics card or a virtual machine's host
+/// keeps for itself differs from start to start. Unknown ones (0) are of any.
+bool is_same_memory(std::uint64_t a_bytes, std::uint64_t b_bytes);
+/// The rule for what makes two machines: another processor, other cores or quota, or another memory.
+bool is_same_machine(const MachineRecord& a, const MachineRecord& b);
 
 /// A series: runs by the same program on the same machine, which may be compared. A rebuilt program begins a new
 /// series.

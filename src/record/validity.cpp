@@ -125,9 +125,7 @@ void judge_energy(const Record& record, Reasons& reasons) {
   }
   for (const MeterCheck& check : record.energy.checks) {
     if (check.agreement != Agreement::kDisagree) continue;
-    reasons.push_back({"energy",
-                       fmt::format("{} and {} contradict each other ({}): {}", check.first, check.second,
-                                   meter_fault_name(check.fault), check.reason),
+    reasons.push_back({"energy", contradiction_text(check),
                        "look at what each of them is connected to and at its unit, or leave one of them out"});
   }
 }

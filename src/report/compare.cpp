@@ -119,6 +119,12 @@ std::string rest_of(const Side& side, const SweepCellRuns& cell, const Side& oth
   return text;
 }
 
+void note_machines(ComparisonOfTwo& result, const record::Record& a, const record::Record& b) {
+  if (record::is_same_machine(a.machine, b.machine)) return;
+  result.notes.push_back(
+      fmt::format("they are of two machines: {}, and {}", machine_text(a.machine), machine_text(b.machine)));
+}
+
 void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const SweepCellRuns& of_a,
                   const SweepCellRuns& of_b, const std::string& rest) {
   const SweepFigure* base = of_a.figure(a.sweep->main_figure);
@@ -146,6 +152,7 @@ void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const S
     result.notes.push_back(
         fmt::format("they don't do the same work: {}, and {}", job_text(*of_a.record), job_text(*of_b.record)));
   }
+  if (of_a.record && of_b.record) note_machines(result, *of_a.record, *of_b.record);
 }
 
 void compare_sweeps(ComparisonOfTwo& result, const Side& a, const Side& b) {
@@ -204,7 +211,7 @@ std::string pair_sentence(const ComparisonOfTwo& of, const ComparedPair& pair) {
   const std::string where = pair.cell.empty() ? "" : pair.cell + ": ";
   const std::string means =
       fmt::format("{} against {}{}", mean_text(pair.b, false), mean_text(pair.a, false), unit_behind(pair.b));
-  std::string how_much = fmt::format("{}x", number_text(comparison.ratio.value_or(1)));
+  std::string how_much = comparison.ratio ? number_text(*comparison.ratio) + "x" : "no ratio";
   if (comparison.interval) {
     how_much += fmt::format(", 95 % interval {} to {}", number_text(comparison.interval->low),
                             number_text(comparison.interval->high));
@@ -234,6 +241,7 @@ ComparisonOfTwo compare_two(const std::string& text_a, const std::string& text_b
     result.notes.emplace_back(
         "one run of each: how much runs differ among themselves isn't known, so that none is called faster; 'evener "
         "sweep' repeats them in turns");
+    note_machines(result, runs.front().record, runs.back().record);
     return result;
   }
   if (!a.sweep) a.sweep = sweep_of_run(a.folder);

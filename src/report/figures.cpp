@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "base/plural.h"
 #include "record/validity.h"
 #include "report/format.h"
 
@@ -28,6 +29,7 @@ std::map<std::string, std::string> missing_reasons(const Record& record) {
     if (!metric.value && !metric.reason.empty()) reasons[name] = metric.reason;
   }
   if (!record.energy.joules) reasons["energy"] = record.energy.reason.empty() ? "not measured" : record.energy.reason;
+  if (record.energy.joules && !record.energy.lacks.empty()) reasons["a part of energy"] = lacks_text(record.energy);
   return reasons;
 }
 
@@ -250,6 +252,14 @@ bool is_told_in_passing(const record::Record& record) {
 
 std::string load_text(const std::optional<double>& percent) {
   return record::kBesideOthers + (percent ? fmt::format(" ({:.0f} % of the CPUs)", *percent) : "");
+}
+
+std::string machine_text(const record::MachineRecord& machine) {
+  std::string text =
+      fmt::format("{}, {}", machine.cpu.empty() ? "an unknown processor" : machine.cpu, counted(machine.cores, "core"));
+  if (machine.logical_cpus != machine.cores) text += fmt::format(" ({} logical)", machine.logical_cpus);
+  if (machine.quota_cpus) text += fmt::format(", a quota of {:g}", *machine.quota_cpus);
+  return text + fmt::format(", {} GiB", (machine.memory_bytes + (1ULL << 29)) >> 30);
 }
 
 bool same_job(const record::Record& a, const record::Record& b) {

@@ -51,6 +51,9 @@ bool is_told_in_passing(const record::Record& record);
 /// "beside other programs (7 % of the CPUs)"; without the percent if absent.
 std::string load_text(const std::optional<double>& percent);
 
+/// "AMD EPYC, 2 cores (4 logical), a quota of 1.5, 31 GiB".
+std::string machine_text(const record::MachineRecord& machine);
+
 /// Whether two runs do the same work, so that their speeds can be compared: kind, model, data, image shape and
 /// scenario.
 bool same_job(const record::Record& a, const record::Record& b);

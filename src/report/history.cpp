@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <system_error>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/plural.h"
 #include "base/statistics.h"
 #include "record/repeats.h"
 #include "record/sweep_file.h"
+#include "report/figures.h"
+#include "report/format.h"
 #include "report/run.h"
 #include "report/sweep.h"
 
@@ -47,30 +50,37 @@ record::EnergyClass energy_class_of(const HistorySeries& series) {
   return latest;
 }
 
-void add_figure(HistorySeries& series, const Metric& metric) {
+/// Without values that can be no measurement, as a speed of 0, which are counted in `no_measurements`.
+void add_figure(HistorySeries& series, const Metric& metric, std::map<std::string, std::size_t>& no_measurements) {
   HistoryFigure figure{.metric = metric};
   figure.metric.value.reset();
   const record::EnergyClass energy = energy_class_of(series);
   for (std::size_t n = 0; n < series.runs.size(); ++n) {
     if (!series.runs[n].left_out.empty()) continue;
     const auto value = value_in(series.runs[n], metric.name, energy);
-    if (!value || !std::isfinite(*value)) continue;
+    if (!value) continue;
+    if (!std::isfinite(*value) || (metric.role != MetricRole::kQuality && *value <= 0)) {
+      ++no_measurements[fmt::format("a {} of {:g}", metric.label.empty() ? metric.name : metric.label, *value)];
+      continue;
+    }
     figure.runs.push_back(n);
     figure.values.push_back(*value);
   }
   if (figure.values.empty()) return;
+  figure.is_relative =
+      metric.unit != "share" && std::ranges::all_of(figure.values, [](double value) { return value > 0; });
   if (figure.values.size() < record::kFewestSamples)
     figure.runs_missing = record::kFewestSamples - figure.values.size();
   series.figures.push_back(std::move(figure));
 }
 
 /// Takes the figures from the latest runs first, which are the ones that are asked about.
-void add_figures(HistorySeries& series) {
+void add_figures(HistorySeries& series, std::map<std::string, std::size_t>& no_measurements) {
   std::set<std::string> known;
   for (auto run = series.runs.rbegin(); run != series.runs.rend(); ++run) {
     for (const Metric& metric : run->metrics) {
       if (!is_told(metric) || !metric.value || !known.insert(metric.name).second) continue;
-      add_figure(series, metric);
+      add_figure(series, metric, no_measurements);
     }
   }
   std::erase_if(series.figures, [&](const HistoryFigure& figure) {
@@ -79,14 +89,9 @@ void add_figures(HistorySeries& series) {
   std::ranges::stable_sort(series.figures, {}, [](const HistoryFigure& figure) { return figure.metric.role; });
 }
 
-/// Whether the noise of a figure is relative, so that its changes are factors.
-bool is_relative(const HistoryFigure& figure) {
-  return figure.metric.unit != "share" && std::ranges::all_of(figure.values, [](double value) { return value > 0; });
-}
-
 /// A difference as a change: relative where it is one of logarithms.
 double change_of(const HistoryFigure& figure, double difference) {
-  return is_relative(figure) ? std::expm1(difference) : difference;
+  return figure.is_relative ? std::expm1(difference) : difference;
 }
 
 std::optional<record::Interval> change_of(const HistoryFigure& figure,
@@ -98,7 +103,7 @@ std::optional<record::Interval> change_of(const HistoryFigure& figure,
 /// A figure's values as differences are taken of them.
 std::vector<double> compared_values(const HistoryFigure& figure) {
   std::vector<double> values = figure.values;
-  if (is_relative(figure)) {
+  if (figure.is_relative) {
     for (double& value : values) value = std::log(value);
   }
   return values;
@@ -118,7 +123,7 @@ HistoryLevel level_of(const HistoryFigure& figure, std::span<const double> value
   const double level = *median(values.subspan(first, end - first));
   const auto told = [&](std::size_t n) {
     const double value = level + drift_per_value * static_cast<double>(n);
-    return is_relative(figure) ? std::exp(value) : value;
+    return figure.is_relative ? std::exp(value) : value;
   };
   return {.first = first, .last = end - 1, .first_value = told(first), .last_value = told(end - 1)};
 }
@@ -152,17 +157,39 @@ void find_all_changes(History& history) {
   std::vector<HistoryFigure*> figures;
   for (HistorySeries& series : history.series) {
     for (HistoryFigure& figure : series.figures) {
+      figure.noise = record::noise_of(compared_values(figure), {});
       if (figure.runs_missing == 0) figures.push_back(&figure);
     }
   }
-  // A p-value must be able to become as small as the correction for two tests of each figure asks for.
-  const std::size_t permutations = std::clamp<std::size_t>(80 * figures.size(), record::kPermutations, 19'999);
+  const std::size_t permutations = record::permutations_for(figures.size());
   std::vector<record::SeriesChanges> found;
   for (const HistoryFigure* figure : figures) {
     found.push_back(record::find_changes(compared_values(*figure), permutations));
   }
   history.tests = record::correct_together(found);
-  for (std::size_t n = 0; n < figures.size(); ++n) take_changes(*figures[n], found[n]);
+  for (std::size_t n = 0; n < figures.size(); ++n) {
+    HistoryFigure& figure = *figures[n];
+    take_changes(figure, found[n]);
+    figure.noise = record::noise_of(compared_values(figure), found[n]);
+    figure.least = least_change(figure, figure.values.size(), history.tests);
+    if (figure.metric.unit != "share") figure.two_levels = record::two_levels_of(figure.values);
+  }
+}
+
+/// "INVALID: swap", "beside other programs".
+std::string why_invalid(const record::Record& record) {
+  std::string text = validity_text(record);
+  if (is_told_in_passing(record)) return text;
+  for (std::size_t n = 0; n < record.validity.reasons.size(); ++n)
+    text += (n == 0 ? ": " : ", ") + record.validity.reasons[n].rule;
+  return text;
+}
+
+/// Why change points don't count the run; "" = they do.
+std::string why_left_out(const record::Record& record, bool count_invalid) {
+  if (record.status != record::Status::kDone) return record::status_name(record.status);
+  if (record.started.empty()) return "it has no date";
+  return count_invalid || record.validity.valid.value_or(true) ? "" : why_invalid(record);
 }
 
 void note_left_out(History& history) {
@@ -170,12 +197,14 @@ void note_left_out(History& history) {
   std::set<std::string> machines;
   for (const HistorySeries& series : history.series) {
     machines.insert(series.machine);
-    for (const HistoryRun& run : series.runs) reasons[run.left_out] += !run.left_out.empty();
+    for (const HistoryRun& run : series.runs) {
+      if (run.left_out.empty()) continue;
+      const bool is_for_validity = run.left_out == why_invalid(run.record);
+      ++reasons[run.left_out + (is_for_validity ? " (--count-invalid counts them)" : "")];
+    }
   }
   for (const auto& [reason, count] : reasons) {
-    if (count == 0) continue;
-    history.notes.push_back(counted(count, "run") + " not counted: " + reason +
-                            (reason.starts_with("INVALID") ? " (--count-invalid counts them)" : ""));
+    history.notes.push_back(counted(count, "run") + " not counted: " + reason);
   }
   if (machines.size() > 1) {
     history.notes.push_back(std::to_string(machines.size()) + " machines: their runs are kept apart");
@@ -198,7 +227,17 @@ class FolderWalk {
  public:
   explicit FolderWalk(std::vector<std::string>& notes) : notes_(notes) {}
 
-  void walk(const fs::path& folder) { walk(folder, nullptr, {}); }
+  /// Real folders before links, so that what both lead to has its own name, and stays a part of its sweep.
+  void walk(const std::vector<fs::path>& folders) {
+    for (const fs::path& folder : folders) walk(folder, nullptr, {});
+    for (std::size_t n = 0; n < links_.size(); ++n) {
+      const RunFolder link = links_[n];
+      walk(link.path, link.sweep, link.sweep_folder);
+    }
+    if (!twice_.empty()) {
+      notes_.push_back("named more than once, or led to by links, and taken once: " + listed(twice_, 3));
+    }
+  }
 
   const std::vector<RunFolder>& runs() const { return runs_; }
 
@@ -207,8 +246,7 @@ class FolderWalk {
     std::error_code error;
     const fs::path whole = fs::weakly_canonical(folder, error);
     if (!seen_.insert(error ? folder : whole).second) {
-      notes_.push_back(folder.string() + " was named more than once, and is taken once");
-      return;
+      return twice_.push_back(folder.string());
     }
     if (fs::exists(folder / "record.json", error)) {
       runs_.push_back({folder, sweep, sweep_folder});
@@ -220,17 +258,21 @@ class FolderWalk {
 
   void walk_in(const fs::path& folder, const OfSweep* sweep, const fs::path& sweep_folder) {
     std::error_code error;
-    std::vector<fs::path> inside;
+    std::vector<fs::path> inside, links;
     for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
          entry.increment(error)) {
       std::error_code none;
-      if (entry->is_directory(none) && !entry->is_symlink(none)) inside.push_back(entry->path());
+      if (folder == sweep_folder && entry->path().filename() == record::kPilotFolder) continue;
+      if (entry->is_symlink(none) && !entry->exists(none)) {
+        notes_.push_back(entry->path().string() + " is a link to what isn't there");
+      }
+      if (entry->is_directory(none)) (entry->is_symlink(none) ? links : inside).push_back(entry->path());
     }
     if (error) notes_.push_back(fmt::format("{} can't be read: {}", folder.string(), error.message()));
     std::ranges::sort(inside);
-    for (const fs::path& one : inside) {
-      if (folder != sweep_folder || one.filename() != record::kPilotFolder) walk(one, sweep, sweep_folder);
-    }
+    std::ranges::sort(links);
+    for (const fs::path& one : links) links_.push_back({one, sweep, sweep_folder});
+    for (const fs::path& one : inside) walk(one, sweep, sweep_folder);
   }
 
   const OfSweep* read_sweep(const fs::path& folder) {
@@ -244,21 +286,11 @@ class FolderWalk {
   }
 
   std::vector<std::string>& notes_;
+  std::vector<std::string> twice_;
   std::set<fs::path> seen_;
-  std::vector<RunFolder> runs_;
+  std::vector<RunFolder> runs_, links_;
   std::vector<std::unique_ptr<OfSweep>> sweeps_;
 };
-
-/// Why change points don't count the run; "" = they do.
-std::string why_left_out(const record::Record& record, bool count_invalid) {
-  if (record.status != record::Status::kDone) return record::status_name(record.status);
-  if (record.started.empty()) return "it has no date";
-  if (count_invalid || record.validity.valid.value_or(true)) return "";
-  std::string rules;
-  for (const record::ValidityReason& reason : record.validity.reasons)
-    rules += (rules.empty() ? ": " : ", ") + reason.rule;
-  return "INVALID" + rules;
-}
 
 /// Takes over what the sweep of a run knows of it: the environment, and which figures count.
 void take_from_sweep(const RunFolder& folder, HistoryRun& run) {
@@ -294,22 +326,29 @@ bool are_copies(const HistoryRun& a, const HistoryRun& b) {
          a.record.times.total == b.record.times.total && std::ranges::equal(a.metrics, b.metrics, same_value);
 }
 
-std::string machine_text(const record::Record& record) {
-  const record::MachineRecord& machine = record.machine;
-  std::string text =
-      fmt::format("{}, {}", machine.cpu.empty() ? "an unknown processor" : machine.cpu, counted(machine.cores, "core"));
-  if (machine.logical_cpus != machine.cores) text += fmt::format(" ({} logical)", machine.logical_cpus);
-  if (machine.quota_cpus) text += fmt::format(", a quota of {:g}", *machine.quota_cpus);
-  text += fmt::format(", {} GiB", (machine.memory_bytes + (1ULL << 29)) >> 30);
-  for (const record::GpuUse& gpu : record.gpus) text += ", " + gpu.name;
+/// A machine as the first of its runs describes it.
+struct KnownMachine {
+  record::MachineRecord machine;
+  std::string cards_and_hosts;
+};
+
+/// The number of the run's machine among the known ones, which it joins if it is new.
+std::size_t machine_of(const record::Record& record, std::vector<KnownMachine>& known) {
+  std::string cards_and_hosts;
+  for (const record::GpuUse& gpu : record.gpus) cards_and_hosts += ", " + gpu.name;
   std::set<std::string> hosts;
   for (const record::ReplicaRecord& replica : record.placement.replicas) hosts.insert(replica.host);
-  for (const std::string& host : hosts) text += host.empty() ? "" : ", " + host;
-  return text;
+  for (const std::string& host : hosts) cards_and_hosts += host.empty() ? "" : ", " + host;
+  const auto found = std::ranges::find_if(known, [&](const KnownMachine& one) {
+    return one.cards_and_hosts == cards_and_hosts && record::is_same_machine(one.machine, record.machine);
+  });
+  const auto number = static_cast<std::size_t>(found - known.begin());
+  if (found == known.end()) known.push_back({record.machine, cards_and_hosts});
+  return number;
 }
 
 /// The work, and where: what any two runs of a cell have in common, whatever their version.
-std::string work_of(const HistoryRun& run) {
+std::string work_of(const HistoryRun& run, std::size_t machine) {
   const record::Record& record = run.record;
   const record::ScenarioRecord& scenario = record.scenario;
   std::string text = fmt::format("{};{};{};", record.kind, record.model.name, record.data.location);
@@ -324,7 +363,7 @@ std::string work_of(const HistoryRun& run) {
     }
   }
   for (const auto& [name, value] : run.environment) text += fmt::format("{}={};", name, value);
-  return text + machine_text(record);
+  return text + std::to_string(machine);
 }
 
 bool names_engine(const record::Record& record) {
@@ -385,15 +424,17 @@ std::vector<HistoryRun> find_history_runs(const std::vector<fs::path>& folders, 
   FolderWalk walk(notes);
   for (const fs::path& folder : folders) {
     if (!fs::is_directory(folder)) throw UsageError(folder.string() + " is no folder; give folders with runs in them");
-    walk.walk(folder);
   }
+  walk.walk(folders);
   std::vector<HistoryRun> runs;
   std::size_t before = 0, copies = 0;
+  std::string last_before;
   for (const RunFolder& folder : walk.runs()) {
     try {
       HistoryRun run = load_history_run(folder, choice.count_invalid);
       if (!choice.since.empty() && run.record.started < choice.since) {
         ++before;
+        last_before = std::max(last_before, day_of(run.record));
       } else if (std::ranges::any_of(runs, [&](const HistoryRun& known) { return are_copies(known, run); })) {
         ++copies;
       } else {
@@ -403,7 +444,12 @@ std::vector<HistoryRun> find_history_runs(const std::vector<fs::path>& folders, 
       notes.push_back(fmt::format("left out: {}", failure.what()));
     }
   }
-  if (before > 0) notes.push_back(fmt::format("{} before {} left out", counted(before, "run"), choice.since));
+  if (before > 0) {
+    notes.push_back(
+        fmt::format("{} before {} left out, the last of {}", counted(before, "run"), choice.since, last_before));
+  }
+  if (before > 0 && runs.empty())
+    throw UsageError(fmt::format("--since {}: no run is left: {}", choice.since, listed(notes)));
   if (copies > 0) {
     notes.push_back(fmt::format("{} of another run left out", counted(copies, "copy", "copies")));
   }
@@ -416,8 +462,9 @@ std::vector<HistorySeries> series_of(std::vector<HistoryRun> runs) {
     return std::tie(a.record.started, a.folder) < std::tie(b.record.started, b.folder);
   });
   std::map<std::string, Options> firsts;
+  std::vector<KnownMachine> machines;
   for (const HistoryRun& run : runs) {
-    Options& first = firsts[work_of(run)];
+    Options& first = firsts[work_of(run, machine_of(run.record, machines))];
     for (const auto& [name, value] : run.record.config) {
       if (tells_cells_apart(name, run.record)) first.try_emplace(name, value);
     }
@@ -426,11 +473,13 @@ std::vector<HistorySeries> series_of(std::vector<HistoryRun> runs) {
   std::vector<Options> options;
   std::map<std::pair<std::string, Options>, std::size_t> known;
   for (HistoryRun& run : runs) {
-    const std::string work = work_of(run);
+    const std::size_t machine = machine_of(run.record, machines);
+    const std::string work = work_of(run, machine);
     Options own = options_of(run.record, firsts[work]);
     const auto [place, is_new] = known.try_emplace({work, own}, series.size());
     if (is_new) {
-      series.push_back({.cell = name_of(run), .machine = machine_text(run.record)});
+      series.push_back({.cell = name_of(run),
+                        .machine = machine_text(machines[machine].machine) + machines[machine].cards_and_hosts});
       options.push_back(std::move(own));
     }
     series[place->second].runs.push_back(std::move(run));
@@ -443,18 +492,32 @@ std::vector<HistorySeries> series_of(std::vector<HistoryRun> runs) {
 }  // namespace
 
 bool is_day(const std::string& text) {
-  const std::string form = "0000-00-00";
-  return text.size() == form.size() && std::ranges::equal(text, form, [](char c, char wanted) {
-           return wanted == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : c == wanted;
-         });
+  if (text.size() != 10) return false;
+  const auto number = [&](std::size_t at, std::size_t digits) {
+    return to_number<unsigned>(std::string_view(text).substr(at, digits)).value_or(0);
+  };
+  const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(number(0, 4))),
+                                        std::chrono::month(number(5, 2)), std::chrono::day(number(8, 2))};
+  return day.ok() && text == fmt::format("{:04}-{:02}-{:02}", number(0, 4), number(5, 2), number(8, 2));
+}
+
+std::optional<double> least_change(const HistoryFigure& figure, std::size_t runs, std::size_t tests) {
+  const std::optional<double> step = record::least_step_shown(figure.noise, runs, tests);
+  // Of less, which takes a larger share than more does.
+  return step && figure.is_relative ? std::optional(-std::expm1(-*step)) : step;
 }
 
 History history_of(std::vector<HistoryRun> runs) {
   History history;
   history.series = series_of(std::move(runs));
-  for (HistorySeries& series : history.series) add_figures(series);
+  std::map<std::string, std::size_t> no_measurements;
+  for (HistorySeries& series : history.series) add_figures(series, no_measurements);
   find_all_changes(history);
   note_left_out(history);
+  for (const auto& [what, count] : no_measurements) {
+    history.notes.push_back(
+        fmt::format("{} with {}, which is no measurement: not counted there", counted(count, "run"), what));
+  }
   return history;
 }
 

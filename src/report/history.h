@@ -54,7 +54,11 @@ struct HistoryFigure {
   std::vector<HistoryLevel> levels = {};
   std::vector<HistoryChange> changes = {};
   std::optional<HistoryDrift> drift = {};
-  std::size_t runs_missing = 0;  // until changes can be looked for; 0: they were
+  std::size_t runs_missing = 0;      // until changes can be looked for; 0: they were
+  bool is_relative = false;          // its changes are factors, as its noise is; else differences in its unit
+  record::Noise noise = {};          // as differences are taken
+  std::optional<double> least = {};  // the least change that would have shown; absent: none, however large
+  std::optional<record::TwoLevels> two_levels = {};  // that it goes to and fro between, in its unit
 };
 
 /// The runs of one cell on one machine.
@@ -82,7 +86,10 @@ History load_history(const std::vector<std::filesystem::path>& folders, const Hi
 /// The same of runs that are loaded.
 History history_of(std::vector<HistoryRun> runs);
 
-/// Whether a text is a day: "2026-11-01".
+/// The least change of the figure that so many runs like those at hand would mostly show; absent: none, however large.
+std::optional<double> least_change(const HistoryFigure& figure, std::size_t runs, std::size_t tests);
+
+/// Whether a text is a day of the calendar: "2026-11-01".
 bool is_day(const std::string& text);
 
 /// What a run was made by: "evener 0.7.0, program 1a2b3c4d".
@@ -90,15 +97,13 @@ std::string program_text(const record::Record& record);
 /// The day of a run: "2026-11-01".
 std::string day_of(const record::Record& record);
 
-/// What changed in a series, and between which runs, a sentence for each change; if nothing did, one that says so, or
-/// that the runs are too few.
-std::vector<std::string> history_sentences(const HistorySeries& series);
+/// What changed in a series, and between which runs, a sentence for each change; then what did not, as far as that
+/// could have been found among so many tests, or that the runs are too few.
+std::vector<std::string> history_sentences(const HistorySeries& series, std::size_t tests);
 /// A row for each program that made runs one after another, and for each level.
 Table versions_table(const HistorySeries& series);
 /// A row for each series.
 Table history_table(const History& history);
-/// Schema "evener-history-1", with every run and the results of `--fail-on` in `failures`.
-std::string history_json(const History& history, const std::vector<std::string>& failures);
 
 // Limits that a history is held against, for continuous integration: "slower=5%".
 
@@ -112,19 +117,27 @@ struct HistoryLimit {
 /// Reads "slower=5%,memory=10%". Throws UsageError for what is no limit.
 std::vector<HistoryLimit> parse_history_limits(const std::string& text);
 
-/// Where the latest level of a figure is worse than the level before it, or a drift made it worse, surely by more than
-/// a limit: the whole 95 % interval lies beyond. "slower" is about the speed that runs are compared by, and "accuracy"
-/// about every figure of quality.
-std::vector<std::string> beyond_limits(const History& history, const std::vector<HistoryLimit>& limits);
+struct HeldLimits {
+  std::vector<std::string> failures;   // what is surely beyond a limit
+  std::vector<std::string> undecided;  // where no one can know, and what would help
+};
+
+/// A failure is where the latest level of a figure is worse than the level before it, or a drift made it worse, surely
+/// by more than a limit: the whole 95 % interval lies beyond. Undecided is where the limit lies within the interval, or
+/// where a change of that size wouldn't have been found. "slower" is about the speed that runs are compared by, and
+/// "accuracy" about every figure of quality.
+HeldLimits hold_against(const History& history, const std::vector<HistoryLimit>& limits);
+
+/// Schema "evener-history-1", with every run and the results of `--fail-on`.
+std::string history_json(const History& history, const HeldLimits& held);
 
 // The page of a history: what changed, when, and by how much, with a plot for each figure.
 
-/// The page as text; `failures`: what is beyond a limit. `plotly_js` and `hint` as in html_page().
-std::string history_page(const History& history, const std::vector<std::string>& failures, std::string_view plotly_js,
+/// The page as text. `plotly_js` and `hint` as in html_page().
+std::string history_page(const History& history, const HeldLimits& held, std::string_view plotly_js,
                          std::string_view hint = "");
 
 /// Writes the page atomically. Without Plotly it is still written, with tables only.
-WrittenPage write_history_page(const std::filesystem::path& path, const History& history,
-                               const std::vector<std::string>& failures,
+WrittenPage write_history_page(const std::filesystem::path& path, const History& history, const HeldLimits& held,
                                const std::filesystem::path& plotly = plotly_path());
 }  // namespace evener::report

@@ -31,8 +31,13 @@ std::size_t changes_in(const HistorySeries& series) {
 
 std::string title_of(const History& history) {
   std::size_t changes = 0;
-  for (const HistorySeries& series : history.series) changes += changes_in(series);
-  return changes == 0 ? "No change found" : counted(changes, "change") + " found";
+  bool could_be_shown = false;
+  for (const HistorySeries& series : history.series) {
+    changes += changes_in(series);
+    could_be_shown |= std::ranges::any_of(series.figures, [](const auto& figure) { return figure.least.has_value(); });
+  }
+  if (changes > 0) return counted(changes, "change") + " found";
+  return could_be_shown ? "No change found" : "No change could be found in so few runs";
 }
 
 std::string lead_of(const History& history) {
@@ -48,19 +53,20 @@ std::string lead_of(const History& history) {
                      counted(runs, "run"), counted(history.series.size(), "cell"), first, last);
 }
 
-std::string header_of(const History& history, const std::vector<std::string>& failures) {
+std::string header_of(const History& history, const HeldLimits& held) {
   std::string leads = lead_html(lead_of(history));
-  for (const std::string& failure : failures) leads += lead_html(failure, /*warns=*/true);
+  for (const std::string& failure : held.failures) leads += lead_html(failure, /*warns=*/true);
+  for (const std::string& open : held.undecided) leads += lead_html(open, /*warns=*/true);
   std::set<std::string> machines;
   for (const HistorySeries& series : history.series) machines.insert(series.machine);
   return header_html("history", title_of(history), leads, {machines.begin(), machines.end()});
 }
 
-std::string section_of(const HistorySeries& series, std::size_t number) {
+std::string section_of(const HistorySeries& series, std::size_t number, std::size_t tests) {
   return fmt::format(
       "<section class=\"history\"><h2>{}</h2><p class=\"explain\">{}</p><div "
       "class=\"card\">{}</div>{}<details><summary>All programs by date</summary>{}</details></section>\n",
-      escape_html(series.cell), escape_html(series.machine), notes_html(history_sentences(series)),
+      escape_html(series.cell), escape_html(series.machine), notes_html(history_sentences(series, tests)),
 
       fmt::format("<div class=\"needs-plots\"><div class=\"grid\" id=\"plots-{}\"></div></div>", number),
       table_html(versions_table(series), false));
@@ -68,7 +74,8 @@ std::string section_of(const HistorySeries& series, std::size_t number) {
 
 std::string method_section(const History& history) {
   const std::string explanation = fmt::format(
-      "<p class=\"explain\">Change points by E-divisive means with permutation tests. p is the chance of a change like "
+      "<p class=\"explain\">Change points by E-divisive means with permutation tests, and Student's t where runs are "
+      "too few for these. p is the chance of a change like "
       "this where there is none, corrected for {} (Holm): among them all, a false one is told in at most 5 of 100 such "
       "pages. Intervals cover 95 %. Runs that follow each other closely and share a disturbance can look like a "
       "change: see whether the program changed there.</p>",
@@ -78,7 +85,7 @@ std::string method_section(const History& history) {
 
 }  // namespace
 
-std::string history_page(const History& history, const std::vector<std::string>& failures, std::string_view plotly_js,
+std::string history_page(const History& history, const HeldLimits& held, std::string_view plotly_js,
                          std::string_view hint) {
   std::string sections;
   if (history.series.size() > 1) {
@@ -86,24 +93,24 @@ std::string history_page(const History& history, const std::vector<std::string>&
   }
   for (const bool changed : {true, false}) {
     for (std::size_t n = 0; n < history.series.size(); ++n) {
-      if ((changes_in(history.series[n]) > 0) == changed) sections += section_of(history.series[n], n);
+      if ((changes_in(history.series[n]) > 0) == changed) sections += section_of(history.series[n], n, history.tests);
     }
   }
   sections += method_section(history);
   Page page = report_page(title_of(history));
   page.styles.push_back(kHistoryStyle);
-  page.content = report_content(header_of(history, failures), hint, sections, !plotly_js.empty());
+  page.content = report_content(header_of(history, held), hint, sections, !plotly_js.empty());
   if (!plotly_js.empty()) {
-    page.data = history_json(history, failures);
+    page.data = history_json(history, held);
     page.scripts = {plotly_js, kHistoryTools, kHistoryScript};
   }
   return page.html();
 }
 
-WrittenPage write_history_page(const std::filesystem::path& path, const History& history,
-                               const std::vector<std::string>& failures, const std::filesystem::path& plotly) {
+WrittenPage write_history_page(const std::filesystem::path& path, const History& history, const HeldLimits& held,
+                               const std::filesystem::path& plotly) {
   const PlotlySource source = read_plotly(plotly);
-  write_file_atomically(path, history_page(history, failures, source.javascript, source.hint));
+  write_file_atomically(path, history_page(history, held, source.javascript, source.hint));
   return {path, source.hint};
 }
 

@@ -104,28 +104,29 @@ const char* change_word(const Metric& metric, double change) {
   return change > 0 ? "more" : "less";
 }
 
-/// "4.9 %", "1.2 points": the size of a change without its direction.
-std::string change_size(const Metric& metric, double change) {
-  const double percent = 100 * std::abs(change);
-  const std::string number = fmt::format("{:.{}f}", percent, percent < 1 ? 2 : 1);
-  return number + (metric.unit == "share" ? " points" : " %");
-}
-
-std::string with_interval(const Metric& metric, double change, const std::optional<record::Interval>& interval,
-                          double p) {
-  std::string text = fmt::format("{} {}", change_size(metric, change), change_word(metric, change));
-  if (!interval) return text + fmt::format(" (too few runs for an interval; p {:.2g})", p);
-  const auto told = [&](double end) {
-    return fmt::format("{}{}", end * change < 0 ? "-" : "", change_size(metric, end));
-  };
-  const double least = change < 0 ? interval->high : interval->low, most = change < 0 ? interval->low : interval->high;
-  return text + fmt::format(" (95 %: {} to {}; p {:.2g})", told(least), told(most), p);
-}
-
 std::string figure_at(const Metric& metric, double value) {
   Metric told = metric;
   told.value = value;
   return figure_text(told, kNoFigure);
+}
+
+/// "4.9 %", "1.2 points", "3 dB": the size of a change without its direction.
+std::string change_size(const HistoryFigure& figure, double change) {
+  if (!figure.is_relative && figure.metric.unit != "share") return figure_at(figure.metric, std::abs(change));
+  const double percent = 100 * std::abs(change);
+  const std::string number = fmt::format("{:.{}f}", percent, percent < 1 ? 2 : 1);
+  return number + (figure.is_relative ? " %" : " points");
+}
+
+std::string with_interval(const HistoryFigure& figure, double change, const std::optional<record::Interval>& interval,
+                          double p) {
+  std::string text = fmt::format("{} {}", change_size(figure, change), change_word(figure.metric, change));
+  if (!interval) return text + fmt::format(" (too few runs for an interval; p {:.2g})", p);
+  const auto told = [&](double end) {
+    return fmt::format("{}{}", end * change < 0 ? "-" : "", change_size(figure, end));
+  };
+  const double least = change < 0 ? interval->high : interval->low, most = change < 0 ? interval->low : interval->high;
+  return text + fmt::format(" (95 %: {} to {}; p {:.2g})", told(least), told(most), p);
 }
 
 std::string label_of(const Metric& metric) {
@@ -135,29 +136,65 @@ std::string label_of(const Metric& metric) {
 std::string change_sentence(const HistorySeries& series, const HistoryFigure& figure, const HistoryChange& change) {
   const record::Record& first = series.runs[figure.runs[change.at]].record;
   return fmt::format("{}: {} from {} on, {} after {}: {}", label_of(figure.metric),
-                     with_interval(figure.metric, change.change, change.interval, change.p), day_of(first),
+                     with_interval(figure, change.change, change.interval, change.p), day_of(first),
                      figure_at(figure.metric, change.after), figure_at(figure.metric, change.before),
                      between_text(series, figure, change.at));
 }
 
 std::string drift_sentence(const HistorySeries& series, const HistoryFigure& figure) {
   return fmt::format("{}: drifts, {} over {} from {} to {}, steadily rather than at one place", label_of(figure.metric),
-                     with_interval(figure.metric, figure.drift->change, figure.drift->interval, figure.drift->p),
+                     with_interval(figure, figure.drift->change, figure.drift->interval, figure.drift->p),
                      counted(figure.runs.size(), "run"), day_of(series.runs[figure.runs.front()].record),
                      day_of(series.runs[figure.runs.back()].record));
 }
 
-std::string nothing_sentence(const HistorySeries& series) {
-  std::vector<std::string> looked_at;
-  std::size_t runs = 0, missing = 0;
-  for (const HistoryFigure& figure : series.figures) {
-    if (figure.runs_missing == 0) looked_at.push_back(label_of(figure.metric));
-    runs = std::max(runs, figure.runs.size());
-    missing = std::max(missing, figure.runs_missing);
+std::string two_levels_sentence(const HistoryFigure& figure) {
+  const record::TwoLevels& levels = *figure.two_levels;
+  return fmt::format(
+      "{}: goes to and fro between two levels, {} times: {} in {} and {} in {}, as two states of a machine, or two "
+      "machines taken for one, make it; a change between them can't be told from that",
+      label_of(figure.metric), levels.switches, figure_at(figure.metric, levels.low), counted(levels.at_low, "run"),
+      figure_at(figure.metric, levels.high), counted(figure.runs.size() - levels.at_low, "run"));
+}
+
+/// How many runs would show a change of that size, if any number does that can be asked for: "24 runs would".
+std::string enough_runs(const HistoryFigure& figure, std::size_t tests, double change) {
+  constexpr std::size_t kMost = 5000;
+  for (std::size_t runs = std::max(record::kFewestSamples, figure.runs.size()); runs <= kMost; runs += 1 + runs / 50) {
+    const std::optional<double> least = least_change(figure, runs, tests);
+    if (least && (*least <= change || change == 0)) return counted(runs, "run") + " would";
   }
-  if (!looked_at.empty()) return fmt::format("no change of {} in {}", listed(looked_at), counted(runs, "run"));
-  if (series.figures.empty()) return "no run counts, so there is nothing to look for changes in";
-  return fmt::format("too few runs to look for changes: {} more", missing);
+  return fmt::format("more than {} runs, or steadier ones, would", kMost);
+}
+
+/// Of figures without a finding: in which no change could have been found, and, where nothing changed, how large one of
+/// the others would have been found.
+std::vector<std::string> nothing_sentences(const HistorySeries& series, std::size_t tests) {
+  if (series.figures.empty()) return {"no run counts, so there is nothing to look for changes in"};
+  std::vector<std::string> looked_at, least, sentences;
+  std::size_t runs = 0, missing = 0;
+  bool changed = false;
+  for (const HistoryFigure& figure : series.figures) {
+    missing = std::max(missing, figure.runs_missing);
+    changed |= !figure.changes.empty() || figure.drift;
+    if (figure.runs_missing > 0 || !figure.changes.empty() || figure.drift || figure.two_levels) continue;
+    runs = std::max(runs, figure.runs.size());
+    if (figure.least) {
+      looked_at.push_back(label_of(figure.metric));
+      least.push_back(*figure.least == 0 ? "any" : change_size(figure, *figure.least));
+    } else {
+      sentences.push_back(fmt::format("{}: {} can't show a change, however large, among {}; {}",
+                                      label_of(figure.metric), counted(figure.runs.size(), "run"),
+                                      counted(tests, "test"), enough_runs(figure, tests, 0)));
+    }
+  }
+  if (!looked_at.empty() && !changed) {
+    sentences.push_back(fmt::format("no change of {} in {} (found would be {})", listed(looked_at),
+                                    counted(runs, "run"), listed(least)));
+  }
+  if (runs == 0 && missing > 0 && !changed)
+    sentences.push_back(fmt::format("too few runs to look for changes: {} more", missing));
+  return sentences;
 }
 
 /// Runs of a series that stand in one row: made one after another by the same program, at the same levels.
@@ -191,8 +228,9 @@ std::string level_text(const HistoryFigure& figure, const VersionRows& row) {
   return cell_text(told, kNoFigure);
 }
 
-std::string short_change(const Metric& metric, double change) {
-  return fmt::format("{} {} {}", label_of(metric), change_size(metric, change), change_word(metric, change));
+std::string short_change(const HistoryFigure& figure, double change) {
+  return fmt::format("{} {} {}", label_of(figure.metric), change_size(figure, change),
+                     change_word(figure.metric, change));
 }
 
 std::string changes_text(const HistorySeries& series, const VersionRows& row) {
@@ -200,7 +238,7 @@ std::string changes_text(const HistorySeries& series, const VersionRows& row) {
   for (const HistoryFigure& figure : series.figures) {
     for (const HistoryChange& change : figure.changes) {
       const std::size_t run = figure.runs[change.at];
-      if (run >= row.first && run < row.end) texts.push_back(short_change(figure.metric, change.change));
+      if (run >= row.first && run < row.end) texts.push_back(short_change(figure, change.change));
     }
   }
   return listed(texts);
@@ -240,17 +278,48 @@ bool is_about(What what, const HistorySeries& series, const HistoryFigure& figur
     case What::kMemory:
       return figure.metric.name == "peak_rss_bytes";
     case What::kAccuracy:
-      return figure.metric.role == MetricRole::kQuality;
+      return figure.metric.role == MetricRole::kQuality && (figure.is_relative || figure.metric.unit == "share");
     case What::kEnergy:
       break;
   }
   return figure.metric.name == "energy_joules";
 }
 
-/// Whether a figure became worse by more than `share` even at the interval's kindest end.
-bool is_beyond(const record::Metric& metric, const std::optional<record::Interval>& interval, double share) {
-  if (!interval) return false;
-  return metric.better == record::Better::kHigher ? interval->high < -share : interval->low > share;
+std::string limit_text(const HistoryFigure& figure, double share) {
+  return fmt::format("{:g} {}", 100 * share, figure.metric.unit == "share" ? "points" : "%");
+}
+
+/// Holds a change against a limit: it fails where even the interval's kindest end is beyond, and holds where the other
+/// end isn't.
+void hold_change(const HistorySeries& series, const HistoryFigure& figure, double change,
+                 const std::optional<record::Interval>& interval, const std::string& when, double share,
+                 HeldLimits& held) {
+  const double worse = figure.metric.better == record::Better::kHigher ? -1 : 1;
+  const record::Interval known = interval.value_or(record::Interval{change, change});
+  const auto [least, most] = std::minmax({worse * known.low, worse * known.high});
+  const std::string what = fmt::format("{}: {} is {} {}", series.cell, label_of(figure.metric),
+                                       change_size(figure, change), change_word(figure.metric, change));
+  const std::string limit = limit_text(figure, share);
+  if (interval && least > share) {
+    held.failures.push_back(fmt::format("{}, surely by more than {}, {}", what, limit, when));
+  } else if (most > share) {
+    held.undecided.push_back(
+        fmt::format("{}, {}; whether by more than {} is undecided: more runs would tell", what, when, limit));
+  }
+}
+
+/// Holds a figure without a change against a limit: would one of that size have been found?
+void hold_level(const HistorySeries& series, const HistoryFigure& figure, std::size_t tests, double share,
+                HeldLimits& held) {
+  if (figure.least && (*figure.least <= share || share == 0)) return;
+  const std::string limit = limit_text(figure, share);
+  held.undecided.push_back(
+      fmt::format("{}: {}: {} can't show a change of {}{}; {}", series.cell, label_of(figure.metric),
+                  counted(figure.runs.size(), "run"), limit,
+                  figure.least ? fmt::format(", only of {} and more", change_size(figure, *figure.least)) : "",
+                  figure.noise.deviation == 0 && figure.runs_missing > 0
+                      ? fmt::format("at least {} would", record::kFewestSamples)
+                      : enough_runs(figure, std::max<std::size_t>(tests, 2), share)));
 }
 
 ordered_json run_json(const HistorySeries& series, const HistoryRun& run) {
@@ -279,7 +348,9 @@ ordered_json figure_json(const HistoryFigure& figure) {
                        {"runs_missing", figure.runs_missing},
                        {"levels", ordered_json::array()},
                        {"changes", ordered_json::array()},
-                       {"drift", nullptr}};
+                       {"drift", nullptr},
+                       {"least_change_found", value_or_null(figure.least)},
+                       {"two_levels", nullptr}};
   for (const HistoryLevel& level : figure.levels) {
     json["levels"].push_back({{"first_run", figure.runs[level.first]},
                               {"last_run", figure.runs[level.last]},
@@ -294,7 +365,11 @@ ordered_json figure_json(const HistoryFigure& figure) {
          {"change", change.change},
          {"interval_95", ends_or_null(change.interval)},
          {"p", change.p},
-         {"text", change_size(metric, change.change) + " " + change_word(metric, change.change)}});
+         {"text", change_size(figure, change.change) + " " + change_word(metric, change.change)}});
+  }
+  if (const auto& levels = figure.two_levels) {
+    json["two_levels"] = {
+        {"low", levels->low}, {"high", levels->high}, {"runs_at_low", levels->at_low}, {"switches", levels->switches}};
   }
   if (figure.drift) {
     json["drift"] = {{"change", figure.drift->change},
@@ -317,13 +392,14 @@ std::string program_text(const record::Record& record) {
   return text;
 }
 
-std::vector<std::string> history_sentences(const HistorySeries& series) {
+std::vector<std::string> history_sentences(const HistorySeries& series, std::size_t tests) {
   std::vector<std::string> sentences;
   for (const HistoryFigure& figure : series.figures) {
     for (const HistoryChange& change : figure.changes) sentences.push_back(change_sentence(series, figure, change));
     if (figure.drift) sentences.push_back(drift_sentence(series, figure));
+    if (figure.two_levels) sentences.push_back(two_levels_sentence(figure));
   }
-  if (sentences.empty()) sentences.push_back(nothing_sentence(series));
+  std::ranges::move(nothing_sentences(series, tests), std::back_inserter(sentences));
   return sentences;
 }
 
@@ -354,12 +430,12 @@ Table history_table(const History& history) {
   for (const HistorySeries& series : history.series) {
     std::vector<std::string> changes;
     for (const HistoryFigure& figure : series.figures) {
-      for (const HistoryChange& change : figure.changes) changes.push_back(short_change(figure.metric, change.change));
-      if (figure.drift) changes.push_back(short_change(figure.metric, figure.drift->change) + " (drift)");
+      for (const HistoryChange& change : figure.changes) changes.push_back(short_change(figure, change.change));
+      if (figure.drift) changes.push_back(short_change(figure, figure.drift->change) + " (drift)");
     }
     table.rows.push_back({series.cell, series.machine, std::to_string(counted_runs(series, {0, series.runs.size()})),
                           day_of(series.runs.front().record), day_of(series.runs.back().record),
-                          changes.empty() ? history_sentences(series).front() : listed(changes)});
+                          changes.empty() ? history_sentences(series, history.tests).front() : listed(changes)});
   }
   return table;
 }
@@ -371,45 +447,47 @@ std::vector<HistoryLimit> parse_history_limits(const std::string& text) {
   return limits;
 }
 
-std::vector<std::string> beyond_limits(const History& history, const std::vector<HistoryLimit>& limits) {
-  std::vector<std::string> failures;
-  const auto hold = [&](const HistorySeries& series, const HistoryFigure& figure, const HistoryLimit& limit,
-                        double change, const std::optional<record::Interval>& interval, const std::string& when) {
-    if (!is_beyond(figure.metric, interval, limit.share)) return;
-    failures.push_back(fmt::format("{}: {} is {} {}, surely by more than {:g} {}, {}", series.cell, figure.metric.label,
-                                   change_size(figure.metric, change), change_word(figure.metric, change),
-                                   100 * limit.share, figure.metric.unit == "share" ? "points" : "%", when));
-  };
-  for (const HistorySeries& series : history.series) {
-    for (const HistoryFigure& figure : series.figures) {
-      for (const HistoryLimit& limit : limits) {
+HeldLimits hold_against(const History& history, const std::vector<HistoryLimit>& limits) {
+  HeldLimits held;
+  for (const HistoryLimit& limit : limits) {
+    bool is_known = false;  // accuracies are: a network that only answers has none
+    for (const HistorySeries& series : history.series) {
+      bool is_here = false;
+      for (const HistoryFigure& figure : series.figures) {
         if (!is_about(limit.what, series, figure)) continue;
+        is_here = true;
         if (!figure.changes.empty()) {
           const HistoryChange& latest = figure.changes.back();
-          hold(series, figure, limit, latest.change, latest.interval,
-               "since " + day_of(series.runs[figure.runs[latest.at]].record));
+          hold_change(series, figure, latest.change, latest.interval,
+                      "since " + day_of(series.runs[figure.runs[latest.at]].record), limit.share, held);
         }
         if (figure.drift) {
-          hold(series, figure, limit, figure.drift->change, figure.drift->interval, "by a drift over all runs");
+          hold_change(series, figure, figure.drift->change, figure.drift->interval, "by a drift over all runs",
+                      limit.share, held);
         }
+        if (figure.changes.empty() && !figure.drift) hold_level(series, figure, history.tests, limit.share, held);
       }
+      is_known |= is_here;
+      if (is_here || (limit.what == What::kAccuracy && !series.figures.empty())) continue;
+      held.undecided.push_back(
+          fmt::format("{}: no run that counts tells what {} is about", series.cell, name_in(kLimits, limit.what)));
+    }
+    if (!is_known && limit.what == What::kAccuracy) {
+      held.undecided.push_back("no run that counts tells an accuracy");
     }
   }
-  return failures;
+  return held;
 }
 
-std::string history_json(const History& history, const std::vector<std::string>& failures) {
-  ordered_json json = {{"schema", "evener-history-1"},
-                       {"tests", history.tests},
-                       {"series", ordered_json::array()},
-                       {"failures", failures},
-                       {"notes", history.notes}};
+std::string history_json(const History& history, const HeldLimits& held) {
+  ordered_json json = {{"schema", "evener-history-1"}, {"tests", history.tests},      {"series", ordered_json::array()},
+                       {"failures", held.failures},    {"undecided", held.undecided}, {"notes", history.notes}};
   for (const HistorySeries& series : history.series) {
     ordered_json one = {{"cell", series.cell},
                         {"machine", series.machine},
                         {"runs", ordered_json::array()},
                         {"figures", ordered_json::array()},
-                        {"sentences", history_sentences(series)}};
+                        {"sentences", history_sentences(series, history.tests)}};
     for (const HistoryRun& run : series.runs) one["runs"].push_back(run_json(series, run));
     for (const HistoryFigure& figure : series.figures) one["figures"].push_back(figure_json(figure));
     json["series"].push_back(std::move(one));

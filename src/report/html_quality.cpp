@@ -199,13 +199,12 @@ std::string of_run(const Run& run, std::size_t n, std::size_t number, bool is_fi
 
 /// The error in words, with the place of its reliability diagram, which page/plots.js.inc draws.
 std::string diagram(const std::string& title, const record::CalibrationError& error, const std::string& id) {
-  const std::string interval =
-      error.interval ? fmt::format(" (95 %: {:.1f} to {:.1f})", 100 * error.interval->low, 100 * error.interval->high)
-                     : "";
+  const std::string by_chance =
+      error.ece_by_chance ? fmt::format(" (a perfect one: up to {:.1f})", 100 * *error.ece_by_chance) : "";
   return fmt::format(
       "<div class=\"card\"><h3>{}: expected calibration error {}{}</h3><div class=\"needs-plots\"><div class=\"plot\" "
       "id=\"plot-{}\" role=\"img\" aria-label=\"Reliability diagram\"></div></div></div>",
-      title, percent_text(error.ece), interval, id);
+      title, percent_text(error.ece), by_chance, id);
 }
 
 }  // namespace
@@ -269,7 +268,8 @@ std::string calibration_part(std::span<const Run> runs) {
   return section_html(
       "How far its probabilities hold",
       "Of the answers that are 80 % sure, 80 % should be right: bars that end at the diagonal. Strong bars stand for "
-      "many images. The error is the mean distance from the diagonal over the images, in 15 bins.",
+      "many images. The error is the mean distance from the diagonal over the images, in 15 bins. Upright lines: where "
+      "95 % of perfectly calibrated networks have all of their bars end, of so many images.",
       html);
 }
 

@@ -13,10 +13,12 @@
 #include "base/numbers.h"
 #include "base/plural.h"
 #include "base/terminal_text.h"
+#include "base/utf8.h"
 #include "record/statistics.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "report/sweep.h"
+#include "report/sweep_claims.h"
 
 namespace evener::report {
 namespace {
@@ -31,7 +33,7 @@ class ReferenceReader {
   explicit ReferenceReader(const std::filesystem::path& path) : path_(path) {}
 
   std::vector<ReferenceFigure> read() {
-    std::istringstream lines(read_file(path_, kLargestReference));
+    std::istringstream lines(text_without_byte_order_mark(read_file(path_, kLargestReference)));
     CsvReader table(lines);
     line_ = table.line();
     if (!table.titles().empty()) check(table.titles());
@@ -152,8 +154,7 @@ const SweepFigure* figure_here(const SweepCellRuns* cell, const std::string& met
   return nullptr;
 }
 
-void measure_ratio(ReferenceRow& row, const SweepFigure& base, const SweepFigure& here, std::size_t first_stage) {
-  const record::RunComparison comparison = compare_figures(base, here, first_stage);
+void measure_ratio(ReferenceRow& row, const SweepFigure& here, const record::RunComparison& comparison) {
   row.measured_to_compare = comparison.ratio;
   row.interval = comparison.interval;
   if (is_speedup(row.figure) || here.metric.better == record::Better::kHigher || !comparison.ratio) return;
@@ -227,7 +228,9 @@ std::vector<ReferenceRow> hold_against(const std::vector<ReferenceFigure>& refer
       const SweepCellRuns* base = cell_with(sweep, base_of_figure(figure, reference).measured);
       const SweepFigure* of_base = figure_here(base, figure.metric, row);
       if (base != nullptr && row.disturbance.empty()) row.disturbance = disturbance_of(*base);
-      if (of_base != nullptr) measure_ratio(row, *of_base, *here, sweep.record.first_stage());
+      if (of_base != nullptr) {
+        measure_ratio(row, *here, compare_beside_load(*base, *cell, *of_base, *here, sweep.record.first_stage()));
+      }
     } else {
       row.verdict = "of another machine";
     }

@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "record/metric.h"
@@ -30,12 +32,13 @@ struct SweepFigure {
 /// cells of different numbers of threads, of which a busy machine may show another difference than a quiet one.
 enum class BesideOthers { kNo, kYes, kWithOtherThreads };
 
-/// A cell compared with its baseline by the sweep's main figure.
+/// A cell compared with another one by a figure.
 struct CellClaim {
-  std::optional<std::size_t> base = {};  // the baseline; absent: none, or the cell itself
+  std::optional<std::size_t> base = {};  // the other one; absent: none, or the cell itself
   std::optional<double> speedup = {};    // above 1: better
   std::optional<record::Interval> interval = {};
-  std::optional<double> p = {};  // p-value, corrected for the number of claims
+  std::optional<double> deviation = {};  // standard deviation of a block's log ratio
+  std::optional<double> p = {};          // p-value, corrected for the number of claims
   record::Verdict verdict = record::Verdict::kUndecided;
   std::optional<std::size_t> to_decide =
       {};                   // runs of each that would show the difference in 4 of 5 cases; if undecided
@@ -66,15 +69,21 @@ struct SweepCellRuns {
   const SweepFigure* figure(const std::string& name) const;
 };
 
-/// The claim about a job, the cells that do the same work: which cell is best, if one is.
+/// What is claimed of a job, the cells that do the same work, by a figure: how each two differ, and which cell is best,
+/// if one is. Rows, sentences and scalings have their ratios and verdicts from here, so that they can't disagree.
 struct JobClaim {
-  std::vector<std::size_t> cells;        // cells with figures, the best first
-  std::optional<std::size_t> winner;     // significantly better than every other cell
-  std::optional<double> p;               // corrected
+  std::string figure;
+  std::vector<std::size_t> cells;                                  // cells with the figure, the best first
+  std::map<std::pair<std::size_t, std::size_t>, CellClaim> pairs;  // the second, the larger index, against the first
+  std::optional<std::size_t> winner;                               // significantly better than every other cell
+  std::optional<double> p;               // corrected; the largest of the best cell's, if it has one against each
   std::vector<std::size_t> leaders;      // cells not significantly worse than the best; the best first
   std::optional<std::size_t> to_decide;  // runs of each needed to separate the best from all leaders
   std::string objection;                 // why the best may not be compared with some other; else empty
   BesideOthers beside = BesideOthers::kNo;
+
+  /// `cell` against `base`, in either order; without a speedup where the two weren't compared.
+  CellClaim claim(std::size_t base, std::size_t cell) const;
 };
 
 /// The scaling with workers, over cells that differ in nothing else.
@@ -82,6 +91,7 @@ struct SweepScaling {
   std::string name;                // "threads, batch=32"
   std::vector<std::size_t> cells;  // by ascending number of workers
   record::Scaling scaling;
+  record::Verdict verdict = record::Verdict::kUndecided;  // of the most workers against the fewest
 };
 
 struct Sweep {
@@ -89,8 +99,9 @@ struct Sweep {
   std::filesystem::path folder;
   record::SweepRecord record;
   std::vector<SweepCellRuns> cells;
-  std::string main_figure;  // the metric that cells are compared by; "" = none
-  std::vector<JobClaim> jobs;
+  std::string main_figure;            // the metric that cells are compared by; "" = none
+  std::vector<JobClaim> jobs;         // by the main figure
+  std::vector<JobClaim> energy_jobs;  // the same ones by their energy, where it is known of two cells or more
   std::vector<SweepScaling> scalings;
   std::size_t claims = 0;               // number of hypotheses corrected for
   std::vector<ReferenceRow> reference;  // figures measured elsewhere, beside ours

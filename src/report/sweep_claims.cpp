@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -41,141 +42,134 @@ std::string main_figure_of(const Sweep& sweep) {
   return "";
 }
 
-/// A hypothesis whose p-value is to be corrected, and the place of the corrected value.
-struct Hypothesis {
-  std::optional<double> p;
-  std::optional<double>* corrected;
-};
+constexpr const char* kJoulesMetric = "energy_joules";
 
-/// The main figure of a cell; null if it has no values.
-const SweepFigure* main_of(const Sweep& sweep, std::size_t cell) {
-  const SweepFigure* figure = sweep.cells[cell].figure(sweep.main_figure);
-  return figure == nullptr || figure->values.empty() ? nullptr : figure;
+/// Why nothing may be claimed of these energies; "" = it may.
+std::string energy_objection(const SweepCellRuns& a, const SweepCellRuns& b, const SweepFigure& of_a,
+                             const SweepFigure& of_b) {
+  if (!is_of_energy(of_a.metric)) return "";
+  if (of_a.energy != of_b.energy) {
+    return fmt::format("the energy of {} is {} and that of {} {}", a.name, record::energy_class_name(of_a.energy),
+                       b.name, record::energy_class_name(of_b.energy));
+  }
+  return a.invalid + b.invalid > 0 ? "joules of a busy machine are not the job's alone" : "";
 }
 
-/// The difference of the means, above 0 if a is better than b.
-double lead(const SweepFigure& a, const SweepFigure& b) {
-  const double difference = *a.mean.mean - *b.mean.mean;
-  return a.metric.better == Better::kHigher ? difference : -difference;
+/// `cell` against `base` by a figure, before its p-value is corrected; empty if one of them has no mean of it.
+CellClaim compared(const Sweep& sweep, std::size_t base, std::size_t cell, const std::string& name) {
+  const SweepCellRuns &first = sweep.cells[base], &second = sweep.cells[cell];
+  const SweepFigure *of_first = first.figure(name), *of_second = second.figure(name);
+  if (of_first == nullptr || of_second == nullptr || !of_first->mean.mean || !of_second->mean.mean) return {};
+  CellClaim claim =
+      claim_of(first, second, compare_beside_load(first, second, *of_first, *of_second, sweep.record.first_stage()));
+  if (const std::string objection = energy_objection(first, second, *of_first, *of_second); !objection.empty()) {
+    claim.p.reset();
+    claim.reason = objection;
+  }
+  return claim;
 }
 
-RunComparison compared(const Sweep& sweep, std::size_t baseline, std::size_t candidate) {
-  return compare_beside_load(sweep.cells[baseline], sweep.cells[candidate], *main_of(sweep, baseline),
-                             *main_of(sweep, candidate), sweep.record.first_stage());
+/// The cells of a job that have the figure, the best first by their means, and how each two compare.
+JobClaim compared_by(const Sweep& sweep, std::size_t job, const std::string& figure) {
+  JobClaim claim;
+  claim.figure = figure;
+  for (std::size_t cell = 0; cell < sweep.cells.size(); ++cell) {
+    const SweepFigure* own = sweep.cells[cell].figure(figure);
+    if (sweep.cells[cell].job == job && sweep.cells[cell].record && own != nullptr && own->mean.mean) {
+      claim.cells.push_back(cell);
+    }
+  }
+  for (const std::size_t base : claim.cells) {
+    for (const std::size_t cell : claim.cells) {
+      if (base < cell) claim.pairs[{base, cell}] = compared(sweep, base, cell, figure);
+    }
+  }
+  std::ranges::stable_sort(claim.cells, [&](std::size_t a, std::size_t b) {
+    const SweepFigure &of_a = *sweep.cells[a].figure(figure), &of_b = *sweep.cells[b].figure(figure);
+    return of_a.metric.better == Better::kHigher ? *of_a.mean.mean > *of_b.mean.mean
+                                                 : *of_a.mean.mean < *of_b.mean.mean;
+  });
+  return claim;
 }
 
-/// The comparison without its p-value, and with the reason, where nothing may be claimed of it. `together`: the number
-/// of comparisons that a claim needs together.
-RunComparison claimable(const Sweep& sweep, std::size_t baseline, std::size_t candidate, std::size_t together = 1) {
-  RunComparison comparison = compared(sweep, baseline, candidate);
-  const std::string objection = objection_to(sweep.cells[baseline], sweep.cells[candidate], comparison, together);
-  if (objection.empty()) return comparison;
-  comparison.p.reset();
-  comparison.reason = objection;
-  return comparison;
+/// Corrects the p-values of all pairs together, and decides them.
+void decide_all(Sweep& sweep) {
+  std::vector<CellClaim*> family;
+  std::vector<std::optional<double>> p;
+  for (std::vector<JobClaim>* jobs : {&sweep.jobs, &sweep.energy_jobs}) {
+    for (JobClaim& job : *jobs) {
+      for (auto& [cells, claim] : job.pairs) {
+        if (!claim.p) continue;
+        family.push_back(&claim);
+        p.push_back(claim.p);
+      }
+    }
+  }
+  const auto corrected = record::corrected_for_number(p);
+  for (std::size_t n = 0; n < family.size(); ++n) {
+    family[n]->p = corrected[n];
+    decide(*family[n]);
+  }
+  sweep.claims = family.size();
 }
 
-void compare_with_base(Sweep& sweep, const JobClaim& job, std::size_t base, std::vector<Hypothesis>& family) {
+/// Names the best cell, and those that it isn't told apart from, by the verdicts of the pairs.
+void find_best(JobClaim& job) {
+  const auto beats = [&](std::size_t cell, std::size_t other) {
+    return job.claim(other, cell).verdict == record::Verdict::kFaster;
+  };
+  const auto is_beaten = [&](std::size_t cell) {
+    return std::ranges::any_of(job.cells, [&](std::size_t other) { return beats(other, cell); });
+  };
+  // At equal load a cell with a worse mean may be the better one.
+  const auto unbeaten = std::ranges::find_if_not(job.cells, is_beaten);
+  if (unbeaten != job.cells.end()) std::rotate(job.cells.begin(), unbeaten, unbeaten + 1);
+  const std::size_t best = job.cells.front();
+  // What any cell beats isn't the best, even where the best one itself isn't told apart from it.
+  for (const std::size_t cell : job.cells) {
+    if (cell == best || !is_beaten(cell)) job.leaders.push_back(cell);
+  }
+  const auto rest = std::ranges::find_if(job.cells, [&](std::size_t n) { return n != best && !beats(best, n); });
+  if (job.leaders.size() == 1 && rest != job.cells.end()) job.leaders.push_back(*rest);
+  bool is_known = job.cells.size() > 1;
+  double largest = 0;
+  for (const std::size_t cell : job.cells) {
+    if (cell == best) continue;
+    const CellClaim claim = job.claim(cell, best);
+    job.beside = std::max(job.beside, claim.beside);
+    if (claim.interval && !claim.p && job.objection.empty()) job.objection = claim.reason;
+    is_known = is_known && claim.p;
+    largest = std::max(largest, claim.p.value_or(1));
+  }
+  if (is_known) job.p = largest;
+  if (job.cells.size() > 1 && job.leaders.size() == 1) job.winner = best;
+}
+
+std::optional<std::size_t> runs_to_decide(const Sweep& sweep, const CellClaim& claim, std::size_t at_once = 1) {
+  record::RunComparison seen;
+  seen.ratio = claim.speedup;
+  seen.deviation = claim.deviation;
+  return record::runs_to_decide(seen, static_cast<double>(sweep.claims), at_once);
+}
+
+/// Gives each cell's row its claim against the job's first cell, and says how many runs would decide what is undecided:
+/// that, and which of the leaders is best.
+void tell_rows(Sweep& sweep, JobClaim& job) {
+  const std::size_t base = std::ranges::min(job.cells);
   for (const std::size_t cell : job.cells) {
     if (cell == base) continue;
     CellClaim& claim = sweep.cells[cell].claim;
-    claim = claim_of(sweep.cells[base], sweep.cells[cell], compared(sweep, base, cell));
-    claim.base = base;
-    if (claim.p) family.push_back({claim.p, &claim.p});
-  }
-}
-
-/// Fills in the p-value of the claim that the job's best cell is better than all others, if each comparison has one.
-void doubt_best(const Sweep& sweep, JobClaim& job) {
-  double doubt = 0;
-  bool is_known = job.cells.size() > 1;
-  for (std::size_t n = 1; n < job.cells.size(); ++n) {
-    const RunComparison comparison = claimable(sweep, job.cells[n], job.cells.front(), job.cells.size() - 1);
-    job.beside = std::max(job.beside, beside_others(sweep.cells[job.cells[n]], sweep.cells[job.cells.front()]));
-    if (comparison.interval && !comparison.p && job.objection.empty()) job.objection = comparison.reason;
-    is_known = is_known && comparison.p;
-    // At equal load the cell with the best mean may be the worse one.
-    doubt = std::max(doubt, comparison.ratio.value_or(1) > 1 ? comparison.p.value_or(1) : 1);
-  }
-  if (is_known) job.p = doubt;
-}
-
-/// The cells of a job that have figures, the best first.
-std::vector<std::size_t> ranked_cells(const Sweep& sweep, std::size_t job) {
-  std::vector<std::size_t> cells;
-  for (std::size_t cell = 0; cell < sweep.cells.size(); ++cell) {
-    if (sweep.cells[cell].job == job && sweep.cells[cell].record && main_of(sweep, cell) != nullptr) {
-      cells.push_back(cell);
-    }
-  }
-  std::ranges::stable_sort(
-      cells, [&](std::size_t a, std::size_t b) { return lead(*main_of(sweep, a), *main_of(sweep, b)) > 0; });
-  return cells;
-}
-
-/// Of two cells it is the claim of the second against the first that says which is better.
-void decide_between_two(const Sweep& sweep, JobClaim& job) {
-  const auto [first, second] = std::ranges::minmax(job.cells);
-  const CellClaim& claim = sweep.cells[second].claim;
-  job.p = claim.p;
-  // At equal load the better one may be the one with the worse mean.
-  if (claim.verdict == record::Verdict::kFaster) job.cells = {second, first};
-  if (claim.verdict == record::Verdict::kSlower) job.cells = {first, second};
-}
-
-/// There are two kinds of claims: the corrected family, and which cells are worse than the best. Each kind gets half of
-/// the 5 %, so p-values are doubled. If no job has more than two cells both kinds are the same claims.
-double kinds_of_claims(const Sweep& sweep) {
-  return std::ranges::any_of(sweep.jobs, [](const JobClaim& job) { return job.cells.size() > 2; }) ? 2 : 1;
-}
-
-/// Finds the cells that aren't significantly worse than the best one, which is included. The best cell was itself
-/// selected from the same runs, so any pair of cells might have been compared: p-values are corrected for the number of
-/// all pairs, or of all claims of the sweep if these are more.
-void find_leaders(const Sweep& sweep, JobClaim& job) {
-  if (job.winner) {
-    job.leaders = {*job.winner};
-    return;
-  }
-  const auto cells = static_cast<double>(job.cells.size());
-  const double pairs = std::max(cells * (cells - 1) / 2, static_cast<double>(sweep.claims));
-  const double kinds = kinds_of_claims(sweep);
-  for (const std::size_t cell : job.cells) {
-    const RunComparison best = cell == job.cells.front() ? RunComparison() : claimable(sweep, cell, job.cells.front());
-    const bool is_beaten = best.p && *best.ratio > 1 && *best.p * pairs * kinds < record::kClaimLevel;
-    if (!is_beaten) job.leaders.push_back(cell);
-  }
-}
-
-/// Computes how many runs would decide the undecided claims: of each cell against the first, and of the best cell
-/// against all other leaders together.
-void find_runs_to_decide(Sweep& sweep, JobClaim& job, double claims) {
-  for (const std::size_t cell : job.cells) {
-    CellClaim& claim = sweep.cells[cell].claim;
-    if (!claim.base || !claim.p || claim.verdict != record::Verdict::kUndecided) continue;
-    claim.to_decide = record::runs_to_decide(compared(sweep, *claim.base, cell), claims);
+    claim = job.claim(base, cell);
+    if (claim.p && claim.verdict == record::Verdict::kUndecided) claim.to_decide = runs_to_decide(sweep, claim);
   }
   if (job.winner || !job.p) return;
   std::size_t most = 0;
   for (std::size_t n = 1; n < job.leaders.size(); ++n) {
-    const auto runs =
-        record::runs_to_decide(compared(sweep, job.leaders[n], job.leaders[0]), claims, job.leaders.size() - 1);
+    const auto runs = runs_to_decide(sweep, job.claim(job.leaders[n], job.leaders[0]), job.leaders.size() - 1);
     if (!runs) return;
     most = std::max(most, *runs);
   }
   if (most > 0) job.to_decide = most;
-}
-
-/// Compares `cell` with `to` by a figure, above 1 if `cell` is better; absent if one of them lacks the figure.
-std::optional<record::RunComparison> stands(const Sweep& sweep, const SweepCellRuns& to, const SweepCellRuns& cell,
-                                            const std::string& name) {
-  const SweepFigure *base = to.figure(name), *figure = cell.figure(name);
-  if (base == nullptr || figure == nullptr) return std::nullopt;
-  return compare_figures(*base, *figure, sweep.record.first_stage());
-}
-
-bool is_better(const record::RunComparison& comparison) {
-  return comparison.interval && comparison.interval->low > 1;
 }
 
 /// A key of what the cell's runs really computed: all resolved options, and the devices used in place of those asked
@@ -227,13 +221,28 @@ RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& ca
 }
 
 CellClaim claim_of(const SweepCellRuns& base, const SweepCellRuns& cell, const RunComparison& comparison) {
-  CellClaim claim{.speedup = comparison.ratio, .interval = comparison.interval};
+  CellClaim claim{.speedup = comparison.ratio, .interval = comparison.interval, .deviation = comparison.deviation};
   claim.beside = beside_others(base, cell);
   claim.at_equal_load = comparison.at_equal;
   claim.reason = objection_to(base, cell, comparison);
   if (!claim.reason.empty()) return claim;
   claim.p = comparison.p;
   claim.reason = comparison.reason;
+  return claim;
+}
+
+CellClaim JobClaim::claim(std::size_t base, std::size_t cell) const {
+  const auto found = pairs.find({std::min(base, cell), std::max(base, cell)});
+  if (found == pairs.end()) return {};
+  CellClaim claim = found->second;
+  claim.base = base;
+  if (base < cell) return claim;
+  if (claim.speedup) claim.speedup = 1 / *claim.speedup;
+  if (claim.interval) claim.interval = record::Interval{1 / claim.interval->high, 1 / claim.interval->low};
+  if (claim.verdict != record::Verdict::kUndecided) {
+    const bool was_faster = claim.verdict == record::Verdict::kFaster;
+    claim.verdict = was_faster ? record::Verdict::kSlower : record::Verdict::kFaster;
+  }
   return claim;
 }
 
@@ -248,49 +257,44 @@ void decide(CellClaim& claim) {
 }
 
 void make_claims(Sweep& sweep) {
+  sweep.jobs.clear();
+  sweep.energy_jobs.clear();
   sweep.main_figure = main_figure_of(sweep);
   if (sweep.main_figure.empty()) return;
   std::size_t jobs = 0;
   for (const SweepCellRuns& cell : sweep.cells) jobs = std::max(jobs, cell.job + 1);
   for (std::size_t job = 0; job < jobs; ++job) {
-    JobClaim claim;
-    claim.cells = ranked_cells(sweep, job);
-    if (!claim.cells.empty()) sweep.jobs.push_back(std::move(claim));
+    JobClaim by_main = compared_by(sweep, job, sweep.main_figure), by_energy = compared_by(sweep, job, kJoulesMetric);
+    if (!by_main.cells.empty()) sweep.jobs.push_back(std::move(by_main));
+    if (by_energy.cells.size() > 1) sweep.energy_jobs.push_back(std::move(by_energy));
   }
-  std::vector<Hypothesis> family;
+  decide_all(sweep);
+  for (JobClaim& job : sweep.energy_jobs) find_best(job);
   for (JobClaim& job : sweep.jobs) {
-    compare_with_base(sweep, job, std::ranges::min(job.cells), family);
-    doubt_best(sweep, job);
-    if (job.p && job.cells.size() > 2) family.push_back({job.p, &job.p});  // for two cells it is the claim made above
-  }
-  std::vector<std::optional<double>> p;
-  for (const Hypothesis& hypothesis : family) p.push_back(hypothesis.p);
-  const auto corrected = record::corrected_for_number(p);
-  const double kinds = kinds_of_claims(sweep);
-  for (std::size_t n = 0; n < family.size(); ++n) *family[n].corrected = std::min(1.0, kinds * *corrected[n]);
-  sweep.claims = family.size();
-  for (SweepCellRuns& cell : sweep.cells) decide(cell.claim);
-  const double claims = kinds * static_cast<double>(family.size());
-  for (JobClaim& job : sweep.jobs) {
-    if (job.cells.size() == 2) decide_between_two(sweep, job);
-    if (job.p && *job.p < record::kClaimLevel) job.winner = job.cells.front();
-    find_leaders(sweep, job);
-    find_runs_to_decide(sweep, job, claims);
+    find_best(job);
+    tell_rows(sweep, job);
   }
 }
 
 std::vector<bool> front_of(const Sweep& sweep, const std::string& first, const std::string& second) {
-  const auto has = [](const SweepCellRuns& cell, const std::string& name) {
-    return cell.figure(name) != nullptr && !cell.figure(name)->values.empty();
+  const std::size_t cells = sweep.cells.size();
+  const double claims = static_cast<double>(cells) * static_cast<double>(cells - 1);  // each pair by both figures
+  const auto is_better = [&](const CellClaim& claim) {
+    return claim.p && *claim.speedup > 1 && *claim.p * claims < record::kClaimLevel;
   };
   std::vector<bool> front;
-  for (const SweepCellRuns& cell : sweep.cells) {
-    const bool is_beaten = std::ranges::any_of(sweep.cells, [&](const SweepCellRuns& other) {
-      const auto by_first = stands(sweep, cell, other, first), by_second = stands(sweep, cell, other, second);
-      if (!by_first || !by_second) return false;
-      return (is_better(*by_first) && by_second->ratio >= 1) || (is_better(*by_second) && by_first->ratio >= 1);
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    bool is_front = std::ranges::all_of(std::array{first, second}, [&](const std::string& name) {
+      const SweepFigure* figure = sweep.cells[cell].figure(name);
+      return figure != nullptr && figure->mean.mean;
     });
-    front.push_back(has(cell, first) && has(cell, second) && !is_beaten);
+    for (std::size_t other = 0; is_front && other < cells; ++other) {
+      if (other == cell) continue;
+      const CellClaim by_first = compared(sweep, cell, other, first), by_second = compared(sweep, cell, other, second);
+      is_front = !(is_better(by_first) && by_second.speedup.value_or(0) >= 1) &&
+                 !(is_better(by_second) && by_first.speedup.value_or(0) >= 1);
+    }
+    front.push_back(is_front);
   }
   return front;
 }
@@ -360,14 +364,14 @@ std::string busy_sentence(double percent, BesideOthers beside, bool at_equal) {
 }
 
 std::string objection_to(const SweepCellRuns& baseline, const SweepCellRuns& candidate,
-                         const record::RunComparison& comparison, std::size_t together) {
+                         const record::RunComparison& comparison) {
   if (baseline.not_comparable + candidate.not_comparable > 0) return "the measurements are INVALID";
   if (!comparison.p || beside_others(baseline, candidate) == BesideOthers::kNo) return "";
   const bool is_faster = *comparison.ratio > 1;
   const SweepCellRuns &slower = is_faster ? baseline : candidate, &faster = is_faster ? candidate : baseline;
   const auto p = record::p_of_excess(faster.others_percent, slower.others_percent);
   if (!p) return "how much other programs took beside each isn't known";
-  if (*p * static_cast<double>(together) >= record::kClaimLevel || pushed_aside(slower, faster)) return "";
+  if (*p >= record::kClaimLevel || pushed_aside(slower, faster)) return "";
   return fmt::format(
       "other programs took {:.0f} % of the CPUs beside {} and {:.0f} % beside {}, which may be the cause",
       mean_load(slower), slower.name, mean_load(faster), faster.name);

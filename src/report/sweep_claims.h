@@ -10,11 +10,10 @@
 
 namespace evener::report {
 
-/// Fills in main_figure, the claims of all cells and jobs, and their number. Compares each cell with the first cell of
-/// its job, and the best cell of each job with all others of it. If nothing differs, the probability of any false claim
-/// is at most 5 % (Holm). The p-value of "the best is better than all others" is the largest of its p-values against
-/// the others (Gutmann and Maymin, Is the selected population the best?, 1987). Nothing is claimed where
-/// objection_to() has an objection.
+/// Fills in main_figure, the claims of all jobs and cells, and their number. Compares each two cells of a job, by the
+/// main figure and by energy. All these comparisons are one family: whatever differs, the probability of any false
+/// claim is at most 5 % (Holm), however a sentence picks among them. Nothing is claimed where objection_to() has an
+/// objection, nor of energies of different classes or beside other programs.
 void make_claims(Sweep& sweep);
 
 /// What is claimed of a comparison of two cells, before its p-value is corrected; without p where objection_to() has an
@@ -23,9 +22,9 @@ CellClaim claim_of(const SweepCellRuns& base, const SweepCellRuns& cell, const r
 /// Sets the verdict by the corrected p-value, or the reason why it stays undecided.
 void decide(CellClaim& claim);
 
-/// For each cell whether it is on the Pareto front of two figures: no other cell is better in one figure, by the whole
-/// 95 % interval of the ratio, and at least as good in the other by its mean. Cells that lack a figure are not on the
-/// front.
+/// For each cell whether it is on the Pareto front of two figures: no other cell is better in one figure beyond chance,
+/// at 5 % for all pairs of cells and both figures, and at least as good in the other by its mean. So a front calls no
+/// cell beaten by another that its row doesn't tell apart from it. Cells that lack a figure are not on the front.
 std::vector<bool> front_of(const Sweep& sweep, const std::string& first, const std::string& second);
 
 /// A sentence for each cell that computed exactly what an earlier one did: "on=cpu/t16 ran as on=cpu/t2: ...".
@@ -59,10 +58,10 @@ std::string busy_sentence(double percent, BesideOthers beside, bool at_equal);
 
 /// Why nothing may be claimed of this comparison of two cells; "" = it may. Either a cell has runs whose rules spoil
 /// comparisons, or other programs leaned on the slower one: took more beside it within the blocks, at a one-sided level
-/// of 5 %, divided by `together`, the number of comparisons that a claim needs together. A faster cell of more threads
-/// may have pushed the others aside itself: that is its own doing, and no objection.
+/// of 5 %. A faster cell of more threads may have pushed the others aside itself: that is its own doing, and no
+/// objection.
 std::string objection_to(const SweepCellRuns& baseline, const SweepCellRuns& candidate,
-                         const record::RunComparison& comparison, std::size_t together = 1);
+                         const record::RunComparison& comparison);
 
 // The scaling of a sweep's cells with threads and with processes. Inside report/ only.
 

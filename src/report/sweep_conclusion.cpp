@@ -74,13 +74,13 @@ std::string mean_words(const std::optional<record::BlockMean>& mean, Text text) 
 
 constexpr std::size_t kMostCellsNamed = 4;
 
-const SweepFigure& main_figure(const Sweep& sweep, std::size_t cell) {
-  return *sweep.cells[cell].figure(sweep.main_figure);
+const SweepFigure& figure_of(const Sweep& sweep, const JobClaim& job, std::size_t cell) {
+  return *sweep.cells[cell].figure(job.figure);
 }
 
 /// "on=cpu/t2 (26.9 images/s)".
 std::string named(const Sweep& sweep, const JobClaim& job, std::size_t cell) {
-  const SweepFigure& figure = main_figure(sweep, cell);
+  const SweepFigure& figure = figure_of(sweep, job, cell);
   return fmt::format("{} ({}{})", name_among(sweep, job.cells, cell), mean_text(figure, false), unit_behind(figure));
 }
 
@@ -102,14 +102,14 @@ std::string interval_words(const std::optional<record::Interval>& interval) {
 
 std::string winner_sentence(const Sweep& sweep, const JobClaim& job) {
   const std::size_t winner = *job.winner;
-  const SweepFigure& figure = main_figure(sweep, winner);
+  const SweepFigure& figure = figure_of(sweep, job, winner);
   std::string text =
       fmt::format("{}: best is {}, with a {} of {}{}", job_name(sweep, job), name_among(sweep, job.cells, winner),
                   figure.metric.label, mean_text(figure, false), unit_behind(figure));
   const std::size_t base = sweep.cells[winner].claim.base.value_or(job.cells.back());
-  const auto comparison = compare_figures(main_figure(sweep, base), figure, sweep.record.first_stage());
-  text += fmt::format(": {}x of {}{}", number_text(comparison.ratio.value_or(1)), named(sweep, job, base),
-                      interval_words(comparison.interval));
+  const CellClaim claim = job.claim(base, winner);
+  text += fmt::format(": {}x of {}{}", number_text(*claim.speedup), named(sweep, job, base),
+                      interval_words(claim.interval));
   if (job.cells.size() == 2) return text + beside_text(job.beside) + ".";
   return text + fmt::format("; each of the other {} is behind it by more than chance explains{}.", job.cells.size() - 1,
                             beside_text(job.beside));
@@ -126,17 +126,15 @@ std::string repeats_words(const Sweep& sweep, const JobClaim& job) {
                        record::kFewestRuns);
   }
   if (!job.to_decide) return "; what they differ by, if at all, is too small for any reasonable number of repeats";
-  const auto comparison = compare_figures(main_figure(sweep, job.leaders[1]), main_figure(sweep, job.leaders[0]),
-                                          sweep.record.first_stage());
   return fmt::format("; if they differ as much as it seems ({}x), about {} of each would show it",
-                     number_text(comparison.ratio.value_or(1)), counted(*job.to_decide, "run"));
+                     number_text(*job.claim(job.leaders[1], job.leaders[0]).speedup), counted(*job.to_decide, "run"));
 }
 
 std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
   const bool all_invalid =
       std::ranges::all_of(job.cells, [&](std::size_t n) { return sweep.cells[n].not_comparable > 0; });
-  std::size_t fewest = main_figure(sweep, job.cells.front()).values.size();
-  for (const std::size_t cell : job.cells) fewest = std::min(fewest, main_figure(sweep, cell).values.size());
+  std::size_t fewest = figure_of(sweep, job, job.cells.front()).values.size();
+  for (const std::size_t cell : job.cells) fewest = std::min(fewest, figure_of(sweep, job, cell).values.size());
   const std::string which = fmt::format("{}: which of the {} cells is best", job_name(sweep, job), job.cells.size());
   if (all_invalid) {
     return fmt::format("{} stays undecided, as the measurements are INVALID: {}.", which,
@@ -151,7 +149,7 @@ std::string undecided_sentence_of(const Sweep& sweep, const JobClaim& job) {
 }
 
 std::string single_sentence(const Sweep& sweep, const JobClaim& job) {
-  const SweepFigure& figure = main_figure(sweep, job.cells.front());
+  const SweepFigure& figure = figure_of(sweep, job, job.cells.front());
   return fmt::format("{}: a {} of {}{} over {}.", job_name(sweep, job), figure.metric.label, mean_text(figure, true),
                      unit_behind(figure), counted(figure.values.size(), "run"));
 }
@@ -170,37 +168,19 @@ std::string against_base_sentence(const Sweep& sweep, const JobClaim& job) {
                      name_among(sweep, job.cells, base), better, worse, undecided, counted(sweep.claims, "comparison"));
 }
 
-/// Which cell takes the least energy, if one does beyond chance; "" where fewer than two have an energy, or a part of
-/// the runs was disturbed: joules of a busy machine are not the job's alone.
-std::string frugal_sentence(const Sweep& sweep, const JobClaim& job) {
-  constexpr const char* kEnergy = "energy_joules";
-  std::vector<std::size_t> cells;
-  for (const std::size_t cell : job.cells) {
-    const SweepFigure* figure = sweep.cells[cell].figure(kEnergy);
-    if (sweep.cells[cell].invalid > 0) return "";
-    if (figure != nullptr && figure->mean.mean) cells.push_back(cell);
+/// Which cell takes the least energy, if one does beyond chance; "" where a part of the runs was disturbed.
+std::string frugal_sentence(const Sweep& sweep, const JobClaim& energy) {
+  if (std::ranges::any_of(energy.cells, [&](std::size_t cell) { return sweep.cells[cell].invalid > 0; })) return "";
+  const std::size_t least = energy.cells[0], next = energy.cells[1];
+  const std::string what = figure_of(sweep, energy, least).metric.label;
+  if (!energy.winner) {
+    return fmt::format("Which takes the least {} is undecided between {}{}.", what,
+                       listed_cells(sweep, energy, energy.leaders),
+                       energy.objection.empty() ? "" : "; " + energy.objection);
   }
-  if (cells.size() < 2) return "";
-  const auto energy = [&](std::size_t cell) -> const SweepFigure& { return *sweep.cells[cell].figure(kEnergy); };
-  std::ranges::sort(cells, {}, [&](std::size_t cell) { return *energy(cell).mean.mean; });
-  const auto named = [&](std::size_t cell) {
-    return fmt::format("{} ({})", name_among(sweep, job.cells, cell), mean_text(energy(cell), false));
-  };
-  const std::size_t least = cells.front();
-  std::vector<std::string> leaders = {named(least)};
-  for (std::size_t n = 1; n < cells.size(); ++n) {
-    const auto comparison = compare_figures(energy(cells[n]), energy(least), sweep.record.first_stage());
-    // The least is itself selected among all, so p is corrected for all pairs.
-    const double pairs = static_cast<double>(cells.size() * (cells.size() - 1)) / 2;
-    if (!comparison.p || *comparison.p * pairs >= record::kClaimLevel) leaders.push_back(named(cells[n]));
-  }
-  const std::string what = energy(least).metric.label;
-  if (leaders.size() > 1) {
-    return fmt::format("Which takes the least {} is undecided between {}.", what, listed(leaders, kMostCellsNamed));
-  }
-  const auto comparison = compare_figures(energy(cells[1]), energy(least), sweep.record.first_stage());
-  return fmt::format("The least {} takes {}: {} takes {}x as much{}.", what, leaders.front(), named(cells[1]),
-                     number_text(comparison.ratio.value_or(1)), interval_words(comparison.interval));
+  const CellClaim claim = energy.claim(next, least);
+  return fmt::format("The least {} takes {}: {} takes {}x as much{}.", what, named(sweep, energy, least),
+                     named(sweep, energy, next), number_text(*claim.speedup), interval_words(claim.interval));
 }
 
 void add_warnings(const Sweep& sweep, std::vector<std::string>& sentences) {
@@ -246,7 +226,7 @@ std::vector<SweepScaling> scalings_of(Sweep& sweep) {
   for (std::size_t n = 0; n < sweep.cells.size(); ++n) {
     const SweepCellRuns& cell = sweep.cells[n];
     const SweepFigure* figure = cell.figure(sweep.main_figure);
-    if (!cell.record || figure == nullptr || figure->values.empty()) continue;
+    if (!cell.record || figure == nullptr || seconds_of(*figure).empty()) continue;
     const Workers workers = workers_of(*cell.record);
     const int threads = workers.replicas * workers.threads, cpus = cpus_of(cell.record->machine);
     if (cpus > 0 && threads > cpus) {
@@ -268,7 +248,11 @@ std::vector<SweepScaling> scalings_of(Sweep& sweep) {
       scaling.cells.push_back(cell);
       runs.push_back({workers, seconds_of(*sweep.cells[cell].figure(sweep.main_figure))});
     }
-    scaling.scaling = record::scaling_of(std::move(runs));
+    scaling.scaling = record::scaling_of(std::move(runs), sweep.record.first_stage());
+    for (const JobClaim& job : sweep.jobs) {
+      const CellClaim claim = job.claim(scaling.cells.front(), scaling.cells.back());
+      if (claim.speedup) scaling.verdict = claim.verdict;
+    }
   }
   std::ranges::stable_sort(scalings, {}, [](const SweepScaling& one) { return std::ranges::min(one.cells); });
   return scalings;
@@ -295,7 +279,7 @@ std::string scaling_sentence(const SweepScaling& of) {
   const auto& fit = of.scaling.fit;
   if (!fit) return "";
   const WorkersScaling& most = of.scaling.workers.back();
-  if (most.speedup && most.speedup->interval && most.speedup->interval->high < 1) {
+  if (most.speedup && of.verdict == record::Verdict::kSlower) {
     return fmt::format("More {} are slower: {} do the work {}x as fast as {}.", of.name, most.workers,
                        number_text(most.speedup->mean), of.scaling.workers.front().workers);
   }
@@ -307,7 +291,12 @@ std::string scaling_sentence(const SweepScaling& of) {
   if (interval) {
     text += fmt::format(" (95 %: {} to {})", percent_text(interval->low), percent_text(interval->high));
   }
-  if (fit->serial_share > 0) {
+  // A fit that misses the measurements may promise less than was measured.
+  const bool is_bound = std::ranges::all_of(of.scaling.workers, [&](const WorkersScaling& one) {
+    return !one.speedup ||
+           one.speedup->mean * fit->speedup(of.scaling.workers.front().workers) * fit->serial_share <= 1;
+  });
+  if (fit->serial_share > 0 && is_bound) {
     text +=
         fmt::format("; no number of workers would be more than {}x as fast as one", number_text(1 / fit->serial_share));
   }
@@ -322,9 +311,11 @@ std::vector<std::string> sweep_conclusion(const Sweep& sweep) {
       sentences.push_back(single_sentence(sweep, job));
     } else {
       sentences.push_back(job.winner ? winner_sentence(sweep, job) : undecided_sentence_of(sweep, job));
-      for (std::string text : {against_base_sentence(sweep, job), frugal_sentence(sweep, job)}) {
-        if (!text.empty()) sentences.push_back(std::move(text));
-      }
+      if (std::string text = against_base_sentence(sweep, job); !text.empty()) sentences.push_back(std::move(text));
+    }
+    for (const JobClaim& energy : sweep.energy_jobs) {
+      if (sweep.cells[energy.cells[0]].job != sweep.cells[job.cells[0]].job) continue;
+      if (std::string text = frugal_sentence(sweep, energy); !text.empty()) sentences.push_back(std::move(text));
     }
   }
   add_disturbances(sweep, sentences);

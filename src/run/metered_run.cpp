@@ -12,7 +12,6 @@
 #include "base/names.h"
 #include "measure/energy_meter.h"
 #include "measure/machine.h"
-#include "measure/record_samples.h"
 #include "record/metric.h"
 #include "record/record_kind.h"
 #include "record/sessions.h"
@@ -120,14 +119,14 @@ void MeteredRun::start_sampling() {
   sampling.phases = [this] { return phases_.snapshot(); };
   samples_at_s_ = sampling.csv_start_s;
   sampler_.emplace(std::move(sampling));
-  sampler_began_s_ = now_s();
 }
 
 /// Stops the sampler and adds its figures to `record`, corrected by what only the run knows.
 void MeteredRun::take_samples(record::Record& record) {
   if (!sampler_) return;
   const bool others_told = !record.host_energies.empty();
-  measure::take_samples(record, sampler_->stop());
+  const measure::SamplerSummary summary = sampler_->stop();
+  measure::take_samples(record, summary);
   if (options_.hosts > 1 && !others_told && record.energy.joules) {
     record.energy.joules.reset();
     record.energy.used_joules.reset();
@@ -145,7 +144,9 @@ void MeteredRun::take_samples(record::Record& record) {
   // Epochs' times are by the session's clock; convert them to the samples' clock, which may have started at another
   // time.
   const double session_began_s = now_s() - clock_.seconds();
-  measure::fill_epoch_energy(record, written, samples_at_s_ + session_began_s - sampler_began_s_);
+  const double begin_s = samples_at_s_ + session_began_s - summary.begin_s;
+  measure::fill_epoch_energy(record, written, begin_s);
+  measure::fill_work_energy(record, written, begin_s, work_, summary.shortest_window_s);
 }
 
 /// Warns about other programs' load. Called when the ranks have ended, since only then their CPU time is known to be
@@ -163,6 +164,17 @@ void MeteredRun::begin() {
   if (out_) out_->begin();
 }
 
+double MeteredRun::look() {
+  if (sampler_) sampler_->look();
+  return session_s();
+}
+
+void MeteredRun::worked(double from_s, std::int64_t images, std::optional<double> to_s) {
+  work_ = {from_s, to_s.value_or(session_s())};
+  record_.sessions.back().images = images;
+  look();
+}
+
 void MeteredRun::withdraw() {
   begun_ = false;
   if (out_) out_->withdraw();
@@ -175,6 +187,7 @@ void MeteredRun::begin_session() {
   session.command = options_.command;
   session.cpu = record_.machine.cpu;
   record_.sessions = {std::move(session)};
+  work_ = {};
 }
 
 void MeteredRun::take_figures(record::Record& record) const {

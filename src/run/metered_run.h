@@ -13,6 +13,7 @@
 #include "measure/machine.h"
 #include "measure/phase_recorder.h"
 #include "measure/process_sampler.h"
+#include "measure/record_samples.h"
 #include "parallel/launcher.h"
 #include "placement/plan.h"
 #include "record/record.h"
@@ -80,6 +81,12 @@ class MeteredRun {
 
   /// Seconds of the session so far.
   double session_s() const { return clock_.seconds(); }
+  /// Takes a sample, so that the energy until now is known, and returns the seconds of the session so far.
+  double look();
+  /// Says that the work on images, of which so many were computed, lasted from `from_s` of the session until now, or
+  /// until `to_s`, when a sample was taken: an image takes a part of that time's energy. Of trainings the epochs say
+  /// it.
+  void worked(double from_s, std::int64_t images, std::optional<double> to_s = {});
   /// The phases so far in this process.
   measure::PhaseTotals phases() const { return phases_.snapshot(); }
   /// Fills total time and phases into `record`, and writes the trace if asked for. Has to be called at the end in the
@@ -133,9 +140,9 @@ class MeteredRun {
   double last_save_s_ = 0;
   bool begun_ = false, save_failed_ = false;
   measure::IdlePower idle_;
-  double sampler_began_s_ = 0;
   double samples_at_s_ = 0;     // the session's start on the time axis of samples.csv
   bool has_processes_ = false;  // ranks are child processes
+  measure::WorkTime work_;
 };
 
 struct RankOptions {

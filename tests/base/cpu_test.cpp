@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hybrid_machine.h"
+#include "base/names.h"
 #include "base/test_folder.h"
 
 namespace evener {
@@ -124,6 +125,7 @@ constexpr const char* kV2Mount = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgrou
 
 TEST(Cgroup, NothingThereMeansNoLimits) {
   const TestFolder root;
+  EXPECT_EQ(memory_advice(root.path()), "close other programs") << "no limit that isn't there";
   const CgroupLimits limits = read_cgroup_limits(root.path());
   EXPECT_EQ(limits.quota_cpus, 0);
   EXPECT_FALSE(limits.memory_bytes);
@@ -144,6 +146,9 @@ TEST(Cgroup, VersionTwoTakesTheSmallestOnTheWayUp) {
   EXPECT_DOUBLE_EQ(limits.quota_cpus, 1.5);
   EXPECT_EQ(limits.memory_bytes, 4000000U);
   EXPECT_EQ(limits.available_bytes, 1500000U);
+  EXPECT_EQ(memory_advice(root.path()), "close other programs, or raise the control group's limit of " +
+                                            bytes_text(4'000'000) + " in " +
+                                            (root / "sys/fs/cgroup/job/memory.max").string());
 }
 
 TEST(Cgroup, AContainerWithANamespaceSeesItsOwnGroupAsTheRoot) {
@@ -192,6 +197,9 @@ TEST(Cgroup, VersionOneMemoryCountsTheFileCacheAsAvailable) {
   const CgroupLimits limits = read_cgroup_limits(root.path());
   EXPECT_EQ(limits.memory_bytes, 1000000U);
   EXPECT_EQ(limits.available_bytes, 100000U);
+  EXPECT_EQ(memory_advice(root.path()), "close other programs, or raise the control group's limit of " +
+                                            bytes_text(1'000'000) + " in " +
+                                            (root / "sys/fs/cgroup/memory/job/memory.limit_in_bytes").string());
 }
 
 TEST(Cgroup, NonsenseAndPathsThatClimbOutAreIgnored) {

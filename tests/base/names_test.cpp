@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/glob.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "base/utf8.h"
 
 namespace evener {
@@ -63,6 +64,40 @@ TEST(Utf8, TextsOfOtherEditorsBecomeUtf8WithoutAMark) {
   EXPECT_EQ(text_without_byte_order_mark(std::string("\xFF\xFE\x20\xD8\x41", 5)), "\xEF\xBF\xBD\xEF\xBF\xBD") << "cut";
   EXPECT_THROW(text_without_byte_order_mark(std::string("\xFF\xFE\0\0a\0\0\0", 8)), Error);
   for (const char* text : {"", "a"}) EXPECT_EQ(text_without_byte_order_mark(text), text);
+}
+
+TEST(Lists, AreDividedByLinesOrByZeroBytes) {
+  const auto bytes = [](std::string_view text) { return std::string(text); };
+  using namespace std::string_view_literals;
+  using Names = std::vector<std::string>;
+  const struct {
+    std::string list;
+    bool trims;
+    Names names;
+  } kLists[] = {{"a.jpg\r\n\n b c.jpg \nd.jpg", false, {"a.jpg", "", " b c.jpg ", "d.jpg"}},
+                {"a.jpg\r\n\n b c.jpg \nd.jpg\n", true, {"a.jpg", "", "b c.jpg", "d.jpg"}},
+                {bytes("./a.jpg\0./ b\nc.jpg\r\0"sv), true, {"./a.jpg", "./ b\nc.jpg\r"}},
+                {bytes("a\0second.jpg\0third.jpg\0"sv), false, {"a", "second.jpg", "third.jpg"}},
+                {bytes("\xEF\xBB\xBF"
+                       "a.jpg\0b.jpg"sv),
+                 true,
+                 {"a.jpg", "b.jpg"}},
+                {bytes("\xFF\xFE"
+                       "a\0\n\0b\0"sv),
+                 true,
+                 {"a", "b"}},
+                {"", false, {}}};
+  for (const auto& [list, trims, names] : kLists) EXPECT_EQ(lines_of_list(list, trims), names) << list;
+  const test::TestFolder folder;
+  test::write_text(folder / "list.txt", bytes("\xFF\xFE\0\0a\0\0\0"sv));
+  EXPECT_THAT(test::thrown_by([&] { read_list(folder / "list.txt", 1000); }),
+              testing::AllOf(testing::HasSubstr("list.txt"), testing::HasSubstr("UTF-32")));
+  test::write_text(folder / "list.txt", bytes("\xEF\xBB\xBF\n a \nb"sv));
+  EXPECT_EQ(read_list(folder / "list.txt", 1000), (Names{"a", "b"}));
+  std::istringstream table(
+      "\xEF\xBB\xBF"
+      "file,kind\na.jpg,both\n");
+  EXPECT_EQ(CsvReader(table).titles(), (Names{"file", "kind"}));
 }
 
 const std::vector<std::string> kModels = {"resnet18", "resnet34", "mlp"};

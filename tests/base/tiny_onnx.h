@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace evener::test {
@@ -15,6 +16,7 @@ struct TinyOnnx {
   std::string op = "ReduceMean";  // or "ReduceMax", over `axes`, which vanish; or an operator that nobody knows
   std::vector<std::int64_t> input;
   std::vector<std::int64_t> axes;
+  std::vector<std::pair<std::string, std::string>> metadata = {};
 };
 
 namespace tiny_onnx {
@@ -60,7 +62,9 @@ inline void write_tiny_onnx(const std::filesystem::path& path, const TinyOnnx& n
   const std::string graph = bytes(1, node) + bytes(2, "tiny") + bytes(11, value_info("input", network.input)) +
                             bytes(12, value_info("output", output));
   const std::string opset = bytes(1, "") + number(2, 13);
-  std::ofstream(path, std::ios::binary) << number(1, 8) << bytes(7, graph) << bytes(8, opset);
+  std::string facts;
+  for (const auto& [key, value] : network.metadata) facts += bytes(14, bytes(1, key) + bytes(2, value));
+  std::ofstream(path, std::ios::binary) << number(1, 8) << bytes(7, graph) << bytes(8, opset) << facts;
 }
 
 }  // namespace evener::test

@@ -161,6 +161,15 @@ TEST(ShortHash, HasSixteenDigitsOfTheText) {
 TEST(MachineIdentity, StaysTheSame) {
   EXPECT_EQ(machine_identity(), machine_identity());
   EXPECT_THAT(machine_identity(), testing::AllOf(HasSubstr(" cores, "), HasSubstr(" bytes of memory, ")));
+  EXPECT_TRUE(is_same_machine(machine_identity(), machine_identity()));
+}
+
+TEST(MachineIdentity, ALittleLessMemoryOrAnotherKernelIsNoOtherMachine) {
+  const std::string text = "Zen, 2 cores, 4 logical CPUs, 8000000000 bytes of memory, Linux 6";
+  EXPECT_TRUE(is_same_machine(text, "Zen, 2 cores, 4 logical CPUs, 7000000000 bytes of memory, Linux 7"));
+  EXPECT_FALSE(is_same_machine(text, "Zen, 2 cores, 4 logical CPUs, 6000000000 bytes of memory, Linux 6"));
+  EXPECT_FALSE(is_same_machine(text, "Zen, 3 cores, 4 logical CPUs, 8000000000 bytes of memory, Linux 6"));
+  EXPECT_FALSE(is_same_machine("m", "n"));
 }
 
 std::string what_of(const std::string& text) {

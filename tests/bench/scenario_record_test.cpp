@@ -113,6 +113,43 @@ TEST(ScenarioRecord, ServerTellsTheRatesThatWereTried) {
   EXPECT_EQ(judged.reasons[0].rule, "latency limit");
 }
 
+// Two lanes and queries of other lengths, each seed and option another number: none stands in another's place.
+TEST(ScenarioRecord, SaysWithWhichOptionsItWasMeasuredAndEachPartOfTheTime) {
+  ScenarioOptions options = quick_options(Scenario::kServer);
+  options.target_rate = 150;
+  options.largest_batch = 3;
+  options.latency_limit_s = 0.25;
+  options.seeds = {11, 12, 13, 14};
+  const ScenarioResult result =
+      simulate(options, 2, [n = 0](int, const Query&) mutable { return 0.004 + 0.002 * (n++ % 5); });
+  const record::Record record = record_of(result);
+  EXPECT_EQ(record.scenario.lanes, 2);
+  EXPECT_EQ(record.scenario.largest_batch, 3);
+  EXPECT_EQ(record.scenario.latency_limit_s, 0.25);
+  EXPECT_EQ(record.scenario.percentile, 0.99);
+  EXPECT_EQ(record.scenario.seconds, result.log.seconds);
+  EXPECT_EQ(record.scenario.samples, result.log.samples);
+  EXPECT_EQ(record.scenario.late, result.log.late);
+  EXPECT_FALSE(record.scenario.samples_per_query);
+  EXPECT_EQ(record.seeds.at("sample_set"), 11U);
+  EXPECT_EQ(record.seeds.at("sample_index"), 12U);
+  EXPECT_EQ(record.seeds.at("schedule"), 13U);
+  EXPECT_EQ(record.seeds.at("accuracy_log"), 14U);
+  double least = 1e9, most = 0, sum = 0, queued = 0;
+  for (const AnsweredQuery& query : result.log.queries) {
+    least = std::min(least, query.latency_s), most = std::max(most, query.latency_s), sum += query.latency_s;
+    queued += query.latency_s - double{query.parts_s[3]};
+  }
+  const auto count = static_cast<double>(result.log.queries.size());
+  EXPECT_EQ(figure(record, "latency_min_s").value, least);
+  EXPECT_EQ(figure(record, "latency_max_s").value, most);
+  EXPECT_NEAR(*figure(record, "latency_mean_s").value, sum / count, 1e-9);
+  EXPECT_GT(queued, 0) << "some waited for a lane";
+  EXPECT_NEAR(record.scenario.parts_s.at("queue"), queued / count, 1e-6);
+  EXPECT_EQ(figure(record, "queries_per_s").value, 150);
+  EXPECT_NEAR(*figure(record, "samples_per_s").value, count / result.log.seconds, 1e-6);
+}
+
 TEST(ScenarioRecord, AnInterruptedRunIsCalledSoOnce) {
   int calls = 0;
   const ScenarioResult result = simulate(quick_options(Scenario::kSingleStream), 1, [&](int, const Query&) {

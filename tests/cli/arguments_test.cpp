@@ -157,6 +157,7 @@ TEST(Arguments, ValuesOfTheWrongKindAreNamed) {
   EXPECT_THAT(usage_error(dry_run({"--epochs", "99999999999999999999"})), HasSubstr("or is too large"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "fast"})), HasSubstr("--lr 'fast' is not a number"));
   EXPECT_THAT(usage_error(dry_run({"resnet18"})), HasSubstr("'resnet18' is one argument too many"));
+  EXPECT_THAT(usage_error(dry_run({"--hosts", "a,", "b"})), HasSubstr("too many; a list has commas without blanks"));
   EXPECT_THAT(usage_error(dry_run({"--lr", "-0.5"})), HasSubstr("-0.5"));  // a value, not an option
 }
 

@@ -73,7 +73,7 @@ TEST_F(Calibrate, ATrainingDoesItAtItsEnd) {
   const json& metrics = record["metrics"];
   EXPECT_GT(metrics["temperature"]["value"].get<double>(), 0);
   EXPECT_EQ(metrics["ece"]["of_images"], 100);  // of the test part
-  EXPECT_TRUE(metrics["ece"]["interval_95"].is_array());
+  EXPECT_GT(metrics["ece_by_chance"]["value"].get<double>(), 0);
   EXPECT_TRUE(metrics.contains("uncalibrated_ece"));
   EXPECT_LT(metrics["known_called_unknown"]["value"].get<double>(), 0.2);
   EXPECT_THAT(record["notes"].dump(), HasSubstr("probabilities are calibrated by temperature"));
@@ -85,7 +85,8 @@ TEST_F(Calibrate, ATrainingDoesItAtItsEnd) {
   const ProgramResult page = run_program({"report", run, "--html", file("page.html")}, options());
   EXPECT_EQ(page.exit_code, 0) << page.err;
   EXPECT_THAT(read_file(file("page.html")),
-              AllOf(HasSubstr("How far its probabilities hold"), HasSubstr("Reliability")));
+              AllOf(HasSubstr("How far its probabilities hold"), HasSubstr("Reliability"),
+                    HasSubstr(" % (a perfect one: up to "), HasSubstr("\"by_chance\":[")));
 }
 
 TEST_F(Calibrate, TheCommandFindsWhatTheTrainingFound) {
@@ -103,8 +104,8 @@ TEST_F(Calibrate, TheCommandFindsWhatTheTrainingFound) {
   EXPECT_EQ(record_in(run)["metrics"]["unlike_called_unknown"]["value"], 1);
   const ProgramResult again = calibrate({run, "--unknown", "0", "--quiet"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.out, AllOf(HasSubstr("temperature"), HasSubstr("--unknown 0 asks for that"),
-                               HasSubstr("best.calibration.safetensors")));
+  EXPECT_THAT(again.out, AllOf(HasSubstr("temperature"), HasSubstr(" % (a perfectly calibrated network: up to "),
+                               HasSubstr("--unknown 0 asks for that"), HasSubstr("best.calibration.safetensors")));
   EXPECT_FALSE(record_in(run)["metrics"].contains("unlike_called_unknown"));
   EXPECT_EQ(rows({run, noise()}).front().size(), 5U);
   ASSERT_EQ(calibrate({run, "--unknown", "0", "--on", "cpu/t1"}).exit_code, 0);

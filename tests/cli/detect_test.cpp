@@ -447,6 +447,74 @@ TEST_F(DetectFiles, WhatWasUnderstoodIsToldAndOverruled) {
   EXPECT_THAT(info.out, AllOf(HasSubstr("detector      YOLOX"), HasSubstr("any batch")));
 }
 
+TEST_F(DetectFiles, AFileThatScalesPixelsItselfIsShownThem) {
+  for (const bool scales : {true, false}) {
+    test::GraphFile graph;
+    const char* numpy = "auto_broadcast=\"numpy\"";
+    int image = graph.input("f32", "1,3,64,64");
+    if (scales) image = graph.node("Divide", "opset1", numpy, {image, graph.constant({255})});
+    // Of a single row the score is the mean of what comes out, as a share.
+    const int axes = graph.converted("i64", graph.constant({1, 2, 3}, "3"));
+    const int mean = graph.node("ReduceMean", "opset1", "keep_dims=\"false\"", {image, axes});
+    const int scaled = graph.node("Multiply", "opset1", numpy, {mean, graph.constant({0, 0, 0, 0, 1, 0}, "1,1,6")});
+    const int row = graph.constant({12, 18, 28, 30, 0, 1}, "1,1,6");
+    graph.output(graph.node("Add", "opset1", numpy, {scaled, row}, "output"));
+    graph.write(file("m.xml"));
+    const auto boxes = found({file("m.xml"), file("grey.pgm")});
+    ASSERT_EQ(boxes[0].size(), 1U) << scales;
+    EXPECT_NEAR(boxes[0][0]["score"].get<double>(), 200.0 / 255, 1e-4);
+    const std::string told = detect({file("m.xml"), file("grey.pgm")}).err;
+    EXPECT_THAT(told, HasSubstr(scales ? "0 to 255, RGB" : "0 to 1, RGB"));
+    EXPECT_THAT(detect({file("m.xml"), file("grey.pgm"), "--confidence", "0.9"}).err, HasSubstr("nothing was found"));
+  }
+}
+
+TEST_F(DetectFiles, BoxesOfOtherClassesAndScoresThanWereUnderstoodAreAnError) {
+  std::ofstream(folder_ / "names.txt") << "cat\ndog\n";
+  // The trial's image of 0.5 gives a score of 0.9, and the photo one of 1.41; or the classes 0 and 2.
+  for (const std::size_t column : {4, 5}) {
+    std::vector<float> values = {12, 18, 28, 30, 0.9F, 0}, per_mean(6);
+    per_mean[column] = column == 4 ? 1.8F : 8;
+    values[column] = column == 4 ? 0 : -4;
+    write("m.xml", 1, 6, values, per_mean);
+    const ProgramResult result = detect({file("m.xml"), file("grey.pgm"), "--labels", file("names.txt")});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr(column == 4 ? "a score of 1.412" : "of the class 2"));
+  }
+}
+
+TEST_F(DetectFiles, WhatIsNotSurelyUnderstoodIsRefusedAndToldByInfo) {
+  write("m.xml", 84, 7, std::vector<float>(84 * 7, 20), std::vector<float>(84 * 7));
+  const ProgramResult refused = detect({file("m.xml"), file("grey.pgm")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("isn't surely understood"), HasSubstr("'output' 84x7 (20 to 20)")));
+  EXPECT_THAT(test::run_program({"info", file("m.xml")}, {}).out,
+              HasSubstr("detector      not understood: 'm.xml' looks like YOLOX"));
+}
+
+TEST_F(DetectFiles, WhatIsQuantisedIsReadAsItsDecoderSays) {
+  // Rows of six that are empty for plain grey.
+  test::GraphFile graph;
+  const char* numpy = "auto_broadcast=\"numpy\"";
+  const int turned =
+      graph.node("Convolution", "opset1",
+                 "strides=\"1,1\" dilations=\"1,1\" pads_begin=\"0,0\" pads_end=\"0,0\" auto_pad=\"explicit\"",
+                 {graph.input("f32", "1,3,64,64"), graph.constant({1, 0, 0, 0, 1, 0, 0, 0, 1}, "3,3,1,1")});
+  const int axes = graph.converted("i64", graph.constant({1, 2, 3}, "3"));
+  const int mean = graph.node("ReduceMean", "opset1", "keep_dims=\"false\"", {turned, axes});
+  graph.output(
+      graph.node("Multiply", "opset1", numpy, {mean, graph.constant(std::vector<float>(12), "1,2,6")}, "output"));
+  graph.write(file("m.xml"));
+  std::filesystem::create_directory(folder_ / "photos");
+  std::filesystem::copy_file(file("grey.pgm"), file("photos/grey.pgm"));
+  std::filesystem::copy_file(file("wide.pgm"), file("photos/wide.pgm"));
+  const Words quantize = {"quantize", file("m.xml"), "--data", file("photos"), "--out", file("out"), "--on", "cpu/t1"};
+  EXPECT_THAT(test::run_program(quantize, {}).err, HasSubstr("--decoder rows takes"));
+  EXPECT_THAT(test::run_program(joined(quantize, {"--decoder", "row"}), {}).err, HasSubstr("rows"));
+  const ProgramResult result = test::run_program(joined(quantize, {"--decoder", "rows", "--seconds", "0.01"}), {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 TEST_F(DetectFiles, WhatIsNoDetectorIsToldSo) {
   write("m.xml", 7, 33, std::vector<float>(7 * 33), std::vector<float>(7 * 33));
   const ProgramResult none = detect({file("m.xml"), file("grey.pgm")});

@@ -192,6 +192,18 @@ TEST_F(InferFiles, NamesOfClassesBesideTheNetwork) {
   EXPECT_THAT(answers({model, orange(), "--topk", "1", "--normalize", "pixels"}), ElementsAre("1,0,first,200"));
 }
 
+TEST_F(InferFiles, NamesOfClassesInMetadata) {
+  const std::string model = file("model.onnx");
+  const auto named = [&](const std::string& names) {
+    write_tiny_onnx(model, {.input = {1, 3, 4, 4}, .axes = {2, 3}, .metadata = {{"names", names}}});
+    return answers({model, orange(), "--topk", "1", "--normalize", "pixels"});
+  };
+  EXPECT_THAT(named("{3: 'third', 1: 'first', 2: 'second'}"), ElementsAre("1,0,first,200"));
+  EXPECT_THAT(named("{1: 'second', 2: 'third'}"), ElementsAre("1,0,class 0,200"));
+  EXPECT_THAT(named("{0: 'first'"), ElementsAre("1,0,class 0,200"));
+  EXPECT_THAT(infer({model, orange()}).err, AllOf(HasSubstr("can't be read, '{0: 'first''"), HasSubstr("--labels")));
+}
+
 TEST_F(InferFiles, VolumesPointsAndMeshesAreArrays) {
   const std::string model = file("model.onnx");
   write_tiny_onnx(model, {.input = {-1, 2, 2, 3, 2}, .axes = {2, 3, 4}});

@@ -1,6 +1,7 @@
 // evener infer --sort, as a user runs it.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -296,6 +297,94 @@ TEST_F(InferOutputs, OneValueTellsTwoClassesThatAreNamed) {
   EXPECT_THAT(shown(words).out, AllOf(HasSubstr(",1,1,yes,0.612"), HasSubstr(",2,0,no,0.387"))) << "a score of 0.4575";
   EXPECT_THAT(shown(test::joined(words, {"--output-type", "prob"})).out,
               AllOf(HasSubstr(",1,0,no,0.54"), HasSubstr(",2,1,yes,0.45")));
+}
+
+// A picture's three channels, of one pixel, are the scores; what ends the network says what these are.
+TEST_F(InferOutputs, WhatMakesTheScoresDecidesWhetherTheyAreProbabilities) {
+  const auto network_ending_in = [this](const std::string& kind, const std::string& shape) {
+    test::GraphFile graph;
+    int end = graph.input("f32", shape);
+    const std::string broadcast = "auto_broadcast=\"numpy\"";
+    if (kind == "product") {
+      end = graph.node("Convolution", "opset1",
+                       "strides=\"1,1\" dilations=\"1,1\" pads_begin=\"0,0\" pads_end=\"0,0\" auto_pad=\"explicit\"",
+                       {end, graph.constant({1, 0, 0, 0, 1, 0, 0, 0, 1}, "3,3,1,1")});
+      end = graph.node("Add", "opset1", broadcast, {end, graph.constant({0, 0, 0}, "1,3,1,1")});
+    } else if (kind == "softmax") {
+      end = graph.node("Softmax", "opset8", "axis=\"1\"", {end});
+    } else {
+      end = graph.node("Multiply", "opset1", broadcast, {end, graph.constant({1})});
+    }
+    graph.output(graph.converted("f32", end, "scores"));
+    graph.write(file("model.xml"));
+    return file("model.xml");
+  };
+  const auto values = [this](const std::vector<float>& pixels) {
+    const auto channels = static_cast<std::int64_t>(pixels.size());
+    weights::write_safetensors(file("v.safetensors"), {{"images", HostTensor::of_floats({1, channels, 1, 1}, pixels)}},
+                               {});
+    return file("v.safetensors");
+  };
+  const std::vector<float> by_chance = {0.25F, 0.7F, 0.05F}, plain = {1.2F, 4.806F, -0.4F};
+  const struct {
+    const char *kind, *type;
+    const std::vector<float>& pixels;
+    const char* told;
+  } cases[] = {{"product", "auto", by_chance, "1,1,class 1,0.463"}, {"product", "prob", by_chance, "1,1,class 1,0.463"},
+               {"product", "prob", plain, "1,1,class 1,0.968"},     {"product", "logit", plain, "1,1,class 1,4.806"},
+               {"softmax", "auto", plain, "1,1,class 1,0.968"},     {"softmax", "prob", plain, "1,1,class 1,0.968"},
+               {"softmax", "logit", plain, "1,1,class 1,0.968"},    {"other", "auto", by_chance, "1,1,class 1,0.7"},
+               {"other", "prob", plain, "1,1,class 1,0.968"}};
+  for (const auto& one : cases) {
+    const ProgramResult result =
+        shown({network_ending_in(one.kind, "1,3,1,1"), values(one.pixels), "--output-type", one.type});
+    EXPECT_THAT(result.out, HasSubstr(one.told)) << one.kind << ", told as " << one.type;
+    EXPECT_EQ(result.err.find("gives probabilities, not logits") != std::string::npos,
+              std::string(one.kind) + one.type == "softmaxlogit")
+        << result.err;
+  }
+  const std::string one_value = network_ending_in("other", "1,1,1,1"), labels = names("no\nyes\n");
+  EXPECT_THAT(shown({one_value, values({1}), "--labels", labels}).out, HasSubstr(",1,1,yes,0.731")) << "a score of 1";
+  const ProgramResult wrong = refused({one_value, values({4.806F}), "--labels", labels, "--output-type", "prob"});
+  EXPECT_EQ(wrong.exit_code, 1) << wrong.out;
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("4.806"), HasSubstr("--output-type prob")));
+  const std::string other = network_ending_in("other", "1,3,1,1");
+  const ProgramResult nan = shown({other, values({0.25F, NAN, 0.75F}), "--topk", "1"});
+  EXPECT_THAT(nan.out, HasSubstr(",1,2,class 2,\n")) << "no probability";
+  EXPECT_THAT(nan.err, HasSubstr("no number (NaN or infinity) for 1 image"));
+}
+
+// Its scores, which grow with the light of the picture, look like probabilities on a grey one.
+TEST_F(InferOutputs, ADetectorsScoreAbove1IsAnErrorThatNamesThePhoto) {
+  test::GraphFile graph;
+  const std::string broadcast = "auto_broadcast=\"numpy\"";
+  const int mean =
+      graph.node("Convolution", "opset1",
+                 "strides=\"1,1\" dilations=\"1,1\" pads_begin=\"0,0\" pads_end=\"0,0\" "
+                 "auto_pad=\"explicit\"",
+                 {graph.input("f32", "1,3,32,32"), graph.constant(std::vector<float>(3072, 1 / 3072.0F), "1,3,32,32")});
+  const int row = graph.node("Reshape", "opset1", "special_zero=\"false\"",
+                             {mean, graph.converted("i64", graph.constant({1, 1, 1}, "3"))});
+  const int scores =
+      graph.node("Multiply", "opset1", broadcast, {row, graph.constant({1.8F, 0.2F, 0.1F, 1.2F, 0.3F, 0.1F}, "1,3,2")});
+  const int none = graph.node("Multiply", "opset1", broadcast, {row, graph.constant({0})});
+  const int boxes = graph.node("Add", "opset1", broadcast,
+                               {none, graph.constant({2, 3, 12, 15, 14, 6, 30, 22, 5, 20, 9, 31}, "1,3,4")});
+  graph.output(graph.converted("f32", boxes, "boxes"));
+  graph.output(graph.converted("f32", scores, "scores"));
+  graph.write(file("model.xml"));
+  const auto picture = [this](const std::string& name, int light) {
+    std::ofstream(file(name), std::ios::binary) << "P5\n32 32\n255\n" << std::string(1024, static_cast<char>(light));
+    return file(name);
+  };
+  const ProgramResult dim =
+      test::run_program({"detect", file("model.xml"), picture("dim.pgm", 100), "--format", "csv"}, options());
+  ASSERT_EQ(dim.exit_code, 0) << dim.err;
+  EXPECT_THAT(dim.out, HasSubstr("0.70")) << "1.8 x 100 / 255";
+  const ProgramResult light =
+      test::run_program({"detect", file("model.xml"), picture("light.pgm", 255), "--format", "csv"}, options());
+  EXPECT_EQ(light.exit_code, 1) << light.out;
+  EXPECT_THAT(light.err, AllOf(HasSubstr("light.pgm"), HasSubstr("a score of 1.8"), HasSubstr("at most 1")));
 }
 
 TEST_F(InferOutputs, WhatCanNotBeClassesIsRefusedByItsShapeAndWrittenAsItIs) {

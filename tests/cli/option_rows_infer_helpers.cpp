@@ -160,6 +160,7 @@ std::vector<OptionRow> quantizing() {
           {quantize, {"--weight-bits", "5"}, "/weight_bits", 5},
           {quantize, {"--keep", "first"}, "test:QuantizeCommand.ARunBecomesAFileThatOtherCommandsTake"},
           {quantize, {"--accuracy-drop", "2.5"}, "/most_lost", 0.025},
+          {quantize, {"--decoder", "rows"}, "test:DetectFiles.WhatIsQuantisedIsReadAsItsDecoderSays"},
           {quantize, {"--no-bias-correction", "true"}, "/bias_correction", false},
           {quantize, {"--out", "there"}, "/around/out", "there"},
           {quantize, {"--overwrite", "true"}, "/around/overwrite", true},

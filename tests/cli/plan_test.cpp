@@ -100,6 +100,24 @@ TEST_F(PlanCommand, ATrainingThatNothingEndsInTimeIsNotBegun) {
   EXPECT_FALSE(fs::exists(folder_ / "run/record.json"));
 }
 
+// Nothing is recommended, by a star, a line or in the JSON, and the exit code is that of the training.
+TEST_F(PlanCommand, WhatNothingKeepsToIsNotRecommended) {
+  const Words limits = {"--on", "cpu/t1", "--epochs", "36000", "--deadline", "0.01"};
+  const auto table = run_program(plan(limits), {{}, folder_.path()});
+  EXPECT_EQ(table.exit_code, 2) << table.err;
+  EXPECT_THAT(table.err, HasSubstr("nothing ends within 600 ms: the nearest is cpu/t1 with "));
+  EXPECT_THAT(table.out, HasSubstr("cpu/t1"));
+  EXPECT_THAT(table.out, AllOf(Not(HasSubstr("cpu/t1 *")), Not(HasSubstr("to train so"))));
+  Words words = plan(limits);
+  words.insert(words.end(), {"--json", "-"});
+  const auto asked = run_program(words, {{}, folder_.path()});
+  EXPECT_EQ(asked.exit_code, 2) << asked.err;
+  const json comparison = json::parse(asked.out);
+  EXPECT_TRUE(comparison.at("choice").is_null());
+  EXPECT_FALSE(comparison.at("within_limits"));
+  EXPECT_THAT(comparison.at("reason").get<std::string>(), HasSubstr("the nearest is cpu/t1"));
+}
+
 TEST_F(PlanCommand, RefusesBadCandidatesBeforeMeasuring) {
   const auto misspelt = run_in_process(plan({"--on", "cpu/t1,cdua:0"}));
   EXPECT_EQ(misspelt.exit_code, 2);
@@ -292,6 +310,20 @@ std::string part(const std::string& text, const std::string& begin, const std::s
   const std::size_t from = text.find(begin);
   if (from == std::string::npos) return "no '" + begin + "' in " + text;
   return text.substr(from, text.find(end, from) - from);
+}
+
+TEST(MemoryTexts, OfADryRunAreOfTheLargestBatch) {
+  if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
+  const auto said = [](const char* accumulate) {
+    const auto result =
+        test::run_in_process({"train", "resnet20", "--data", "synth:masks:400", "--size", "16x16", "--split", "50/50",
+                              "--batch", "max", "--accumulate", accumulate, "--dry-run"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_THAT(said("1"), testing::AllOf(testing::HasSubstr("activations of 202 images at once"),
+                                        testing::HasSubstr("--batch max: 202 images")));
+  EXPECT_THAT(said("8"), testing::HasSubstr("activations of 26 images at once"));
 }
 
 // 400 images: more than loaders hold of either part. The decoded ones are what info can't know.

@@ -1,9 +1,15 @@
 // What commands print, rule by rule: lines of epochs, what a report writes where, and what it refuses.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "base/files.h"
 #include "cli/in_process_helpers.h"
@@ -44,6 +50,65 @@ std::string said_of(const std::function<void(record::EpochRecord&)>& change, std
   testing::internal::CaptureStderr();
   loud.epoch(epoch);
   return testing::internal::GetCapturedStderr();
+}
+
+/// An environment variable while the object lives; null = unset.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    set(value);
+  }
+  ~Variable() { set(before_ ? before_->c_str() : nullptr); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  void set(const char* value) const { value != nullptr ? setenv(name_, value, 1) : unsetenv(name_); }
+
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+/// What a terminal gets from a command that shows progress twice and then a note, and whether it may be coloured.
+std::pair<std::string, bool> on_terminal(const char* term, const char* no_color) {
+  const Variable kind("TERM", term), refusal("NO_COLOR", no_color);
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  EXPECT_EQ(grantpt(terminal) + unlockpt(terminal), 0);
+  const int end = open(ptsname(terminal), O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
+  dup2(end, STDERR_FILENO);
+  ProgressLine line(/*quiet=*/false);
+  line.show("one");
+  line.show("two");
+  line.note("said");
+  const bool coloured = may_colour(STDERR_FILENO);
+  dup2(before, STDERR_FILENO);
+  std::string text;
+  pollfd waiting{terminal, POLLIN, 0};
+  while (!text.ends_with("said\r\n") && poll(&waiting, 1, 2000) == 1) {
+    char some[1000];
+    const ssize_t size = read(terminal, some, sizeof some);
+    if (size <= 0) break;
+    text.append(some, static_cast<std::size_t>(size));
+  }
+  for (const int each : {terminal, end, before}) close(each);
+  return {text, coloured};
+}
+
+TEST(Terminal, GetsWhatItUnderstands) {
+  const std::string blank = "\r" + std::string(79, ' ') + "\r", redrawn = "one" + blank + "two" + blank + "said\r\n";
+  const std::string lines = "one\r\ntwo\r\nsaid\r\n";
+  struct Row {
+    const char *term, *no_color;
+    std::string text;
+    bool coloured;
+  };
+  for (const Row& row : {Row{"xterm-256color", nullptr, redrawn, true}, Row{"xterm", "", redrawn, true},
+                         Row{"xterm", "1", redrawn, false}, Row{"dumb", nullptr, lines, false},
+                         Row{"", nullptr, lines, false}, Row{nullptr, nullptr, lines, false}}) {
+    EXPECT_EQ(on_terminal(row.term, row.no_color), std::pair(row.text, row.coloured))
+        << testing::PrintToString(row.term);
+  }
 }
 
 TEST(EpochLine, HasSpeedLossesAndAccuracies) {

@@ -1,5 +1,7 @@
 // evener quantize and train --quantize, as a user runs them.
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -195,6 +197,26 @@ TEST_F(QuantizeTrouble, FewImagesTellNoChange) {
   EXPECT_THAT(few.out, AllOf(HasSubstr("of 10 images, too few to tell a change: before "), HasSubstr("(95 %)"),
                              Not(HasSubstr("points of"))));
   EXPECT_THAT(quantize({run_folder}).out, HasSubstr("points of 120 images"));
+}
+
+// Ranges of black pictures have no room for white digits.
+TEST_F(QuantizeTrouble, AnAccuracyThatFellEndsWithAWarning) {
+  const std::string run_folder = trained();
+  EXPECT_THAT(quantize({run_folder}).out, Not(HasSubstr("warning"))) << "a point of 120 images is chance";
+  fs::create_directories(folder_ / "black");
+  for (int i = 0; i < 12; ++i) {
+    std::ofstream(folder_ / "black" / (std::to_string(i) + ".pgm"), std::ios::binary) << "P5\n28 28\n255\n"
+                                                                                      << std::string(784, '\0');
+  }
+  const ProgramResult lost = quantize({run_folder, "--calibration-data", file("black")});
+  ASSERT_EQ(lost.exit_code, 0) << lost.err;
+  const auto warnings = test::record_in(out_)["warnings"];
+  ASSERT_EQ(warnings.size(), 1U) << lost.out;
+  const auto percent = [&](const char* name) { return fmt::format("{:.4g} %", 100 * test::metric(out_, name)); };
+  EXPECT_THAT(warnings[0].get<std::string>(),
+              AllOf(HasSubstr("the accuracy is " + percent("accuracy") + " of 120 images"),
+                    HasSubstr("was " + percent("float_accuracy") + " in float"), HasSubstr("--accuracy-drop 1")));
+  EXPECT_THAT(lost.out, HasSubstr("warning               " + warnings[0].get<std::string>() + "\nresults"));
 }
 
 TEST_F(QuantizeTrouble, CtrlCEndsInGoodOrder) {

@@ -245,7 +245,7 @@ TEST_F(Replicas, CtrlCSavesOnceAndResumeGivesTheSameWeights) {
     program.send_to_group(SIGINT);
     const ProgramResult result = program.finish();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("'evener train --resume " + out.string() + "' goes on"));
+    EXPECT_THAT(result.err, HasSubstr("evener train --resume " + out.string() + " goes on"));
   }
   EXPECT_EQ(record_in(out)["status"], "interrupted");
   ASSERT_EQ(run_program(long_run(out, {"--resume"})).exit_code, 0);

@@ -183,6 +183,15 @@ TEST_F(HistoryCommand, ALimitThatIsExceededEndsWithOne) {
   EXPECT_THAT(failed.err, HasSubstr("training speed is 10.0 % slower, surely by more than 5 %, since 2026-10-15"));
   EXPECT_EQ(history({"--fail-on", "slower=15%", "--no-html"}).exit_code, 0);
   EXPECT_EQ(history({"--fail-on", "slower=5%", "--since", "2026-10-15", "--no-html"}).exit_code, 0);
+  const auto open = history({"--fail-on", "slower=5%", "--since", "2026-10-17", "--no-html"});
+  EXPECT_EQ(open.exit_code, 3) << "eight runs";
+  EXPECT_THAT(open.err, HasSubstr("evener: undecided: "));
+  EXPECT_THAT(open.err, HasSubstr("training speed: 8 runs can't show a change of 5 %; 10 runs would"));
+  for (const char* no_day : {"2026-02-30", "2026-13-45"}) {
+    const auto refused = history({"--since", no_day, "--no-html"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("no day; one is written as in 2026-11-01"));
+  }
   const auto wrong = history({"--fail-on", "slower=fast"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("no percentage"));
@@ -199,7 +208,9 @@ TEST_F(HistoryCommand, InvalidRunsCountWhereAskedFor) {
   write_runs(24, 15, false);
   EXPECT_THAT(history({"--no-html"}).out,
               AllOf(HasSubstr("no run counts"), HasSubstr("24 runs not counted: INVALID: swap (--count-invalid")));
+  EXPECT_EQ(history({"--no-html", "--fail-on", "slower=5%"}).exit_code, 3) << "none counts";
   EXPECT_THAT(history({"--no-html", "--count-invalid"}).out, HasSubstr("10.0 % slower"));
+  EXPECT_EQ(history({"--no-html", "--count-invalid", "--fail-on", "slower=5%"}).exit_code, 1);
 }
 
 TEST_F(HistoryCommand, WithoutRunsItSaysWhatARunIs) {

@@ -233,7 +233,7 @@ TEST_F(Resume, EachSignalHasItsExitCode) {
     const fs::path run = folder_ / std::to_string(code);
     const ProgramResult result = stopped(stoppable_run(run), signal);
     EXPECT_EQ(result.exit_code, code) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("'evener train --resume " + run.string() + "' goes on"));
+    EXPECT_THAT(result.err, HasSubstr("evener train --resume " + run.string() + " goes on"));
     EXPECT_EQ(record_in(run)["status"], "interrupted");
   }
 }

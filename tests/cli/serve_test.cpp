@@ -131,6 +131,26 @@ TEST_F(ServeCommand, TellsTheEnergyOfASample) {
   EXPECT_THAT(result.err, testing::ContainsRegex("energy: .* J \\(estimated\\), .*J a sample"));
 }
 
+TEST_F(ServeCommand, TellsTheEnergyWithoutTheIdlePowerThatWasMeasuredBefore) {
+  const std::string meter = file("watts");
+  write_text(meter, "30");
+  RunningProgram program(program_path(),
+                         {"serve", "mlp:784-32-10", "--random", "--port", "0", "--name", "digits", "--meter",
+                          "run:cat " + meter, "--idle", "1.5"},
+                         options());
+  ASSERT_NE(port_told(program), 0) << program.err();
+  write_text(meter, "50");
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+  program.send(SIGINT);
+  const std::string told = program.finish().err;
+  const std::size_t all = told.find("energy: "), net = told.find("(measured); ");
+  ASSERT_TRUE(all != std::string::npos && net != std::string::npos) << told;
+  EXPECT_THAT(told, HasSubstr("J without the idle power"));
+  const double joules = std::stod(told.substr(all + 8)), net_joules = std::stod(told.substr(net + 12));
+  EXPECT_LE(net_joules, 0.41 * joules) << "50 W less 30 W";
+  EXPECT_GE(net_joules, 0.1 * joules);
+}
+
 TEST_F(ServeCommand, RefusesWhatItCantServe) {
   const ProgramResult random = run_in_process({"serve", "mlp:784-32-10", "--port", "0"}, options());
   EXPECT_EQ(random.exit_code, 2);

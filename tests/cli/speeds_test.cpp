@@ -53,6 +53,28 @@ void expect_one_block_of(const json& record, double images) {
   EXPECT_LE(images / record["images_per_s"].get<double>(), record["times_s"]["total"]);
 }
 
+constexpr double kWatts = 50;  // stated, all the time
+const Words kStated = {"--assume-power", "cpu=50W"};
+
+/// The joules of an image are those of the work on so many computed ones, which lasted `seconds`, and no others: the
+/// start and what only measures draw as much. Of less than a second nothing is told.
+void expect_energy_of_work(const json& record, double images, double seconds) {
+  EXPECT_EQ(record["sessions"].back()["images"], images);
+  const json& energy = record["energy"];
+  ASSERT_TRUE(energy["joules"].is_number()) << energy["reason"];
+  if (energy["work_joules"].is_null()) {
+    EXPECT_LT(seconds, 1);
+    EXPECT_NE(energy["work_reason"].get<std::string>().find("too short"), std::string::npos) << energy;
+    return;
+  }
+  const double joules = energy["work_joules"], work_s = energy["work_seconds"];
+  if (energy["class"] == "estimated") {  // else this one's own
+    EXPECT_NEAR(joules, kWatts * work_s, 0.05 * joules);
+  }
+  EXPECT_GE(work_s, seconds - 1e-6);
+  EXPECT_LT(joules, energy["joules"].get<double>());
+}
+
 class TrainingSpeeds : public test::TrainCommand {
  protected:
   /// The figures of a run that may have had several sessions, each with epochs of so many images.
@@ -137,9 +159,11 @@ TEST_F(InferenceSpeeds, TimesTheSecondsOfAnsweringAreTheImages) {
 TEST_F(InferenceSpeeds, LeaveOutWhatCouldNotBeRead) {
   const std::string folder = pictures({"a.pgm", "b.pgm", "c.pgm"});
   std::ofstream(folder + "/broken.png") << "no picture";
-  ASSERT_EQ(infer({trained(), folder, "--on", "cpu/t1", "--out", file("some"), "--quiet"}).exit_code, 0);
+  const Words words = {trained(), folder, "--on", "cpu/t1", "--out", file("some"), "--seconds", "1.1"};
+  ASSERT_EQ(infer(joined(words, kStated)).exit_code, 0);
   const json record = record_in(file("some"));
   EXPECT_EQ(record["data"]["skipped"], 1);
+  expect_energy_of_work(record, 3, figure_in(record, "answering_s"));
   expect_product(figure_in(record, "images_per_s_overall"), figure_in(record, "answering_s"), 3);
 }
 
@@ -147,7 +171,9 @@ TEST_F(InferenceSpeeds, OfScenariosTimesTheirSecondsAreSamplesAndQueries) {
   const std::string network = trained();
   for (const std::string scenario : {"single-stream", "multi-stream", "server", "offline"}) {
     SCOPED_TRACE(scenario);
-    Words words = {network, "random:20", "--on", "cpu/t1", "--min-duration", "0.05", "--quiet"};
+    const bool is_offline = scenario == "offline";
+    Words words = {network, "random:20", "--on", "cpu/t1", "--min-duration", is_offline ? "1.1" : "0.05", "--quiet"};
+    words = joined(words, kStated);
     words = joined(words, {"--scenario", scenario, "--out", file(scenario)});
     if (scenario == "server") words = joined(words, {"--target-rate", "2000"});
     if (scenario == "multi-stream") words = joined(words, {"--samples-per-query", "3"});
@@ -164,7 +190,11 @@ TEST_F(InferenceSpeeds, OfScenariosTimesTheirSecondsAreSamplesAndQueries) {
     for (const json& rate : record["metrics"]["samples_per_s"]["samples"])
       of_tenths += rate.get<double>() * seconds / 10;
     EXPECT_NEAR(of_tenths, samples, kRounding * samples);
-    if (scenario == "offline") continue;
+    if (is_offline) {
+      expect_energy_of_work(record, samples, seconds);
+      EXPECT_NEAR(record["energy"]["work_seconds"], seconds, 1e-6) << "of the reported run alone";
+      continue;
+    }
     const double queries = record["scenario"]["queries"];
     EXPECT_EQ(static_cast<double>(rows.size()), queries);
     if (scenario != "server") expect_product(figure_in(record, "queries_per_s"), seconds, queries);
@@ -190,10 +220,11 @@ TEST_F(InferenceSpeeds, OfDetectionsLikewise) {
                              task::model_metadata(facts));
   const std::string folder = pictures({"a.pgm", "b.pgm", "c.pgm", "d.pgm", "e.pgm"});
   std::ofstream(folder + "/broken.png") << "no picture";
-  const ProgramResult result = run_program(
-      {"detect", file("model.safetensors"), folder, "--on", "cpu/t1", "--out", file("found"), "--quiet"}, options());
+  const Words words = {"detect", file("model.safetensors"), folder, "--on", "cpu/t1", "--out", file("found")};
+  const ProgramResult result = run_program(joined(words, kStated), options());
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json record = record_in(file("found"));
+  EXPECT_EQ(record["sessions"][0]["images"], 5) << "computed, of six";
   expect_product(figure_in(record, "images_per_s_overall"), figure_in(record, "answering_s"), 5);
   expect_one_block_of(record, 5);
 }
@@ -202,9 +233,11 @@ class FacesSpeeds : public test::Faces {};
 
 TEST_F(FacesSpeeds, TimesTheSecondsOfAllTheirWorkAreThePhotos) {
   for (const char* name : {"a.pgm", "b.pgm", "c.pgm"}) write_photo(name);
+  std::ofstream(file("photos") + "/broken.png") << "no picture";
   const ProgramResult result = faces({file("photos"), "--out", file("found")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json record = record_in(file("found"));
+  EXPECT_EQ(record["sessions"][0]["images"], 3) << "computed, of four";
   EXPECT_LE(3 / figure_in(record, "images_per_s_overall"), record["times_s"]["total"]);
   expect_one_block_of(record, 3);
 }

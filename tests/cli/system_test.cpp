@@ -44,7 +44,10 @@ TEST(Memory, ThatRunsOutIsExplained) {
   const std::string train = "\"$EVENER\" train --data synth:digits:100 --epochs 1 --out '" + (folder / "run").string();
   const ProgramResult network = shell("ulimit -v 100000; " + train + "' mlp:784-20000-10");
   EXPECT_EQ(network.exit_code, 1);
-  EXPECT_THAT(network.err, AllOf(HasSubstr("memory"), Not(HasSubstr("bad_alloc"))));
+  EXPECT_THAT(network.err, AllOf(HasSubstr("memory"), HasSubstr("'ulimit -v'"), Not(HasSubstr("bad_alloc"))));
+  const ProgramResult data = shell("ulimit -d 100000; " + train + "' mlp:784-20000-10");
+  EXPECT_EQ(data.exit_code, 1);
+  EXPECT_THAT(data.err, AllOf(HasSubstr("'ulimit -d'"), Not(HasSubstr("ulimit -v"))));
   const ProgramResult module = shell("ulimit -v 100000; " + train + "' mlp:784-10 --engine torch");
   EXPECT_EQ(module.exit_code, 1);
   EXPECT_THAT(module.err, AllOf(HasSubstr("ulimit -v"), Not(HasSubstr("build it again"))));

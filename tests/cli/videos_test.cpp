@@ -23,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -105,6 +106,28 @@ TEST_F(VideosCommand, BoxesAreThoseOfTheFramesAndAreDrawnOnAVideo) {
   EXPECT_THAT(camera.err, AllOf(HasSubstr("/dev/null"), HasSubstr("no camera")));
 }
 
+TEST_F(VideosCommand, StrictRefusesWhatIsCutOrCannotBeOpened) {
+  write_detector(file("model.safetensors"));
+  write_video(file("whole.mp4"), 40, {.codec = "mpeg4", .options = "-q:v 3 -movflags faststart", .pixels = "yuv420p"});
+  const std::string bytes = read_file(file("whole.mp4"));
+  fs::create_directories(file("mixed"));
+  write_file_atomically(file("mixed/cut.mp4"), std::string_view(bytes).substr(0, bytes.size() * 6 / 10));
+  const auto detect = [&](const Words& words) {
+    return run_program(joined({"detect", file("model.safetensors"), "--every", "10"}, words), options());
+  };
+  const ProgramResult told = detect({file("mixed/cut.mp4")});
+  EXPECT_EQ(told.exit_code, 0);
+  EXPECT_THAT(told.err, AllOf(HasSubstr("cut.mp4' ends early: "), HasSubstr(" of the 40 frames")));
+  EXPECT_EQ(detect({file("whole.mp4"), "--strict"}).exit_code, 0);
+  const ProgramResult cut = detect({file("mixed/cut.mp4"), "--strict"});
+  EXPECT_EQ(cut.exit_code, 1);
+  EXPECT_THAT(cut.err, AllOf(HasSubstr("--strict"), HasSubstr(" of the 40 frames")));
+  write_file_atomically(file("mixed/empty.mp4"), "");
+  const ProgramResult empty = refused({trained(), file("mixed"), "--strict"});
+  EXPECT_EQ(empty.exit_code, 1);
+  EXPECT_THAT(empty.err, AllOf(HasSubstr("empty.mp4"), HasSubstr("it is empty")));
+}
+
 TEST_F(VideosCommand, APipeIsAnsweredUntilItsEnd) {
   const std::string run = trained();
   write_video(file("clip.mkv"), 10);
@@ -177,6 +200,12 @@ TEST_F(FacesOnVideos, ATrackIsOneFaceWithItsTime) {
   EXPECT_EQ(frames, all.size()) << "each face is of one track";
   EXPECT_LT(of_video, all.size());
   EXPECT_THAT(read_file(folder_ / "out/faces.html"), AllOf(HasSubstr("#t=0."), HasSubstr("from 0.0 s to ")));
+  write_file_atomically(file("empty.mp4"), "");
+  const Words both = {file("clip.mkv"), file("empty.mp4"), "--every", "4", "--out", file("some")};
+  ASSERT_EQ(faces(both).exit_code, 0);
+  EXPECT_EQ(record_in(folder_ / "some")["data"]["skipped"], 1);
+  for (const Row& row : rows_of(folder_ / "some/tracks.csv")) EXPECT_THAT(row.at("time_s"), AnyOf("0.000", "0.160"));
+  EXPECT_THAT(refused(joined(both, {"--overwrite", "--strict"})).err, HasSubstr("empty.mp4: it is empty"));
   const ProgramResult again = faces({file("clip.mkv"), file("photos"), "--out", file("out"), "--resume"});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("7 known from before, 0 new"));

@@ -281,6 +281,19 @@ TEST_F(FineTuning, WeightsAloneChooseSizeRateAndEndAndFitTheLastLayerFirst) {
   EXPECT_TRUE(record["epochs"][0]["lr"].is_null());
   EXPECT_TRUE(record["epochs"][0]["images_per_s"].is_null());
   EXPECT_FALSE(record["epochs"][1]["lr"].is_null());
+  // The features and the fit are training, and not a part of what came before.
+  double seconds = 0;
+  for (const json& epoch : record["epochs"]) seconds += epoch["seconds"].get<double>();
+  EXPECT_NEAR(record["times_s"]["train"], seconds, 1e-6);
+  const json& head = record["epochs"][0];
+  EXPECT_GT(head["seconds"].get<double>(), 0);
+  EXPECT_GE(head["to_s"].get<double>() - head["from_s"].get<double>(), head["seconds"].get<double>());
+  double parts = 0;
+  for (const char* part : {"init", "load", "train", "validate", "test", "checkpoint"})
+    parts += record["times_s"][part].get<double>();
+  EXPECT_LE(parts, record["times_s"]["total"].get<double>());
+  const int copies = result.err.find("each in 4 copies") != std::string::npos ? 4 : 1;
+  EXPECT_EQ(record["sessions"][0]["images"], 72 * (copies + 2));
   EXPECT_EQ(before["config"]["momentum"], 0) << "from scratch nothing is chosen";
   EXPECT_EQ(before["config"]["lr"], 0.05);
   EXPECT_EQ(before["config"]["patience"], 0);

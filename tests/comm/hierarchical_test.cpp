@@ -5,6 +5,7 @@
 #include <atomic>
 #include <numeric>
 
+#include "base/thrown.h"
 #include "comm/communicator.h"
 #include "comm/ranks_helpers.h"
 #include "comm/shared_group.h"
@@ -142,6 +143,23 @@ TEST_F(Hierarchical, MessagesGoWithinAHostOnly) {
     }
     EXPECT_THAT(error_of([&] { end.send(bytes, (end.rank() + 2) % kRanks); }), HasSubstr("of one host"));
   });
+}
+
+/// Of those who wait for others by other means, as for a GPU.
+TEST_F(Hierarchical, RanksLearnWithoutACollectiveThatARankOrAHostIsLost) {
+  const auto told = [&] {
+    std::array<std::string, kRanks> messages;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto end = join(rank);
+      messages[static_cast<std::size_t>(rank)] = test::thrown_by([&] { end->require_whole(); }, "");
+    }
+    return messages;
+  };
+  EXPECT_THAT(told(), Each(""));
+  hosts_[1]->abort("rank 3 was lost");
+  EXPECT_THAT(told(), testing::ElementsAre("", "", HasSubstr("rank 3 was lost"), HasSubstr("rank 3 was lost")));
+  between_.abort("host 1 was lost");
+  EXPECT_THAT(told()[0], HasSubstr("host 1 was lost"));
 }
 
 TEST_F(Hierarchical, AllStayMembers) {

@@ -240,7 +240,9 @@ TEST(Cifar, ReadsAFolderWithItsPartsAndNames) {
   write_bytes(folder / "data_batch_1.bin", records({0, 1, 2, 3}));
   write_bytes(folder / "data_batch_2.bin.gz", gzipped(records({0, 1, 2, 3})));
   write_bytes(folder / "test_batch.bin", records({7}));
-  write_bytes(folder / "batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\r\ni\r\nj\n\n");
+  write_bytes(folder / "batches.meta.txt",
+              "\xEF\xBB\xBF"
+              "a\nb\nc\nd\ne\nf\ng\nh\r\ni\r\nj\n\n");
   const OpenedData opened = open_data(cifar_options(folder.path()));
   EXPECT_EQ(opened.kind, "CIFAR-10 files");
   EXPECT_EQ(opened.dataset->shape(), (ImageShape{3, 32, 32}));

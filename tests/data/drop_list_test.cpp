@@ -56,6 +56,7 @@ TEST_F(DropListTest, ReadsLinesAndTables) {
                    "a.jpg\n")
                   .names,
               ElementsAre("a.jpg"));
+  EXPECT_THAT(read({"b.jpg\0 a\n.jpg\0", 14}).names, ElementsAre(" a\n.jpg", "b.jpg")) << "find -print0";
   const DropList table = read(
       "score,file,kind\n0.9,\"a, b.jpg\",wrong\n0.8,c.jpg,both\n0.7,d.jpg,neither\n0.6,e.jpg,missed\n0.5,e.jpg,extra\n",
       "labels.csv");

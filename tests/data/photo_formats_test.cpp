@@ -102,6 +102,59 @@ TEST(PhotoFormats, EqualPillowWithItsPlugins) {
   }
 }
 
+/// A picture turned by quarters against the clock.
+Picture turned_left(const Picture& from, int quarters) {
+  Picture to = Picture::unset(3, from.width, from.height);
+  for (std::int64_t y = 0; y < to.height; ++y) {
+    for (std::int64_t x = 0; x < to.width; ++x) {
+      std::copy_n(from.row(x) + 3 * (from.width - 1 - y), 3, to.row(y) + 3 * x);
+    }
+  }
+  return quarters == 1 ? std::move(to) : turned_left(to, quarters - 1);
+}
+
+Picture mirrored(const Picture& from, int axis) {
+  Picture to = Picture::unset(3, from.height, from.width);
+  for (std::int64_t y = 0; y < to.height; ++y) {
+    for (std::int64_t x = 0; x < to.width; ++x) {
+      std::copy_n(axis == 0 ? from.row(from.height - 1 - y) + 3 * x : from.row(y) + 3 * (from.width - 1 - x), 3,
+                  to.row(y) + 3 * x);
+    }
+  }
+  return to;
+}
+
+TEST(PhotoFormats, OddHeicIsTurnedAndMirroredInTheOrderOfTheFile) {
+  if (!can_decode(".heic")) GTEST_SKIP() << "the module heif is not built";
+  const std::string stored = bytes_of(photo_file("turned_odd_7.heic"));
+  // The properties of its picture are hvcC, colr, ispe, clap, pixi, irot and imir: the size becomes an odd one by ispe
+  // alone, and the crop and what isn't wanted become one more mention of pixi.
+  const auto made = [&](const std::string& last, int quarters, int axis) {
+    std::string file = stored;
+    const auto after = [&](const char* kind) { return file.find(kind) + 4; };
+    file[after("ispe") + 7] = 45;
+    file[after("ispe") + 11] = 35;
+    file[after("irot")] = static_cast<char>(quarters);
+    file[after("imir")] = static_cast<char>(axis);
+    file.replace(after("ipma") + 12, 6, "\x02\x03\x05\x05" + last);
+    return decode_picture(file);
+  };
+  const Picture plain = made("\x05\x05", 0, 0);
+  ASSERT_EQ(std::pair(plain.width, plain.height), std::pair(std::int64_t{45}, std::int64_t{35}));
+  for (int quarters = 1; quarters < 4; ++quarters) {
+    for (int axis = 0; axis < 2; ++axis) {
+      for (const bool mirrors_first : {true, false}) {
+        SCOPED_TRACE(std::to_string(quarters) + " " + std::to_string(axis) + (mirrors_first ? " mirrored first" : ""));
+        const Picture picture = made(mirrors_first ? "\x87\x86" : "\x86\x87", quarters, axis);
+        const Picture expected =
+            mirrors_first ? turned_left(mirrored(plain, axis), quarters) : mirrored(turned_left(plain, quarters), axis);
+        ASSERT_EQ(std::pair(picture.width, picture.height), std::pair(expected.width, expected.height));
+        EXPECT_TRUE(std::equal(picture.row(0), picture.row(0) + picture.bytes(), expected.row(0)));
+      }
+    }
+  }
+}
+
 TEST(PhotoFormats, RefuseFilesCutShort) {
   for (const std::string& name : photo_names()) {
     // Of moving ones the first frame alone is read.

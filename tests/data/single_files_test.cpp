@@ -139,6 +139,18 @@ TEST(SingleFiles, CopiesAreToldWithThoseInAnotherPart) {
                                 HasSubstr("; 1 in another part than the original"))));
 }
 
+TEST(SingleFiles, OneShotInTwoFormatsIsTold) {
+  const auto notes = [](const std::vector<std::string>& names) {
+    std::vector<ListedFile> listed;
+    for (const std::string& name : names) listed.push_back({name, Part::kUndivided});
+    return single_files(listed, 1, false).notes;
+  };
+  EXPECT_THAT(notes({"a/IMG_1.JPG", "a/IMG_1.HEIC", "a/IMG_2.jpg", "b/IMG_1.png", "a/IMG_2.v1.jpg", "a/IMG_2.DNG"}),
+              ElementsAre(AllOf(HasSubstr("2 files are called as another"),
+                                HasSubstr("'a/IMG_1.HEIC' and 'a/IMG_1.JPG'"), HasSubstr("may both train and judge"))));
+  EXPECT_THAT(notes({"a/IMG_1.JPG", "b/IMG_1.HEIC", "a/IMG_1.5.HEIC", "a/IMG_10.HEIC"}), IsEmpty());
+}
+
 TEST(SingleFilesOfCoco, FilesOfTwoListsAndOfTwoIdsAreOneSample) {
   const TemporaryFolder folder;
   for (int i = 0; i < 3; ++i) {

@@ -1,12 +1,15 @@
 // Videos that tests make themselves.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "data/codecs/picture.h"
 #include "data/video/ffmpeg.h"
@@ -37,41 +40,49 @@ inline data::Picture numbered_frame(int number, int width = 64, int height = 48)
 
 /// How a video is made for a test.
 struct MadeVideo {
-  std::string codec = "ffv1";    // which keeps pixels as they are
-  std::string options = {};      // more words for ffmpeg, such as "-g 12 -bf 2"
-  std::string pixels = "bgr0";   // such as "yuv420p"
-  bool is_turned_right = false;  // in a .mov file: players are told to turn it by a quarter
+  std::string codec = "ffv1";   // which keeps pixels as they are
+  std::string options = {};     // more words for ffmpeg, such as "-g 12 -bf 2"
+  std::string pixels = "bgr0";  // such as "yuv420p"
+  /// In a .mov file: how players are told to show it, a, b, c and d of its track's matrix. Empty = as it is stored.
+  std::vector<double> matrix = {};
+  int first = 0;            // the number of the first frame
+  std::string rate = "25";  // frames a second
 };
 inline const MadeVideo kMpeg4 = {.codec = "mpeg4", .options = "-q:v 3", .pixels = "yuv420p"};
 
-/// Writes frames 0 to `count`-1 with 25 a second, by the program ffmpeg.
+/// Runs ffmpeg.
+inline void run_ffmpeg(const std::string& words) {
+  if (std::system(("ffmpeg -nostdin -v error -y " + words).c_str()) != 0) throw std::runtime_error("ffmpeg " + words);
+}
+
+/// Writes `count` frames by the program ffmpeg.
 inline void write_video(const std::filesystem::path& path, int count, const MadeVideo& made = {}) {
   const data::Picture first = numbered_frame(0);
-  const std::string command = "ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -framerate 25 -s " +
-                              std::to_string(first.width) + "x" + std::to_string(first.height) + " -i pipe:0 -c:v " +
-                              made.codec + " -pix_fmt " + made.pixels + " " + made.options + " '" + path.string() + "'";
+  const std::string command = "ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -framerate " + made.rate +
+                              " -s " + std::to_string(first.width) + "x" + std::to_string(first.height) +
+                              " -i pipe:0 -c:v " + made.codec + " -pix_fmt " + made.pixels + " " + made.options + " '" +
+                              path.string() + "'";
   FILE* const program = ::popen(command.c_str(), "w");
   if (program == nullptr) throw std::runtime_error("can't start ffmpeg");
   for (int i = 0; i < count; ++i) {
-    const data::Picture picture = numbered_frame(i);
+    const data::Picture picture = numbered_frame(made.first + i);
     std::fwrite(picture.row(0), 1, picture.bytes(), program);
   }
   if (::pclose(program) != 0) throw std::runtime_error("ffmpeg can't write " + path.string());
-  if (!made.is_turned_right) return;
-  // The matrix of the track's header: a, b, 0; c, d, 0; x, y, 1.
+  if (made.matrix.empty()) return;
   std::string bytes;
   {
     std::ifstream file(path, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(file), {});
   }
+  // The matrix of the track's header: a, b, 0; c, d, 0; x, y, 1.
   const std::size_t matrix = bytes.find("tkhd") + 44;
-  bytes.replace(matrix, 20,
-                std::string("\0\0\0\0"
-                            "\0\1\0\0"
-                            "\0\0\0\0"
-                            "\xFF\xFF\0\0"
-                            "\0\0\0\0",
-                            20));
+  for (std::size_t i = 0; i < made.matrix.size(); ++i) {
+    const auto value = static_cast<std::uint32_t>(static_cast<std::int32_t>(made.matrix[i] * 65536));
+    for (std::size_t b = 0; b < 4; ++b) {
+      bytes[matrix + 4 * (i + i / 2) + b] = static_cast<char>(value >> (24 - 8 * b));
+    }
+  }
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

@@ -81,12 +81,16 @@ int difference(const Picture& a, const Picture& b) {
   return most;
 }
 
-/// What a quarter turn to the right makes of a picture.
-Picture turned_right(const Picture& picture) {
-  Picture turned = Picture::unset(3, picture.width, picture.height);
-  for (std::int64_t y = 0; y < turned.height; ++y) {
-    for (std::int64_t x = 0; x < turned.width; ++x) {
-      std::copy_n(picture.row(picture.height - 1 - x) + 3 * y, 3, turned.row(y) + 3 * x);
+/// A picture whose pixels lie where a matrix maps their places.
+Picture mapped(const Picture& picture, int a, int b, int c, int d) {
+  Picture turned =
+      a == 0 ? Picture::unset(3, picture.width, picture.height) : Picture::unset(3, picture.height, picture.width);
+  for (std::int64_t y = 0; y < picture.height; ++y) {
+    for (std::int64_t x = 0; x < picture.width; ++x) {
+      const std::int64_t to_x = a * x + c * y, to_y = b * x + d * y;
+      std::copy_n(
+          picture.row(y) + 3 * x, 3,
+          turned.row(to_y + (b + d < 0 ? turned.height - 1 : 0)) + 3 * (to_x + (a + c < 0 ? turned.width - 1 : 0)));
     }
   }
   return turned;
@@ -155,12 +159,25 @@ TEST_F(Videos, ATimeAndAnUpperLimitChooseFrames) {
 }
 
 TEST_F(Videos, PlayersAndWeTurnThemOnce) {
-  const Pictures pictures = frames(
-      video("clip.mov", 2, {.codec = "mjpeg", .options = "-q:v 2", .pixels = "yuvj444p", .is_turned_right = true}));
-  const Picture read = pictures.read(1);
-  EXPECT_EQ(read.width, 48);
-  EXPECT_EQ(read.height, 64);
-  EXPECT_LT(difference(read, turned_right(numbered_frame(1))), 60) << "JPEG's losses at the square's edges";
+  const MadeVideo made{.codec = "mjpeg", .options = "-q:v 2", .pixels = "yuvj444p"};
+  const struct {
+    int a, b, c, d;
+    double size;
+  } kMatrices[] = {{0, 1, -1, 0, 1},  {-1, 0, 0, -1, 1}, {0, -1, 1, 0, 1}, {-1, 0, 0, 1, 1},  {1, 0, 0, -1, 1},
+                   {0, 1, 1, 0, 0.5}, {0, -1, -1, 0, 1}, {1, 0, 0, 1, 2},  {0, 1, -1, 0, 1.5}};
+  for (const auto& [a, b, c, d, size] : kMatrices) {
+    MadeVideo turned = made;
+    turned.matrix = {a * size, b * size, c * size, d * size};
+    const Pictures pictures = frames(video("clip.mov", 2, turned));
+    // JPEG's losses are at the square's edges.
+    EXPECT_LT(difference(pictures.read(1), mapped(numbered_frame(1), a, b, c, d)), 60) << a << b << c << d;
+    EXPECT_THAT(pictures.notes(), IsEmpty());
+  }
+  MadeVideo slanted = made;
+  slanted.matrix = {0.866, 0.5, -0.5, 0.866};
+  const Pictures pictures = frames(video("clip.mov", 2, slanted));
+  EXPECT_LT(difference(pictures.read(1), numbered_frame(1)), 60);
+  EXPECT_THAT(pictures.notes(), ElementsAre(AllOf(HasSubstr("clip.mov"), HasSubstr("turned by 30 degrees"))));
 }
 
 TEST_F(Videos, AreRecognisedByContentAndNotOnlyByName) {
@@ -195,16 +212,168 @@ TEST_F(Videos, WhatIsNoneIsRefusedWithTheReason) {
   EXPECT_NE(refusal(path("none.mkv")), "taken");
 }
 
-TEST_F(Videos, OneThatIsCutShortIsReadUpToThere) {
-  const std::string whole = read_file(video("clip.mkv", 40));
-  write_bytes(folder_ / "cut.mkv", whole.substr(0, whole.size() / 2));
-  const Pictures pictures = frames(path("cut.mkv"));
-  EXPECT_GT(pictures.size(), 10U);
-  EXPECT_LT(pictures.size(), 30U);
-  EXPECT_EQ(difference(pictures.read(9), numbered_frame(9)), 0);
+TEST_F(Videos, OneThatIsCutShortIsReadUpToThereAndTold) {
+  const struct {
+    const char* name;
+    std::string options, told;
+  } kCut[] = {{"cut.mkv", "-q:v 3", "frames in "},
+              {"cut.avi", "-q:v 3", " of the 150 frames that its container promises came"},
+              {"cut.mp4", "-q:v 3 -movflags faststart", " of the 150 frames that its container promises came"}};
+  for (const auto& [name, options, told] : kCut) {
+    const std::string whole = read_file(video(name, 150, {.codec = "mpeg4", .options = options, .pixels = "yuv420p"}));
+    EXPECT_THAT(frames(path(name)).notes(), IsEmpty()) << name;
+    write_bytes(folder_ / name, whole.substr(0, whole.size() * 6 / 10));
+    const Pictures pictures = frames(path(name));
+    ASSERT_GT(pictures.size(), 10U) << name;
+    EXPECT_LT(pictures.size(), 120U) << name;
+    EXPECT_LT(difference(pictures.read(9), numbered_frame(9)), 100) << name;
+    EXPECT_THAT(pictures.notes(), ElementsAre(AllOf(HasSubstr(name), HasSubstr("ends early: "), HasSubstr(told),
+                                                    HasSubstr(": " + std::to_string(pictures.size()) + " "))));
+    EXPECT_THAT(error_of([&] { pictures.require_all(); }), AllOf(HasSubstr(name), HasSubstr(told)));
+    EXPECT_EQ(frames(path(name), {.every = 2, .most = 3}).size(), 3U);
+  }
   const std::string mp4 = read_file(video("clip.mp4", 40, kMpeg4));
   write_bytes(folder_ / "cut.mp4", mp4.substr(0, mp4.size() / 2));
   EXPECT_THAT(refusal(path("cut.mp4")), HasSubstr("cut short")) << "its table of frames was at the end";
+}
+
+TEST_F(Videos, ThatAreWholeAreNotSaidToBeCut) {
+  video("plain.mp4", 40, mpeg4("-g 8 -bf 2"));
+  const auto copied = [&](const std::string& before, const std::string& after) {
+    run_ffmpeg(before + " -i '" + path("plain.mp4") + "' -c copy " + after);
+    return path(after.substr(after.rfind(' ') + 1));
+  };
+  const fs::path back = fs::current_path();
+  fs::current_path(folder_.path());
+  std::vector<std::string> files = {copied("-ss 0.48", "trimmed.mp4"), copied("", "-output_ts_offset 7.25 late.mp4"),
+                                    copied("", "-output_ts_offset 7.25 late.mkv"), video("whole.ts", 40, kMpeg4),
+                                    copied("", "-movflags frag_keyframe+empty_moov pieces.mp4")};
+  files.push_back(video("slow.mkv", 5, {.options = "-vf setpts=N*N/TB"}));
+  fs::current_path(back);
+  for (const std::string& file : files) {
+    const Pictures pictures = frames(file);
+    EXPECT_THAT(pictures.notes(), IsEmpty()) << file;
+    EXPECT_NO_THROW(pictures.require_all());
+    EXPECT_NEAR(pictures.time_s(0).value(), 0, 1e-3) << file;
+  }
+}
+
+TEST_F(Videos, StrictIsWhoWantsAll) {
+  video("clip.mkv", 3);
+  write_bytes(folder_ / "empty.mp4", "");
+  const Pictures pictures = frames(folder_.path().string());
+  EXPECT_EQ(pictures.size(), 3U);
+  EXPECT_THAT(error_of([&] { pictures.require_all(); }),
+              AllOf(HasSubstr("--strict"), HasSubstr("empty.mp4"), HasSubstr("it is empty")));
+}
+
+/// A film from frame `first` on that begins at 3 s.
+MadeVideo film(int first, const std::string& options) {
+  return {.codec = "mpeg2video",
+          .options = "-q:v 2 -g 8 -output_ts_offset 3 " + options,
+          .pixels = "yuv420p",
+          .first = first,
+          .rate = "24000/1001"};
+}
+
+TEST_F(Videos, PartsOfAJoinedOneFollowOnEachOther) {
+  const std::string first = read_file(video("a.ts", 24, film(60, "-bf 2"))),
+                    second = read_file(video("b.ts", 30, film(0, "-bf 2"))),
+                    whole = read_file(video("c.ts", 30, film(100, "-bf 0")));
+  // The beginning is lost, with its key frame.
+  write_bytes(folder_ / "joined.ts", whole.substr(whole.size() / 3 / 188 * 188) + first + second);
+  const Pictures pictures = frames(path("joined.ts"));
+  ASSERT_GT(pictures.size(), 54U + 10U);
+  EXPECT_THAT(pictures.notes(), ElementsAre(AllOf(HasSubstr("joined.ts"), HasSubstr("joined from 3 parts"))));
+  const std::size_t begin = pictures.size() - 54;
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    EXPECT_NEAR(pictures.time_s(i).value(), static_cast<double>(i) * 1001 / 24000, 0.02) << i;
+    const std::size_t number = i < begin ? 130 - begin + i : i < begin + 24 ? 60 + i - begin : i - begin - 24;
+    try {
+      const Picture read = pictures.read(i);
+      const auto to = [&](std::size_t frame) { return difference(read, numbered_frame(static_cast<int>(frame))); };
+      EXPECT_LT(to(number), std::min(to(number + 1), number == 0 ? 765 : to(number - 1))) << i;
+    } catch (const Error&) {
+      EXPECT_LT(i, 8U) << "from the next key frame on all are there";
+    }
+  }
+}
+
+TEST_F(Videos, OfSeveralInAFileTheOneIsTakenThatPlayersShow) {
+  video("large.mkv", 4);
+  video("small.mkv", 4, {.options = "-vf scale=32:24"});
+  write_bytes(folder_ / "cover.png", plain_png(96, 96, {1, 2, 3}));
+  const std::string both = " -map 0 -map 1 -c copy -default_mode passthrough ",
+                    small = "-i '" + path("small.mkv") + "' ", large = "-i '" + path("large.mkv") + "' ",
+                    cover = "-i '" + path("cover.png") + "' ";
+  const struct {
+    std::string name, words;
+    int width;
+    const char* told;
+  } kFiles[] = {
+      {"second.mkv", small + large + both + "-disposition:v:0 0 -disposition:v:1 default", 64, "stream 1, of 64x48"},
+      {"default.mkv", small + large + both + "-disposition:v:0 default -disposition:v:1 0", 32, "stream 0, of 32x24"},
+      {"largest.mkv", small + large + both + "-disposition:v:0 0 -disposition:v:1 0", 64, "stream 1, of 64x48"},
+      {"cover.mp4", cover + large + " -map 0 -map 1 -c:v:0 mjpeg -c:v:1 mpeg4 -disposition:v:0 attached_pic", 64, ""}};
+  for (const auto& [name, words, width, told] : kFiles) {
+    run_ffmpeg(words + " '" + path(name) + "'");
+    const Pictures pictures = frames(path(name));
+    ASSERT_EQ(pictures.size(), 4U) << name;
+    EXPECT_EQ(pictures.read(3).width, width) << name;
+    EXPECT_EQ(pictures.notes().size(), *told == 0 ? 0U : 1U) << name;
+    for (const std::string& note : pictures.notes()) {
+      EXPECT_THAT(note, AllOf(HasSubstr(name), HasSubstr("2 videos"), HasSubstr(told)));
+    }
+  }
+}
+
+TEST_F(Videos, FramesOfMovingPicturesAreTakenWhereTheyAreSpokenOf) {
+  const std::string made = "-f rawvideo -pix_fmt rgb24 -framerate 5 -s 4x2 -i '" + path("raw") + "' ";
+  std::string raw;
+  for (const int grey : {10, 90, 0xAA}) raw += std::string(3 * 4 * 2, static_cast<char>(grey));
+  write_bytes(folder_ / "raw", raw);
+  run_ffmpeg(made + "-pix_fmt gray '" + path("a.gif") + "'");
+  run_ffmpeg(made + "-f apng '" + path("b.png") + "'");
+  write_bytes(folder_ / "c.png", plain_png(4, 2, {50}));
+  run_ffmpeg(made + "-pix_fmt gray -frames:v 1 '" + path("d.gif") + "'");
+  write_bytes(folder_ / "e.webp", bytes_of(golden_file("x").parent_path().parent_path() / "photos/moving.webp"));
+  const std::string all = path("*.[gpw]*");
+  EXPECT_THAT(names(frames(all)), ElementsAre("a.gif", "b.png", "c.png", "d.gif", "e.webp"));
+  const Pictures pictures = frames(all, {.every = 2});
+  EXPECT_THAT(names(pictures),
+              ElementsAre("a.gif@0.000s", "a.gif@0.400s", "b.png@0.000s", "b.png@0.400s", "c.png", "d.gif", "e.webp"));
+  EXPECT_NEAR(pictures.read(1).row(1)[3], 0xAA, 2);
+  EXPECT_NEAR(pictures.read(3).row(1)[3], 0xAA, 2);
+  EXPECT_THAT(pictures.notes(), ElementsAre(AllOf(HasSubstr("e.webp"), HasSubstr("its first one is taken"))));
+}
+
+/// Programs that do as they are told instead of ffmpeg and ffprobe, which are behind `$real`.
+TEST_F(Videos, WhatBecomesOfTheProgramsIsTold) {
+  const std::string file = video("clip.mkv", 5), before = std::getenv("PATH");
+  const struct {
+    const char *program, *script, *told;
+  } kPrograms[] = {
+      {"ffmpeg", "echo \"[fatal] Unrecognized option 'vsync'.\" >&2; exit 8",
+       "exit code 8 (Unrecognized option 'vsync'"},
+      {"ffmpeg", "kill -9 $$", "ffmpeg ended with signal 9"},
+      {"ffprobe", "echo \"[fatal] Unrecognized option 'of'.\" >&2; exit 1", "(Unrecognized option 'of'"},
+      {"ffprobe", "kill -9 $$", "ffprobe ended with signal 9"},
+      {"ffprobe", "case \"$*\" in *show_packets*) exec $real \"$@\";; esac; echo '0|0|40|9|K_'; kill -9 $$",
+       "1 frame came, then ffprobe ended with signal 9"}};
+  for (const auto& [program, script, told] : kPrograms) {
+    const fs::path folder = folder_ / "programs";
+    fs::remove_all(folder);
+    write_bytes(folder / program, "#!/bin/sh\nPATH='" + before + "'\nreal=" + program + "\n" + script + "\n");
+    fs::permissions(folder / program, fs::perms::owner_all);
+    ::setenv("PATH", (folder.string() + ":" + before).c_str(), 1);
+    const std::string reason = error_of([&] {
+      const Pictures pictures = frames(file);
+      pictures.require_all();
+      pictures.read(0);
+    });
+    ::setenv("PATH", before.c_str(), 1);
+    EXPECT_THAT(reason, HasSubstr(told)) << program << " " << script;
+  }
 }
 
 /// The sanitizers see what else it would do.

@@ -111,8 +111,10 @@ TEST(Yolo, ReadsTextsOfOtherEditors) {
   }
   const TemporaryFolder folder;
   write_yolo_set(folder.path());
-  write_bytes(folder.path() / "classes.txt", mark + "cat\ndog\n");
-  EXPECT_THAT(open_boxes(folder.path()).dataset->classes(), ElementsAre("cat", "dog"));
+  for (const std::string& list : {mark + "cat\ndog\n", std::string("cat\0dog\0", 8)}) {
+    write_bytes(folder.path() / "classes.txt", list);
+    EXPECT_THAT(open_boxes(folder.path()).dataset->classes(), ElementsAre("cat", "dog"));
+  }
   write_bytes(folder.path() / "data.yaml", std::string("\xFF\xFE\0\0t\0\0\0", 8));
   EXPECT_THAT(error_of([&] { open_boxes(folder.path()); }), AllOf(HasSubstr("data.yaml"), HasSubstr("UTF-32")));
 }

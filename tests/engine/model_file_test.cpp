@@ -68,6 +68,38 @@ TEST_F(WholeNumbers, BytesAreTakenAsTheyAreAndGivenAsWhatTheyStandFor) {
   }
 }
 
+/// Operations on an input of (1, 3, 2, 2), each with the constant that follows it.
+struct FirstOperations {
+  std::vector<std::pair<const char*, std::vector<float>>> operations;
+  bool scale;
+};
+
+TEST_F(WholeNumbers, AFileThatBeginsByScalingPixelsTakesThem) {
+  const FirstOperations files[] = {
+      {{{"Divide", {255}}}, true},
+      {{{"Multiply", {1.0F / 255}}}, true},
+      {{{"Multiply", {2}}, {"Divide", {255}}, {"Subtract", {1}}}, true},
+      {{{"Subtract", {123.675F, 116.28F, 103.53F}}, {"Multiply", {2}}}, true},
+      {{{"Add", {-104, -117, -123}}}, true},
+      {{{"Subtract", {0.485F, 0.456F, 0.406F}}, {"Divide", {0.229F, 0.224F, 0.225F}}}, false},
+      {{{"Multiply", {255}}, {"Subtract", {104}}}, false},
+      {{{"Multiply", {0}}, {"Add", {60}}}, false},
+      {{{"Maximum", {0}}, {"Divide", {255}}}, false},
+  };
+  for (const FirstOperations& file : files) {
+    test::GraphFile graph;
+    int value = graph.input("f32", "1,3,2,2");
+    for (const auto& [kind, numbers] : file.operations) {
+      value =
+          graph.node(kind, "opset1", "auto_broadcast=\"numpy\"",
+                     {graph.converted("f32", value), graph.constant(numbers, numbers.size() == 1 ? "" : "1,3,1,1")});
+    }
+    graph.output(value);
+    graph.write(path_);
+    EXPECT_EQ(engine_->open_model_file(path_)->scales_pixels(), file.scale) << file.operations.front().first;
+  }
+}
+
 TEST_F(WholeNumbers, NumbersThatNothingWasRoundedToAreLeftAsTheyAre) {
   test::GraphFile graph;
   const int value = graph.converted("f32", graph.input("f32", "1,1,2,2"));

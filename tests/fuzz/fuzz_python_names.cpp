@@ -6,6 +6,6 @@
 #include "task/inference/model_metadata.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  evener::task::names_in_python({reinterpret_cast<const char*>(data), size});
+  evener::task::names_in_text({reinterpret_cast<const char*>(data), size});
   return 0;
 }

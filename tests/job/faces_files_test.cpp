@@ -9,6 +9,8 @@
 #include <iterator>
 
 #include "base/test_folder.h"
+#include "data/open/pictures.h"
+#include "data/video_helpers.h"
 #include "job/faces/comparison.h"
 #include "job/faces/results.h"
 #include "job/infer/infer_sinks.h"
@@ -188,6 +190,54 @@ TEST(SortedFolders, LieBesideThePhotosWhereSomethingCanBeWritten) {
   EXPECT_EQ(faces_error([&] { PhotoSorter(folder / "sorted", SortBy::kLink, {photos}); }), "");
   EXPECT_THAT(faces_error([&] { check_sort_folder("/proc/no-such-process/sorted", {photos}); }),
               HasSubstr("--sort '/proc/no-such-process/sorted'"));
+}
+
+/// A face ahead, of this width, at this place.
+task::EmbeddedFace made_face(float left, float width, float probability, std::vector<float> embedding) {
+  task::EmbeddedFace face;
+  face.face.box = {left, 10, left + width, 10 + width, probability};
+  face.face.landmarks[0] = {left + width / 4, 20};
+  face.face.landmarks[1] = {left + 3 * width / 4, 20};
+  face.face.landmarks[2] = {left + width / 2, 25};
+  face.embedding = std::move(embedding);
+  return face;
+}
+
+TEST(VideoTracksTest, APersonIsTheMeanOfAllFramesAndNotTheBestOne) {
+  if (!test::has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
+  const TestFolder folder;
+  const std::string film = (folder / "film.mkv").string();
+  // It begins at 3 s, with 29.97 frames a second, the last of which is shown after a second more.
+  test::write_video(film, 4, {.options = "-vf 'setpts=N+30*gte(N\\,3)' -output_ts_offset 3", .rate = "30000/1001"});
+  const data::Pictures pictures({film}, data::FrameChoice());
+  ASSERT_EQ(pictures.size(), 4U);
+  std::vector<task::PhotoFaces> all(4);
+  for (std::size_t i = 0; i < 4; ++i) all[i] = {.photo = i, .content = 70 + i, .faces = {}};
+  // One person goes to the right and comes nearer; another one is there once, first on its frame.
+  all[0].faces = {made_face(5, 20, 0.9F, {1, 0, 0})};
+  all[1].faces = {made_face(40, 12, 0.8F, {0, 0, 1}), made_face(8, 22, 1, {0.8F, 0.6F, 0})};
+  all[2].faces = {made_face(11, 24, 0.5F, {0.8F, -0.6F, 0})};
+  for (task::PhotoFaces& photo : all) {
+    for (task::EmbeddedFace& face : photo.faces) face.thumbnail = {1};  // else the journal's is taken
+  }
+  const VideoTracks tracks = keep_tracks(all, pictures, folder.path(), folder / "none");
+  EXPECT_THAT(all[0].faces, testing::IsEmpty());
+  EXPECT_THAT(all[2].faces, testing::IsEmpty());
+  ASSERT_EQ(all[1].faces.size(), 2U);
+  // Weighted by width times probability: 18, 22 and 12.
+  const std::vector<float> mean = {18 + 22 * 0.8F + 12 * 0.8F, 22 * 0.6F - 12 * 0.6F, 0};
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(all[1].faces[0].embedding[i], mean[i], 1e-3) << i;
+  EXPECT_THAT(all[1].faces[1].embedding, ElementsAre(0, 0, testing::FloatNear(12 * 0.8F, 1e-3F)));
+  const TrackSpan first = tracks.spans.at({1, 0}), second = tracks.spans.at({1, 1});
+  EXPECT_NEAR(first.first_s, 0, 1e-3);
+  EXPECT_NEAR(first.last_s, 2 * 1001 / 30000.0, 1e-3);
+  EXPECT_EQ(first.frames, 3U);
+  EXPECT_NEAR(second.first_s, 1001 / 30000.0, 1e-3);
+  EXPECT_EQ(second.frames, 1U);
+  std::ifstream table(folder / "tracks.csv");
+  const std::string rows(std::istreambuf_iterator<char>(table), {});
+  EXPECT_THAT(rows, AllOf(HasSubstr("film.mkv,1,0.067,11.00,10.00,35.00,34.00,0.500000\n"),
+                          HasSubstr("film.mkv,2,0.033,40.00,10.00,52.00,22.00,0.800000\n")));
 }
 
 std::string opened_parts(const LabelledDataRequest& request, const RunConfig& run) {

@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "job/infer/infer_flags.h"
 #include "job/infer/infer_sinks.h"
 #include "job/infer/inference.h"
@@ -34,6 +38,21 @@ TEST(ImageLists, HaveANameOnEachLineWhateverEndsIt) {
   test::write_text(folder / "list.txt", "a.jpg\r\n\r\nb c.jpg\n\nd.jpg");
   EXPECT_THAT(with_lists({"x.png", (folder / "list.txt").string(), "y.png"}),
               ElementsAre("x.png", "a.jpg", "b c.jpg", "d.jpg", "y.png"));
+}
+
+TEST(ImageLists, OnStdinAndInFilesMayHaveZeroBytesBetweenNames) {
+  const test::TestFolder folder;
+  const std::string names("\xEF\xBB\xBF./a b.jpg\0./ c\nd.jpg\0", 24);
+  test::write_text(folder / "list.txt", names);
+  std::istringstream stdin_text(names);
+  std::streambuf* const before = std::cin.rdbuf(stdin_text.rdbuf());
+  EXPECT_THAT(with_lists({"-", (folder / "list.txt").string()}),
+              ElementsAre("./a b.jpg", "./ c\nd.jpg", "./a b.jpg", "./ c\nd.jpg"));
+  std::istringstream wide(std::string("\xFF\xFE\0\0a\0\0\0", 8));
+  std::cin.rdbuf(wide.rdbuf());
+  EXPECT_THAT(test::thrown_by([] { with_lists({"-"}); }), AllOf(HasSubstr("stdin"), HasSubstr("UTF-32")));
+  std::cin.rdbuf(before);
+  std::cin.clear();
 }
 
 TEST(PartsOfData, AreTheirOwnSamplesAndAllTogetherInTheirOrder) {
@@ -135,7 +154,7 @@ class Lines : public Observer {
   std::vector<std::string> notes;
 };
 
-/// A network of six classes, a to f, whose answers the tests make up as probabilities.
+/// A network of six classes, a to f, whose answers the tests make up: as probabilities, of which it gives the logits.
 class PredictedClasses : public testing::Test {
  protected:
   PredictedClasses() : model_(request()) {}
@@ -161,7 +180,10 @@ class PredictedClasses : public testing::Test {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       task::Prediction one;
       one.index = i;
-      one.outputs[model_.main_output()] = outputs[i];
+      std::vector<float> logits = outputs[i];
+      if (*flags_.output_type != "logit")
+        std::ranges::transform(logits, logits.begin(), [](float p) { return std::log(p); });
+      one.outputs[model_.main_output()] = logits;
       if (!flags_.features->empty()) one.outputs["features"] = outputs[i];
       writer_->on_prediction(one);
     }
@@ -353,7 +375,8 @@ TEST_F(PredictedClasses, ClassesOfSimilarNamesHaveFoldersOfTheirOwn) {
   flags_.sort.read({(folder_ / "sorted").string()});
   InferSinks writer(flags_, model, *samples_, false, {}, {samples_->folder}, OutputShapes{}, lines_);
   for (std::size_t i = 0; i < 2; ++i) {
-    const std::vector<float> output = probabilities(i, 0.9F, 3);
+    std::vector<float> output(6);
+    output[i] = 5;
     task::Prediction one;
     one.index = i;
     one.outputs[model.main_output()] = output;

@@ -94,7 +94,7 @@ TEST(RunLength, IsTheSameForAllCellsAndGrowsUntilEachIsSteady) {
   const test::TestFolder folder;
   MadeUpRuns runs(0.039);
   Notes notes;
-  const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes);
+  const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes, "p", "m");
   const auto cells = cells_of(steady.plan);
   ASSERT_EQ(cells.size(), 2U);
   for (const record::SweepCell& cell : cells) EXPECT_THAT(cell.words, testing::Contains("--epochs=16"));
@@ -114,11 +114,25 @@ TEST(RunLength, PilotRunsThatAreThereAreNotMadeAgain) {
   Notes notes;
   MadeUpRuns first(0.04), second(0.04);
   const auto plan = AskedSweep(kTraining).plan();
-  const SteadyPlan before = steady_plan(plan, 0.01, {}, folder.path(), first, notes);
-  const SteadyPlan after = steady_plan(plan, 0.01, {}, folder.path(), second, notes);
+  const SteadyPlan before = steady_plan(plan, 0.01, {}, folder.path(), first, notes, "p", "m");
+  const SteadyPlan after = steady_plan(plan, 0.01, {}, folder.path(), second, notes, "p", "m");
   EXPECT_TRUE(second.words.empty());
   EXPECT_GT(second.taken, 0);
   EXPECT_EQ(after.plan.fixed.at("epochs"), before.plan.fixed.at("epochs"));
+}
+
+// The folder of the pilot runs has the hash of the program's files and the machine in its name.
+TEST(RunLength, PilotRunsOfAnotherProgramOrMachineAreNotTaken) {
+  const std::vector<std::pair<std::string, std::string>> makers = {{"p", "m"}, {"q", "m"}, {"p", "n"}, {"p", "m"}};
+  const test::TestFolder folder;
+  std::vector<bool> are_made;
+  for (const auto& [program, machine] : makers) {
+    MadeUpRuns runs(0.04);
+    Notes notes;
+    steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes, program, machine);
+    are_made.push_back(!runs.words.empty());
+  }
+  EXPECT_THAT(are_made, ElementsAre(true, true, true, false));
 }
 
 TEST(RunLength, ACellThatFailsKeepsTheLengthAndIsTold) {
@@ -126,7 +140,7 @@ TEST(RunLength, ACellThatFailsKeepsTheLengthAndIsTold) {
   MadeUpRuns runs(0.04);
   runs.fails = true;
   Notes notes;
-  const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes);
+  const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes, "p", "m");
   EXPECT_EQ(steady.plan.fixed.at("epochs"), SweepValue{"2"});
   EXPECT_THAT(notes.texts, testing::Contains(HasSubstr("no such data")));
   EXPECT_THAT(steady.sentence, HasSubstr("2 of 2 cells"));
@@ -136,7 +150,7 @@ TEST(RunLength, ALimitOfARunIsOneOfItsLengthToo) {
   const test::TestFolder folder;
   MadeUpRuns runs(0.4);
   Notes notes;
-  const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, 10, folder.path(), runs, notes);
+  const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, 10, folder.path(), runs, notes, "p", "m");
   EXPECT_EQ(steady.plan.fixed.at("epochs"), SweepValue{"10"});
   EXPECT_THAT(steady.sentence, HasSubstr("it still deviates by more"));
 }

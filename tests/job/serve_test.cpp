@@ -285,6 +285,45 @@ TEST_F(Serve, AnswersPictures) {
   EXPECT_THAT(client.post(kInfer, "no picture", {{"Content-Type", "image/jpeg"}}).body, HasSubstr("can't be read"));
 }
 
+/// Triton's raw request: no JSON, and all outputs as bytes.
+TEST_F(Serve, AnswersARawRequestByItsForm) {
+  const auto asked = [](TestServer& server, const std::string& body, const char* query = "") {
+    return HttpClient(server.port())
+        .post(std::string(kInfer) + query, body,
+              {{"Content-Type", "application/octet-stream"}, {"Inference-Header-Content-Length", "0"}});
+  };
+  const auto floats_of = [](const HttpAnswer& answer) {
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    std::vector<float> values(2);
+    const std::size_t json_bytes = std::stoul(answer.headers.at("inference-header-content-length"));
+    EXPECT_EQ(answer.body.size(), json_bytes + 8);
+    std::memcpy(values.data(), answer.body.data() + json_bytes, 8);
+    return values;
+  };
+  TestServer bytes(test::model_of_bytes()), floats(test::model_of_floats());
+  EXPECT_THAT(floats_of(asked(bytes, "\1\2\3\4\5\xfa")), ElementsAre(265, 6));
+  EXPECT_THAT(floats_of(asked(bytes, "BM\1\2\3\4")), ElementsAre(153, 6)) << "begins as a picture, but is none";
+  const std::string picture = data::encode_png({1, 2, 3}, std::vector<std::uint8_t>{1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(floats_of(asked(bytes, picture)), ElementsAre(21, 6));
+  const float values[] = {1.5F, -2, 0.25F, 8};
+  EXPECT_THAT(floats_of(asked(floats, {reinterpret_cast<const char*>(values), sizeof values})), ElementsAre(7.75, 4));
+  EXPECT_THAT(asked(bytes, "\1\2\3\4\5\6", "?classification=1").body, HasSubstr("21:0:sum"));
+
+  const auto refusal = [](const HttpAnswer& answer) {
+    EXPECT_EQ(answer.status, 400);
+    return json::parse(answer.body)["error"].get<std::string>();
+  };
+  EXPECT_THAT(refusal(asked(bytes, "\1\2\3\4\5")),
+              AllOf(HasSubstr("is the 6 bytes of one sample, or a picture, and this has 5"), HasSubstr("[N,1,2,3]")));
+  EXPECT_THAT(refusal(asked(floats, "1234")), HasSubstr("is the 16 bytes of one sample, and this has 4"));
+  EXPECT_THAT(refusal(asked(bytes, picture.substr(0, 40))), HasSubstr("can't be read"));
+  HttpClient client(bytes.port());
+  EXPECT_THAT(refusal(client.post(kInfer, "\1\2\3\4\5\6", {{"Content-Type", "application/octet-stream"}})),
+              HasSubstr("-H 'Inference-Header-Content-Length: 0'"));
+  EXPECT_THAT(refusal(client.post(std::string(kInfer) + "?classification=1", asking({1, 2, 3, 4, 5, 6}))),
+              HasSubstr("\"parameters\" of an output"));
+}
+
 TEST_F(Serve, KnowsAPictureByItsBytesWhateverTypeTheClientSays) {
   TestServer server(test::model_of_bytes());
   HttpClient client(server.port());

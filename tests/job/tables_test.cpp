@@ -7,6 +7,7 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <tuple>
 
 #include "base/names.h"
 #include "base/test_folder.h"
@@ -319,6 +320,35 @@ TEST(ComparisonOfQuantized, TellsWhatIsLostAndBothSpeeds) {
   fill_quantize_metrics(comparison, record);
   EXPECT_EQ(record.metrics.at("network_images_per_s").value, 200);
   EXPECT_EQ(record.metrics.at("float_network_images_per_s").value, 50);
+}
+
+TEST(ComparisonOfQuantized, WarnsOfWhatIsWorseByMoreThanChance) {
+  const auto labelled = [](std::int64_t before, std::int64_t after, std::int64_t images) {
+    QuantizeComparison c;
+    c.before.images = c.after.images = c.before.labelled = c.after.labelled = images;
+    c.before.correct = before;
+    c.after.correct = after;
+    return quantization_warning(c, "the remedy");
+  };
+  EXPECT_THAT(labelled(300, 100, 300),
+              AllOf(HasSubstr("is 33.33 % of 300 images"), HasSubstr("was 100 % in float"), HasSubstr(": the remedy")));
+  EXPECT_THAT(labelled(12, 4, 12), HasSubstr("is 33.33 % of 12 images")) << "few, but enough";
+  for (const auto& [before, after, images] :
+       {std::tuple(900, 880, 1000), {12, 11, 12}, {9950, 9899, 10000}, {100, 300, 300}}) {
+    EXPECT_EQ(labelled(before, after, images), "") << before << " to " << after;
+  }
+  QuantizeComparison c;
+  c.before.images = c.after.images = 40;
+  c.before.ap_50 = 0.8, c.after.ap_50 = 0.76;
+  EXPECT_EQ(quantization_warning(c, ""), "");
+  c.after.ap_50 = 0.2;
+  EXPECT_THAT(quantization_warning(c, ""), AllOf(HasSubstr("mAP@0.5 is 20 % of 40"), HasSubstr("was 80 %")));
+  c.before.ap_50 = c.after.ap_50 = {};
+  c.before.classes = {1, 2, 3, 4};
+  c.after.classes = {1, 1, 1, 4};
+  EXPECT_THAT(quantization_warning(c, ""), HasSubstr("alike is 50 % of 40"));
+  c.classes_known = false;
+  EXPECT_EQ(quantization_warning(c, ""), "") << "the largest output of an embedding says little";
 }
 
 TEST(ComparisonOfQuantized, TellsTheLayersWithTheLargestErrorsFirst) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "job/train/training.h"
 #include "network/zoo.h"
 #include "record/statistics.h"
@@ -51,6 +52,29 @@ struct Classes {
   task::TrainSetup setup;
   task::TrainResult result;
 };
+
+TEST(TrainingWarnings, QuantisationThatLostAccuracyTellsBothFigures) {
+  const test::TestFolder folder;
+  record::Record before;
+  before.data.val = 120;
+  before.training.accuracy.val = 0.95;
+  std::filesystem::create_directories(folder / "float");
+  record::write_record(folder / "float", before);
+  TrainFlags flags;
+  flags.options().give("--weights", {(folder / "float" / "best.safetensors").string()});
+  record::Record after = before;
+  after.data.val = 60;
+  after.training.accuracy.val = 0.4;
+  EXPECT_EQ(quantization_loss(flags, after), "") << "nothing was quantised";
+  flags.options().give("--quantize", {"int8"});
+  EXPECT_THAT(quantization_loss(flags, after), AllOf(HasSubstr("is 40 % of 60 images"), HasSubstr("was 95 % of 120"),
+                                                     HasSubstr("float/best.safetensors")));
+  after.training.accuracy.val = 0.92;
+  EXPECT_EQ(quantization_loss(flags, after), "") << "chance";
+  after.training.accuracy.val = 0.4;
+  flags.options().give("--weights", {(folder / "best.safetensors").string()});
+  EXPECT_EQ(quantization_loss(flags, after), "") << "no record beside them";
+}
 
 // What MobileNetV2 told of 112 images, in batches of 8, at a rate of 3e-7.
 TEST(TrainingWarnings, ALossThatWaversWithItsBatchesIsNone) {

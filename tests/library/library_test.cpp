@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/module.h"
@@ -261,6 +264,44 @@ TEST_F(Library, ALoadedNetworkSaysBitByBitWhatInferSays) {
             std::vector<float>(logits.values.begin(), logits.values.begin() + 30));
 }
 
+// Calibration gives it an output more, which the network's own outputs don't have, and other logits.
+TEST_F(Library, ACalibratedNetworkSaysWhatInferSaysOfWhatIsUnknownToo) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  train(digits_training(folder_ / "run").set("data", "synth:digits:400").set("split", "60/20/20"));
+  ASSERT_TRUE(fs::exists(folder_ / "run" / "best.calibration.safetensors"));
+  const std::vector<float> values = some_vectors();
+  write_npy(folder_ / "images.npy", values);
+  Listener listener;
+  infer({{"model", folder_ / "run"},
+         {"images", {(folder_ / "images.npy").string()}},
+         {"batch", 8},
+         {"streams", 1},
+         {"format", "jsonl"},
+         {"output_type", "logit"},
+         {"topk", 1}},
+        &listener);
+  const std::string run = (folder_ / "run").string();
+  LoadedNetwork network(run, {{"batch", 8}, {"streams", 1}}), as_learnt(run, {{"batch", 8}, {"uncalibrated", true}});
+  for (const std::int64_t images : {20, 3}) {  // the flow of many calls, and one call
+    const SampleSpan shown{nullptr, values.data(), {images, 1, 28, 28}};
+    const Outputs outputs = network.run(shown);
+    ASSERT_EQ(outputs.size(), 2U) << "logits, and how unknown it is";
+    const FloatArray &logits = outputs.at(network.main_output()), &unknown = outputs.at("unknown");
+    ASSERT_EQ(unknown.shape, (std::vector<std::int64_t>{images, 1}));
+    std::istringstream lines(listener.lines);
+    std::string line;
+    for (std::size_t image = 0; std::cmp_less(image, images) && std::getline(lines, line); ++image) {
+      const auto told = nlohmann::json::parse(line);
+      const auto& best = told.at("predictions")[0];
+      EXPECT_EQ(best.at("logit").get<float>(), logits.values[image * 10 + best.at("index").get<std::size_t>()]);
+      EXPECT_EQ(told.at("unknown").get<float>(), unknown.values[image]);
+    }
+    const Outputs learnt = as_learnt.run(shown);
+    EXPECT_EQ(learnt.size(), 1U);
+    EXPECT_NE(learnt.at(network.main_output()).values, logits.values) << "divided by the temperature";
+  }
+}
+
 TEST_F(Library, AThousandCallsTakeNoMoreFilesAndThreadsThanOneAndSayTheSame) {
   if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
   LoadedNetwork network("mlp:784-10", {{"size", "28x28"}, {"channels", 1}, {"batch", 8}, {"streams", 1}});
@@ -333,6 +374,83 @@ TEST_F(Library, FewImagesWaitForNoOtherEngineThanOpenVino) {
   EXPECT_EQ(of_greys(chosen, 1), of_greys(openvino, 1));
   EXPECT_EQ(of_greys(chosen, 16), of_greys(openvino, 16)) << "a batch";
   EXPECT_NE(of_greys(chosen, 40), of_greys(openvino, 40)) << "LibTorch rounds otherwise";
+}
+
+// 5 pictures of 6x4, every value another one: rows, columns and colours can't change places unseen.
+TEST_F(Library, PicturesKeepTheirRowsAndColours) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  constexpr std::size_t kImages = 5, kHeight = 4, kWidth = 6;
+  std::vector<std::uint8_t> pictures(kImages * kHeight * kWidth * 3), planes(pictures.size());
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    pictures[i] = static_cast<std::uint8_t>(i * 37 % 251);
+    const std::size_t channel = i % 3, pixel = i / 3 % (kHeight * kWidth), image = i / (kHeight * kWidth * 3);
+    planes[(image * 3 + channel) * kHeight * kWidth + pixel] = pictures[i];
+  }
+  LoadedNetwork network("mlp:72-4", {{"size", "6x4"}, {"channels", 3}, {"batch", 2}});
+  const auto answers = [&](const auto& shown) { return network.run(shown).at(network.main_output()).values; };
+  const std::vector<float> shown = answers(PictureSpan{pictures.data(), 5, 4, 6, 3});
+  EXPECT_EQ(shown, answers(SampleSpan{planes.data(), nullptr, {5, 3, 4, 6}}));
+  EXPECT_NE(shown, answers(SampleSpan{pictures.data(), nullptr, {5, 3, 4, 6}}));
+}
+
+// Of a detector, each image's part of each output is that of the image alone.
+TEST_F(Library, EachOutputOfADetectorIsInTheOrderOfTheImages) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  LoadedNetwork network("ssdlite_mobilenet_v2",
+                        {{"size", "64x64"}, {"channels", 3}, {"classes", 2}, {"batch", 2}, {"streams", 1}});
+  constexpr std::ptrdiff_t kValues = 3 * 64 * 64;
+  std::vector<std::uint8_t> images;
+  for (std::ptrdiff_t i = 0; i < 5 * kValues; ++i) {
+    images.push_back(static_cast<std::uint8_t>(i * (3 + i / kValues) % 253));
+  }
+  const Outputs all = network.run(SampleSpan{images.data(), nullptr, {5, 3, 64, 64}});
+  EXPECT_GT(all.size(), 1U);
+  for (const auto& [name, output] : all) {
+    std::set<std::vector<float>> answers;
+    const auto values = static_cast<std::ptrdiff_t>(output.values.size() / 5);
+    for (std::ptrdiff_t image = 0; image < 5; ++image) {
+      const std::vector<float> own(output.values.begin() + image * values,
+                                   output.values.begin() + (image + 1) * values);
+      const Outputs one = network.run(SampleSpan{images.data() + image * kValues, nullptr, {1, 3, 64, 64}});
+      EXPECT_EQ(own, one.at(name).values) << name << " of image " << image;
+      answers.insert(own);
+    }
+    EXPECT_EQ(answers.size(), 5U) << name;
+  }
+}
+
+TEST_F(Library, AnInt8NetworkSaysWhatInferSays) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  train(digits_training(folder_ / "run"));
+  quantize(
+      {{"model", folder_ / "run"}, {"images", 20}, {"seconds", 0.01}, {"on", "cpu/t1"}, {"out", folder_ / "int8"}});
+  const std::vector<float> values = some_vectors();
+  write_npy(folder_ / "images.npy", values);
+  std::map<std::string, std::vector<float>> logits;
+  for (const char* model : {"run", "int8"}) {
+    Listener listener;
+    infer({{"model", folder_ / model},
+           {"images", {(folder_ / "images.npy").string()}},
+           {"batch", 8},
+           {"streams", 1},
+           {"format", "jsonl"},
+           {"output_type", "logit"},
+           {"topk", 10}},
+          &listener);
+    LoadedNetwork network((folder_ / model).string(), {{"batch", 8}, {"streams", 1}});
+    logits[model] = network.run(SampleSpan{nullptr, values.data(), {20, 1, 28, 28}}).at(network.main_output()).values;
+    std::istringstream lines(listener.lines);
+    std::size_t image = 0;
+    for (std::string line; std::getline(lines, line); ++image) {
+      const auto told = nlohmann::json::parse(line);
+      for (const auto& one : told.at("predictions")) {
+        EXPECT_EQ(one.at("logit").get<float>(), logits[model][image * 10 + one.at("index").get<std::size_t>()])
+            << model;
+      }
+    }
+    EXPECT_EQ(image, 20U);
+  }
+  EXPECT_NE(logits["int8"], logits["run"]) << "it was not quantised";
 }
 
 TEST_F(Library, PicturesAreBroughtToTheNetworksSize) {

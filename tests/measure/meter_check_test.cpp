@@ -29,23 +29,37 @@ double load_by_turns_watts(double time_s) {
   return time_s < 0 || std::fmod(time_s, 12) >= 7 ? 60 : 100;
 }
 
+/// The same in rounds of 5.42 s.
+double load_in_rounds_watts(double time_s) {
+  return std::fmod(time_s + 54.2, 5.42) < 2.5 ? 60 : 100;
+}
+
+/// Levels that are held for 10 s each, as if a meter told a new value so seldom.
+double load_in_steps_watts(double time_s) {
+  constexpr double kLevels[] = {60, 100, 75, 120, 90, 65, 110};
+  return kLevels[static_cast<std::size_t>(std::max(0.0, time_s) / 10) % std::size(kLevels)];
+}
+
 /// What a made-up meter makes of the power that there is.
 struct DistortedMeter {
+  double (*load_watts)(double time_s) = load_by_turns_watts;
   double gain = 1, offset_watts = 0, lag_s = 0, noise = 0;
   double stops_at_s = 1e9, jumps_at_s = 1e9, jump = 1;
   bool counts = false;
   bool at_socket = true;
   Covers covers = Covers::kMachine;
   double begins_s = 0, ends_s = 1e9;  // it gives values only between these
+  double spike_j = 0;                 // counted at once after 30 s
+  double every_s = 0.5;               // it tells a new value
 
   double watts(double time_s) const {
-    return (load_by_turns_watts(time_s - lag_s) * gain + offset_watts) * (time_s >= jumps_at_s ? jump : 1);
+    return (load_watts(time_s - lag_s) * gain + offset_watts) * (time_s >= jumps_at_s ? jump : 1);
   }
   double joules(double time_s) const {
     constexpr double kStep_s = 0.05;
     double sum = 0;
     for (double t = 0; t < std::min(time_s, stops_at_s) - kStep_s / 2; t += kStep_s) sum += kStep_s * watts(t);
-    return sum;
+    return sum + (time_s >= 30 ? spike_j : 0);
   }
 };
 
@@ -55,13 +69,14 @@ std::unique_ptr<EnergySensor> distorted_sensor(const DistortedMeter& meter, cons
                         .covers = meter.covers,
                         .joules_per_count = meter.counts ? 1e-3 : 0,
                         .step_j = meter.counts ? 1e-3 : 0,
-                        .step_s = 0.5,
+                        .step_s = meter.every_s,
                         .at_socket = meter.at_socket};
   auto random = std::make_shared<std::mt19937>(seed);
   return std::make_unique<MadeUpSensor>(
       name, std::vector{channel}, [=, begin_s = clock.now(), now = clock.reader()]() -> std::vector<Reading> {
         const double time_s = now() - begin_s;
         if (time_s < meter.begins_s || time_s > meter.ends_s) return {{.error = "it doesn't answer"}};
+        if (std::remainder(time_s, meter.every_s) != 0) return {Reading{}};
         if (meter.counts) return {{.count = static_cast<std::uint64_t>(std::llround(1e3 * meter.joules(time_s)))}};
         std::normal_distribution<double> noise(1, meter.noise);
         return {{.watts = meter.watts(std::min(time_s, meter.stops_at_s)) * (meter.noise > 0 ? noise(*random) : 1)}};
@@ -138,11 +153,66 @@ TEST(MeterCheck, ALagIsNamedAndTheRatioIsOfTheSameMoments) {
   EXPECT_NEAR(check.lag_s.value_or(0), 3, 0.6);
   EXPECT_EQ(check.agreement, Agreement::kAgree) << "3 s of 120 s move the window by little";
   EXPECT_NEAR(check.ratio.value_or(0), 1, 0.01);
+  ASSERT_TRUE(check.interval.has_value());
+  EXPECT_GT(check.interval->low, 0.97) << "windows of other moments would reach from 0.6 to 1.7";
+  EXPECT_LT(check.interval->high, 1.03);
   const MeterCheck other = check_between({.lag_s = 3, .noise = 0.01}, {.noise = 0.01}, 40);
   EXPECT_EQ(other.fault, MeterFault::kLag) << other.reason;
   EXPECT_NEAR(other.lag_s.value_or(0), -3, 0.6);
   EXPECT_EQ(other.agreement, Agreement::kDisagree) << "3 s of 40 s are too much";
   EXPECT_THAT(other.reason, HasSubstr("meter 1 follows meter 2 by 3 s"));
+}
+
+TEST(MeterCheck, MetersThatAreReadApartAreNotARoundOfTheLoadApart) {
+  DistortedMeter meter{.load_watts = load_in_rounds_watts, .every_s = 1}, later = meter;
+  later.lag_s = 0.42;
+  const MeterCheck check = check_between(meter, later, 60);
+  EXPECT_NE(check.agreement, Agreement::kDisagree) << check.reason;
+  EXPECT_EQ(check.lag_s, std::nullopt) << "5 s are 0.42 s and a round";
+  later.lag_s = 0.8;  // what meters that average have is told, and no fault
+  meter.load_watts = later.load_watts = load_by_turns_watts;
+  meter.every_s = later.every_s = 0.5;
+  const MeterCheck usual = check_between(meter, later, 15);
+  EXPECT_EQ(usual.fault, MeterFault::kNone) << usual.reason;
+}
+
+TEST(MeterCheck, ALoadInStepsHidesNoFault) {
+  struct Case {
+    MeterFault fault;
+    DistortedMeter faulty;
+  };
+  const DistortedMeter right{.load_watts = load_in_steps_watts};
+  const auto but = [&](auto change) {
+    DistortedMeter meter = right;
+    change(meter);
+    return meter;
+  };
+  const Case cases[] = {{MeterFault::kNone, right},
+                        {MeterFault::kGain, but([](DistortedMeter& meter) { meter.gain = 1.3; })},
+                        {MeterFault::kJump, but([](DistortedMeter& meter) {
+                           meter.jumps_at_s = 45;
+                           meter.jump = 1.3;
+                         })},
+                        {MeterFault::kStop, but([](DistortedMeter& meter) { meter.stops_at_s = 45; })},
+                        {MeterFault::kLag, but([](DistortedMeter& meter) { meter.lag_s = 3; })}};
+  for (const auto& [fault, faulty] : cases) {
+    const MeterCheck check = check_between(right, faulty, 90);
+    EXPECT_EQ(check.fault, fault) << meter_fault_name(fault) << ": " << check.reason;
+    EXPECT_LE(check.window_s, 2);
+  }
+}
+
+TEST(MeterCheck, ASingleFalseCountIsNamed) {
+  const DistortedMeter right{.counts = true};
+  DistortedMeter faulty = right;
+  faulty.spike_j = 900;  // of some 5000 in 60 s, at once
+  const MeterCheck two = check_between(right, faulty, 60);
+  EXPECT_EQ(two.fault, MeterFault::kJump) << two.reason;
+  EXPECT_THAT(two.reason, HasSubstr("meter 2 told"));
+  faulty.covers = Covers::kPackage;
+  const MeterCheck part = check_between(faulty, {.gain = 1.2, .counts = true}, 60);
+  EXPECT_EQ(part.fault, MeterFault::kJump) << "the part is above its whole for a moment, and not in the median";
+  EXPECT_EQ(part.agreement, Agreement::kDisagree);
 }
 
 TEST(MeterCheck, AStopIsNamed) {

@@ -1,6 +1,12 @@
 // Made-up trees of /sys, and sensors with known curves, under a clock that tests turn.
 #pragma once
 
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,9 +43,14 @@ class PowercapTree {
   void count(const std::string& id, std::uint64_t energy_uj) const {
     write_text(folder_ / (kZones + id + "/energy_uj"), std::to_string(energy_uj) + "\n");
   }
+  /// The counter's file says something else than a number.
+  void says(const std::string& id, const std::string& text) const {
+    std::filesystem::permissions(folder_ / (kZones + id + "/energy_uj"), std::filesystem::perms(0644));
+    write_text(folder_ / (kZones + id + "/energy_uj"), text);
+  }
+  /// Even its owner may not read it, but for root (WithoutRights).
   void unreadable(const std::string& id) const {
-    // A counter that can't be parsed stands in for one that can't be opened: root may open everything.
-    write_text(folder_ / (kZones + id + "/energy_uj"), "");
+    std::filesystem::permissions(folder_ / (kZones + id + "/energy_uj"), std::filesystem::perms::none);
   }
   void vanish(const std::string& id) const { std::filesystem::remove(folder_ / (kZones + id + "/energy_uj")); }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
@@ -48,6 +59,27 @@ class PowercapTree {
  private:
   const std::string kZones = "sys/class/powercap/";
   TestFolder folder_;
+};
+
+/// Root may read every file. While this lives, this thread may not.
+class WithoutRights {
+ public:
+  WithoutRights() {
+    call(SYS_capget, had_);
+    std::array<__user_cap_data_struct, 2> less = had_;
+    less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
+    call(SYS_capset, less);
+  }
+  ~WithoutRights() { call(SYS_capset, had_); }
+  WithoutRights(const WithoutRights&) = delete;
+  WithoutRights& operator=(const WithoutRights&) = delete;
+
+ private:
+  static void call(long number, std::array<__user_cap_data_struct, 2>& rights) {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    if (syscall(number, &header, rights.data()) != 0) std::abort();
+  }
+  std::array<__user_cap_data_struct, 2> had_{};
 };
 
 /// A sensor of given channels whose readings the test makes.

@@ -15,6 +15,7 @@ namespace evener::parallel {
 namespace {
 
 using evener::test::TestFolder;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -28,6 +29,8 @@ TEST(HostLists, AreNamesOrAFile) {
   EXPECT_THAT(parse_hosts((folder / "hosts").string()), ElementsAre("node1", "node2"));
   std::ofstream(folder / "marked") << "\xEF\xBB\xBFnode1\r\n";
   EXPECT_THAT(parse_hosts((folder / "marked").string()), ElementsAre("node1"));
+  std::ofstream(folder / "zeros") << std::string("node1\0node2 slots=2\0", 20);
+  EXPECT_THAT(parse_hosts((folder / "zeros").string()), ElementsAre("node1", "node2"));
   std::ofstream(folder / "none") << "# nobody\n";
   EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { parse_hosts((folder / "none").string()); }),
               HasSubstr("names no host"));
@@ -41,6 +44,35 @@ TEST(HostLists, RefuseWhatCouldBeAnOption) {
   for (const char* text : {"a,-oProxyCommand=x", "a b", "a,,b", "a;b", "a,a", ","}) {
     EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { parse_hosts(text); }), Not(HasSubstr("nothing"))) << text;
   }
+}
+
+TEST(HostLists, TellTheFormThatIsRight) {
+  const char* const rows[][3] = {
+      {"node1:4", "'node1:4' is no name of a host: slots and ports", "give --hosts node1, or a file"},
+      {"node1:4,me@node2:2", "slots and ports", "give --hosts node1,node2, or a file"},
+      {"node1, node2", "' node2' is no name of a host: between names there is a comma", "--hosts node1,node2, or"},
+      {"node1;node2", "between names there is a comma", "--hosts node1,node2, or"},
+      {"node1,", "'' is no name of a host: a name is missing beside a comma", "--hosts node1, or"},
+      {"node1,,node2", "a name is missing", "--hosts node1,node2, or"},
+      {"", "a name is missing", "--hosts a,b, or"},
+      {"me@node1", "~/.ssh/config", "--hosts node1, or"},
+      {"node[1-3]", "each name is written out", "--hosts a,b, or"},
+      {"fe80::1,node2", "an IPv6 address", "node2, or"},
+      {"-oProxyCommand=x", "other characters", "--hosts a,b, or"}};
+  for (const auto& [text, what, form] : rows) {
+    EXPECT_THAT(evener::test::thrown_by<UsageError>([&] { parse_hosts(text); }),
+                AllOf(HasSubstr(what), HasSubstr(form)))
+        << text;
+  }
+  const TestFolder folder;
+  const std::string file = (folder / "hosts").string();
+  const auto refusal = [&](const char* line) {
+    std::ofstream(file) << "# ours\nnode0\n" << line << "\n";
+    return evener::test::thrown_by<UsageError>([&] { parse_hosts(file); });
+  };
+  const std::string in_file = " in the file '" + file + "', one to a line";
+  EXPECT_THAT(refusal("node1:4  # big"), AllOf(HasSubstr("slots and ports"), HasSubstr("give node1" + in_file)));
+  EXPECT_THAT(refusal("node1, node2"), AllOf(HasSubstr("a line of its own"), HasSubstr("give node1,node2" + in_file)));
 }
 
 TEST(HostLists, OfSlurm) {

@@ -180,7 +180,7 @@ TEST(Goals, WhatMayMissTheDeadlineIsNotTakenButTold) {
   probe.noise = 0.1;
   const Comparison comparison = compare_all(probe, {.objective = Objective::kEnergy, .epochs = 10, .deadline_s = 20.6});
   EXPECT_THAT(comparison.reason, AllOf(HasSubstr("cpu/t4 is the most frugal"),
-                                       HasSubstr("; cpu/t2 would be more frugal, but may not keep to it")));
+                                       HasSubstr("; cpu/t2 would be more frugal with 20.5 s, which may keep to it")));
   EXPECT_FALSE(comparison.decided);
 }
 
@@ -192,6 +192,47 @@ TEST(Goals, WhereNothingKeepsToALimitTheNearestIsTold) {
   const Comparison dear = compare_all(probe, {.epochs = 10, .budget_j = 36});
   EXPECT_FALSE(dear.within_limits);
   EXPECT_THAT(dear.reason, HasSubstr("nothing stays below 0.01 Wh: the nearest is cpu/t1 with 0.114 Wh"));
+}
+
+// Whatever the measured values are: what doesn't surely keep to a limit is not taken.
+TEST(Goals, WhatNoiseLeavesOpenIsNotTakenAndIsNotSaidToBePossible) {
+  struct Case {
+    double noise, deadline_s;
+    bool is_within;
+    const char* told;
+  };
+  const std::vector<Case> cases = {
+      {0.1, 1.2, true, "of what ends within 1.2 s"},
+      {0.3, 1.1, false, "nothing surely ends within 1.1 s: the nearest is cpu/t4 with 1.0 s, which may keep to it"},
+      {0.3, 0.5, false, "nothing ends within 500 ms: the nearest is cpu/t4 with 1.0 s"},
+      {2.4, 0.17, false,
+       "nothing surely ends within 170 ms: the nearest is cpu/t4 with 1.0 s, of which the noise of +-"},
+      {2.4, 20, true, "of what ends within 20.0 s"}};
+  for (const Case& each : cases) {
+    MadeUpProbe probe = frugal_and_fast();
+    probe.noise = each.noise;
+    const Comparison comparison =
+        compare_all(probe, {.objective = Objective::kTime, .deadline_s = each.deadline_s}, "cpu/t4");
+    EXPECT_EQ(comparison.within_limits, each.is_within) << comparison.reason;
+    EXPECT_EQ(comparison.best.has_value(), each.is_within) << comparison.reason;
+    EXPECT_THAT(comparison.reason, HasSubstr(each.told));
+    EXPECT_EQ(comparison.reason.find("may keep") != std::string::npos, each.noise == 0.3 && each.deadline_s > 1);
+  }
+}
+
+// 6 times the budget, with a power that is known to +-150 %.
+TEST(Goals, OfAnUncertainPowerABudgetTellsNothing) {
+  Row row;
+  row.text = "cpu/t1";
+  row.images_per_s = 100, row.train_s = 10, row.noise = 0.1;
+  row.power = Row::Power{.watts = 60, .used_watts = 60, .noise = 1.5};
+  for (const double budget_j : {100.0, 500.0}) {
+    const RowChoice choice = choose({row}, {.budget_j = budget_j});
+    EXPECT_FALSE(choice.within_limits);
+    EXPECT_THAT(choice.reason, AllOf(HasSubstr("nothing surely stays below"),
+                                     HasSubstr("noise of +-150 % tells nothing"), Not(HasSubstr("may"))));
+  }
+  EXPECT_TRUE(choose({row}, {.budget_j = 2000}).within_limits);
 }
 
 TEST(Goals, WhatDrawsNobodyKnowsHowMuchKeepsToNoBudget) {

@@ -570,6 +570,7 @@ TEST(Work, CountsWhatMicroBatchesExchangeAndHoldAtOnce) {
     work = work_of(task::Trials(training));
     placement::Plan two;
     two.replicas.resize(2, placement::PlanReplica{0, {placement::PlanStage{}}, {}});
+    two.processes = {{.ranks = {0, 1}}};
     memory_bytes = work.memory_bytes(two);
   };
   find_work();

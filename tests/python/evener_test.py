@@ -76,6 +76,20 @@ class EvenerTest(unittest.TestCase):
         spread = numpy.repeat(images, 2, axis=0)[::2]  # not dense
         numpy.testing.assert_array_equal(network(spread)[network.main_output], logits)
 
+    def test_a_calibrated_network_knows_what_is_unknown(self):
+        run = self.train(data="synth:digits:400", split="60/20/20")
+        self.assertTrue((run.folder / "best.calibration.safetensors").exists())
+        images = numpy.random.default_rng(3).integers(0, 256, (11, 1, 28, 28)).astype(numpy.float32)
+        numpy.save(self.folder / "images.npy", images)
+        lines = command("infer", run.folder, self.folder / "images.npy", "--batch", 4, "--streams", 1, "--format",
+                        "jsonl", "--quiet").splitlines()
+        told = numpy.array([json.loads(line)["unknown"] for line in lines], numpy.float32)
+        network = evener.load(run.folder, batch=4, streams=1)
+        for count in (11, 3):  # several calls, and one
+            answers = network(images[:count])
+            self.assertEqual(set(answers), {network.main_output, "unknown"})
+            numpy.testing.assert_array_equal(answers["unknown"][:, 0], told[:count])
+
     def test_answers_pictures_as_the_command_answers_files(self):
         pictures = numpy.random.default_rng(2).integers(0, 256, (3, 40, 30, 3)).astype(numpy.uint8)
         for number, picture in enumerate(pictures):

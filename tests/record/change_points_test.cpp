@@ -1,12 +1,16 @@
 #include "record/change_points.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/random.h"
+#include "base/statistics.h"
+#include "record/repeats.h"
 
 namespace evener::record {
 namespace {
@@ -110,6 +114,39 @@ TEST(ChangePoints, HaveAProbabilityThatIsNeverZero) {
   const SeriesChanges changes = find_changes(values);
   ASSERT_THAT(places_of(changes), ElementsAre(10));
   EXPECT_DOUBLE_EQ(changes.points[0].p, 1.0 / (kPermutations + 1));
+}
+
+// Ten values have 252 orders of two fives, so that no permutation test can show a step among six tests of 5 %.
+TEST(ChangePoints, StudentDecidesWhereOrdersAreTooFew) {
+  const Values before = {1.00, 1.10, 0.95, 1.05, 0.90}, after = {0.50, 0.53, 0.46, 0.50, 0.49};
+  Values values = before;
+  values.insert(values.end(), after.begin(), after.end());
+  const SeriesChanges changes = find_changes(values);
+  ASSERT_THAT(places_of(changes), ElementsAre(5));
+  // The noisier side has the variance 0.025 / 4. The split was chosen among the 1 + 2 + 3 + 4 + 5 of 6 to 10 values.
+  const double t = (1 - 0.496) / std::sqrt(0.00625 * 2 / 5);
+  EXPECT_NEAR(changes.points[0].p / (15 * student_two_sided(t, 8)), 1, 1e-9);
+  EXPECT_DOUBLE_EQ(find_changes(Values{1.001, 1.002, 1, 1.003, 1.001, 9, 9.001, 9.003, 9, 9.002}).points[0].p, 1e-6);
+  // Of two values alone nobody knows how often they take turns.
+  EXPECT_GT(find_changes(Values{1, 1, 1, 1, 1, 9, 9, 9, 9, 9}).points[0].p, 0.004);
+}
+
+TEST(ChangePoints, PermutationsGrowWithTheSeries) {
+  EXPECT_EQ(permutations_for(1), 999U);
+  EXPECT_EQ(permutations_for(90), 7200U);
+  EXPECT_EQ(permutations_for(1000), 19999U);
+}
+
+TEST(TwoLevels, AreToldWhereValuesGoToAndFro) {
+  const auto levels = two_levels_of(Values{100, 80, 80.5, 101, 79.5, 99, 80, 100, 79, 100.5, 81});
+  ASSERT_TRUE(levels);
+  EXPECT_DOUBLE_EQ(levels->low, 80);
+  EXPECT_DOUBLE_EQ(levels->high, 100);
+  EXPECT_EQ(levels->at_low, 6U);
+  EXPECT_EQ(levels->switches, 9U);
+  EXPECT_FALSE(two_levels_of(Values{100, 101, 99, 100, 101, 80, 81, 79, 80, 80.5, 79.5})) << "a step";
+  EXPECT_FALSE(two_levels_of(Values{100, 99, 60, 101, 100, 61, 98, 99, 100, 101, 99})) << "two outliers";
+  EXPECT_FALSE(two_levels_of(Values{90, 80, 85, 100, 79, 95, 92, 100, 79, 88, 81})) << "one level with noise";
 }
 
 TEST(Drift, HasTheProbabilityOfMannAndKendall) {
@@ -250,6 +287,162 @@ TEST(ChangePointsOfDrifts, ADriftThatAStepHidesIsStillTold) {
     found += changes.drift && changes.drift->per_value > 0;
   }
   EXPECT_GE(found, 15);
+}
+
+/// How many rounds a simulation has: few to see that it holds, or as many as EVENER_SIMULATIONS says.
+std::uint64_t rounds(std::uint64_t few) {
+  const char* given = std::getenv("EVENER_SIMULATIONS");
+  return given == nullptr ? few : std::max<std::uint64_t>(few, std::strtoull(given, nullptr, 10));
+}
+
+using Noisy = double (*)(Random& random, std::size_t run, std::size_t odd, double before);
+
+double normal_noise(Random& random, std::size_t, std::size_t, double) {
+  return random.normal();
+}
+double t3_noise(Random& random, std::size_t, std::size_t, double) {
+  double squares = 0;
+  for (int n = 0; n < 3; ++n) squares += std::pow(random.normal(), 2);
+  return random.normal() / std::sqrt(squares / 3);
+}
+double outlier_noise(Random& random, std::size_t run, std::size_t odd, double) {
+  return random.normal() - (run == odd ? 10 : 0);
+}
+double skewed_noise(Random& random, std::size_t, std::size_t, double) {
+  return 1 + std::log(1 - random.uniform());
+}
+double rounded_noise(Random& random, std::size_t, std::size_t, double) {
+  return std::round(random.normal() * 2) / 2;
+}
+double tied_noise(Random& random, std::size_t, std::size_t, double) {
+  return random.normal() > 0.8 ? 1 : 0;
+}
+double lasting_noise(Random& random, std::size_t, std::size_t, double before) {
+  return 0.5 * before + std::sqrt(0.75) * random.normal();
+}
+
+/// The figures of one command, all of the same noise. Step: of the first `changed` figures from `at` on.
+struct Family {
+  const char* noise_name;
+  Noisy noise;
+  std::size_t runs, figures;
+  double deviation = 0.01, step = 0;
+  std::size_t at = 0, changed = 0;
+  double shared = 0;  // of the noise's variance: that of its block, which all figures have in common
+};
+
+/// The share of rounds in which something is told of the first max(1, changed) figures (with a step: near it), or of
+/// any (without).
+double share_told(const Family& family, std::uint64_t count) {
+  std::uint64_t told = 0;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    Values of_blocks;
+    Random blocks(21, Purpose::kSynthetic, number);
+    for (std::size_t run = 0; run < family.runs; ++run) of_blocks.push_back(blocks.normal());
+    std::vector<SeriesChanges> found;
+    for (std::size_t figure = 0; figure < family.figures; ++figure) {
+      Random random(20, Purpose::kSynthetic, number, figure);
+      const std::size_t odd = random.below(family.runs);
+      Values values;
+      double noise = 0;
+      for (std::size_t run = 0; run < family.runs; ++run) {
+        noise = family.noise(random, run, odd, noise);
+        const double level = figure < family.changed && run >= family.at ? std::log1p(-family.step) : 0;
+        values.push_back(level + family.deviation * (std::sqrt(1 - family.shared) * noise +
+                                                     std::sqrt(family.shared) * of_blocks[run]));
+      }
+      found.push_back(find_changes(values, permutations_for(family.figures)));
+    }
+    correct_together(found);
+    if (family.changed == 0) {
+      told += std::ranges::any_of(found, [](const auto& one) { return !one.points.empty() || one.drift; });
+    } else {
+      told += std::ranges::all_of(std::span(found).first(family.changed), [&](const SeriesChanges& one) {
+        return std::ranges::any_of(one.points, [&](const ChangePoint& point) {
+          return point.index + 2 >= family.at && point.index <= family.at + 2;
+        });
+      });
+    }
+  }
+  return static_cast<double>(told) / static_cast<double>(count);
+}
+
+/// What Binomial(count, share) exceeds in one of a thousand cases, as a share.
+double most_by_chance(double share, std::uint64_t count) {
+  return share + 3.1 * std::sqrt(share * (1 - share) / static_cast<double>(count)) + 0.5 / static_cast<double>(count);
+}
+
+TEST(ChangePointsRates, FalseAlarmsOfWholeFamilies) {
+  const std::uint64_t count = rounds(60);
+  fmt::print("false alarms: any figure of a command without a change, {} commands each\n", count);
+  const auto alarms = [&](Family family) {
+    std::string row = fmt::format("{:<34}", family.noise_name);
+    std::vector<double> shares;
+    for (const auto& [runs, figures] : {std::pair<std::size_t, std::size_t>{10, 3}, {10, 15}, {14, 15}, {20, 6}}) {
+      family.runs = runs, family.figures = figures;
+      shares.push_back(share_told(family, count));
+      row += fmt::format("  {} runs x {:>2}: {:5.1f} %", runs, figures, 100 * shares.back());
+    }
+    fmt::print("{}\n", row);
+    return *std::ranges::max_element(shares);
+  };
+  const double most = most_by_chance(kClaimLevel, count);
+  EXPECT_LE(alarms({"normal", normal_noise, 0, 0}), most);
+  EXPECT_LE(alarms({"t with 3 degrees of freedom", t3_noise, 0, 0}), most);
+  EXPECT_LE(alarms({"one outlier of 10 deviations", outlier_noise, 0, 0}), most);
+  EXPECT_LE(alarms({"skewed (exponential)", skewed_noise, 0, 0}), most);
+  EXPECT_LE(alarms({"rounded to half a deviation", rounded_noise, 0, 0}), most);
+  EXPECT_LE(alarms({"ties: two values", tied_noise, 0, 0}), most);
+  EXPECT_LE(alarms({"blocks shared by all figures", normal_noise, 0, 0, 0.01, 0, 0, 0, 0.7}), most);
+  // It is no change of the program, but of the machine, so nothing is promised: the row says how often.
+  alarms({"lasting (correlation 0.5): no promise", lasting_noise, 0, 0});
+}
+
+TEST(ChangePointsRates, StepsThatAreFound) {
+  const std::uint64_t count = rounds(20);
+  fmt::print("found within two runs of its place, {} commands each\n", count);
+  const auto found = [&](const Family& family) {
+    const double share = share_told(family, count);
+    fmt::print("{:<30} noise {:.0f} %, {} runs x {:>2} figures, {} of them {:.0f} % lower from run {}: {:5.1f} %\n",
+               family.noise_name, 100 * family.deviation, family.runs, family.figures, family.changed,
+               100 * family.step, family.at + 1, 100 * share);
+    return share;
+  };
+  for (const std::size_t at : {4, 5, 7}) EXPECT_GE(found({"normal", normal_noise, 10, 3, 0.02, 0.5, at, 1}), 0.95);
+  EXPECT_GE(found({"normal", normal_noise, 10, 15, 0.05, 0.5, 6, 5}), 0.9) << "in all five";
+  EXPECT_GE(found({"normal", normal_noise, 14, 15, 0.02, 0.5, 8, 5}), 0.95);
+  EXPECT_GE(found({"normal", normal_noise, 14, 15, 0.02, 0.5, 11, 5}), 0.95);
+  for (const std::size_t runs : {16, 18, 20}) {
+    EXPECT_GE(found({"normal", normal_noise, runs, 3, 0.01, 0.1, runs - 5, 1}), 0.95);
+    EXPECT_GE(found({"normal", normal_noise, runs, 3, 0.02, 0.1, runs / 2, 1}), 0.95);
+  }
+  EXPECT_GE(found({"t with 3 degrees of freedom", t3_noise, 20, 3, 0.01, 0.1, 12, 1}), 0.9);
+  EXPECT_GE(found({"one outlier of 10 deviations", outlier_noise, 20, 3, 0.01, 0.1, 12, 1}), 0.6);
+}
+
+// The least step that is said to be found is found mostly, and a third of it hardly ever.
+TEST(ChangePointsRates, TheLeastStepShown) {
+  const std::uint64_t count = rounds(25);
+  fmt::print("the least step that is said to be found, and a third of it, {} commands each\n", count);
+  for (const auto& [runs, figures] : {std::pair<std::size_t, std::size_t>{10, 3}, {14, 9}, {20, 3}, {40, 1}}) {
+    const double step = *least_step_shown({.deviation = 0.01, .resolution = 1e-5}, runs, 2 * figures);
+    const auto share = [&](double of) {
+      return share_told({"normal", normal_noise, runs, figures, 0.01, -std::expm1(-step * of), runs / 2, 1}, count);
+    };
+    const double whole = share(1), third = share(1.0 / 3);
+    fmt::print("{} runs x {} figures, noise 1 %: {:.1f} %: found {:.0f} %; a third: {:.0f} %\n", runs, figures,
+               100 * step, 100 * whole, 100 * third);
+    EXPECT_GE(whole, 0.7);
+    EXPECT_LE(third, 0.3);
+  }
+  // Values that never differ show any step, where orders are enough.
+  EXPECT_EQ(least_step_shown({}, 20, 6), 0);
+  EXPECT_FALSE(least_step_shown({}, 10, 30));
+  EXPECT_FALSE(least_step_shown({.deviation = 0.01, .resolution = 1e-5}, 9, 2));
+  const Noise noise =
+      noise_of(Values{1, 3, 1, 3, 1, 11, 13, 11, 13, 11}, {.points = {{.index = 5}}, .drift = {}, .other_tests = {}});
+  EXPECT_DOUBLE_EQ(noise.deviation, std::sqrt(1.2)) << "within levels";
+  EXPECT_DOUBLE_EQ(noise.resolution, 2);
 }
 
 }  // namespace

@@ -71,6 +71,9 @@ Record full_record() {
   record.energy.uncertainty_joules = 0.5;
   record.energy.used_reason = "none was seen";
   record.energy.process_reason = "none is known";
+  record.energy.work_joules = 60;
+  record.energy.work_seconds = 1.5;
+  record.energy.work_reason = "some";
   record.energy.devices = {{.name = "package-0", .sensor = "powercap", .uncertainty_joules = 0.25}};
   record.missing = {{"accuracy.test", "why"}};
   return record;
@@ -95,6 +98,9 @@ TEST(Record, SurvivesTheWayThroughJson) {
   EXPECT_EQ(back.energy.devices[0].uncertainty_joules, 0.25);
   EXPECT_EQ(back.energy.used_reason, "none was seen");
   EXPECT_EQ(back.energy.process_reason, "none is known");
+  EXPECT_EQ(back.energy.work_joules, 60);
+  EXPECT_EQ(back.energy.work_seconds, 1.5);
+  EXPECT_EQ(back.energy.work_reason, "some");
   EXPECT_EQ(back.data.test, 13);
   EXPECT_EQ(back.config.at("split"), "[85,2,13]");
   const Metric& metric = back.metrics.at("p99_latency_s");

@@ -173,6 +173,12 @@ TEST(Sessions, EnergiesAddUp) {
   EXPECT_THAT(together(later, earlier).energy.phases, IsEmpty()) << "a part would look like the whole";
   earlier.energy.process_joules.reset();
   EXPECT_EQ(together(later, earlier).energy.process_joules, std::nullopt);
+  later.energy.work_joules = 11, later.energy.work_seconds = 3;
+  EXPECT_EQ(together(later, earlier).energy.work_reason, "not all sessions knew it");
+  earlier.energy.work_joules = 29, earlier.energy.work_seconds = 5;
+  const Record both = together(later, earlier);
+  EXPECT_EQ(both.energy.work_seconds, 8);
+  EXPECT_THAT(energy_text(both), HasSubstr("100 mJ an image")) << "40 J of the work on 400 images";
 }
 
 // What two sessions of one run come to, figure by figure, from parts that are all unlike.

@@ -210,6 +210,15 @@ TEST(Conclusion, AccuraciesOfManyRunsAreToldTogether) {
             "Test accuracy of resnet34 is 93.0 % to 97.5 %, which 90 images can't tell apart.");
 }
 
+// 90 images tell 88 from 97 % apart by a test at 5 %, but not the least from the most of five runs.
+TEST(Conclusion, AccuraciesArePickedAmongAllRuns) {
+  std::vector<Record> runs = {run("cpu/t1", 10, 0.97), run("cpu/t2", 20, 0.88)};
+  EXPECT_THAT(sentences(runs), Contains("Test accuracy of resnet34 differs: 88.0 % on cpu/t2 to 97.0 % on cpu/t1."));
+  for (const char* more : {"cpu/t4", "cpu/t6", "cpu/t8"}) runs.push_back(run(more, 40, 0.95));
+  EXPECT_THAT(sentences(runs),
+              Contains("Test accuracy of resnet34 is 88.0 % to 97.0 %, which 90 images can't tell apart."));
+}
+
 TEST(Conclusion, DifferentJobsAreNotCompared) {
   Record digits = test::sample_record({.model = "mlp:784-256-10", .data = "synth:digits", .images_per_s = 50000});
   const std::vector<std::string> told = sentences({run("cpu/t1", 10), digits});
@@ -358,6 +367,28 @@ TEST_F(Compare, OfInvalidRunsNothingIsClaimedEither) {
   EXPECT_FALSE(of.pairs[0].claim.p || of.pairs[0].claim.to_decide);
   EXPECT_THAT(comparison_sentences(of)[0], AllOf(HasSubstr("the measurements are INVALID"),
                                                  Not(HasSubstr("would show")), Not(HasSubstr("repeats"))));
+}
+
+TEST_F(Compare, TwoMachinesAreToldByTheRuleOfHistories) {
+  const auto notes = [&](double share_of_memory) {
+    for (const auto& [name, share] : {std::pair{"a", 1.0}, {"b", share_of_memory}}) {
+      std::filesystem::create_directories(folder_ / name);
+      record::Record made = test::record_of({.speed = 100});
+      made.machine.memory_bytes = static_cast<std::uint64_t>(16e9 * share);
+      record::write_record(folder_ / name, made);
+    }
+    return compare_two((folder_ / "a").string(), (folder_ / "b").string()).notes;
+  };
+  EXPECT_THAT(notes(0.93), Not(testing::Contains(HasSubstr("two machines"))));
+  EXPECT_THAT(notes(0.5), testing::Contains(AllOf(HasSubstr("they are of two machines: "), HasSubstr(", 15 GiB, and "),
+                                                  HasSubstr(", 7 GiB"))));
+}
+
+TEST_F(Compare, ABlockWithASpeedOf0IsLeftOut) {
+  const std::string made = sweep("made", of_four({{100, 101, 99, 100}, {120, 121, 0, 119}}));
+  const ComparisonOfTwo of = compare_two(made + ":on=a,batch=16", made + ":on=b,batch=16");
+  EXPECT_THAT(comparison_sentences(of),
+              ElementsAre(AllOf(HasSubstr("is faster than"), HasSubstr(": 1.20x"), HasSubstr("in 3 blocks"))));
 }
 
 TEST_F(Compare, TwoRunsAreToldAsTwoRuns) {

@@ -11,7 +11,7 @@ record::Record record_of_run(const CellRun& run) {
   record.images_per_s.median = run.speed;
   record.images_per_s.reason = run.speed ? "" : "not measured";
   record.times.total = run.seconds;
-  record.energy.joules = run.joules;
+  record.energy.joules = record.energy.work_joules = run.joules;
   record.energy.seconds = run.seconds;
   record.energy.kind = run.joules ? record::EnergyClass::kMeasured : record::EnergyClass::kAbsent;
   record::set_products(record.energy);
@@ -63,7 +63,7 @@ record::Record record_of(const MadeRun& run) {
   record::Record record = sample_record({.model = run.model, .placement = "cpu/t1", .images_per_s = run.speed});
   record.images_per_s.median = run.speed;
   record.energy = {};
-  record.energy.joules = run.joules;
+  record.energy.joules = record.energy.work_joules = run.joules;
   if (run.joules) record.energy.kind = record::EnergyClass::kMeasured;
   return record;
 }

@@ -76,8 +76,9 @@ void write_two_axes(const std::filesystem::path& folder) {
       const double speed = true_speed(threads, batch) * std::exp(0.01 * random.normal());
       const std::string run = record.cells[cell].folder + "/b" + std::to_string(block);
       std::filesystem::create_directories(folder / run);
-      record::write_record(folder / run,
-                           record_of_cell(cell, speed, 500 + 40.0 * threads * std::exp(0.01 * random.normal())));
+      record::write_record(
+          folder / run,
+          record_of_cell(cell, speed, (cell == 0 ? 520 : 500) + 40.0 * threads * std::exp(0.01 * random.normal())));
       journal << R"({"event":"end","series":1,"part":"measure","status":"done","seconds":12,"cell":")"
               << record.cells[cell].key << R"(","block":)" << block << R"(,"folder":")" << run << "\"}\n";
     }
@@ -128,7 +129,7 @@ TEST(SweepPage, TheFrontHasWhatNothingBeats) {
   const Sweep sweep = load_sweep(sweep_folder());
   const std::vector<bool> front = front_of(sweep, "images_per_s", "energy_joules");
   EXPECT_TRUE(front[sweep.jobs[0].cells.front()]);  // the fastest
-  EXPECT_FALSE(front[0]);                           // slower than with a larger batch, at equal energy
+  EXPECT_FALSE(front[0]);                           // slower than with a larger batch, at more energy
   EXPECT_EQ(front_of(sweep, "nothing", "energy_joules"), std::vector<bool>(20, false));
 }
 

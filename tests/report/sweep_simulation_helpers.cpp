@@ -5,10 +5,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <regex>
+#include <set>
 
 #include "base/random.h"
 #include "bench/sweep/runner.h"
 #include "record/validity.h"
+#include "report/format.h"
+#include "report/sweep_claims.h"
 
 namespace evener::test {
 namespace {
@@ -58,6 +62,27 @@ Load leaning(std::size_t on, double more, double deviation) {
   return [=](std::size_t cell, Random& random) {
     return not_below_0(8 + (cell == on ? more : 0) + deviation * random.normal());
   };
+}
+
+/// The texts of the table's column, from the first cell to the last.
+std::vector<std::string> column_of(const report::Sweep& sweep, const char* title) {
+  const report::Table table = report::sweep_table(sweep);
+  const auto column = std::ranges::find(table.columns, title, &report::Column::title) - table.columns.begin();
+  std::vector<std::string> texts;
+  for (const auto& row : table.rows) texts.push_back(row.at(static_cast<std::size_t>(column)));
+  return texts;
+}
+
+/// The cells that are named in a text with their figures, and their number, as it may end with "and 3 more".
+std::pair<std::set<std::size_t>, std::size_t> named_cells(const std::string& text) {
+  constexpr std::string_view kName = "on=way-", kMore = " more";
+  std::set<std::size_t> cells;
+  for (std::size_t at = text.find(kName); at != std::string::npos; at = text.find(kName, at + 1)) {
+    const std::size_t number = at + kName.size(), end = text.find_first_not_of("0123456789", number);
+    if (text.compare(end, 2, " (") == 0) cells.insert(std::stoul(text.substr(number)));
+  }
+  const std::size_t more = text.find(kMore), space = text.rfind(' ', more - 1);
+  return {cells, cells.size() + (more == std::string::npos ? 0 : std::stoul(text.substr(space)))};
 }
 
 }  // namespace
@@ -122,7 +147,7 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
   const auto disturbed =
       sweep.disturbance == nullptr ? std::function<double(Random&)>() : sweep.disturbance->begin(runs);
   const auto load = sweep.load == nullptr ? std::function<double(std::size_t, Random&)>() : sweep.load->begin(runs);
-  std::map<std::string, double> others_percent;  // by the runs' folders
+  std::map<std::string, double> others_percent, joules;  // by the runs' folders
   for (double made = 0; auto run = schedule.next(); ++made) {
     const auto cell = std::ranges::find(of_trial.cells, run->cell, &record::SweepCell::key) - of_trial.cells.begin();
     const double slower = 1 - sweep.drift * made / sweep.drift_runs;
@@ -133,6 +158,9 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
     double slower_by = sweep.slower_by;
     if (sweep.slower_by_noise > 0) slower_by *= 1 + sweep.slower_by_noise * random.normal();
     run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor * std::exp(-slower_by * others / 100);
+    if (!sweep.joules.empty()) {
+      joules[run->folder] = sweep.joules[static_cast<std::size_t>(cell)] * std::exp(sweep.noise * random.normal());
+    }
     schedule.ended(*run);
   }
   record::SweepJournal journal;
@@ -148,6 +176,11 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
     const double others = others_percent.at(run.folder);
     made.cpu.others_percent = record::Spread{others, others * made.machine.online_cpus, others};
     if (run.end == record::RunEnd::kInvalid) made.validity = {false, {{"other load", "others took CPUs", "end them"}}};
+    if (!sweep.joules.empty()) {
+      made.energy.joules = joules.at(run.folder);
+      made.energy.seconds = 10;
+      made.energy.kind = record::EnergyClass::kMeasured;
+    }
     record::ReplicaRecord& replica = made.placement.replicas.emplace_back();
     replica.stages.push_back(
         {.device = "cpu", .threads = sweep.threads(static_cast<std::size_t>(cell)), .cpus = {}, .emulated_speed = {}});
@@ -156,11 +189,69 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
 }
 
 bool claims_anything(const report::Sweep& sweep) {
+  for (const std::string& sentence : report::sweep_conclusion(sweep)) {
+    const std::size_t between = sentence.find("undecided between");
+    if (sentence.find(": best is ") != std::string::npos || sentence.starts_with("The least ") ||
+        sentence.starts_with("Against ") ||
+        (between != std::string::npos && named_cells(sentence.substr(between)).second < sweep.cells.size())) {
+      return true;
+    }
+  }
   return std::ranges::any_of(
-             sweep.jobs,
-             [](const auto& job) { return job.winner.has_value() || job.leaders.size() < job.cells.size(); }) ||
-         std::ranges::any_of(sweep.cells,
-                             [](const auto& cell) { return cell.claim.verdict != record::Verdict::kUndecided; });
+             sweep.scalings,
+             [](const auto& one) { return report::scaling_sentence(one).find("are slower:") != std::string::npos; }) ||
+         std::ranges::any_of(sweep.cells, [](const report::SweepCellRuns& cell) {
+           return cell.claim.verdict != record::Verdict::kUndecided;  // as its row says
+         });
+}
+
+std::vector<std::string> contradictions(const report::Sweep& sweep) {
+  static const std::regex best(
+      "best is on=way-(\\d+),.*: ([0-9.]+)x of on=way-(\\d+) .*interval ([0-9.]+) to ([0-9.]*[0-9])");
+  static const std::regex counts("the first: (\\d+) better, (\\d+) worse, (\\d+) undecided");
+  const std::vector<std::string> speedups = column_of(sweep, "speedup"), verdicts = column_of(sweep, "verdict");
+  std::vector<std::string> found;
+  std::smatch match;
+  for (const std::string& sentence : report::sweep_conclusion(sweep)) {
+    const auto expect = [&](const std::string& row, const std::string& said) {
+      if (row != said) found.push_back("'" + row + "' in the table, and: " + sentence);
+    };
+    const auto ratio = [](double mean, double low, double high) {
+      return report::speedup_text({.speedup = mean, .interval = record::Interval{low, high}});
+    };
+    if (std::regex_search(sentence, match, best)) {
+      const std::size_t winner = std::stoul(match[1]), other = std::stoul(match[3]);
+      const double mean = std::stod(match[2]), low = std::stod(match[4]), high = std::stod(match[5]);
+      if (winner == 0) {
+        // Of three digits each: their product is 1 to about a per cent.
+        const double product = mean * std::stod(speedups.at(other));
+        expect(verdicts.at(other), "slower");
+        if (std::abs(product - 1) > 0.011) expect(speedups.at(other), ratio(mean, low, high));
+      } else {
+        expect(verdicts.at(winner), "faster");
+        expect(speedups.at(winner), ratio(mean, low, high));
+      }
+    } else if (const auto at = sentence.find("is undecided between");
+               at != std::string::npos && sentence.find("which of the") < at) {
+      const auto [leaders, number] = named_cells(sentence.substr(at));
+      for (const std::size_t leader : leaders) {
+        if (leader != 0 && leaders.contains(0)) expect(verdicts.at(leader), "undecided");
+      }
+    } else if (std::regex_search(sentence, match, counts)) {
+      expect(std::to_string(std::ranges::count(verdicts, "faster")), match[1]);
+      expect(std::to_string(std::ranges::count(verdicts, "slower")), match[2]);
+    }
+  }
+  for (const report::SweepScaling& scaling : sweep.scalings) {
+    if (scaling.cells.front() != 0 || sweep.scalings.size() > 1) continue;
+    const report::Table table = report::scaling_table(sweep);
+    for (std::size_t n = 1; n < scaling.cells.size(); ++n) {
+      std::string row = speedups.at(scaling.cells[n]);
+      row.erase(row.find('x'), 1);
+      if (table.rows.at(n).at(2) != row) found.push_back("'" + row + "' of the table scales by " + table.rows[n][2]);
+    }
+  }
+  return found;
 }
 
 }  // namespace evener::test

@@ -41,6 +41,7 @@ struct SimulatedSweep {
   double slower_by_noise = 0;                // relative standard deviation of it
   std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
   int cpus = 0;                                                             // of the machine; 0 = not known
+  std::vector<double> joules = {};  // of the cells, without noise; empty: not measured
 };
 
 /// A sweep of so many cells, "on" being its axis.
@@ -49,7 +50,12 @@ record::SweepRecord simulated_record(std::size_t cells, int repeats);
 /// Runs it to its end, with noise that belongs to `trial`.
 report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& sweep, std::uint64_t trial);
 
-/// Whether it names a winner, a cell that the best one is told apart from, or one that differs from the first.
+/// Whether its sentences or its table say that any cell is better or worse than another: that one is best, takes the
+/// least energy or scales down, that it is undecided between some of the cells, or that a row is faster or slower.
 bool claims_anything(const report::Sweep& sweep);
+
+/// What its sentences say otherwise than the rows of its table: a ratio, an interval, a verdict. Of cells of one job
+/// whose names are their numbers.
+std::vector<std::string> contradictions(const report::Sweep& sweep);
 
 }  // namespace evener::test

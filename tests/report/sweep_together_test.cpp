@@ -137,9 +137,15 @@ TEST(SweepScalingRules, TheSentenceHasTheSerialShareItsIntervalAndWhatFollows) {
   most.speedup.emplace();
   most.speedup->mean = 0.5;
   most.speedup->interval = record::Interval{0.3, 0.9};
+  EXPECT_THAT(scaling_sentence(of), HasSubstr("stays serial")) << "chance alone may do this among so many comparisons";
+  of.verdict = record::Verdict::kSlower;
   EXPECT_EQ(scaling_sentence(of), "More threads are slower: 4 do the work 0.500x as fast as 1.");
-  most.speedup->interval = record::Interval{0.3, 1};
-  EXPECT_THAT(scaling_sentence(of), HasSubstr("stays serial")) << "it may be as fast";
+  of.verdict = record::Verdict::kFaster;
+  most.speedup->mean = 3.9;
+  EXPECT_THAT(scaling_sentence(of), HasSubstr("more than 4.00x as fast"));
+  most.speedup->mean = 4.1;
+  EXPECT_THAT(scaling_sentence(of), AllOf(HasSubstr("stays serial"), Not(HasSubstr("no number of workers"))))
+      << "as more was measured";
   of.scaling.fit->serial_share = 0;
   EXPECT_THAT(scaling_sentence(of), Not(HasSubstr("no number of workers")));
 }
@@ -326,6 +332,9 @@ TEST(SweepLoad, TheBetterCellAtEqualLoadMayHaveTheWorseMean) {
   EXPECT_EQ(sweep.cells[1].claim.verdict, record::Verdict::kFaster);
   EXPECT_EQ(sweep.jobs[0].winner, 1U);
   EXPECT_EQ(sweep.jobs[0].cells.front(), 1U);
+  EXPECT_THAT(sweep_conclusion(sweep)[0], HasSubstr(": 1.11x of on=way-0 ("));
+  EXPECT_THAT(sweep_table(sweep).rows[1], Contains("1.11x (1.09 to 1.13)"));
+  EXPECT_THAT(test::contradictions(sweep), IsEmpty());
 }
 
 const OtherLoad kLeaning{

@@ -1,15 +1,20 @@
 // The energy in the record of a run, computed again from the files beside it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <thread>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/phase.h"
 #include "base/test_folder.h"
+#include "record/metric.h"
 #include "run/metered_run.h"
 
 namespace evener::run {
@@ -119,6 +124,91 @@ void expect_sums(const record::Energy& energy) {
   EXPECT_NEAR(phase_s, *energy.seconds, 0.01 * *energy.seconds);
 }
 
+/// A counter of joules in a file, which a meter's command reads, at a power that the test turns.
+class TurnedMeter {
+ public:
+  explicit TurnedMeter(std::filesystem::path file) : file_(std::move(file)) {
+    write();
+    thread_ = std::thread([this] { count(); });
+  }
+  ~TurnedMeter() { over_ = true, thread_.join(); }
+
+  std::string source() const { return "run:cat '" + file_.string() + "'#energy=J"; }
+  /// Returns what was drawn at the power before.
+  double turn(double watts) {
+    const std::lock_guard lock(mutex_);
+    watts_ = watts;
+    return std::exchange(since_turned_j_, 0);
+  }
+
+ private:
+  void count() {
+    for (double last_s = now_s(); !over_; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+      const double seconds = now_s() - last_s;
+      last_s += seconds;
+      const std::lock_guard lock(mutex_);
+      joules_ += watts_ * seconds;
+      since_turned_j_ += watts_ * seconds;
+      write();
+    }
+  }
+
+  void write() const { write_file_atomically(file_, "energy " + std::to_string(joules_)); }
+
+  const std::filesystem::path file_;
+  std::mutex mutex_;
+  double watts_ = 20, joules_ = 1000, since_turned_j_ = 0;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+// The start draws less than the work, what measures afterwards more; and not all images of the data were computed.
+TEST(EnergyRecord, OfAnImageIsThatOfTheWorkOnThoseThatWereComputed) {
+  for (const int work_ms : {1300, 300}) {
+    const test::TestFolder folder;
+    TurnedMeter meter(folder / "meter");
+    Silent silent;
+    MeteredRun run({.kind = "infer",
+                    .version = "1",
+                    .command = {"evener", "infer"},
+                    .out = folder / "out",
+                    .energy = {.meters = {meter.source()}}},
+                   silent);
+    double of_work_j = 0;
+    const record::Record record = run.measure([&] {
+      const auto sleep = [](int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+      run.begin();
+      run.record().data.images = 6;
+      sleep(600);
+      const double from_s = run.look();
+      meter.turn(70);
+      sleep(work_ms);
+      run.worked(from_s, 4);
+      of_work_j = meter.turn(250);
+      sleep(900);
+      run.take_times(run.record());
+      return run.record();
+    });
+    ASSERT_TRUE(record.energy.joules) << record.energy.reason;
+    if (record.energy.source.find("--meter") == std::string::npos) GTEST_SKIP() << "this machine has meters of its own";
+    const auto metrics = record::metrics_of(record);
+    const record::Metric& figure = *record::find_metric(metrics, "images_per_joule");
+    if (work_ms < 1000) {
+      EXPECT_EQ(record.energy.work_joules, std::nullopt);
+      EXPECT_EQ(figure.value, std::nullopt);
+      EXPECT_NE(figure.reason.find("too short for the meters (at least 1 s)"), std::string::npos) << figure.reason;
+      EXPECT_EQ(record::energy_text(record).find("an image"), std::string::npos);
+      continue;
+    }
+    EXPECT_NEAR(record.energy.work_joules.value_or(0), of_work_j, 0.1 * of_work_j);
+    EXPECT_GE(record.energy.work_seconds.value_or(0), 1.29);
+    EXPECT_NEAR(figure.value.value_or(0), 4 / *record.energy.work_joules, 1e-9);
+    EXPECT_NE(record::energy_text(record).find(record::joules_text(*record.energy.work_joules / 4) + " an image"),
+              std::string::npos)
+        << record::energy_text(record);
+  }
+}
+
 TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
   const test::TestFolder folder;
   const auto out = folder / "out";
@@ -146,6 +236,11 @@ TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
     }
   }
 
+  // From the first epoch's beginning to the last one's end, without what came before and after.
+  const double epochs_s = *first.training.epochs.back().to_s - *first.training.epochs.front().from_s;
+  EXPECT_NEAR(first.energy.work_seconds.value_or(0), epochs_s, 1e-9) << first.energy.work_reason;
+  EXPECT_NEAR(first.energy.work_joules.value_or(0), kWatts * epochs_s, 0.05 * kWatts * epochs_s);
+
   test::write_text(out / "last.safetensors", "");  // a checkpoint, so that it can go on
   train(out, 3, 1, true);
   const record::Record both = record::read_record(out);
@@ -159,6 +254,10 @@ TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {
   EXPECT_NEAR(*both.energy.joules, *first.energy.joules + of_second, 2 * kMilli);
   EXPECT_NEAR(all.back().at("time_s"), *both.energy.seconds, 2 * kMilli) << "and the time goes on";
   EXPECT_NEAR(both.times.train.value_or(0), *first.times.train + *both.training.epochs[2].seconds, 1e-9);
+
+  const record::EpochRecord& last = both.training.epochs.back();
+  EXPECT_NEAR(both.energy.work_seconds.value_or(0), epochs_s + *last.to_s - *last.from_s, 1e-9);
+  EXPECT_NEAR(*both.energy.work_joules, kWatts * *both.energy.work_seconds, 0.05 * *both.energy.work_joules);
 
   const std::vector<std::map<std::string, double>> own[] = {
       {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows.size())},

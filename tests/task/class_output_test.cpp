@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "task/detect/detector.h"
 #include "task/inference/infer.h"
 #include "task/inference/model_metadata.h"
@@ -204,6 +205,8 @@ TEST(Labels, AreTheLinesWhateverEndsThem) {
   using namespace std::string_literals;
   std::ofstream(folder / "utf16.txt") << "\xFF\xFE"s + "c\0a\0\r\0\n\0b\0\r\0\n\0"s;
   EXPECT_THAT(read_labels(folder / "utf16.txt"), ElementsAre("ca", "b"));
+  std::ofstream(folder / "zeros.txt") << "cat\0\0big dog\0"s;
+  EXPECT_THAT(read_labels(folder / "zeros.txt"), ElementsAre("cat", "", "big dog"));
 }
 
 TEST(WantedLabels, AreNamesOrNumbersOfClasses) {
@@ -250,6 +253,38 @@ TEST(TopClasses, ProbabilitiesStay) {
   EXPECT_FLOAT_EQ(best({0.3F, 0.3F}, OutputType::kProbabilities), 0.3F);
 }
 
+TEST(TopClasses, AProbabilityLiesBetween0And1WhateverIsSaidOfTheScores) {
+  using enum OutputType;
+  const struct {
+    std::vector<float> scores;
+    OutputType told, holds;
+    float best;
+  } cases[] = {
+      {{1.2F, 4.806F, 3.1F}, kProbabilities, kAuto, 0.8273F},   // logits, told as probabilities
+      {{0.25F, 0.7F, 0.05F}, kAuto, kLogits, 0.463F},           // logits that add up to 1 by chance
+      {{0.25F, 0.7F, 0.05F}, kProbabilities, kLogits, 0.463F},  // which is known of the network
+      {{0.25F, 0.7F, 0.05F}, kAuto, kAuto, 0.7F},
+      {{0.2F, 0.4F, 0.1F}, kAuto, kProbabilities, 0.4F},
+      {{0, 1.000004F, -0.000004F}, kAuto, kAuto, 1},  // rounded, and no logits
+      {{0, 1.000004F, -0.000004F}, kProbabilities, kAuto, 1},
+      {{0, 1.000004F, -0.000004F}, kAuto, kProbabilities, 1},
+  };
+  for (const auto& one : cases) {
+    const float found = top_classes(one.scores, 1, one.told, one.holds).front().score;
+    EXPECT_NEAR(found, one.best, 5e-4) << one.scores[1];
+    EXPECT_LE(found, 1);
+  }
+  EXPECT_THAT(test::thrown_by<Error>([] {
+                top_classes(std::vector<float>{-3.8F, 4.806F}, 1, kAuto, kProbabilities);
+              }),
+              AllOf(HasSubstr("4.806"), HasSubstr("--output-type prob")));
+  for (const float none : {NAN, INFINITY}) {
+    for (const ClassScore& one : top_classes(std::vector<float>{0.5F, none, 0.25F}, 3, kProbabilities)) {
+      EXPECT_TRUE(std::isnan(one.score)) << "no number is made up";
+    }
+  }
+}
+
 // 1001 classes in bytes: those below 1/512 are rounded to 0.
 TEST(TopClasses, ASoftmaxInBytesDoesNotAddUpToOne) {
   std::vector<float> scores(1001);
@@ -258,21 +293,61 @@ TEST(TopClasses, ASoftmaxInBytesDoesNotAddUpToOne) {
   EXPECT_FLOAT_EQ(best(scores), 200.0F / 256);
 }
 
-TEST(PythonNames, AreReadFromDictionariesAndLists) {
-  EXPECT_THAT(names_in_python("{0: 'person', 1: \"driver's seat\", 2: 'it\\'s'}"),
-              ElementsAre("person", "driver's seat", "it's"));
-  EXPECT_THAT(names_in_python(R"({"0": "a", "1": "b"})"), ElementsAre("a", "b"));
-  EXPECT_THAT(names_in_python(" ['a' , 'b', ]"), ElementsAre("a", "b"));
+TEST(NamesInMetadata, AreReadFromWhateverPrintedThem) {
+  const std::vector<std::string> cat_dog = {"cat", "dog"};
+  const std::pair<const char*, std::vector<std::string>> texts[] = {
+      {"{0: 'person', 1: \"driver's seat\", 2: 'it\\'s'}", {"person", "driver's seat", "it's"}},
+      {R"({"0": "cat", "1": "dog"})", cat_dog},
+      {" ['cat' , 'dog', ]", cat_dog},
+      {"('cat', 'dog')", cat_dog},
+      {R"(["cat", "dog"])", cat_dog},
+      {"{1: 'dog', 0: 'cat'}", cat_dog},
+      {"{ 0 : 'cat' ,\n 1 : 'dog' , }", cat_dog},
+      {"{0: cat, 1: dog}", cat_dog},
+      {"[cat, dog]", cat_dog},
+      {"{'cat': 0, 'dog': 1}", cat_dog},
+      {"0: cat\n1: dog\n", cat_dog},
+      {"1: \"dog\"\r\n0: 'cat'\n", cat_dog},
+      {"- cat\n- dog", cat_dog},
+      {"cat\ndog\n", cat_dog},
+      {"cat,dog", cat_dog},
+      {"0: driver's seat (red)\n1: dog", {"driver's seat (red)", "dog"}},
+      {"cat", {"cat"}},
+      {"{0: 0, 1: 1}", {"0", "1"}},
+      {"{1: 'cat', 2: 'dog'}", {"", "cat", "dog"}},
+      {"{0: 'cat', 2: 'dog'}", {"cat", "", "dog"}},
+      {"{0: 'a {b}', 1: 'c, d: e'}", {"a {b}", "c, d: e"}},
+      {R"({0: 'K\xe4fer', 1: 'K\u00e4fer', 2: '\U0001F431', 3: '\ud83d\udc31'})", {"Käfer", "Käfer", "🐱", "🐱"}},
+      {R"({0: 'd\\og', 1: 'cat\nbig', 2: 'a\qb', 3: "\"a\/b\""})", {"d\\og", "cat\nbig", "a\\qb", "\"a/b\""}},
+      {"{0: '犬', 1: 'Käfer'}", {"犬", "Käfer"}},
+  };
+  for (const auto& [text, names] : texts) EXPECT_EQ(names_in_text(text), names) << text;
 }
 
-TEST(PythonNames, AreNoneOfAnythingElse) {
-  for (const char* text : {"", "{", "{0", "{0:", "{0: 'a", "{0: 'a'", "{1: 'a'}", "{0: 'a' 1: 'b'}", "[1, 2]", "'a'",
-                           "{0: 'a', 2: 'c'}", "[", "['a\\"}) {
-    EXPECT_THAT(names_in_python(text), IsEmpty()) << text;
+TEST(NamesInMetadata, AreNoneOfAnythingElse) {
+  for (const char* text :
+       {"", "{", "{0", "{0:", "{0: 'a", "{0: 'a'", "{0: 'a' 1: 'b'}", "[", "['a\\", "{}", "80", "{-1: 'a'}",
+        "{99999999999: 'a'}", "{0: 'a'} b", "{0: ['a']}", "{'a': 'b'}", R"(['\u12'])", R"(['\ud83d'])", "('a', 'b']"}) {
+    EXPECT_THAT(names_in_text(text), IsEmpty()) << text;
   }
 }
 
-TEST(PythonNames, AndSizesComeWithFilesOfUltralytics) {
+TEST(NamesInMetadata, StandUnderSeveralKeysAndMayBeUnread) {
+  for (const char* key : {"names", "classes", "class_names", "labels", "id2label"}) {
+    EXPECT_THAT(model_facts({{key, "{0: 'cat', 1: 'dog'}"}}).classes, ElementsAre("cat", "dog")) << key;
+  }
+  EXPECT_EQ(model_facts({{"names", "{0: 'cat'"}}).unread_names, "{0: 'cat'");
+  EXPECT_EQ(model_facts({{"names", "{0: 'cat'}"}, {"labels", "["}}).unread_names, "");
+  EXPECT_EQ(model_facts({{"classes", "80"}}).unread_names, "") << "it is how many there are";
+}
+
+TEST(NamesInMetadata, BelongToClassesInTheirOrderOrByTheirNumbers) {
+  EXPECT_THAT(names_of_classes({"", "cat", "", "dog"}, 2), ElementsAre("cat", "dog"));
+  EXPECT_THAT(names_of_classes({"", "cat", "", "dog"}, 4), ElementsAre("class 0", "cat", "class 2", "dog"));
+  EXPECT_THAT(names_of_classes({"", "cat", "", "dog"}, 3), IsEmpty());
+}
+
+TEST(NamesInMetadata, AndSizesComeWithFilesOfUltralytics) {
   const ModelFacts facts =
       model_facts({{"names", "{0: 'cat', 1: 'dog'}"}, {"imgsz", "[480, 640]"}, {"task", "detect"}});
   EXPECT_THAT(facts.classes, ElementsAre("cat", "dog"));

@@ -133,7 +133,9 @@ TEST(TrainTexts, TellWhereATrainingStands) {
   progress.step = 7;
   EXPECT_EQ(place_text(progress), "in epoch 4 after step 7");
   EXPECT_EQ(interrupted_text(progress, 20, "runs/a"),
-            "interrupted in epoch 4 after step 7 of 20; 'evener train --resume runs/a' goes on");
+            "interrupted in epoch 4 after step 7 of 20; evener train --resume runs/a goes on");
+  EXPECT_THAT(interrupted_text(progress, 20, "John's runs/a"),
+              testing::HasSubstr("evener train --resume 'John'\\''s runs/a' goes on"));
   progress.epochs.resize(3);
   progress.epochs[0].share = 0.5;
   EXPECT_EQ(time_is_up_text(progress), "ended after epoch 3: the time that was given is over (--minutes)");

@@ -23,7 +23,9 @@ namespace evener::task {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 /// What require_trainable_batch says; "" = nothing.
 std::string refusal(const network::Network& network, std::size_t images, std::int64_t batch, int accumulate = 1) {
@@ -62,6 +64,70 @@ TEST(LeastShare, IsTwoWhereOneImageHasNoVariance) {
   EXPECT_EQ(least_share(one_pixel_resnet(), /*local_batch_norm=*/true), 2);
   EXPECT_EQ(least_share(one_pixel_resnet(), /*local_batch_norm=*/false), 1);
   EXPECT_EQ(least_share(network::build("resnet20", {network::Shape{1, 32, 32}, 2}), true), 1);
+}
+
+/// Images without pixels: of classes, or of boxes where `boxes` have any.
+class Labelled : public data::Dataset {
+ public:
+  explicit Labelled(std::vector<std::vector<std::int32_t>> labels, data::TargetKind kind)
+      : labels_(std::move(labels)), kind_(kind) {}
+  std::size_t size() const override { return labels_.size(); }
+  data::ImageShape shape() const override { return {1, 2, 3}; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  data::TargetKind target_kind() const override { return kind_; }
+  data::SampleTargets targets(std::size_t index) const override {
+    if (kind_ == data::TargetKind::kClasses) return labels_[index].front();
+    std::vector<data::LabelledBox> boxes;
+    for (const std::int32_t label : labels_[index]) boxes.push_back({.x2 = 1, .y2 = 1, .label = label});
+    return boxes;
+  }
+  void read(std::size_t, std::span<std::uint8_t>) const override {}
+  std::string source(std::size_t index) const override { return std::to_string(index); }
+
+ private:
+  std::vector<std::vector<std::int32_t>> labels_;
+  data::TargetKind kind_;
+  std::vector<std::string> classes_ = {"ant", "bee", "cow", "dog", "eel", "fox", "gnu", "hen"};
+};
+
+/// Sentences on parts of images with these labels, which are indices of a letter.
+std::vector<std::string> lacking(const std::string& train, const std::string& val, const std::string& test,
+                                 bool trains = true, data::TargetKind kind = data::TargetKind::kClasses) {
+  data::OpenedData data;
+  std::vector<std::vector<std::int32_t>> labels;
+  const std::pair<const std::string&, std::vector<std::uint32_t>&> parts[] = {
+      {train, data.split.train}, {val, data.split.val}, {test, data.split.test}};
+  for (const auto& [letters, part] : parts) {
+    for (const char letter : letters) {
+      part.push_back(static_cast<std::uint32_t>(labels.size()));
+      labels.push_back({letter - 'a'});
+      if (kind == data::TargetKind::kBoxes) labels.back().push_back(letter - 'a');
+    }
+  }
+  data.dataset = std::make_shared<Labelled>(std::move(labels), kind);
+  return lacking_classes(data, trains);
+}
+
+TEST(LackingClasses, AreNamedWithTheirCountsInTheOtherParts) {
+  EXPECT_THAT(lacking("aab", "ab", "ba"), IsEmpty());
+  EXPECT_THAT(lacking("aab", "", ""), IsEmpty()) << "there is no such part";
+  EXPECT_THAT(lacking("aaabbcc", "ab", "abcc"),
+              ElementsAre("of the 2 images to validate on, none is of 'cow' (2 to train on, 2 to test on): the figures "
+                          "of this part say nothing of that"));
+  EXPECT_THAT(
+      lacking("aaabb", "aa", "bb"),
+      ElementsAre(HasSubstr("of the 2 images to validate on, all of class 'ant', none is of 'bee' (2 to train "
+                            "on, 2 to test on): "),
+                  HasSubstr("of the 2 images to test on, all of class 'bee', none is of 'ant' (3 to train on, 2 "
+                            "to validate on): ")));
+  EXPECT_THAT(lacking("aaa", "abb", ""),
+              ElementsAre("of the 3 images to train on, all of class 'ant', none is of 'bee' (2 to validate on): what "
+                          "is not trained is not found"));
+  EXPECT_THAT(lacking("aaa", "abb", "", /*trains=*/false), IsEmpty());
+  EXPECT_THAT(lacking("abcdefgh", "h", ""), ElementsAre(HasSubstr("'eel' (1 to train on) and 2 classes more: ")));
+  EXPECT_THAT(
+      lacking("aab", "a", "", true, data::TargetKind::kBoxes),
+      ElementsAre(HasSubstr("of the 2 boxes to validate on, all of class 'ant', none is of 'bee' (2 to train on)")));
 }
 
 constexpr Device kCpu{DeviceKind::kCpu, 0}, kGpu{DeviceKind::kCuda, 0}, kOpencl{DeviceKind::kOpencl, 0};

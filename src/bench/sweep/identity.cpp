@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/numbers.h"
 #include "base/own_program.h"
 #include "base/random.h"
 #include "measure/machine.h"
+#include "record/sweep_file.h"
 
 namespace evener::bench {
 namespace {
@@ -73,6 +75,18 @@ std::string machine_identity() {
   return fmt::format("{}, {} cores, {} logical CPUs{}, {} bytes of memory, {}", machine.cpu, machine.cores,
                      machine.logical_cpus, machine.quota_cpus ? fmt::format(" (quota {:g})", *machine.quota_cpus) : "",
                      machine.memory_bytes, machine.kernel);
+}
+
+bool is_same_machine(const std::string& a, const std::string& b) {
+  const auto parts_of = [](const std::string& text) {
+    const std::size_t end = text.rfind(" bytes of memory"),
+                      comma = end == std::string::npos ? end : text.rfind(',', end);
+    if (comma == std::string::npos) return std::pair(text, std::uint64_t{0});
+    const auto bytes = to_number<std::uint64_t>(std::string_view(text).substr(comma + 2, end - comma - 2));
+    return std::pair(text.substr(0, comma), bytes.value_or(0));
+  };
+  const auto of_a = parts_of(a), of_b = parts_of(b);
+  return of_a.first == of_b.first && record::is_same_memory(of_a.second, of_b.second);
 }
 
 std::string data_identity(const std::vector<std::string>& words) {

@@ -19,6 +19,8 @@ class ProgramWatch {
 
 /// CPU, cores, memory and kernel of this machine, as text.
 std::string machine_identity();
+/// Whether two such texts are of the same machine (record::is_same_memory()); its kernel may be another.
+bool is_same_machine(const std::string& a, const std::string& b);
 
 /// A hash of the names, sizes and times of all files and folders that `words` of a command line name ("--data=photos/",
 /// "a.jpg"). For the folder of a run only its networks and its record count. "" if nothing is named.

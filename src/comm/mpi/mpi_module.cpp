@@ -160,6 +160,8 @@ class MpiCommunicator : public Communicator {
     if (!all) throw Error("a group of hosts keeps all its members");
   }
 
+  void require_whole() override { link_.throw_if_lost(); }
+
  private:
   struct Share {
     std::size_t begin, size;

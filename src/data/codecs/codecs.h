@@ -46,6 +46,8 @@ StoredPicture decode_pnm(std::string_view file);
 /// Of an animation the first frame.
 StoredHeader read_gif_header(std::string_view file);
 StoredPicture decode_gif(std::string_view file);
+/// Whether anything is shown after the first frame.
+bool is_animated_gif(std::string_view file);
 
 /// Throws Error for a picture without pixels or beyond kMaxPixels.
 void check_picture_size(std::int64_t width, std::int64_t height);

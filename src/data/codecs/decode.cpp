@@ -181,6 +181,19 @@ std::string unknown_format(std::string_view file) {
   }
 }
 
+Animation animation_of(std::string_view file) {
+  constexpr std::size_t kWebpFlags = 20, kBrand = 8;
+  if (file.starts_with("GIF8")) return is_animated_gif(file) ? Animation::kFrames : Animation::kNone;
+  if (file.starts_with("\x89PNG")) {
+    const std::size_t control = file.find("acTL");  // stands before the pixels
+    return control < file.find("IDAT") ? Animation::kFrames : Animation::kNone;
+  }
+  const bool is_webp = has_at(file, kBrand, "WEBPVP8X") && file.size() > kWebpFlags && (file[kWebpFlags] & 2) != 0;
+  const bool is_sequence =
+      has_at(file, 4, "ftyp") && is_one_of(file.substr(kBrand, 4), {"avis", "msf1", "hevc", "hevx", "hevm", "hevs"});
+  return is_webp || is_sequence ? Animation::kFirst : Animation::kNone;
+}
+
 PictureHeader read_picture_header(std::string_view file) {
   const Codec codec = codec_of(file);
   const StoredHeader stored =

@@ -28,6 +28,15 @@ struct PictureHeader {
 /// Why decode_picture() doesn't know the format of a file, by its first bytes alone; "" = it does.
 std::string unknown_format(std::string_view file);
 
+/// Pictures that move: decode_picture() gives the first frame.
+enum class Animation : std::uint8_t {
+  kNone,
+  kFrames,  // GIF and PNG, of which FFmpeg gives all frames
+  kFirst    // WebP, AVIF and HEIF, of which it gives none
+};
+/// By a whole file.
+Animation animation_of(std::string_view file);
+
 /// Reads the header alone. Throws Error as decode_picture() as far as the header shows it.
 PictureHeader read_picture_header(std::string_view file);
 

@@ -66,7 +66,7 @@ void read_gif_palette(GifReader& reader, std::uint8_t flags, GifFrame& frame) {
   }
 }
 
-/// Extensions before the frame: all are passed over, but for the transparent colour.
+/// Extensions before a frame: all are passed over, but for the transparent colour.
 void read_gif_extension(GifReader& reader, GifFrame& frame) {
   constexpr std::uint8_t kGraphicControl = 0xF9;
   const bool is_control = reader.byte() == kGraphicControl;
@@ -233,6 +233,16 @@ StoredPicture decode_gif(std::string_view file) {
     stored += frame.area.width;
   }
   return {std::move(picture), 1};
+}
+
+bool is_animated_gif(std::string_view file) {
+  GifFrame frame = read_first_frame(file);
+  GifReader reader(file);
+  reader.bytes(frame.data_begin + 1);
+  while (!reader.block().empty()) continue;
+  std::uint8_t kind = reader.byte();
+  for (; kind == '!'; kind = reader.byte()) read_gif_extension(reader, frame);
+  return kind == ',';
 }
 
 }  // namespace evener::data

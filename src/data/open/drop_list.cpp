@@ -55,13 +55,6 @@ void take_table(const std::string& text, DropList& list) {
   }
 }
 
-void take_lines(const std::string& text, DropList& list) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (const std::string_view name = trimmed(line); !name.empty()) list.names.emplace_back(name);
-  }
-}
-
 /// "train/ants/1.jpg" without its first folder; "" where there is none.
 std::string_view below_first(std::string_view path) {
   const std::size_t slash = path.find('/');
@@ -196,7 +189,8 @@ DropList read_drop_list(const fs::path& file) {
   if (std::ranges::count(first_cells(text), "file") > 0) {
     take_table(text, list);
   } else {
-    take_lines(text, list);
+    list.names = lines_of_list(text, /*trims=*/true);
+    std::erase(list.names, "");
   }
   if (list.names.empty()) {
     throw UsageError(fmt::format(

@@ -24,6 +24,17 @@
 #include "data/video/video_files.h"
 
 namespace evener::data {
+namespace {
+
+Animation animation_in(const std::string& file) {
+  if (!has_extension(file, {".gif", ".png", ".apng", ".webp", ".avif", ".avifs", ".heics", ".heifs"})) return {};
+  Animation found = Animation::kNone;
+  failure_of([&] { found = animation_of(read_image_file(file)); }, "read it");  // is told where it is shown
+  return found;
+}
+
+}  // namespace
+
 bool names_videos(const std::string& location) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -51,10 +62,16 @@ Pictures::Pictures(const std::vector<std::string>& locations, const std::optiona
   skipped_ = std::move(listing.skipped);
   notes_ = std::move(listing.notes);
   passed_over_ = std::move(listing.passed_over);
+  const bool asks_for_frames = frames && !frames->is_default();
   for (std::string& file : listing.files) {
-    if (listing.videos.contains(file)) {
+    const Animation animation = asks_for_frames ? animation_in(file) : Animation::kNone;
+    if (listing.videos.contains(file) || animation == Animation::kFrames) {
       add_video(file, *frames);
     } else {
+      if (animation == Animation::kFirst) {
+        notes_.push_back("'" + file +
+                         "' is animated, and FFmpeg gives no frames of such a file: its first one is taken");
+      }
       names_.push_back(std::move(file));
     }
   }
@@ -82,9 +99,9 @@ void Pictures::add_video(const std::string& file, const FrameChoice& choice) {
     return;
   }
   for (std::size_t i = 0; i < video.frames->size(); ++i) names_.push_back(frame_name(file, video.frames->time_s(i)));
-  if (const std::string& why = video.frames->broken_off(); !why.empty()) {
-    notes_.push_back("'" + file + "' ends early, after " + counted(video.frames->size(), "frame") + ": " + why);
-  }
+  const VideoIndex& index = video.frames->index();
+  for (const std::string& note : index.notes) notes_.push_back("'" + file + "' " + note);
+  if (!index.broken_off.empty()) notes_.push_back("'" + file + "' ends early: " + index.broken_off);
   videos_.push_back(std::move(video));
 }
 
@@ -102,6 +119,14 @@ void Pictures::refuse(const std::vector<std::string>& locations) const {
   for (const std::string& note : notes()) passed_over += "; " + note;
   throw Error("no image files (.jpg, .png, .webp, .bmp, .tif, .pgm, ...) in " + names + passed_over +
               first_skipped(skipped_));
+}
+
+void Pictures::require_all() const {
+  if (!skipped_.empty()) throw Error("something can't be read (--strict):" + first_skipped(skipped_));
+  for (const Video& video : videos_) {
+    const std::string& why = video.frames->index().broken_off;
+    if (!why.empty()) throw Error("'" + video.file + "' ends early (--strict): " + why);
+  }
 }
 
 std::vector<std::string> Pictures::notes() const {

@@ -60,6 +60,9 @@ class Pictures {
   /// that can, which is usually the very first, and looks at no more than some. A live source isn't looked at.
   void require_readable() const;
 
+  /// Throws Error where something could not be opened, or a video isn't whole: what --strict asks for.
+  void require_all() const;
+
   /// Folders that could not be listed, and videos that could not be opened.
   const std::vector<Skipped>& skipped() const { return skipped_; }
   /// What a user should know: files that were named twice, folders that were passed over, whose images are counted now.

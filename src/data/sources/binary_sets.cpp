@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <tuple>
@@ -237,11 +236,7 @@ std::vector<std::string> cifar_class_names(const fs::path& folder, CifarKind kin
   std::vector<std::string> names;
   std::error_code error;
   if (fs::is_regular_file(path, error)) {
-    std::istringstream lines(text_without_byte_order_mark(read_file(path, 1 << 20)));
-    for (std::string line; std::getline(lines, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) names.push_back(line);
-    }
+    names = read_list(path, 1 << 20);
     if (names.size() != class_count(kind)) {
       throw Error("'" + path.string() + "' has " + std::to_string(names.size()) + " names, but the data has " +
                   std::to_string(class_count(kind)) + " classes; one name per line is expected");

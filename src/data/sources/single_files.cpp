@@ -122,6 +122,25 @@ void note_copies(const std::vector<ListedFile>& files, const std::vector<FileFac
                               elsewhere > 0 ? fmt::format("; {} in another part than the original", elsewhere) : ""));
 }
 
+/// Tells of files of one folder that differ by their endings alone, as cameras write one shot as JPEG and HEIC.
+void note_twins(const std::vector<ListedFile>& files, std::vector<std::string>& notes) {
+  std::unordered_map<std::size_t, std::size_t> firsts;  // by the path without its ending
+  std::size_t twins = 0;
+  std::string example;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const fs::path name = fs::path(files[i].path).replace_extension();
+    const auto [first, is_new] = firsts.try_emplace(std::hash<std::string>()(name.string()), i);
+    const fs::path& other = files[first->second].path;
+    if (is_new || fs::path(other).replace_extension() != name) continue;
+    if (twins++ == 0) example = quoted_text(files[i].path.string()) + " and " + quoted_text(other.string());
+  }
+  if (twins == 0) return;
+  notes.push_back(
+      fmt::format("{} {} called as another but for the ending, such as {}: of one shot in two formats keep "
+                  "one, or it counts twice, and may both train and judge",
+                  counted(twins, "file"), twins == 1 ? "is" : "are", example));
+}
+
 /// Where no file was left for training alone, validation gives back those that both name, and what trains is divided
 /// later; where the test has all of them, everything is. Returns what became of them.
 std::string give_back_training(std::vector<ListedFile>& files, const std::vector<bool>& were_in_training) {
@@ -173,6 +192,7 @@ SingleFiles single_files(const std::vector<ListedFile>& listed, int threads, boo
                                                   : "each counts in the first of test, validation and training");
   }
   note_copies(single.files, facts, threads, single.notes);
+  note_twins(single.files, single.notes);
   return single;
 }
 

@@ -20,7 +20,7 @@ struct ListedFile {
 struct SingleFiles {
   std::vector<ListedFile> files;   // in the order of their first mention, each in one part
   std::vector<std::size_t> place;  // of each file of the listing: its index in `files`
-  std::vector<std::string> notes;  // files that were listed more than once, and copies, with their numbers
+  std::vector<std::string> notes;  // files that were listed more than once, copies, and one shot in two formats
 };
 
 /// Takes files that are the same (one inode: links, hard links and all spellings of a path) for one. A file in several

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <pugixml.hpp>
-#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/plural.h"
+#include "base/utf8.h"
 #include "data/each_index.h"
 #include "data/image_files.h"
 #include "data/skipped.h"
@@ -179,13 +179,9 @@ bool has_voc_files_within(const fs::path& folder) {
 /// class have behind it. Names may have blanks in them.
 std::vector<std::string> names_in(const fs::path& file, const AnnotationNames& known) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
-  constexpr std::string_view kBlank = " \t\r";
-  std::istringstream lines(read_annotation(file, kMostBytes));
+  constexpr std::string_view kBlank = " \t";
   std::vector<std::string> names;
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t begin = line.find_first_not_of(kBlank);
-    if (begin == std::string::npos) continue;
-    std::string name = line.substr(begin, line.find_last_not_of(kBlank) - begin + 1);
+  for (std::string& name : read_list(file, kMostBytes)) {
     const std::size_t blank = name.find_last_of(kBlank);
     if (blank != std::string::npos && !known.contains(name)) {
       const std::string last = name.substr(blank + 1);

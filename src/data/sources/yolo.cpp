@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -205,7 +204,7 @@ std::optional<Moved> find_moved(std::string told, const fs::path& root) {
 
 /// The images that a file lists, relative to `root` or to the file. The first tells whether all have moved.
 std::vector<fs::path> listed_images(const fs::path& file, const fs::path& root, std::vector<std::string>& notes) {
-  std::vector<std::string> lines = lines_of(file, kMaxYoloBytes * 16);
+  std::vector<std::string> lines = read_list(file, kMaxYoloBytes * 16);
   std::vector<fs::path> images;
   std::string front;  // of all paths, that isn't here
   bool has_moved = false;
@@ -300,7 +299,7 @@ YoloImages images_of_folder(const fs::path& folder) {
   YoloImages found;
   for (const fs::path& list : {folder / "classes.txt", folder / "labels" / "classes.txt"}) {
     std::error_code error;
-    if (found.names.empty() && fs::is_regular_file(list, error)) found.names = lines_of(list, kMaxYoloBytes);
+    if (found.names.empty() && fs::is_regular_file(list, error)) found.names = read_list(list, kMaxYoloBytes);
   }
   const fs::path images = images_with_labels(folder).value_or(folder / "images");
   add_images(files_below(images, has_image_extension), Part::kUndivided, found);
@@ -452,15 +451,6 @@ std::optional<std::vector<fs::path>> images_at(const std::string& place, const f
   notes.push_back("the set names " + quoted_text(place) + ", which isn't there: '" + moved->path.string() +
                   "' is taken for it");
   return images_of(moved->path);
-}
-
-std::vector<std::string> lines_of(const fs::path& file, std::uint64_t most_bytes) {
-  std::istringstream text(read_annotation(file, most_bytes));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) {
-    if (const std::string_view words = trimmed(line); !words.empty()) lines.emplace_back(words);
-  }
-  return lines;
 }
 
 bool is_yolo_folder(const fs::path& folder) {

@@ -110,7 +110,4 @@ std::optional<std::filesystem::path> images_with_labels(const std::filesystem::p
 std::optional<std::vector<std::filesystem::path>> images_at(const std::string& place, const std::filesystem::path& root,
                                                             std::vector<std::string>& notes);
 
-/// The non-empty lines of a text file, without blanks around them.
-std::vector<std::string> lines_of(const std::filesystem::path& file, std::uint64_t most_bytes);
-
 }  // namespace evener::data

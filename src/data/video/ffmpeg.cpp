@@ -11,9 +11,10 @@
 namespace evener::data {
 namespace {
 
-/// Containers of videos. What reads other files by name, such as playlists, isn't among them.
+/// Containers of videos and of moving pictures. What reads other files by name, such as playlists, isn't among them.
 constexpr const char* kContainers =
-    "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,ogg,asf,h264,hevc,m4v,ivf,mxf,nut,dv,obu,rm,yuv4mpegpipe,mjpeg";
+    "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,ogg,asf,h264,hevc,m4v,ivf,mxf,nut,dv,obu,rm,yuv4mpegpipe,mjpeg,gif,"
+    "apng";
 
 constexpr const char* kPrograms[] = {"ffmpeg", "ffprobe"};
 

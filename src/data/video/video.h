@@ -16,7 +16,7 @@ namespace evener::data {
 
 /// Where a frame stands in its video.
 struct FramePlace {
-  /// In units of the stream; of a stream whose frames have no usable timestamps the frame's number from 0.
+  /// In units of the stream; of a stream whose frames have no timestamps the frame's number from 0.
   std::int64_t timestamp = 0;
   double time_s = 0;    // since the video's start, as players show it
   bool is_key = false;  // decoding can begin here
@@ -25,10 +25,13 @@ struct FramePlace {
 /// The frames of a video in the order in which they are shown, found without decoding any.
 struct VideoIndex {
   std::vector<FramePlace> frames;
-  bool has_timestamps = true;  // FramePlace::timestamp is one, and frames can be sought by it
-  std::string broken_off;      // why nothing can be read after the last frame; "" = the video is whole
-  int orientation = 1;         // the EXIF orientation that turns frames upright
-  std::int64_t pixels = 0;     // of a frame
+  bool has_timestamps = true;      // FramePlace::timestamp is one
+  bool can_be_sought = true;       // these rise, and frames can be sought by them
+  std::string broken_off;          // how much of it came, where that isn't all; "" = the video is whole
+  std::vector<std::string> notes;  // what a user should know, beginning with a verb
+  int stream = 0;                  // the number of the video among all streams of the file
+  int orientation = 1;             // the EXIF orientation that turns frames upright
+  std::int64_t pixels = 0;         // of a frame
 };
 
 /// Lists a video's frames. `enough` is asked now and then with what is known, whose frames are sorted; true ends the
@@ -54,6 +57,7 @@ class VideoReader {
 
 /// Which frames of a video file a reader gives.
 struct ReadFrom {
+  int stream = 0;     // see VideoIndex
   double time_s = 0;  // it begins at the last key frame that isn't later, or before that; 0 = at the start
   /// Timestamps of frames that are wanted, rising. Others needn't come, but all after the last one do. Empty = all.
   std::vector<std::int64_t> wanted = {};

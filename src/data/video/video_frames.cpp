@@ -28,6 +28,7 @@ constexpr std::size_t kNamed = 65536;
 constexpr int kMostThreads = 8;                      // of a decoder; more gain little
 constexpr std::size_t kMostWaiting = 32;             // decoded frames that nobody has asked for
 constexpr std::size_t kMostTold = 1000;              // frames of which a decoder is told that they are wanted
+constexpr std::size_t kMostLost = 1000;              // frames that can't be decoded, one after the other
 constexpr std::int64_t kWorthSeeking = 120'000'000;  // pixels that needn't be decoded: a decoder's start takes as long
 
 std::uint64_t sampled_hash(const std::filesystem::path& path) {
@@ -226,12 +227,15 @@ class VideoFrames::Cursor {
 
   /// Begins at a key frame, or at the start where `key` is 0.
   void open(std::size_t key) {
-    ReadFrom from{.time_s = key > 0 ? video_.frames_[key].time_s : 0, .wanted = {}, .pixels = video_.pixels_};
+    ReadFrom from{.stream = index_.stream,
+                  .time_s = key > 0 ? index_.frames[key].time_s : 0,
+                  .wanted = {},
+                  .pixels = index_.pixels};
     told_end_ = std::min(video_.size(), next_ + kMostTold);
     const std::size_t passed = video_.chosen_[told_end_ - 1] - video_.chosen_[next_] + 1;
-    if (video_.has_timestamps_ && passed > 2 * (told_end_ - next_)) {
+    if (index_.can_be_sought && passed > 2 * (told_end_ - next_)) {
       for (std::size_t i = next_; i < told_end_; ++i) {
-        from.wanted.push_back(video_.frames_[video_.chosen_[i]].timestamp);
+        from.wanted.push_back(index_.frames[video_.chosen_[i]].timestamp);
       }
     } else {
       told_end_ = video_.size();
@@ -239,27 +243,26 @@ class VideoFrames::Cursor {
     reader_.reset();  // two programs at once would need twice the memory
     reader_ = open_video(video_.path_, threads_, from);
     place_ = key;
-    counted_ = 0;
     sought_ = key > 0;
   }
 
   /// Goes to the last key frame before a chosen frame; false where that isn't possible.
   bool seek_for(std::size_t number) {
-    if (!video_.has_timestamps_ || !may_seek_) return false;
+    if (!index_.can_be_sought || !may_seek_) return false;
     std::size_t key = video_.chosen_[number];
-    while (key > 0 && !video_.frames_[key].is_key) --key;
-    if (key == 0 || video_.frames_[key].time_s <= 0) return false;
+    while (key > 0 && !index_.frames[key].is_key) --key;
+    if (key == 0 || index_.frames[key].time_s <= 0) return false;
     open(key);
     return true;
   }
 
   bool is_worth_seeking() const {
-    if (!video_.has_timestamps_ || !may_seek_) return false;
+    if (!index_.can_be_sought || !may_seek_) return false;
     if (next_ == told_end_) return true;  // it would give all that follow
-    const auto skipped = static_cast<std::size_t>(kWorthSeeking / std::max<std::int64_t>(video_.pixels_, 1)) + 1;
+    const auto skipped = static_cast<std::size_t>(kWorthSeeking / std::max<std::int64_t>(index_.pixels, 1)) + 1;
     const std::size_t target = video_.chosen_[next_];
     for (std::size_t i = place_ + skipped; i <= target; ++i) {
-      if (video_.frames_[i].is_key) return true;
+      if (index_.frames[i].is_key) return true;
     }
     return false;
   }
@@ -281,23 +284,37 @@ class VideoFrames::Cursor {
       lose_rest("the video can't be decoded up to there: it is cut short or damaged");
       return;
     }
-    const std::int64_t stamp = video_.has_timestamps_ ? frame->place.timestamp : counted_++;
-    if (sought_ && stamp > target()) {  // the file's index led too far
+    const auto [number, is_known] = number_of(frame->place.timestamp);
+    if (sought_ && number > target()) {  // the file's index led too far
       may_seek_ = false;
       open(0);
       return;
     }
-    for (; next_ < video_.size() && target() < stamp; ++next_) lost_[next_] = "the frame is damaged";
-    const auto after = std::ranges::upper_bound(video_.frames_, stamp, {}, &FramePlace::timestamp);
-    place_ = static_cast<std::size_t>(after - video_.frames_.begin());
-    if (next_ == video_.size() || target() != stamp) return;
+    for (; next_ < video_.size() && target() < number; ++next_) lost_[next_] = "the frame is damaged";
+    place_ = is_known ? number + 1 : number;
+    if (next_ == video_.size() || target() != number || !is_known) return;
     sought_ = false;
     if (waiting_.size() == kMostWaiting) waiting_.erase(waiting_.begin());
     waiting_[next_++] = std::move(frame);
     if (next_ == video_.size()) reader_.reset();
   }
 
-  std::int64_t target() const { return video_.frames_[video_.chosen_[next_]].timestamp; }
+  std::size_t target() const { return video_.chosen_[next_]; }
+
+  /// The number of a frame that was decoded, and whether it is one of the index, or stands before that. Where
+  /// timestamps go back, a frame is the next one that has its own; without a frame that has, it is counted.
+  std::pair<std::size_t, bool> number_of(std::int64_t timestamp) const {
+    const std::vector<FramePlace>& frames = index_.frames;
+    if (index_.can_be_sought) {
+      const auto found = std::ranges::lower_bound(frames, timestamp, {}, &FramePlace::timestamp);
+      return {found - frames.begin(), found != frames.end() && found->timestamp == timestamp};
+    }
+    const std::size_t end = index_.has_timestamps ? std::min(frames.size(), place_ + kMostLost) : place_;
+    for (std::size_t i = place_; i < end; ++i) {
+      if (frames[i].timestamp == timestamp) return {i, true};
+    }
+    return {place_, place_ < frames.size()};
+  }
 
   void lose_rest(const std::string& why) {
     for (; next_ < video_.size(); ++next_) lost_[next_] = why;
@@ -305,13 +322,13 @@ class VideoFrames::Cursor {
   }
 
   const VideoFrames& video_;
+  const VideoIndex& index_ = video_.index_;
   const int threads_;
   std::mutex mutex_;
   std::unique_ptr<VideoReader> reader_;
   std::size_t next_ = 0;      // the first chosen frame that was not decoded yet
   std::size_t told_end_ = 0;  // the first one of which the reader doesn't know that it is wanted
-  std::size_t place_ = 0;     // the first frame of the video that was not decoded yet, roughly
-  std::int64_t counted_ = 0;  // frames decoded since the start, of a video without timestamps
+  std::size_t place_ = 0;     // the first frame of the video that was not decoded yet
   bool sought_ = false;       // nothing chosen came since the last seek
   bool may_seek_ = true;
   std::map<std::size_t, std::unique_ptr<VideoFrame>> waiting_;
@@ -319,18 +336,11 @@ class VideoFrames::Cursor {
 };
 
 VideoFrames::VideoFrames(std::filesystem::path path, const FrameChoice& choice, std::size_t most)
-    : path_(std::move(path)) {
-  const auto enough = [&](const VideoIndex& so_far) {
-    return chosen_frames(so_far.frames, choice, most).size() == most;
-  };
-  VideoIndex index = index_video(path_, enough);
-  chosen_ = chosen_frames(index.frames, choice, most);
-  frames_ = std::move(index.frames);
-  has_timestamps_ = index.has_timestamps;
-  orientation_ = index.orientation;
-  pixels_ = index.pixels;
-  content_ = sampled_hash(path_);
-  broken_off_ = std::move(index.broken_off);
+    : path_(std::move(path)),
+      index_(index_video(
+          path_, [&](const VideoIndex& so_far) { return chosen_frames(so_far.frames, choice, most).size() == most; })),
+      chosen_(chosen_frames(index_.frames, choice, most)),
+      content_(sampled_hash(path_)) {
   const int threads = std::clamp(usable_cpus(), 1, kMostThreads);
   cursors_ = {std::make_unique<Cursor>(*this, threads), std::make_unique<Cursor>(*this, threads)};
 }
@@ -342,7 +352,7 @@ Picture VideoFrames::read(std::size_t number) const {
   std::unique_ptr<VideoFrame> frame = cursors_[0]->take(number);
   if (!frame) frame = cursors_[1]->take_again(number);
   if (!frame) throw Error("the frame can't be found again");
-  return turn_upright(std::move(frame->picture), orientation_);
+  return turn_upright(std::move(frame->picture), index_.orientation);
 }
 
 }  // namespace evener::data

@@ -44,9 +44,9 @@ std::string filters(const std::vector<std::int64_t>& wanted, bool in_microsecond
 
 constexpr const char* kBegin = "ffmpeg -nostdin -hide_banner -nostats -v level+info ";
 
-/// Frames whose size changes aren't scaled to that of the first one.
-std::string output_options(const std::string& chain) {
-  return "-map 0:V:0 -vf " + chain + " -vsync passthrough -noautoscale -c:v rawvideo -f rawvideo pipe:1";
+/// Frames whose size changes aren't scaled to that of the first one. `stream`: "V:0" is the first that is no cover.
+std::string output_options(const std::string& chain, const std::string& stream = "V:0") {
+  return "-map 0:" + stream + " -vf " + chain + " -vsync passthrough -noautoscale -c:v rawvideo -f rawvideo pipe:1";
 }
 
 /// What the filter showinfo tells of a frame.
@@ -75,9 +75,9 @@ std::optional<Shown> parse_shown(const std::string& line) {
 
 class ProgramReader : public VideoReader {
  public:
-  /// `tick_s`: the unit of its times, where the places need seconds.
-  ProgramReader(const std::vector<std::string>& words, const PipedChildOptions& options, double tick_s)
-      : program_(words, options), tick_s_(tick_s) {}
+  /// `is_live`: its times are in microseconds, and its places need seconds.
+  ProgramReader(const std::vector<std::string>& words, const PipedChildOptions& options, bool is_live)
+      : program_(words, options), is_live_(is_live) {}
 
   std::unique_ptr<VideoFrame> next() override {
     std::optional<Shown> shown;
@@ -93,7 +93,8 @@ class ProgramReader : public VideoReader {
     if (program_.read(PipedChild::Output::kStdout, room) != room.size()) return end();
     const std::int64_t number = count_++;
     FramePlace place{number, static_cast<double>(number) / kAssumedRate, false};
-    if (shown->stamp) place = {*shown->stamp, static_cast<double>(*shown->stamp) * tick_s_, false};
+    if (shown->stamp)
+      place = {*shown->stamp, is_live_ ? static_cast<double>(*shown->stamp) * kMicrosecond_s : 0, false};
     return std::make_unique<VideoFrame>(VideoFrame{place, std::move(picture)});
   }
 
@@ -103,15 +104,17 @@ class ProgramReader : public VideoReader {
   const std::string& error() const { return error_; }
 
  private:
-  /// Of a program that was ended by a signal, as one that took too much memory, more may follow than was given.
+  /// Of a program that was ended by a signal, as one that took too much memory, more may follow than was given. One
+  /// that gives nothing of a file may refuse its options.
   std::unique_ptr<VideoFrame> end() {
     const ChildEnd end = program_.finish();
-    if (end.signal != 0) throw Error("ffmpeg ended with " + end_text(end));
-    return nullptr;
+    const bool is_refused = !is_live_ && count_ == 0 && !end.good();
+    if (end.signal == 0 && !is_refused) return nullptr;
+    throw Error("ffmpeg ended with " + end_text(end) + (error_.empty() ? "" : " (" + error_ + ")"));
   }
 
   PipedChild program_;
-  const double tick_s_;
+  const bool is_live_;
   std::string error_;
   std::int64_t count_ = 0;  // frames so far
 };
@@ -144,7 +147,7 @@ std::unique_ptr<VideoReader> open_camera(const std::filesystem::path& path) {
     auto source = std::make_unique<ProgramReader>(
         command_words(std::string(kBegin) + "-f v4l2 -video_size 1280x720 " + kind, {"-i", path.string()},
                       output_options(filters({}, /*in_microseconds=*/true))),
-        PipedChildOptions{.reads_errors = true, .silence_s = kSilentCamera_s}, kMicrosecond_s);
+        PipedChildOptions{.reads_errors = true, .silence_s = kSilentCamera_s}, /*is_live=*/true);
     try {
       if (auto first = source->next()) {
         return std::make_unique<LiveReader>(std::move(source), std::move(first), /*is_camera=*/true);
@@ -166,7 +169,7 @@ std::unique_ptr<VideoReader> open_pipe(const std::filesystem::path& path) {
   auto source = std::make_unique<ProgramReader>(
       command_words(std::string(kBegin) + "-analyzeduration 200000 -fpsprobesize 0 -threads 2 -thread_type slice",
                     source_words(path), output_options(filters({}, /*in_microseconds=*/true))),
-      PipedChildOptions{.reads_errors = true, .memory_bytes = decoding_memory(kMostLikely)}, kMicrosecond_s);
+      PipedChildOptions{.reads_errors = true, .memory_bytes = decoding_memory(kMostLikely)}, /*is_live=*/true);
   if (auto first = source->next()) {
     return std::make_unique<LiveReader>(std::move(source), std::move(first), /*is_camera=*/false);
   }
@@ -184,9 +187,10 @@ std::unique_ptr<VideoReader> open_video(const std::filesystem::path& path, int t
     options += fmt::format(" -noaccurate_seek -ss {:.6f}", after_s);
   }
   return std::make_unique<ProgramReader>(
-      command_words(options, source_words(path), output_options(filters(from.wanted, /*in_microseconds=*/false))),
+      command_words(options, source_words(path),
+                    output_options(filters(from.wanted, /*in_microseconds=*/false), std::to_string(from.stream))),
       PipedChildOptions{.reads_errors = true, .memory_bytes = decoding_memory(from.pixels), .silence_s = kSilentFile_s},
-      0);
+      /*is_live=*/false);
 }
 
 std::unique_ptr<VideoReader> open_live_video(const std::filesystem::path& path) {

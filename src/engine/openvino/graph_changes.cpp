@@ -161,15 +161,6 @@ bool keeps_images_apart(const ov::Model& graph) {
   });
 }
 
-/// Whether a sigmoid computes the value, passing over nodes that move, round or convert it.
-bool is_of_sigmoid(const ov::Node* node) {
-  while (
-      ov::is_type_any_of<op::Convert, op::Reshape, op::Squeeze, op::Unsqueeze, op::Transpose, op::FakeQuantize>(node)) {
-    node = node->get_input_node_ptr(0);
-  }
-  return ov::is_type<op::Sigmoid>(node);
-}
-
 constexpr std::size_t kValueLevels = 256;
 
 /// A layer that multiplies values with constant weights.
@@ -282,6 +273,27 @@ std::shared_ptr<ov::Model> with_free_batch(const std::shared_ptr<const ov::Model
   return keeps_images_apart(*freed) ? freed : nullptr;
 }
 
+MadeBy maker_of(const ov::Node* node) {
+  const auto passed_over = [&] {
+    return ov::is_type_any_of<op::Convert, op::Reshape, op::Squeeze, op::Unsqueeze, op::Transpose, op::FakeQuantize>(
+        node);
+  };
+  while (passed_over()) node = node->get_input_node_ptr(0);
+  if (ov::is_type<op::Sigmoid>(node)) return MadeBy::kSigmoid;
+  if (ov::is_type_any_of<op::Softmax, ov::op::v1::Softmax>(node)) return MadeBy::kSoftmax;
+  if (ov::is_type<op::Add>(node)) {  // a bias
+    for (const std::size_t other : {0, 1}) {
+      const ov::Node* bias = node->get_input_node_ptr(other);
+      while (ov::is_type_any_of<op::Convert, op::Reshape>(bias)) bias = bias->get_input_node_ptr(0);
+      if (!ov::is_type<op::Constant>(bias)) continue;
+      node = node->get_input_node_ptr(1 - other);
+      while (passed_over()) node = node->get_input_node_ptr(0);
+      break;
+    }
+  }
+  return ov::is_type_any_of<op::MatMul, op::Convolution>(node) ? MadeBy::kProduct : MadeBy::kOther;
+}
+
 void give_two_classes(ov::Model& graph, std::size_t output, LinearMap meaning, bool is_probability) {
   const auto result = graph.get_results().at(output);
   const auto number = [](float value) { return op::Constant::create(ov::element::f32, {1, 1}, {value}); };
@@ -290,7 +302,7 @@ void give_two_classes(ov::Model& graph, std::size_t output, LinearMap meaning, b
   const auto values = std::make_shared<op::Convert>(column, ov::element::f32);
   const auto scaled = std::make_shared<op::Multiply>(values, number(meaning.scale));
   const auto second = std::make_shared<op::Add>(scaled, number(meaning.shift));
-  const bool is_one = is_probability || is_of_sigmoid(result->get_input_node_ptr(0));
+  const bool is_one = is_probability || maker_of(result->get_input_node_ptr(0)) == MadeBy::kSigmoid;
   const std::shared_ptr<ov::Node> first =
       is_one ? std::shared_ptr<ov::Node>(std::make_shared<op::Subtract>(number(1), second))
              : std::make_shared<op::Multiply>(second, number(0));

@@ -31,6 +31,9 @@ std::optional<float> black_of(const ov::element::Type& type);
 /// quantise, as for class indices.
 LinearMap meaning_of(const ov::Output<const ov::Node>& result);
 
+/// See ModelFile::scales_pixels.
+bool scales_pixels(const ov::Model& graph);
+
 /// Evaluates the parts of a graph that don't depend on its input: weights, in whatever form a file stores them.
 class Constants {
  public:
@@ -65,6 +68,9 @@ DescribedNetwork describe(const std::shared_ptr<ov::Model>& graph, const std::st
 /// it would mix images. Constant shapes inside that begin with the batch take the batch that comes, and a list of
 /// places that is given without a batch gets one as its first extent.
 std::shared_ptr<ov::Model> with_free_batch(const std::shared_ptr<const ov::Model>& graph);
+
+/// What computes the value.
+MadeBy maker_of(const ov::Node* node);
 
 /// Replaces an output's one value per sample by two: a probability p by 1 - p and p, a score z by 0 and z, whose
 /// softmax is the sigmoid of z. The value is a probability if a sigmoid computes it, or if `is_probability`. `meaning`:

@@ -136,13 +136,17 @@ class OpenVinoModelFile : public ModelFile, public QuantizableFile {
     const ov::Model& model = *graph_;
     for (std::size_t i = 0; i < model.inputs().size(); ++i) inputs_.push_back(port_of(model.input(i), i, "input"));
     if (takes_any_batch) inputs_.front().shape.front() = -1;
-    for (std::size_t i = 0; i < model.outputs().size(); ++i) outputs_.push_back(port_of(model.output(i), i, "output"));
+    for (std::size_t i = 0; i < model.outputs().size(); ++i) {
+      outputs_.push_back(port_of(model.output(i), i, "output"));
+      outputs_.back().made_by = maker_of(model.output(i).get_node()->get_input_node_ptr(0));
+    }
     metadata_ = metadata_of(model);
   }
 
   const std::vector<ModelPort>& inputs() const override { return inputs_; }
   const std::vector<ModelPort>& outputs() const override { return outputs_; }
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  bool scales_pixels() const override { return openvino_engine::scales_pixels(*graph_); }
 
   std::vector<std::unique_ptr<Runner>> make_runners(const ModelInput& input, const RunnerOptions& options,
                                                     int count) const override {

@@ -26,6 +26,27 @@ std::optional<float> number_at(const ov::Node& node, std::size_t input) {
   return constant->cast_vector<float>().front();
 }
 
+/// The numbers of a constant input, one or one for each channel. Empty: it is none.
+std::vector<float> few_numbers(const ov::Node& node, std::size_t input) {
+  const ov::Node* origin = node.get_input_node_ptr(input);
+  if (ov::is_type<op::Convert>(origin)) origin = origin->get_input_node_ptr(0);
+  const auto* const constant = ov::as_type<const ov::op::v0::Constant>(origin);
+  constexpr std::size_t kMost = 4;
+  if (constant == nullptr || ov::shape_size(constant->get_shape()) > kMost) return {};
+  return constant->cast_vector<float>();
+}
+
+/// The only node that reads a value, besides those that ask for its shape; null: there are several or none.
+const ov::Node* reader_of(const ov::Output<const ov::Node>& value) {
+  const ov::Node* reader = nullptr;
+  for (const auto& input : value.get_target_inputs()) {
+    if (ov::is_type_any_of<op::ShapeOf, ov::op::v0::ShapeOf>(input.get_node())) continue;
+    if (reader != nullptr && reader != input.get_node()) return nullptr;
+    reader = input.get_node();
+  }
+  return reader;
+}
+
 ov::Tensor stored(const ov::op::v0::Constant& constant) {
   ov::Tensor tensor(constant.get_element_type(), constant.get_shape());
   std::memcpy(tensor.data(), constant.get_data_ptr(), tensor.get_byte_size());
@@ -57,6 +78,32 @@ LinearMap meaning_of(const ov::Output<const ov::Node>& result) {
              last = number_at(*rounding, 4);
   if (!least || !most || !first || !last || *first == *last) return {};
   return map_between(*first, *last, *least, *most);
+}
+
+bool scales_pixels(const ov::Model& graph) {
+  constexpr float kLeast = 1.0F / 400, kMost = 1.0F / 40;  // 1/255 by deviations of 0.15 to 1.5
+  constexpr float kMean = 16;                              // at least, of pixels from 0 to 255
+  float scale = 1;
+  for (const ov::Node* node = reader_of(graph.input()); node != nullptr; node = reader_of(node->output(0))) {
+    if (node->get_output_size() != 1 || node->get_input_size() == 0) return false;
+    if (ov::is_type_any_of<op::Convert, op::Transpose, op::Reshape, op::Squeeze, op::Unsqueeze, op::FakeQuantize,
+                           op::ReduceMean, op::Slice, op::StridedSlice, op::Interpolate>(node)) {
+      continue;
+    }
+    const bool divides = ov::is_type<op::Divide>(node), subtracts = ov::is_type<op::Subtract>(node);
+    if (!divides && !subtracts && !ov::is_type_any_of<op::Multiply, op::Add>(node)) return false;
+    std::vector<float> numbers = few_numbers(*node, 1);
+    if (numbers.empty() && !divides && !subtracts) numbers = few_numbers(*node, 0);
+    if (numbers.empty()) return false;
+    const float least = std::ranges::min(numbers), most = std::ranges::max(numbers);
+    if (subtracts || ov::is_type<op::Add>(node)) {
+      if (scale == 1 && (subtracts ? least : -most) >= kMean) return true;
+      continue;
+    }
+    scale *= divides ? 1 / most : most;
+    if (scale >= kLeast && scale <= kMost) return true;
+  }
+  return false;
 }
 
 Constants::Constants(const ov::Model& graph) {

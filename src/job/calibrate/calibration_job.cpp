@@ -11,6 +11,7 @@
 #include "base/folder_lock.h"
 #include "base/forked.h"
 #include "base/stop.h"
+#include "base/terminal_text.h"
 #include "data/open/pictures.h"
 #include "job/cache_folder.h"
 #include "job/inference/images.h"
@@ -194,8 +195,8 @@ void calibrate_training(const fs::path& folder, const data::OpenedData& data, do
     for (const std::string& sentence : record::calibration_sentences(figures)) observer.note(sentence);
   } catch (const Interrupted&) {
     observer.finish();
-    observer.note("note: the probabilities were not calibrated before the end; 'evener calibrate " + folder.string() +
-                  "' does so");
+    observer.note("note: the probabilities were not calibrated before the end; evener calibrate " +
+                  shell_word(folder.string()) + " does so");
     return;
   } catch (const Error& error) {
     observer.finish();

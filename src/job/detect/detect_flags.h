@@ -15,9 +15,10 @@ namespace evener::job {
 struct DetectModelFlags : TrainedModelFlags {
   DetectModelFlags();
 
-  Option<std::string> decoder{*this, "--decoder NAME",
-                              "Of a file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, "
-                              "yolox, rows, lists, detr, boxes-and-scores or faces (default: as its outputs look)"};
+  Option<std::string> decoder{
+      *this, "--decoder NAME",
+      "Of a file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, "
+      "yolox, rows, lists, torchvision, detr, boxes-and-scores or faces (default: as its outputs look)"};
   Option<std::string> crop{
       *this, "--crop NAME", one_of({"", "stretch", "letterbox", "yolo", "yolox", "insightface"}),
       "Photos of another proportion: stretch, letterbox (black beside them), or as a family has it: yolo (grey beside "

@@ -50,6 +50,7 @@ DetectImages owned(std::unique_ptr<task::Photos> photos) {
 DetectImages from_pictures(const DetectFlags& flags, const task::InferenceModel& network) {
   const std::vector<std::string> locations = with_lists(*flags.images.images);
   data::Pictures pictures(locations, flags.videos.choice());
+  if (*flags.images.strict) pictures.require_all();
   std::vector<data::Skipped> skipped = pictures.skipped();
   std::vector<std::string> notes = pictures.notes();
   std::ranges::move(data::deep_notes(pictures), std::back_inserter(notes));
@@ -253,7 +254,9 @@ class Detection {
     const task::Photos& photos = *images_.photos;
     PredictionSinks& sinks = sinks_.emplace();
     boxes_ = &sinks.add<BoxSink>(flags_, detector_, photos, is_labelled(), metered.folder(), line_);
+    const double from_s = metered.look();
     result_ = predict_all(job, photos, sinks, line_);
+    metered.worked(from_s, static_cast<std::int64_t>(result_.answered));
     if (is_labelled()) quality_ = task::quality_of(boxes_->tally());
     metered.take_times(metered.record());
     fill_inference_speeds(metered.record(), result_, sinks.times_s(), {});
@@ -314,6 +317,10 @@ class Detection {
                              counted(boxes_->boxes(), "box", "boxes"), counted(with_boxes, "image"),
                              boxes_->shown_confidence()));
       tell_left_out();
+      if (with_boxes > 0 || !session_.network().habits().decoder || flags_.model.normalize.given()) return;
+      line_.note(
+          "note: nothing was found. If this network takes other values than was understood, --normalize pixels "
+          "shows it 0 to 255, and 0/1 shows it 0 to 1");
     }
   }
 

@@ -161,6 +161,7 @@ data::Pictures readable_photos(const FacesCommandFlags& flags) {
     throw UsageError(
         "--resume, --sort and --pairs need files: the frames of a camera or a pipe are gone once they were looked at");
   }
+  if (*flags.photos.strict) photos.require_all();
   photos.require_readable();
   return photos;
 }
@@ -259,6 +260,7 @@ class FacesOnPhotos {
                                  : counted(counts_.to_do.size(), resumes_ ? "new photo" : "photo");
     line_.note(fmt::format("{} on {}: {}", what, options_.plan.text, counted(job.lanes(), "thread")));
     GrowingResults results(run_.folder(), photos_, counts_.to_do.size(), journal, all, line_);
+    const double from_s = run_.look();
     try {
       result_ = job.run(
           photos_, counts_.to_do, [&](task::PhotoFaces photo) { results.add(std::move(photo)); },
@@ -267,6 +269,7 @@ class FacesOnPhotos {
       throw Interrupted(fmt::format("interrupted after {} of {}; the same command with --out {} --resume goes on",
                                     results.done(), counted(counts_.to_do.size(), "photo"), run_.folder().string()));
     }
+    run_.worked(from_s, static_cast<std::int64_t>(result_.photos));
     line_.finish();
     if (result_.was_stopped) clear_stop_request();  // what was found has still to be compared and written
     chunks_ = results.chunks();
@@ -276,7 +279,7 @@ class FacesOnPhotos {
     record::Record& record = run_.record();
     run_.take_times(record);
     fill_speed(record, result_, done_together_);
-    record.data.skipped = static_cast<std::int64_t>(result_.skipped.size());
+    record.data.skipped = static_cast<std::int64_t>(photos_.skipped().size() + result_.skipped.size());
     if (const data::LiveFrames* const live = photos_.live()) {
       record.data.images = static_cast<std::int64_t>(result_.photos);
       if (live->dropped() > 0) run_.note(counted(live->dropped(), "frame") + " were dropped: they came too fast");

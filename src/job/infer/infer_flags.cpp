@@ -32,6 +32,10 @@ task::OutputType PredictionFlags::type() const {
   return *output_type == "logit" ? task::OutputType::kLogits : task::OutputType::kAuto;
 }
 
+task::OutputType PredictionFlags::probability_type() const {
+  return type() == task::OutputType::kLogits ? task::OutputType::kAuto : type();
+}
+
 void PredictionFlags::check_together() const {
   if (*json == "-" && !format->empty() && *format != "none") {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");

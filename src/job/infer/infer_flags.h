@@ -55,7 +55,8 @@ struct PredictionFlags : OutputFlags {
   Option<double> threshold{*this, "--threshold P", 0, within(from_to(0, 1)),
                            "Classes that are less likely are not told"};
   Option<std::string> output_type{*this, "--output-type NAME", "auto", one_of({"auto", "prob", "logit"}),
-                                  "prob or logit; auto: probabilities, made of scores unless they are such already"};
+                                  "prob or logit; auto and prob: probabilities, made of scores unless they are such "
+                                  "already; prob: values from 0 to 1 are, whatever their sum"};
   Option<std::string> outputs{
       *this, "--outputs KIND", "classes", one_of({"classes", "raw"}),
       "classes, or raw: all that the network gives of each image, into --out as OUTPUT.npy with files.txt"};
@@ -77,6 +78,8 @@ struct PredictionFlags : OutputFlags {
   bool shows_maps = false;
 
   task::OutputType type() const;
+  /// The same where probabilities are needed, whatever is told.
+  task::OutputType probability_type() const;
 
  private:
   void check_together() const override;

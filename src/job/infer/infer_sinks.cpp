@@ -22,6 +22,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/plural.h"
 #include "base/tensor.h"
 #include "base/terminal_text.h"
 #include "base/utf8.h"
@@ -166,13 +167,18 @@ constexpr std::int64_t kShownSide = 104;
 /// The column of the table beside the likeliest class.
 constexpr double kWorthTelling = 0.005;
 
+/// "" for what is no number.
+std::string score_cell(float score) {
+  return std::isnan(score) ? "" : fmt::format("{:.6g}", score);
+}
+
 std::string csv_rows(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown,
                      const std::function<std::string(std::size_t)>& class_name) {
   const std::string last = unknown ? fmt::format(",{:.4g}", *unknown) : "";
   std::string rows;
   for (std::size_t rank = 0; rank < top.size(); ++rank) {
-    rows += fmt::format("{},{},{},{},{:.6g}{}\n", csv_cell(name), rank + 1, top[rank].index,
-                        csv_cell(class_name(top[rank].index)), top[rank].score, last);
+    rows += fmt::format("{},{},{},{},{}{}\n", csv_cell(name), rank + 1, top[rank].index,
+                        csv_cell(class_name(top[rank].index)), score_cell(top[rank].score), last);
   }
   return rows;
 }
@@ -182,6 +188,11 @@ constexpr std::size_t kMostShown = 24;
 
 std::span<const Mistake> first_ones(const std::vector<Mistake>& all) {
   return std::span(all).first(std::min(all.size(), kMostShown));
+}
+
+/// Whether no probabilities can be made of the scores.
+bool lack_numbers(std::span<const float> scores) {
+  return std::ranges::any_of(scores, [](float score) { return std::isnan(score) || score == INFINITY; });
 }
 
 /// The name of a score: logit or probability.
@@ -305,9 +316,9 @@ SortSink::SortSink(const PredictionFlags& flags, const task::InferenceModel& net
 
 void SortSink::take(const task::Prediction& prediction) {
   const auto output = prediction.outputs.at(network_.main_output());
-  const task::ClassScore best = task::top_classes(output, 1, task::OutputType::kAuto).front();
+  const task::ClassScore best = network_.top_classes(output, 1, flags_.probability_type()).front();
   const bool unknown = is_unknown(unknown_of(network_, prediction));
-  const bool is_unsure = best.score < *flags_.sort_threshold;
+  const bool is_unsure = !(best.score >= *flags_.sort_threshold);
   const std::string aside = unknown ? no_class(kUnknownFolder) : is_unsure ? no_class(kUnsureFolder) : "";
   const std::string name = class_name(network_, best.index);
   const auto folder = folders_.find(name);
@@ -417,6 +428,7 @@ ClassSink::ClassSink(const PredictionFlags& flags, const task::InferenceModel& n
 
 void ClassSink::take(const task::Prediction& prediction) {
   const auto output = prediction.outputs.at(network_.main_output());
+  if (lack_numbers(output) && no_numbers_++ == 0) first_without_ = samples_.name(prediction.index);
   if (const auto label = samples_.label(prediction.index)) score(prediction, output, *label);
   const std::optional<float> unknown = unknown_of(network_, prediction);
   if (unknown) {
@@ -428,11 +440,11 @@ void ClassSink::take(const task::Prediction& prediction) {
   }
   is_first_ = false;
   if (format_ == "none" && !csv_) return;
-  auto top = task::top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
+  auto top = network_.top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
   if (flags_.type() != task::OutputType::kLogits) {
     std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
   }
-  if (!top.empty()) show(prediction, top.front());
+  if (!top.empty() && !std::isnan(top.front().score)) show(prediction, top.front());
   tell(samples_.name(prediction.index), top, unknown);
 }
 
@@ -451,25 +463,27 @@ void ClassSink::show(const task::Prediction& prediction, const task::ClassScore&
 
 void ClassSink::score(const task::Prediction& prediction, std::span<const float> output, std::int32_t label) {
   const auto found = engine::best_class(output.data(), static_cast<std::int64_t>(output.size()));
+  const bool are_numbers = !lack_numbers(output), is_right = found == label && are_numbers;
   ++scores_.images;
   scores_.classes = static_cast<std::int64_t>(output.size());
-  scores_.correct += found == label ? 1 : 0;
+  scores_.correct += is_right ? 1 : 0;
   const Mistake one{prediction.index,
                     samples_.name(prediction.index),
                     class_name(static_cast<std::size_t>(label)),
                     class_name(static_cast<std::size_t>(found)),
                     static_cast<std::size_t>(found),
-                    task::top_classes(output, 1, flags_.type()).front().score};
-  if (found != label) {
+                    network_.top_classes(output, 1, flags_.type()).front().score};
+  if (!is_right) {
     scores_.mistakes.push_back(one);
   } else if (!shown_path_.empty()) {
     keep_if_sure(one);
   }
   for (const auto& one : task::top_classes(output, 5, task::OutputType::kLogits)) {
-    scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label ? 1 : 0;
+    scores_.correct_in_five += static_cast<std::int32_t>(one.index) == label && are_numbers ? 1 : 0;
   }
   const auto row = static_cast<std::size_t>(label), column = static_cast<std::size_t>(found);
-  if (row < scores_.confusion.size() && column < scores_.confusion.size()) ++scores_.confusion[row][column];
+  if (are_numbers && row < scores_.confusion.size() && column < scores_.confusion.size())
+    ++scores_.confusion[row][column];
 }
 
 void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore>& top, std::optional<float> unknown) {
@@ -491,7 +505,9 @@ void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore
     const bool logits = flags_.type() == task::OutputType::kLogits;
     for (const auto& one : top) {
       if (!text.empty() && !logits && one.score < kWorthTelling) break;
-      const std::string score = logits ? fmt::format("{:.4g}", one.score) : fmt::format("{:.1f} %", 100 * one.score);
+      const std::string score = std::isnan(one.score) ? "no number"
+                                : logits              ? fmt::format("{:.4g}", one.score)
+                                                      : fmt::format("{:.1f} %", 100 * one.score);
       text += (text.empty() ? "" : ", ") + printable(class_name(one.index)) + " " + score;
     }
     observer_.tell(
@@ -501,13 +517,14 @@ void ClassSink::tell(const std::string& name, const std::vector<task::ClassScore
 
 void ClassSink::tell_mistakes() {
   std::vector<Mistake>& mistakes = scores_.mistakes;
-  std::ranges::stable_sort(mistakes, std::ranges::greater(), &Mistake::score);
+  std::ranges::stable_sort(mistakes, std::ranges::greater(),
+                           [](const Mistake& one) { return std::isnan(one.score) ? -INFINITY : one.score; });
   if (!mistakes_path_.empty()) {
     write_file_atomically(mistakes_path_, [&](std::ostream& out) {
       out << "file,true_class,found_class,score\n";
       for (const Mistake& mistake : mistakes) {
-        out << fmt::format("{},{},{},{:.6g}\n", csv_cell(mistake.file), csv_cell(mistake.truth),
-                           csv_cell(mistake.found), mistake.score);
+        out << fmt::format("{},{},{},{}\n", csv_cell(mistake.file), csv_cell(mistake.truth), csv_cell(mistake.found),
+                           score_cell(mistake.score));
       }
     });
   }
@@ -532,6 +549,7 @@ void ClassSink::show_labelled(std::span<const Mistake> ones, bool are_right) {
   const std::vector<task::ActivationMap> maps = maps_of(ones);
   for (std::size_t i = 0; i < ones.size(); ++i) {
     const Mistake& one = ones[i];
+    if (std::isnan(one.score)) continue;
     try {
       const SmallPicture picture = small_picture(samples_, one.index);
       const bool has_map = i < maps.size() && !maps[i].values.empty();
@@ -565,6 +583,13 @@ void ClassSink::keep_if_sure(Mistake right) {
 }
 
 void ClassSink::finish() {
+  if (no_numbers_ > 0) {
+    observer_.note(
+        fmt::format("warning: the network gave no number (NaN or infinity) for {}, first for {}: they have no "
+                    "probabilities; --precision fp32 helps where values grew too large, else its weights are "
+                    "damaged",
+                    counted(no_numbers_, "image"), printable(first_without_)));
+  }
   tell_mistakes();
   if (!shown_path_.empty()) record::write_predicted_images(shown_path_, shown_);
 }

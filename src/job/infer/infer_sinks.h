@@ -108,6 +108,8 @@ class ClassSink : public PredictionSink {
   std::vector<record::PredictedImage> shown_;
   Scores scores_;
   UnknownCount unknown_;
+  std::size_t no_numbers_ = 0;  // images of which an output is NaN
+  std::string first_without_;   // the first of them
 };
 
 /// How far the image is from all that the network was trained on, as a share of what is called unknown; absent where

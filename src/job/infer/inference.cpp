@@ -88,9 +88,10 @@ class InferSystem : public bench::System {
 
 class ScenarioOnLine : public bench::ScenarioObserver {
  public:
-  explicit ScenarioOnLine(Observer& line) : line_(line) {}
+  ScenarioOnLine(Observer& line, run::MeteredRun& metered) : line_(line), metered_(metered) {}
 
   void on_part(const std::string& what) override {
+    metered_.look();  // the run that is reported begins or ends here
     part_ = what;
     if (line_.redraws()) line_.show(part_);
   }
@@ -101,6 +102,7 @@ class ScenarioOnLine : public bench::ScenarioObserver {
 
  private:
   Observer& line_;
+  run::MeteredRun& metered_;
   std::string part_;
   RedrawPace pace_;
 };
@@ -240,13 +242,15 @@ void suit_scenario(const ScenarioFlags& flags, task::InferOptions& options) {
 /// Measures the network. Images are read and preprocessed before the clock starts. Throws Error for an image that can't
 /// be read, and what run_scenario throws.
 bench::ScenarioResult measure_scenario(const ScenarioFlags& flags, task::InferJob& job, const data::Samples& samples,
-                                       const std::string& main_output, Observer& line) {
+                                       const std::string& main_output, Observer& line, run::MeteredRun& metered) {
   bench::ScenarioOptions options = flags.scenario_options(static_cast<std::int64_t>(samples.size()));
   options.lanes = static_cast<int>(job.lanes());
   options.largest_batch = job.setup().batch;
   InferSystem system(job, samples, main_output);
-  ScenarioOnLine shown(line);
+  ScenarioOnLine shown(line, metered);
   bench::ScenarioResult result = bench::run_scenario(options, system, &shown);
+  const double from_s = metered.session_s() - (now_s() - result.log.begin_s);
+  metered.worked(from_s, result.log.samples, from_s + result.log.seconds);
   line.finish();
   return result;
 }
@@ -349,7 +353,9 @@ void Inference::predict(task::InferJob& job, const InferImages& images, run::Met
   InferSinks sinks(flags_.predictions, network, *images.samples, images.labelled, metered.folder(),
                    *flags_.images.images,
                    *flags_.predictions.outputs == "raw" ? output_shapes(job, *images.samples) : OutputShapes(), line);
+  const double from_s = metered.look();
   task::InferResult result = predict_all(job, *images.samples, sinks, line);
+  metered.worked(from_s, static_cast<std::int64_t>(result.answered));
   const double seconds = flags_.measuring.seconds->value_or(std::clamp(result.seconds / 10, 0.2, 2.0));
   const auto rates = seconds > 0 ? job.network_rates(*images.samples, seconds) : std::vector<double>();
   metered.take_times(metered.record());
@@ -370,7 +376,7 @@ void Inference::predict(task::InferJob& job, const InferImages& images, run::Met
 bool Inference::measure(task::InferJob& job, const InferImages& images, run::MeteredRun& metered,
                         Observer& line) const {
   const bench::ScenarioResult result =
-      measure_scenario(flags_.scenario, job, *images.samples, session_.network().main_output(), line);
+      measure_scenario(flags_.scenario, job, *images.samples, session_.network().main_output(), line, metered);
   metered.take_times(metered.record());
   fill_stage_uses(metered.record(), job.stage_uses());
   bench::fill_record(result, metered.record());

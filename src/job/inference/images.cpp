@@ -7,7 +7,6 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "base/error.h"
@@ -55,6 +54,7 @@ InferImages from_pictures(const std::vector<std::string>& locations, const Infer
                           const task::InferenceModel& network) {
   InferImages images;
   data::Pictures pictures(locations, flags.videos.choice());
+  if (*flags.images.strict) pictures.require_all();
   images.skipped = pictures.skipped();
   images.notes = pictures.notes();
   std::ranges::move(data::deep_notes(pictures), std::back_inserter(images.notes));
@@ -110,13 +110,15 @@ std::optional<InferImages> from_data(const std::string& location, const Inferenc
   return images;
 }
 
-std::vector<std::string> lines_of(std::istream& stream) {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) lines.push_back(std::move(line));
+std::vector<std::string> names_on_stdin() {
+  std::vector<std::string> names;
+  try {
+    names = lines_of_list({std::istreambuf_iterator<char>(std::cin), {}}, /*trims=*/false);
+  } catch (const Error& error) {
+    throw Error(std::string("the list on stdin can't be read: ") + error.what());
   }
-  return lines;
+  std::erase(names, "");
+  return names;
 }
 
 /// The comparison ignores the spelling of the folder: an accuracy on images that were trained on would be too good.
@@ -233,10 +235,9 @@ std::vector<std::string> with_lists(const std::vector<std::string>& words) {
   };
   for (const std::string& word : words) {
     if (word == "-") {
-      append(lines_of(std::cin));
+      append(names_on_stdin());
     } else if (word.ends_with(".txt") && std::filesystem::is_regular_file(word)) {
-      std::istringstream file(text_without_byte_order_mark(read_file(word)));
-      append(lines_of(file));
+      append(read_list(word, std::uint64_t{1} << 32, /*trims=*/false));
     } else {
       locations.push_back(word);
     }

@@ -360,7 +360,9 @@ Description foreign_info(const task::ModelRequest& request) {
   }
   info.text += info_row("classes", model.no_classes().empty() ? class_names_text(model.classes()) : model.no_classes());
   const std::string detector = detector_text(model);
+  const std::string no_detector = tells_classes ? "" : model.habits().doubt;
   if (!detector.empty()) info.text += info_row("detector", detector);
+  if (!no_detector.empty()) info.text += info_row("detector", "not understood: " + no_detector);
   if (model.takes_images())
     info.text += info_row("preprocessing", preprocessing_text(model.normalization(), model.crop()));
   for (const std::string& note : model.notes()) info.text += info_row("note", note);
@@ -374,6 +376,7 @@ Description foreign_info(const task::ModelRequest& request) {
                {"class_output", tells_classes ? ordered_json(model.main_output()) : ordered_json()},
                {"classes", model.classes()},
                {"detector", detector.empty() ? ordered_json() : ordered_json(detector)}};
+  if (!no_detector.empty()) info.json["detector_reason"] = no_detector;
   put_preprocessing(info.json, model.takes_images() ? std::optional(model.normalization()) : std::nullopt,
                     model.crop());
   add_record(model.run(), info);

@@ -94,7 +94,8 @@ struct OptimisationFlags : OptionGroup {
                              "Validate every so many epochs"};
   Option<int> patience{
       *this, "--patience EPOCHS", 0, within(zero_or_more()).not_in_plans(),
-      "Early stopping: end after so many epochs without a better validation accuracy, or mAP@0.5; 0: never"};
+      "Early stopping: end after so many epochs without a new best one: of the highest validation accuracy (detectors: "
+      "mAP@0.5), among equals of the lowest validation loss; 0: never"};
   Option<double> until_accuracy{
       *this, "--until-accuracy SHARE", 0, within(share_or_all()).not_in_plans(),
       "End when the validation accuracy, or mAP@0.5, is this, such as 0.98, and tell the time it took; 0: never"};

@@ -56,9 +56,7 @@ std::string percent(const std::optional<double>& share) {
 
 /// Of the whole machine, its idle power included.
 std::optional<double> joules_per_image(const task::RunFigures& figures) {
-  const std::optional<double> rate = median(figures.rates);
-  if (!figures.power_w || !rate || *rate <= 0) return std::nullopt;
-  return *figures.power_w / *rate;
+  return record::per_image(figures.power_w, median(figures.rates).value_or(0));
 }
 
 std::string no_energy(const QuantizeComparison& comparison) {
@@ -155,6 +153,25 @@ void add_run(const std::string& prefix, const std::string& of, const task::RunFi
 }
 
 }  // namespace
+
+std::string quantization_warning(const QuantizeComparison& c, const std::string& remedy) {
+  constexpr double kMostOfMap = 0.05, kLeastSame = 0.9;  // of images with the same class
+  const auto text = [&](const char* what, std::int64_t images, double before, double after) {
+    return fmt::format("int8 loses much: {} is {:.4g} % of {}, and was {:.4g} % in float: {}", what, 100 * after,
+                       counted(images, "image"), 100 * before, remedy);
+  };
+  if (const auto before = accuracy(c.before), after = accuracy(c.after); before && after) {
+    const bool fell = record::share_fell(*before, c.before.labelled, *after, c.after.labelled);
+    return fell ? text("the accuracy", c.after.labelled, *before, *after) : "";
+  }
+  if (c.before.ap_50 && c.after.ap_50) {
+    const bool fell = *c.before.ap_50 - *c.after.ap_50 > kMostOfMap;
+    return fell ? text("mAP@0.5", c.after.images, *c.before.ap_50, *c.after.ap_50) : "";
+  }
+  const auto boxes = task::boxes_agree(c.before, c.after);
+  const auto same = boxes || !c.classes_known ? boxes : agreement(c);
+  return same && *same < kLeastSame ? text("what both find alike", c.after.images, 1, *same) : "";
+}
 
 std::string comparison_text(const QuantizeComparison& c) {
   std::string text = row("", "before", "after", "");

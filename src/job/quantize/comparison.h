@@ -24,6 +24,10 @@ struct QuantizeComparison {
 /// A table for people: size, accuracy or precision, latency, speed, memory, energy; the layers with the largest errors.
 std::string comparison_text(const QuantizeComparison& comparison);
 
+/// A sentence for a quantised network that is worse than the float one by more than chance and rounding, with both
+/// figures and the `remedy`; of images without labels, one that finds something else on a tenth. "" = it is not.
+std::string quantization_warning(const QuantizeComparison& comparison, const std::string& remedy);
+
 /// "layer,quantized,sqnr_db" for each layer; a layer without an error has an empty cell.
 std::string layers_csv(const std::vector<task::LayerError>& layers);
 

@@ -90,7 +90,7 @@ std::shared_ptr<measure::EnergyMeter> machine_meter() {
 class Quantization {
  public:
   Quantization(QuantizeFlags& flags, Observer& observer)
-      : flags_(flags), line_(observer), session_(flags.infer.placement, described(flags.infer.model)) {
+      : flags_(flags), line_(observer), session_(flags.infer.placement, described(flags)) {
     require_usable();
     images_ = open_quantize_images(flags, model_, !is_quantized(), session_.threads());
     require_searchable();
@@ -106,10 +106,10 @@ class Quantization {
   }
 
  private:
-  static task::InferenceRequest described(const InferModelFlags& flags) {
-    task::InferenceRequest request = flags.request(false, 1);
+  static task::InferenceRequest described(const QuantizeFlags& flags) {
+    task::InferenceRequest request = flags.infer.model.request(false, 1);
     request.describe = true;
-    request.study = task::perhaps_detector_study();
+    request.study = task::perhaps_detector_study(*flags.quantization.decoder);
     request.calibrated = false;  // of the float network's features
     return request;
   }
@@ -183,7 +183,7 @@ class Quantization {
     request.model.model = file.string();
     line_.note("running the quantised network");
     request.labels = *flags_.infer.model.labels;
-    if (stays_a_graph()) request.study = task::detector_study("");
+    if (stays_a_graph()) request.study = task::detector_study(*flags_.quantization.decoder);
     const task::InferenceModel quantized(request);
     found_.after = measure_side(quantized);
     if (found_.after.unread > 0) {
@@ -198,6 +198,16 @@ class Quantization {
     if (!model_.run().empty()) data::SplitManifest::copy(model_.run(), run_->folder());
     run_->take_times(run_->record());
     fill_quantize_metrics(found_, run_->record());
+    const std::string warning = quantization_warning(found_, remedy());
+    if (!warning.empty()) run_->record().warnings.push_back(warning);
+  }
+
+  std::string remedy() const {
+    if (is_quantized()) return "train it longer, with a smaller --lr, or with --quantize int8 where it had fewer bits";
+    const std::string search = stays_a_graph() ? "" : "--accuracy-drop 1 looks for layers to keep in float; ";
+    return search +
+           "--keep LAYER keeps one (layers.csv has their errors), and more --images or another --calibration may help" +
+           (stays_a_graph() ? "" : ", and 'evener train --quantize int8' most");
   }
 
   /// How the written file says that its network is shown pictures: as here. Files have no word for the share of

@@ -42,6 +42,7 @@ struct QuantizationFlags : OptionGroup {
   Option<std::optional<double>> accuracy_drop{*this, "--accuracy-drop POINTS", within(from_to(0, 100)),
                                               "Keep as few of the most sensitive layers in float as are needed to lose "
                                               "at most so much accuracy, or mAP@0.5 of a detector"};
+  Option<std::string> decoder{*this, "--decoder NAME", "Of a detector's file, as evener detect takes it"};
   Option<bool> no_bias_correction{*this, "--no-bias-correction",
                                   "Leave biases as they are, whatever rounding weights does to means"};
 

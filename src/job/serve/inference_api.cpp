@@ -65,7 +65,9 @@ bool is_picture(const HttpRequest& request) {
   if (refusal.empty()) return true;
   const std::size_t first = request.body.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && (request.body[first] == '{' || request.body[first] == '[')) return false;
-  throw BadRequest(fmt::format("the request is no JSON, and no picture: {}; {}", refusal, kSendPictures));
+  throw BadRequest(fmt::format(
+      "the request is no JSON, and no picture: {}; {}, and the bytes of a sample's values alone with -H '{}: 0'",
+      refusal, kSendPictures, kJsonLength));
 }
 
 task::SampleValues sample_of_body(const HttpRequest& request, const ServedModel& model) {
@@ -201,14 +203,26 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
 
 InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleValues>& samples) {
   const std::scoped_lock reading(readers_);
+  const std::optional<std::size_t> json_bytes = parse_length(request.header(kJsonLengthInLowerCase));
+  InferRequest asked;
+  if (json_bytes == 0) {
+    asked.binary_outputs = true;  // of all outputs, as in Triton's server
+    if (const std::size_t classes = classes_asked_for(request)) {
+      asked.outputs = {{.name = model_.outputs.front().name, .binary = true, .classes = classes}};
+    }
+    samples.push_back(sample_of_raw(request.body, model_));
+    return asked;
+  }
   if (is_picture(request)) {
-    InferRequest asked;
     asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};
     if (model_.tells_unknown) asked.outputs.push_back({.name = task::kUnknownOutput});
     samples.push_back(sample_of_body(request, model_));
     return asked;
   }
-  InferRequest asked = parse_infer_request(request.body, parse_length(request.header(kJsonLengthInLowerCase)));
+  if (classes_asked_for(request) > 0) {
+    throw BadRequest("?classification is for pictures; of a tensor it stands in the \"parameters\" of an output");
+  }
+  asked = parse_infer_request(request.body, json_bytes);
   samples = samples_of(asked, model_);
   asked.inputs.clear();  // they point to the body, and JSON's numbers take memory
   return asked;

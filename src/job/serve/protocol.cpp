@@ -474,6 +474,25 @@ task::SampleValues sample_of_picture(const std::string& file, const ServedModel&
   return sample;
 }
 
+task::SampleValues sample_of_raw(const std::string& body, const ServedModel& model) {
+  const bool fits = body.size() == model.sample_bytes();
+  if (model.pictures && data::unknown_format(body).empty()) {
+    try {
+      return sample_of_picture(body, model);
+    } catch (const BadRequest&) {
+      if (!fits) throw;  // otherwise values that begin as pictures do
+    }
+  }
+  if (fits) {
+    SentTensor tensor;
+    tensor.binary = body;
+    return sample_of_values(tensor, 0, model);
+  }
+  throw BadRequest(fmt::format(
+      "{}; a raw request (Inference-Header-Content-Length: 0) is the {} bytes of one sample{}, and this has {}",
+      taken_text(model), model.sample_bytes(), model.pictures ? ", or a picture" : "", body.size()));
+}
+
 std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const ServedModel& model) {
   std::vector<WantedOutput> wanted = request.outputs;
   if (wanted.empty()) {

@@ -96,6 +96,9 @@ struct ServedModel {
   std::string no_classes = {};                       // why its outputs are no classes; "" = they are
 
   const char* datatype() const { return is_bytes ? "UINT8" : "FP32"; }
+  std::size_t sample_bytes() const {
+    return static_cast<std::size_t>(element_count(shape)) * (is_bytes ? 1 : sizeof(float));
+  }
 };
 
 /// The samples of a request, from tensors or picture files. Throws BadRequest where the model doesn't take them.
@@ -103,6 +106,10 @@ std::vector<task::SampleValues> samples_of(const InferRequest& request, const Se
 
 /// The sample of a picture's file, given by its bytes. Throws BadRequest where it can't be decoded.
 task::SampleValues sample_of_picture(const std::string& file, const ServedModel& model);
+
+/// The sample of a raw request, whose body has no JSON (Inference-Header-Content-Length: 0): the bytes of its values,
+/// or a picture's file. Throws BadRequest.
+task::SampleValues sample_of_raw(const std::string& body, const ServedModel& model);
 
 /// The outputs that the request names, or all where it names none. Throws BadRequest for unknown names.
 std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const ServedModel& model);

@@ -24,7 +24,6 @@
 #include "job/serve/inference_api.h"
 #include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
-#include "record/energy.h"
 
 namespace evener::job {
 namespace {
@@ -123,9 +122,9 @@ class ServeEnergy {
  public:
   /// Measures the idle power first, where options.idle_s asks for it.
   ServeEnergy(const measure::EnergyOptions& options, Observer& observer)
-      : meter_(measure::open_sensors(options, "/", boot_now_s)) {
+      : meter_(measure::open_sensors(options, "/", boot_now_s)), idle_asked_(options.idle_s > 0) {
     if (!meter_.refusal().empty()) return;
-    if (options.idle_s > 0) {
+    if (idle_asked_) {
       observer.note("measuring the idle power for " + duration_text(options.idle_s));
       measure::EnergyMeter before(measure::open_sensors(options, "/", boot_now_s));
       idle_ = measure::measure_idle(before, options.idle_s, std::min(kLookEvery_s, options.idle_s),
@@ -150,21 +149,12 @@ class ServeEnergy {
     const std::scoped_lock lock(mutex_);
     return meter_.refusal().empty() ? meter_.joules_so_far() : std::nullopt;
   }
-  /// Reads the sensors once more: "energy: 120 J (measured), 3 mJ a sample", of all that was drawn so far, divided by
-  /// so many samples. Where sensors are there and don't tell it, why; "" where none are.
+  /// Reads the sensors once more, and tells all that was drawn so far; "" where none are.
   std::string text(std::uint64_t samples) {
     const std::scoped_lock lock(mutex_);
     if (!meter_.refusal().empty()) return "";
     meter_.poll();
-    const record::Energy energy = meter_.energy(meter_.seconds(), idle_);
-    if (!energy.joules) return "energy isn't known: " + energy.reason;
-    std::string text =
-        fmt::format("energy: {} ({})", record::joules_text(*energy.joules), energy_class_name(energy.kind));
-    if (samples > 0) {
-      text += fmt::format(", {} a sample", record::joules_text(*energy.joules / static_cast<double>(samples)));
-    }
-    if (energy.net_joules) text += fmt::format("; {} without the idle power", record::joules_text(*energy.net_joules));
-    return text;
+    return served_energy_text(meter_.energy(meter_.seconds(), idle_), samples, idle_asked_);
   }
 
  private:
@@ -175,6 +165,7 @@ class ServeEnergy {
 
   mutable std::mutex mutex_;  // of the meter
   measure::EnergyMeter meter_;
+  const bool idle_asked_;
   measure::IdlePower idle_;
   bool is_over_ = false;
   std::condition_variable over_;
@@ -182,6 +173,27 @@ class ServeEnergy {
 };
 
 }  // namespace
+
+std::string served_energy_text(const record::Energy& energy, std::uint64_t samples, bool idle_asked) {
+  std::string doubts;
+  for (const record::MeterCheck& check : energy.checks) {
+    const std::string doubt = contradiction_text(check);
+    if (!doubt.empty()) doubts += "; INVALID: " + doubt;
+  }
+  if (!energy.joules) return "energy isn't known: " + energy.reason + doubts;
+  std::string text =
+      fmt::format("energy: {} ({})", record::joules_text(*energy.joules), energy_class_name(energy.kind));
+  if (samples > 0) {
+    text += fmt::format(", {} a sample", record::joules_text(*energy.joules / static_cast<double>(samples)));
+  }
+  if (energy.net_joules) {
+    text += fmt::format("; {} without the idle power", record::joules_text(*energy.net_joules));
+  } else if (idle_asked) {
+    text += "; without the idle power it isn't known: " + energy.net_reason;
+  }
+  const std::string lacks = lacks_text(energy);
+  return text + (lacks.empty() ? "" : ", " + lacks) + doubts;
+}
 
 task::InferOptions ServeFlags::infer_options(const placement::Plan& plan) const {
   task::InferOptions options = placement.infer_options(plan, placement.precision_on(plan));

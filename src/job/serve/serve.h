@@ -9,6 +9,7 @@
 #include "job/inference/inference_flags.h"
 #include "job/observer.h"
 #include "job/options/run_flags.h"
+#include "record/energy.h"
 #include "task/inference/batch_queue.h"
 
 namespace evener::job {
@@ -76,6 +77,10 @@ struct ServedTotals {
   double seconds = 0;
   std::string energy = {};  // in words: joules, and those of a sample; "" = not known
 };
+
+/// "energy: 120 J (measured), 3 mJ a sample; 80 J without the idle power", with what it lacks and which meters
+/// contradict each other. Where the joules aren't known, why. `idle_asked`: the idle power was to be measured.
+std::string served_energy_text(const record::Energy& energy, std::uint64_t samples, bool idle_asked);
 
 /// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
 void complete(ServeFlags& flags);

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "base/own_program.h"
 #include "base/plural.h"
 #include "bench/scenario.h"
 #include "bench/sweep/identity.h"
@@ -121,12 +120,13 @@ RunLength run_length_of(const SweepPlan& plan) {
 }
 
 SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<double> run_limit_s,
-                       const fs::path& folder, bench::Executor& executor, Observer& observer) {
+                       const fs::path& folder, bench::Executor& executor, Observer& observer,
+                       const std::string& program, const std::string& machine) {
   RunLength option = run_length_of(plan);
   const bench::PilotGoal goal{
       .deviation = deviation, .longest_run_s = run_limit_s.value_or(kLongestRun_s), .is_whole = option.is_whole};
   // Another program or machine needs another length.
-  const std::string identity = bench::short_hash(program_identity() + bench::machine_identity());
+  const std::string identity = bench::short_hash(program + machine);
   const PilotRuns pilot(option, folder / record::kPilotFolder / identity.substr(0, 6), executor);
   std::vector<bench::FoundLength> found;
   for (const record::SweepCell& cell : cells_of(plan)) {

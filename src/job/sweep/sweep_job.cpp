@@ -193,8 +193,8 @@ void take_predictions(const SweepFlags& flags, const std::optional<record::Sweep
 void lengthen_runs(const SweepFlags& flags, record::SweepRecord& sweep, const fs::path& folder,
                    bench::ChildExecutor& executor, Observer& observer) {
   if (!sweep.steady_deviation) return;
-  const SteadyPlan found =
-      steady_plan(flags.plan, *sweep.steady_deviation, sweep.run_limit_s, folder, executor, observer);
+  const SteadyPlan found = steady_plan(flags.plan, *sweep.steady_deviation, sweep.run_limit_s, folder, executor,
+                                       observer, program_identity(), bench::machine_identity());
   observer.note(found.sentence);
   sweep.cells = cells_of(found.plan);
   sweep.steady = found.sentence;
@@ -278,11 +278,11 @@ std::string choose_series(record::SweepRecord& sweep, const std::optional<record
                           const std::string& program, const std::string& machine) {
   if (earlier) sweep.series = earlier->series;
   for (const record::SweepSeries& series : sweep.series) {
-    if (series.program != program || series.machine != machine) continue;
+    if (series.program != program || !bench::is_same_machine(series.machine, machine)) continue;
     sweep.series_now = series.number;
     return "";
   }
-  const bool same_machine = !sweep.series.empty() && sweep.series.back().machine == machine;
+  const bool same_machine = !sweep.series.empty() && bench::is_same_machine(sweep.series.back().machine, machine);
   sweep.series_now = static_cast<int>(sweep.series.size()) + 1;
   sweep.series.push_back({sweep.series_now, utc_now_text(), program, machine});
   if (sweep.series.size() == 1) return "";

@@ -72,10 +72,11 @@ struct SteadyPlan {
   std::string sentence;  // for whoever reads the sweep or a record of it
 };
 
-/// Makes pilot runs of each cell below `folder`, where those that are there are taken as they are, until the speed
-/// within a run has a relative standard deviation of `deviation` at most, in each cell. No run is made longer than
-/// `run_limit_s` (absent: a minute) for it. Throws what the executor throws.
+/// Makes pilot runs of each cell below `folder`, where those of the same program on the same machine that are there are
+/// taken as they are, until the speed within a run has a relative standard deviation of `deviation` at most, in each
+/// cell. No run is made longer than `run_limit_s` (absent: a minute) for it. Throws what the executor throws.
 SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<double> run_limit_s,
-                       const std::filesystem::path& folder, bench::Executor& executor, Observer& observer);
+                       const std::filesystem::path& folder, bench::Executor& executor, Observer& observer,
+                       const std::string& program, const std::string& machine);
 
 }  // namespace evener::job

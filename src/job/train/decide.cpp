@@ -27,26 +27,13 @@ std::string decide_plan(const TrainFlags& flags, const std::vector<plan::Candida
                         task::PreparedTraining& training, Observer& progress) {
   const plan::Comparison comparison =
       compare_placements(flags, candidates, training, *flags.measuring.plan_seconds, progress);
+  require_within_limits(comparison);
   if (!comparison.best) throw UsageError("--on auto: no placement can be used\n" + refusals_text(comparison));
-  if (!comparison.within_limits) {
-    throw UsageError("--on auto: " + comparison.reason + "; allow more, or train fewer --epochs");
-  }
   const plan::Row& best = comparison.rows[*comparison.best];
   training.take_plan(best.plan);
   return fmt::format("--on auto: {} ({} of measuring; about {} images/s){}", comparison.reason,
                      duration_text(comparison.seconds), si_text(best.images_per_s),
                      comparison.others.empty() ? "" : "; " + comparison.others);
-}
-
-std::string decide_batch(task::PreparedTraining& training) {
-  const task::TrainOptions& options = training.options();
-  const std::int64_t batch = task::Trials(training).largest_batch(options.plan);
-  if (batch == 0) {
-    throw Error(options.model + " does not fit into the memory of '" + options.plan.text +
-                "' even with a batch of one image; use a smaller --size or a smaller model");
-  }
-  training.take_batch(batch);
-  return fmt::format("--batch max: {} images are the most that were found to fit", batch);
 }
 
 std::string decide_epochs(const TrainFlags& flags, task::PreparedTraining& training, Observer& progress) {
@@ -123,6 +110,10 @@ plan::Comparison compare_placements(const TrainFlags& flags, const std::vector<p
   return comparison;
 }
 
+void require_within_limits(const plan::Comparison& comparison) {
+  if (!comparison.within_limits) throw UsageError(comparison.reason + "; allow more, or train fewer --epochs");
+}
+
 std::string refusals_text(const plan::Comparison& comparison) {
   std::string text;
   for (const plan::Row& row : comparison.rows) {
@@ -142,7 +133,7 @@ std::vector<std::string> decide(const TrainFlags& flags, const std::vector<plan:
   const bool by_time = times_epochs(flags, training.options().plan);
   std::vector<std::string> decisions;
   if (flags.placement.is_automatic()) decisions.push_back(decide_plan(flags, candidates, training, progress));
-  if (training.options().finds_batch) decisions.push_back(decide_batch(training));
+  if (training.options().finds_batch) decisions.push_back(task::take_largest_batch(training));
   if (by_time) decisions.push_back(decide_epochs(flags, training, progress));
   return decisions;
 }

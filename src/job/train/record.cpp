@@ -283,7 +283,7 @@ void fill_results(record::Record& record, const task::TrainResult& result) {
   record.training.epochs = std::move(all);
   record::SessionRecord& session = record.sessions.back();
   session.epochs = static_cast<std::int64_t>(record.training.epochs.size() - before);
-  session.images = 0;
+  session.images = result.head_images;
   for (const auto& work : result.replicas) session.images += work.samples;
   const std::optional<double> total = record.times.total;
   const std::optional<double> first_step = record.times.first_step;

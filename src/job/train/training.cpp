@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/host_name.h"
 #include "base/message.h"
@@ -242,7 +243,7 @@ class TrainingObserver : public task::TrainObserver {
     if (first) {
       record.times.first_step = run_.session_s();
       record.times.load = setup_->load_s;
-      record.times.init = *record.times.first_step - setup_->load_s - progress.step_seconds;
+      record.times.init = *record.times.first_step - setup_->load_s - *record.times.train - *record.times.validate;
     }
     epoch_ = progress.epoch;
     images_ = progress.images;
@@ -253,6 +254,10 @@ class TrainingObserver : public task::TrainObserver {
     const auto now = run_.phases();
     *run_.record().times.validate += epoch.validate_seconds.value_or(0);
     ++run_.record().sessions.back().epochs;
+    if (epoch.head_only) {  // it was fitted before the setup was told
+      *run_.record().times.train += *epoch.seconds;
+      epoch_begin_s_ = run_.session_s() - (now_s() - setup_->linear_probe->begin_s);
+    }
     record::EpochRecord told = epoch;
     told.phases_s = now.since(epoch_begin_).critical_s();
     told.from_s = epoch_begin_s_;
@@ -331,6 +336,7 @@ TrainingOutcome train_in(run::MeteredRun& run, const TrainFlags& flags, task::Tr
       write_stage_trace(run.folder() / "stages.trace.json", result.stages, context.stages, context.hosts);
     if (!result.copies.pairs.empty()) write_copies(run.folder() / kCopiesFile, result.copies);
     if (const task::TrainSetup* setup = observer.setup()) record.warnings = training_warnings(*setup, result);
+    if (std::string loss = quantization_loss(flags, record); !loss.empty()) record.warnings.push_back(std::move(loss));
     if (context.link != nullptr) {
       fill_hosts(record, context.link->names());
       for (const std::string& told : context.link->gather(record::energy_message({}))) {

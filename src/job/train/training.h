@@ -82,6 +82,9 @@ void write_stage_trace(const std::filesystem::path& path, std::span<const parall
 /// above validation, test far from validation, classes of few images or out of balance, images that are both in
 /// training and in validation or test. Empty where there is none.
 std::vector<std::string> training_warnings(const task::TrainSetup& setup, const task::TrainResult& result);
+/// Warns where --quantize lost validation accuracy of the float weights, which the record beside these tells; "" = not,
+/// or nothing tells it.
+std::string quantization_loss(const TrainFlags& flags, const record::Record& record);
 
 /// A sentence for each option that was given and has no effect with this plan, engine, network and data.
 std::vector<std::string> ignored_options(const TrainFlags& flags, const task::TrainOptions& options,
@@ -101,6 +104,8 @@ std::vector<placement::Plan> plans_of(const std::vector<plan::Candidate>& candid
 /// by their goal.
 plan::Comparison compare_placements(const TrainFlags& flags, const std::vector<plan::Candidate>& candidates,
                                     task::PreparedTraining& training, double seconds, Observer& observer);
+/// Throws UsageError, with the nearest placement, where none surely keeps to the deadline and the budget.
+void require_within_limits(const plan::Comparison& comparison);
 /// Why placements can't be used, a line for each of them.
 std::string refusals_text(const plan::Comparison& comparison);
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <initializer_list>
 #include <variant>
 
+#include "base/error.h"
 #include "base/names.h"
 #include "base/plural.h"
 #include "job/copies_table.h"
@@ -225,6 +227,25 @@ std::vector<std::string> training_warnings(const task::TrainSetup& setup, const 
   sentences.push_back(data_leakage(setup, result));
   std::erase(sentences, "");
   return sentences;
+}
+
+std::string quantization_loss(const TrainFlags& flags, const record::Record& record) {
+  const std::filesystem::path weights = *flags.model.weights;
+  if (flags.model.quantize->empty() || weights.empty()) return "";
+  record::Record before;
+  try {
+    before = record::read_record(weights.parent_path());
+  } catch (const Error&) {  // weights of another program, or that lie alone
+    return "";
+  }
+  const auto &was = before.training.accuracy.val, &is = record.training.accuracy.val;
+  const std::int64_t were_judged = before.data.val.value_or(0), judged = record.data.val.value_or(0);
+  if (!was || !is || !record::share_fell(*was, were_judged, *is, judged)) return "";
+  return fmt::format(
+      "quantisation lost much: the validation accuracy is {} of {}, and that of the float weights was {} of {} ('{}'): "
+      "more --epochs, a smaller --lr, or 'evener quantize' with --accuracy-drop, which keeps layers in float, may help",
+      percent(*is), counted(judged, "image"), percent(*was), counted(were_judged, "image"),
+      printable(weights.string()));
 }
 
 std::vector<std::string> ignored_options(const TrainFlags& flags, const task::TrainOptions& options,

@@ -13,6 +13,12 @@
 
 namespace evener::measure {
 
+/// More than any card, or any machine, draws.
+constexpr double kMostCardWatts = 3000, kMostMachineWatts = 1e5;
+
+/// How reasons begin that an administrator can remove.
+constexpr const char* kNoRight = "no right";
+
 /// One quantity that a sensor reports: either a counter of energy (joules_per_count > 0) or power.
 struct Channel {
   std::string name;  // "package-0", "gpu 0", "wall"
@@ -22,7 +28,7 @@ struct Channel {
   std::uint64_t range = 0;      // the counter wraps to 0 after this; 0 = never
   double step_j = 0;            // smallest increment of the counter; 0 = unknown
   double step_s = 0;            // interval at which its value changes
-  double most_watts = 1000;     // upper bound of its power, to detect missed wraps
+  double most_watts = 1000;     // upper bound of its power, to detect missed wraps and false values
   std::string note = {};        // for the reader: "average over 1 s"
   std::string uuid = {};        // of a card that reports one
   /// Of kMachine: it sees what the machine draws from the mains, losses of the power supply included.
@@ -51,6 +57,16 @@ struct DeviceState {
   std::string uuid = {};              // of a card that reports one
 };
 
+/// Why such a channel can't draw so much; empty = it can.
+std::string why_implausible(const Channel& channel, double watts);
+
+/// A part of the machine that a sensor sees and can't read.
+struct Lack {
+  std::string part;  // "package-1"
+  record::Covers covers = record::Covers::kPackage;
+  std::string why;  // "no right to read /sys/..."
+};
+
 class EnergySensor {
  public:
   virtual ~EnergySensor() = default;
@@ -63,6 +79,8 @@ class EnergySensor {
   const std::string& remedy() const { return remedy_; }
   /// Empty if it can't be read.
   const std::vector<Channel>& channels() const { return channels_; }
+  /// Those beside its channels.
+  const std::vector<Lack>& lacks() const { return lacks_; }
 
   /// Reads each channel, in the order of channels(). `wait_s`: how long to wait for a value that comes over a network
   /// or from a command; a value that takes longer arrives with a later call. Never throws.
@@ -75,15 +93,17 @@ class EnergySensor {
     refusal_ = std::move(why);
     remedy_ = std::move(what_to_do);
   }
-  /// Refuses where there is no channel: for want of the right to read `unreadable`, or if that is empty because of
-  /// `why`.
-  void refuse_without_channels(const std::string& unreadable, const char* right, std::string why,
-                               std::string what_to_do) {
-    if (!channels_.empty()) return;
-    unreadable.empty() ? refuse(std::move(why), std::move(what_to_do))
-                       : refuse("no right to read " + unreadable, right);
+  /// Refuses where there is no channel: because of what it lacks, or if that is nothing because of `why`. `right`: how
+  /// to get the right to read.
+  void refuse_without_channels(const char* right, std::string why, std::string what_to_do) {
+    if (!lacks_.empty()) {
+      why = lacks_.front().why;
+      what_to_do = why.starts_with(kNoRight) ? right : "look at what the file says; another kernel may count here";
+    }
+    if (channels_.empty() || !lacks_.empty()) refuse(channels_.empty() ? std::move(why) : "", std::move(what_to_do));
   }
   std::vector<Channel> channels_;
+  std::vector<Lack> lacks_;
 
  private:
   std::string refusal_, remedy_;

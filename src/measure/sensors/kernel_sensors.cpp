@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr double kMicro = 1e-6;
 constexpr double kRaplUpdate_s = 0.001;
-constexpr double kRaplStep_j = 61e-6;       // of most processors; some count in 15.3 uJ
-constexpr double kMostPackageWatts = 1000;  // more than any socket draws
+constexpr double kRaplStep_j = 61e-6;                              // of most processors; some count in 15.3 uJ
+constexpr double kMostPackageWatts = 1000, kMostPsysWatts = 3000;  // more than any socket, or its machine, draws
 constexpr const char* kPowercapRemedy =
     "run as root, or let an administrator run once: echo 'SUBSYSTEM==\"powercap\", KERNEL==\"intel-rapl*\", "
     "ACTION==\"add\", RUN+=\"/bin/sh -c \\'chmod a+r /sys%p/energy_uj || true\\'\"' | sudo tee "
@@ -118,7 +118,11 @@ bool is_there(const fs::path& path) {
 }
 
 std::string not_read_any_more(const fs::path& path) {
-  return path.string() + " could not be read any more";
+  return fmt::format("{} could not be read any more: {}", path.string(), why_no_count(path, "it"));
+}
+
+Lack lack_of(const std::string& part, record::Covers covers, const fs::path& file) {
+  return {part, covers, why_no_count(file, file.string())};
 }
 
 /// The file of a device's power beside its energy counter; empty if there is none that can be read.
@@ -134,17 +138,16 @@ fs::path own_power(const fs::path& folder) {
 Powercap::Powercap(const fs::path& root) {
   const fs::path powercap = root / "sys/class/powercap";
   std::set<std::string> seen;
-  std::string unreadable;
   for (const fs::path& folder : zone_folders(powercap)) {
     const std::optional<Zone> zone = zone_of(folder);
     if (!zone || seen.contains(zone->name)) continue;
     const fs::path counter = folder / "energy_uj";
-    std::error_code error;
-    if (!fs::exists(counter, error)) continue;
+    const auto known = std::ranges::find(lacks_, zone->name, &Lack::part);
     if (!read_count(counter)) {
-      if (unreadable.empty()) unreadable = counter.string();
+      if (known == lacks_.end()) lacks_.push_back(lack_of(zone->name, zone->covers, counter));
       continue;
     }
+    if (known != lacks_.end()) lacks_.erase(known);  // its repetition can be read
     seen.insert(zone->name);
     counters_.push_back(counter);
     channels_.push_back({.name = zone->name,
@@ -153,17 +156,16 @@ Powercap::Powercap(const fs::path& root) {
                          .range = read_count(folder / "max_energy_range_uj").value_or(0),
                          .step_j = kRaplStep_j,
                          .step_s = kRaplUpdate_s,
-                         .most_watts = kMostPackageWatts});
+                         .most_watts = zone->covers == record::Covers::kMachine ? kMostPsysWatts : kMostPackageWatts});
   }
   const bool packages =
       std::ranges::any_of(channels_, [](const Channel& channel) { return channel.covers == record::Covers::kPackage; });
-  if (packages) return;
-  if (!unreadable.empty()) {  // else psys may be alone
+  if (!packages && !lacks_.empty()) {  // else psys may be alone
     channels_.clear();
     counters_.clear();
   }
   refuse_without_channels(
-      unreadable, kPowercapRemedy,
+      kPowercapRemedy,
       fmt::format("no energy counters: {} has no package domain (usual in virtual machines and containers)",
                   powercap.string()),
       "nothing inside a virtual machine or container; on a machine of its own: sudo modprobe intel_rapl_msr");
@@ -213,29 +215,33 @@ bool PerfPower::add_event(const fs::path& pmu, const std::string& event, record:
     return false;
   }
   for (std::size_t package = 0; package < cpus.size(); ++package) {
+    const std::string package_name = fmt::format("package-{}", package);
+    const std::string name = covers == record::Covers::kPackage ? package_name
+                             : covers == record::Covers::kDram  ? package_name + " dram"
+                             : package == 0                     ? "psys"
+                                                                : fmt::format("psys-{}", package);
     Descriptor counter(open(static_cast<std::uint32_t>(*type), *config, cpus[package]));
     if (!counter.valid()) {
       const int problem = counter.get() == -1 ? EPERM : -counter.get();
       const bool rights = problem == EACCES || problem == EPERM;
+      const std::string why =
+          fmt::format("{} to open the event {}: {}", rights ? kNoRight : "not possible", event, std::strerror(problem));
       if (covers == record::Covers::kPackage) {
         channels_.clear();
         counters_.clear();
-        refuse(fmt::format("{} to open the event {}: {}", rights ? "no right" : "not possible", event,
-                           std::strerror(problem)),
-               rights ? kPerfRemedy : "");
+        refuse(why, rights ? kPerfRemedy : "");
+      } else {
+        lacks_.push_back({name, covers, why});
       }
       return false;
     }
-    const std::string package_name = fmt::format("package-{}", package);
-    channels_.push_back({.name = covers == record::Covers::kPackage ? package_name
-                                 : covers == record::Covers::kDram
-                                     ? package_name + " dram"
-                                     : (package == 0 ? "psys" : fmt::format("psys-{}", package)),
+    channels_.push_back({.name = name,
                          .covers = covers,
                          .joules_per_count = scale,
                          .range = 0,  // the kernel adds the counter's turns up to 64 bits
                          .step_j = 61e-6,
-                         .step_s = 0.001});
+                         .step_s = 0.001,
+                         .most_watts = covers == record::Covers::kMachine ? kMostPsysWatts : kMostPackageWatts});
     counters_.push_back(std::move(counter));
   }
   return true;
@@ -258,7 +264,6 @@ std::vector<Reading> PerfPower::read(double /*wait_s*/) {
 
 AmdEnergy::AmdEnergy(const fs::path& root) {
   constexpr int kMostInputs = 1024;
-  std::string unreadable;
   for (const fs::path& folder : sorted_folders(root / "sys/class/hwmon")) {
     if (read_first_line(folder / "name") != "amd_energy") continue;
     for (int n = 1; n <= kMostInputs; ++n) {
@@ -267,7 +272,7 @@ AmdEnergy::AmdEnergy(const fs::path& root) {
       const std::string label = read_first_line(folder / fmt::format("energy{}_label", n)).value_or("");
       if (!label.starts_with("Esocket")) continue;  // a core, which is part of a socket
       if (!read_count(counter)) {
-        if (unreadable.empty()) unreadable = counter.string();
+        lacks_.push_back(lack_of(label, record::Covers::kPackage, counter));
         continue;
       }
       counters_.push_back(counter);
@@ -280,26 +285,30 @@ AmdEnergy::AmdEnergy(const fs::path& root) {
                            .note = "without DRAM, which AMD's counters don't have"});
     }
   }
-  refuse_without_channels(unreadable, kHwmonRemedy, "the driver amd_energy is not there",
+  refuse_without_channels(kHwmonRemedy, "the driver amd_energy is not there",
                           "on an AMD processor without powercap: sudo modprobe amd_energy");
 }
 
 Hwmon::Hwmon(const fs::path& root) {
-  std::string unreadable;
   int gpus = 0;
   for (const fs::path& folder : sorted_folders(root / "sys/class/hwmon")) {
     const std::string driver = read_first_line(folder / "name").value_or("");
     const bool gpu = driver == "amdgpu" || driver == "i915" || driver == "xe";
     if (!gpu && driver != "power_meter") continue;
     const std::string name = gpu ? fmt::format("{} {}", driver, gpus++) : "power meter (ACPI)";
-    Channel channel{.name = name, .covers = gpu ? record::Covers::kGpu : record::Covers::kMachine, .step_s = 1};
+    Channel channel{.name = name,
+                    .covers = gpu ? record::Covers::kGpu : record::Covers::kMachine,
+                    .step_s = 1,
+                    .most_watts = gpu ? kMostCardWatts : kMostMachineWatts};
+    fs::path unreadable;
     for (const char* file : {"energy1_input", "power1_average", "power1_input"}) {
       const fs::path value = folder / file;
       if (!is_there(value)) continue;
       if (!read_count(value)) {
-        if (unreadable.empty()) unreadable = value.string();
+        if (unreadable.empty()) unreadable = value;
         continue;
       }
+      unreadable.clear();
       if (std::string_view(file).starts_with("energy")) {
         channel.joules_per_count = kMicro;
         channel.step_s = 0.1;
@@ -311,9 +320,9 @@ Hwmon::Hwmon(const fs::path& root) {
       channels_.push_back(channel);
       break;
     }
+    if (!unreadable.empty()) lacks_.push_back(lack_of(name, channel.covers, unreadable));
   }
-  refuse_without_channels(unreadable, kHwmonRemedy,
-                          "no device with power or energy in " + (root / "sys/class/hwmon").string(), "");
+  refuse_without_channels(kHwmonRemedy, "no device with power or energy in " + (root / "sys/class/hwmon").string(), "");
 }
 
 std::vector<Reading> Hwmon::read(double /*wait_s*/) {
@@ -338,7 +347,10 @@ Battery::Battery(const fs::path& root) {
   for (const fs::path& folder : sorted_folders(root / "sys/class/power_supply")) {
     if (read_first_line(folder / "type") != "Battery") continue;
     if (read_first_line(folder / "scope") == "Device") continue;  // the battery of a mouse, say
-    if (!is_there(folder / "power_now") && !is_there(folder / "current_now")) continue;
+    if (!is_there(folder / "power_now") && !is_there(folder / "current_now")) {
+      lacks_.push_back(lack_of(folder.filename().string(), record::Covers::kMachine, folder / "power_now"));
+      continue;
+    }
     folders_.push_back(folder);
   }
   if (folders_.empty()) {
@@ -352,8 +364,11 @@ Battery::Battery(const fs::path& root) {
            "unplug the mains for the run, or use a meter at the socket with --meter");
     return;
   }
-  channels_.push_back(
-      {.name = "battery", .covers = record::Covers::kMachine, .step_s = 1, .note = "power, summed over time"});
+  channels_.push_back({.name = "battery",
+                       .covers = record::Covers::kMachine,
+                       .step_s = 1,
+                       .most_watts = kMostMachineWatts,
+                       .note = "power, summed over time"});
 }
 
 std::vector<Reading> Battery::read(double /*wait_s*/) {

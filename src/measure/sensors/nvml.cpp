@@ -15,7 +15,6 @@ constexpr const char* kDriversLibrary = "libnvidia-ml.so.1";
 
 constexpr double kJoulesPerMilli = 1e-3;
 constexpr double kEnergyUpdate_s = 0.1;
-constexpr double kMostCardWatts = 3000;
 
 std::string reasons_text(unsigned long long bits) {
   const std::array<std::pair<unsigned long long, const char*>, 5> known{{{nvml::kPowerCap, "power cap"},
@@ -121,10 +120,17 @@ NvmlSensor::NvmlSensor(std::filesystem::path library) : library_(std::move(libra
 void NvmlSensor::add_card(unsigned int index) {
   const nvml::Functions& call = library_.call();
   Card card;
-  if (call.handle_by_index(index, &card.device) != nvml::kSuccess) return;
-  card.counts = library_.ask<unsigned long long>(call.total_energy, card.device).has_value();
-  if (!card.counts && !library_.ask<unsigned int>(call.power, card.device)) return;
-  Channel channel{.name = fmt::format("gpu {}", index),
+  const std::string name = fmt::format("gpu {}", index);
+  const nvml::Result found = call.handle_by_index(index, &card.device);
+  if (found == nvml::kSuccess) {
+    card.counts = library_.ask<unsigned long long>(call.total_energy, card.device).has_value();
+  }
+  if (!card.counts && (found != nvml::kSuccess || !library_.ask<unsigned int>(call.power, card.device))) {
+    const char* const why = found == nvml::kSuccess ? "it tells neither energy nor power" : call.error_string(found);
+    lacks_.push_back({name, record::Covers::kGpu, fmt::format("NVML: {}", why)});
+    return;
+  }
+  Channel channel{.name = name,
                   .covers = record::Covers::kGpu,
                   .joules_per_count = card.counts ? kJoulesPerMilli : 0,
                   .step_s = kEnergyUpdate_s,

@@ -158,6 +158,10 @@ std::vector<SensorState> sensor_states(const Sensors& sensors) {
       state.text += (state.text.empty() ? "" : ", ") + channel.name;
       if (!channel.note.empty()) state.text += " (" + channel.note + ")";
     }
+    for (const Lack& lack : state.usable ? sensor->lacks() : std::vector<Lack>()) {
+      state.is_partial = true;
+      state.text += fmt::format("; without {} ({})", lack.part, lack.why);
+    }
   }
   return states;
 }
@@ -165,7 +169,7 @@ std::vector<SensorState> sensor_states(const Sensors& sensors) {
 std::string sensors_refusal(const Sensors& sensors) {
   std::string first;
   for (const auto& sensor : sensors) {
-    if (sensor->refusal().starts_with("no right")) return sensor->refusal() + ": " + sensor->remedy();
+    if (sensor->refusal().starts_with(kNoRight)) return sensor->refusal() + ": " + sensor->remedy();
     if (first.empty()) first = sensor->refusal();
   }
   if (first.empty()) return "no sensor of energy was asked for";

@@ -70,7 +70,7 @@ Sensors open_sensors(const EnergyOptions& options, const std::filesystem::path& 
 /// A description of a sensor for the user.
 struct SensorState {
   std::string name;
-  bool usable = false;
+  bool usable = false, is_partial = false;
   std::string text;    // what it covers, or why it can't be read
   std::string remedy;  // empty where nothing helps
 };

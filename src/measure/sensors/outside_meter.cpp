@@ -317,12 +317,14 @@ AskedMeter::AskedMeter(std::string name, std::string channel, MeterSpec spec, do
                        .covers = record::Covers::kMachine,
                        .joules_per_count = spec_.is_energy ? 1 / kCountsPerMeterJoule : 0,
                        .step_s = std::max(1.0, every_s),
+                       .most_watts = kMostMachineWatts,
                        .note = spec_.is_energy ? "" : "power, summed over time",
                        .at_socket = name_ == "--meter"});
   const Answer first = poller_->poll(kMeterLimit_s);
   const Reading reading = first.text.empty() && first.error.empty()
                               ? Reading{.error = fmt::format("it did not answer within {:g} s", kMeterLimit_s)}
                               : reading_of(first);
+  if (reading.watts) doubt_ = why_implausible(channels_.front(), *reading.watts);
   if (reading.count || reading.watts) return;
   channels_.clear();
   refuse(reading.error, "look at the meter's command, and at where its value stands");
@@ -361,8 +363,10 @@ std::unique_ptr<EnergySensor> open_meter(const std::string& text, const std::str
   MeterSpec spec = parse_meter(text);
   auto poller = ask_command(spec.command, kMeterLimit_s);
   auto meter = std::make_unique<AskedMeter>("--meter", channel, std::move(spec), kAskEvery_s, std::move(poller));
-  if (meter->refusal().empty()) return meter;
-  throw Error(fmt::format("--meter {}: {}; {}", quoted_text(text), meter->refusal(), meter->remedy()));
+  const std::string why = meter->refusal() + meter->doubt();
+  if (why.empty()) return meter;
+  throw Error(fmt::format("--meter {}: {}; look at the meter's command, and at where its value stands",
+                          quoted_text(text), why));
 }
 
 std::unique_ptr<EnergySensor> open_ipmi(const std::string& root) {

@@ -60,6 +60,8 @@ class AskedMeter final : public EnergySensor {
 
   std::string name() const override { return name_; }
   std::vector<Reading> read(double wait_s) override;
+  /// Why its first value can't be; "" = it can.
+  const std::string& doubt() const { return doubt_; }
 
  private:
   Reading reading_of(const Answer& answer) const;
@@ -69,6 +71,7 @@ class AskedMeter final : public EnergySensor {
   std::unique_ptr<Poller> poller_;
   const double every_s_;
   double asked_again_s_ = 0;
+  std::string doubt_;
 };
 
 /// Opens the meter of a --meter argument; `channel` is its channel's name. Throws UsageError for a bad argument, and

@@ -1,15 +1,20 @@
 #include "measure/sensors/proc_files.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/numbers.h"
+#include "measure/sensors/energy_sensor.h"
 
 namespace evener::measure {
 namespace {
@@ -75,7 +80,17 @@ std::optional<std::string> read_first_line(const std::filesystem::path& path) {
 
 std::optional<std::uint64_t> read_count(const std::filesystem::path& path) {
   const std::optional<std::string> line = read_first_line(path);
-  return line ? number(*line) : std::nullopt;
+  return line ? to_number<std::uint64_t>(*line) : std::nullopt;
+}
+
+std::string why_no_count(const fs::path& path, const std::string& name) {
+  errno = 0;
+  if (const auto text = read_small_file(path)) {
+    const std::string line(trimmed(std::string_view(*text).substr(0, text->find('\n'))));
+    return line.empty() ? name + " is empty" : fmt::format("{} says {}, which is no count", name, quoted_text(line));
+  }
+  if (errno == EACCES || errno == EPERM) return fmt::format("{} to read {}", kNoRight, name);
+  return errno == ENOENT ? name + " is not there" : fmt::format("{} can't be read: {}", name, std::strerror(errno));
 }
 
 std::optional<std::string> field_text(const std::string& text, std::string_view key, char separator) {

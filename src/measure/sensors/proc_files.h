@@ -17,6 +17,8 @@ std::optional<std::string> read_small_file(const std::filesystem::path& path);
 std::optional<std::string> read_first_line(const std::filesystem::path& path);
 /// A file that holds one whole number.
 std::optional<std::uint64_t> read_count(const std::filesystem::path& path);
+/// Why read_count() gives nothing: "no right to read NAME", "NAME says 'nan', which is no count".
+std::string why_no_count(const std::filesystem::path& path, const std::string& name);
 
 /// The number after "Key:" in files like /proc/meminfo, converted from kB to bytes.
 std::optional<std::uint64_t> field_bytes(const std::string& text, std::string_view key);

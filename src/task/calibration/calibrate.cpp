@@ -17,24 +17,28 @@
 namespace evener::task {
 namespace {
 
-/// At most so many samples, spread evenly over all.
-class SpreadSamples : public data::Samples {
+/// At most so many samples, drawn by chance but always the same: evenly spread ones of a listing in which the classes
+/// take turns might be of one class.
+class DrawnSamples : public data::Samples {
  public:
-  SpreadSamples(const data::Samples& all, std::size_t most) : all_(all), size_(std::min(all.size(), most)) {}
+  DrawnSamples(const data::Samples& all, std::size_t most)
+      : all_(all),
+        places_(permutation(static_cast<std::uint32_t>(all.size()), Random(1, Purpose::kOrder, all.size()))) {
+    places_.resize(std::min(all.size(), most));
+    std::ranges::sort(places_);  // files are read in their order
+  }
 
-  std::size_t size() const override { return size_; }
+  std::size_t size() const override { return places_.size(); }
   const std::vector<std::int64_t>& shape() const override { return all_.shape(); }
   bool is_bytes() const override { return all_.is_bytes(); }
-  std::string name(std::size_t index) const override { return all_.name(place(index)); }
-  std::optional<std::int32_t> label(std::size_t index) const override { return all_.label(place(index)); }
-  void read(std::size_t index, std::span<std::uint8_t> values) const override { all_.read(place(index), values); }
-  void read(std::size_t index, std::span<float> values) const override { all_.read(place(index), values); }
+  std::string name(std::size_t index) const override { return all_.name(places_.at(index)); }
+  std::optional<std::int32_t> label(std::size_t index) const override { return all_.label(places_.at(index)); }
+  void read(std::size_t index, std::span<std::uint8_t> values) const override { all_.read(places_.at(index), values); }
+  void read(std::size_t index, std::span<float> values) const override { all_.read(places_.at(index), values); }
 
  private:
-  std::size_t place(std::size_t index) const { return index * all_.size() / size_; }
-
   const data::Samples& all_;
-  const std::size_t size_;
+  std::vector<std::uint32_t> places_;
 };
 
 /// What the network said of the images of a part.
@@ -76,7 +80,7 @@ class Calibrating {
   }
 
   Answers answers_of(const data::Samples& all, const char* part, bool labelled = true) {
-    const SpreadSamples samples(all, options_.most_images);
+    const DrawnSamples samples(all, options_.most_images);
     if (options_.tell)
       options_.tell(fmt::format("calibrating: {} of the {} part", counted(samples.size(), "image"), part));
     if (!job_) {  // as `evener infer` chooses by itself for many images
@@ -93,7 +97,7 @@ class Calibrating {
       LogitTable& table = answers.logits;
       table.classes = scores.size();
       constexpr float kLeast = 1e-12F;
-      const bool are_logits = !look_like_probabilities(scores);
+      const bool are_logits = !are_probabilities(scores, model_.holds());
       for (const float score : scores) table.logits.push_back(are_logits ? score : std::log(std::max(score, kLeast)));
       table.labels.push_back(label);
       const auto features = prediction.outputs.find(kFeaturesOutput);

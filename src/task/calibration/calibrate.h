@@ -29,7 +29,7 @@ struct CalibrationImages {
 struct CalibrationOptions {
   InferOptions infer;               // how the network is run
   double unknown_share = 0.05;      // of known images, that may be called unknown; 0: nothing is unknown
-  std::size_t most_images = 10000;  // of a part; of more, so many spread evenly over all
+  std::size_t most_images = 10000;  // of a part; of more, so many drawn by chance
   std::function<void(const std::string& what)> tell = {};  // what is done now, for progress; may be empty
 };
 

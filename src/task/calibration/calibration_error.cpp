@@ -41,7 +41,7 @@ Slopes slopes_at(const LogitTable& table, double inverse, double allowance) {
 }
 
 constexpr std::size_t kResamples = 1000;
-constexpr std::size_t kFewestForInterval = 30;
+constexpr double kByChance = 0.95;
 
 void add(const JudgedAnswer& answer, record::ReliabilityBin& bin) {
   ++bin.images;
@@ -58,26 +58,40 @@ void finish(std::vector<record::ReliabilityBin>& bins) {
   }
 }
 
-std::size_t bin_of(double confidence) {
-  const auto end = std::ceil(confidence * static_cast<double>(kReliabilityBins));
-  return std::min(kReliabilityBins, static_cast<std::size_t>(std::max(1.0, end))) - 1;
+std::size_t bin_of(double confidence, std::size_t bins) {
+  const auto end = std::ceil(confidence * static_cast<double>(bins));
+  return std::min(bins, static_cast<std::size_t>(std::max(1.0, end))) - 1;
 }
 
-record::Interval bootstrap_interval(const std::vector<JudgedAnswer>& answers, double estimate) {
+/// Fills in what the answers would show by chance if each were right with just the probability that it states.
+void resample(const std::vector<JudgedAnswer>& answers, record::CalibrationError& error) {
   Random random(1, Purpose::kBootstrap);
+  std::vector<std::size_t> places;
+  for (const JudgedAnswer& answer : answers) places.push_back(bin_of(answer.confidence, error.bins.size()));
   std::vector<double> errors;
-  for (std::size_t resample = 0; resample < kResamples; ++resample) {
-    std::vector<record::ReliabilityBin> bins(kReliabilityBins);
+  std::vector<std::vector<double>> accuracies(error.bins.size());
+  for (std::size_t n = 0; n < kResamples; ++n) {
+    std::vector<record::ReliabilityBin> drawn = error.bins;
+    for (record::ReliabilityBin& bin : drawn) bin.accuracy = 0;
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      const JudgedAnswer& drawn = answers[random.below(answers.size())];
-      add(drawn, bins[bin_of(drawn.confidence)]);
+      drawn[places[i]].accuracy += random.uniform() < answers[i].confidence ? 1 : 0;
     }
-    finish(bins);
-    errors.push_back(expected_calibration_error(bins));
+    for (std::size_t bin = 0; bin < drawn.size(); ++bin) {
+      drawn[bin].accuracy /= std::max(1.0, static_cast<double>(drawn[bin].images));
+      accuracies[bin].push_back(drawn[bin].accuracy);
+    }
+    errors.push_back(expected_calibration_error(drawn));
   }
   std::ranges::sort(errors);
-  const auto mirrored = [&](double q) { return std::clamp(2 * estimate - sorted_quantile(errors, q), 0.0, 1.0); };
-  return {mirrored(0.975), mirrored(0.025)};
+  error.ece_by_chance = sorted_quantile(errors, kByChance);
+  const auto filled = std::ranges::count_if(error.bins, [](const auto& bin) { return bin.images > 0; });
+  const double beyond = (1 - kByChance) / 2 / static_cast<double>(filled);  // Bonferroni: all bins together
+  for (std::size_t bin = 0; bin < accuracies.size(); ++bin) {
+    if (error.bins[bin].images == 0) continue;
+    std::ranges::sort(accuracies[bin]);
+    error.bins[bin].by_chance =
+        record::Interval{sorted_quantile(accuracies[bin], beyond), sorted_quantile(accuracies[bin], 1 - beyond)};
+  }
 }
 
 }  // namespace
@@ -134,11 +148,11 @@ std::vector<JudgedAnswer> answers_at(const LogitTable& table, double temperature
   return answers;
 }
 
-std::vector<record::ReliabilityBin> equal_width_bins(const std::vector<JudgedAnswer>& answers) {
-  std::vector<record::ReliabilityBin> bins(kReliabilityBins);
-  for (const JudgedAnswer& answer : answers) add(answer, bins[bin_of(answer.confidence)]);
-  finish(bins);
-  return bins;
+std::vector<record::ReliabilityBin> equal_width_bins(const std::vector<JudgedAnswer>& answers, std::size_t bins) {
+  std::vector<record::ReliabilityBin> all(bins);
+  for (const JudgedAnswer& answer : answers) add(answer, all[bin_of(answer.confidence, bins)]);
+  finish(all);
+  return all;
 }
 
 std::vector<record::ReliabilityBin> equal_mass_bins(std::vector<JudgedAnswer> answers) {
@@ -158,12 +172,12 @@ double expected_calibration_error(const std::vector<record::ReliabilityBin>& bin
   return images == 0 ? 0 : sum / images;
 }
 
-record::CalibrationError calibration_error(const std::vector<JudgedAnswer>& answers) {
+record::CalibrationError calibration_error(const std::vector<JudgedAnswer>& answers, std::size_t bins) {
   record::CalibrationError error;
-  error.bins = equal_width_bins(answers);
+  error.bins = equal_width_bins(answers, bins);
   error.ece = expected_calibration_error(error.bins);
   error.ece_equal_mass = expected_calibration_error(equal_mass_bins(answers));
-  if (answers.size() >= kFewestForInterval) error.interval = bootstrap_interval(answers, error.ece);
+  if (!answers.empty()) resample(answers, error);
   return error;
 }
 

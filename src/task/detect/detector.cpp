@@ -81,20 +81,22 @@ FileStudy detector_study(const std::string& decoder) {
                        .outputs = trial_outputs(view),
                        .metadata = view.metadata,
                        .classes = view.classes,
+                       .names_are_unread = view.names_are_unread,
                        .is_lite = view.is_lite,
                        .wanted = decoder},
                       view.name);
   };
 }
 
-FileStudy perhaps_detector_study() {
+FileStudy perhaps_detector_study(const std::string& decoder) {
+  if (!decoder.empty()) return detector_study(decoder);
   return [study = detector_study("")](const FileView& view) {
     const bool has_one_row = view.outputs.size() == 1 && view.outputs.front().shape.size() < 2;
     if (has_one_row) return FileHabits();  // a classifier's
     try {
       return study(view);
-    } catch (const UsageError&) {
-      return FileHabits();
+    } catch (const UsageError& error) {
+      return FileHabits{.doubt = error.what()};
     }
   };
 }
@@ -137,14 +139,25 @@ std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
 }
 
 Detector::Detector(const InferenceModel& model, DecodeOptions options)
-    : options_(std::move(options)), classes_(detector_classes(model)), decoder_(decoder_of(model)) {}
+    : name_(model.name()),
+      options_(std::move(options)),
+      classes_(detector_classes(model)),
+      decoder_(decoder_of(model)) {}
 
 std::vector<Detection> Detector::found(const Prediction& prediction, const Photos& photos) const {
   const PhotoSize size = photos.photo_size(prediction.index);
   const PhotoPlace place = photos.place(prediction.index);
   std::vector<Detection> boxes = decoder_->found(prediction.outputs, options_, place.scale_y);
-  // Who lists boxes may know of more classes than there are names.
-  std::erase_if(boxes, [&](const Detection& box) { return box.label >= std::ssize(classes_); });
+  for (Detection& box : boxes) {
+    if (box.score <= 1.01F && box.label < std::ssize(classes_)) {
+      box.score = std::min(box.score, 1.0F);  // of float16, a sigmoid may be rounded above
+      continue;
+    }
+    throw Error(fmt::format(
+        "{} gives a box of the class {} with a score of {:.4g}, where {} and scores of at most 1 were understood: name "
+        "all classes with --labels FILE, or say how its outputs are read with --decoder NAME",
+        name_, box.label, box.score, counted(classes_.size(), "class", "classes")));
+  }
   return on_photo(std::move(boxes), place, static_cast<float>(size.width), static_cast<float>(size.height));
 }
 

@@ -22,10 +22,12 @@ class Detector {
   const std::vector<std::string>& classes() const { return classes_; }
   const DecodeOptions& options() const { return options_; }
 
-  /// The boxes found on the photo of `prediction`, in the photo's pixels, the likeliest first.
+  /// The boxes found on the photo of `prediction`, in the photo's pixels, the likeliest first. Throws Error where they
+  /// have other classes or scores than the network was understood to give.
   std::vector<Detection> found(const Prediction& prediction, const Photos& photos) const;
 
  private:
+  const std::string name_;
   const DecodeOptions options_;
   std::vector<std::string> classes_;
   std::shared_ptr<const BoxDecoder> decoder_;
@@ -49,8 +51,8 @@ DecodeOptions usual_decoding(const InferenceModel& model);
 /// empty = any. Throws UsageError for a name that is none.
 FileStudy detector_study(const std::string& decoder);
 
-/// The same for files that may be anything else, too.
-FileStudy perhaps_detector_study();
+/// The same for files that may be anything else, too, unless a decoder is named.
+FileStudy perhaps_detector_study(const std::string& decoder = "");
 
 /// "YOLOX, 80 classes by COCO's order, whole images in the upper left corner of 416x416, on grey 114, 0 to 255, BGR",
 /// for a detector in another program's file; "" for ours.

@@ -104,7 +104,7 @@ std::optional<LinearHead> linear_head(const network::Network& network) {
 
 LinearProbe fit_linear_probe(const network::Network& network, const LinearHead& head, TensorMap& state,
                              const data::OpenedData& data, const LinearProbeOptions& options) {
-  const Stopwatch clock;
+  const double begin_s = now_s();
   const std::size_t copies = options.augment.any() ? 1 + kChangedCopies : 1;
   const auto samples = copied_samples(data, options, copies);
   using Found = std::tuple<std::vector<double>, std::vector<double>, double, double, std::uint64_t>;
@@ -118,7 +118,7 @@ LinearProbe fit_linear_probe(const network::Network& network, const LinearHead& 
   });
   copy_to(weight, state.at(head.layer + ".weight"));
   if (head.has_bias) copy_to(bias, state.at(head.layer + ".bias"));
-  return {head.layer, static_cast<std::size_t>(seen) / copies, copies, loss, accuracy, clock.seconds()};
+  return {head.layer, static_cast<std::size_t>(seen) / copies, copies, loss, accuracy, begin_s, now_s() - begin_s};
 }
 
 }  // namespace evener::task

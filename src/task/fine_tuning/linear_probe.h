@@ -39,7 +39,7 @@ struct LinearProbe {
   std::string layer;
   std::size_t images = 0, copies = 1;  // how many images were used, and how many copies of each
   double loss = 0, accuracy = 0;       // on those images
-  double seconds = 0;
+  double begin_s = 0, seconds = 0;     // by now_s(); computing the features, and the fit
 };
 
 /// Writes into `state` the weights of the head that fit the training images best

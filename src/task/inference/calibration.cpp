@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/numbers.h"
-#include "task/inference/infer.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -154,13 +153,13 @@ FoundCalibration read_calibration(const fs::path& weights) {
   return found;
 }
 
-void apply_temperature(HostTensor& scores, double temperature) {
+void apply_temperature(HostTensor& scores, double temperature, OutputType holds) {
   if (temperature == 1 || scores.shape.empty() || scores.shape.front() < 1) return;
   const auto rows = static_cast<std::size_t>(scores.shape.front());
   const auto classes = static_cast<std::size_t>(element_count(scores.shape)) / rows;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span<float> values(scores.floats() + row * classes, classes);
-    if (!look_like_probabilities(values)) {
+    if (!are_probabilities(values, holds)) {
       for (float& value : values) value = static_cast<float>(value / temperature);
       continue;
     }

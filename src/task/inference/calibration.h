@@ -10,6 +10,7 @@
 
 #include "base/tensor.h"
 #include "network/network.h"
+#include "task/inference/class_output.h"
 
 namespace evener::task {
 
@@ -65,9 +66,9 @@ struct FoundCalibration {
 /// damaged.
 FoundCalibration read_calibration(const std::filesystem::path& weights);
 
-/// Divides logits (images, classes) by the temperature, in place. Rows that are probabilities already become those of
-/// the temperature: p^(1/T), brought to the sum 1.
-void apply_temperature(HostTensor& scores, double temperature);
+/// Divides logits (images, classes) by the temperature, in place. Rows that are probabilities already (`holds`, see
+/// are_probabilities()) become those of the temperature: p^(1/T), brought to the sum 1.
+void apply_temperature(HostTensor& scores, double temperature, OutputType holds = OutputType::kAuto);
 
 /// The layer that the linear layer reads whose result is the network's first output; absent where another layer makes
 /// it.

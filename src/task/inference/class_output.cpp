@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <sstream>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -257,19 +258,62 @@ std::string label_mismatch(const ClassOutput& chosen, const NetworkOutput& outpu
 constexpr std::size_t kMostLabels = 1'000'000;
 constexpr std::uint64_t kMostBytes = 1 << 28;
 
+bool has_logits(std::span<const float> values) {
+  constexpr float kRounding = 1e-5F;
+  return std::ranges::any_of(values, [](float value) { return value < -kRounding || value > 1 + kRounding; });
+}
+
+bool are_probabilities(std::span<const float> scores, OutputType holds) {
+  constexpr float kByteStep = 1.0F / 256;
+  const bool in_range = !has_logits(scores);
+  if (holds == OutputType::kProbabilities && !in_range) {
+    throw Error(
+        fmt::format("the network gave {:.4g} as a probability, which lies outside 0 to 1: without --output-type "
+                    "prob it is taken for a logit",
+                    scores.back()));
+  }
+  if (holds != OutputType::kAuto || !in_range) return holds == OutputType::kProbabilities;
+  // Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
+  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
+}
+
+std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType told,
+                                    OutputType holds) {
+  if (scores.empty()) return {};
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  count = std::min(count, order.size());
+  // NaN comes last: a comparison with it would break the order.
+  const auto value = [&](std::size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
+  const bool as_told = told == OutputType::kLogits;
+  const bool of_several = told == OutputType::kProbabilities && holds == OutputType::kAuto && !has_logits(scores);
+  const bool are_numbers = std::ranges::none_of(scores, [](float score) { return std::isnan(score); });
+  const bool are_already = !as_told && are_numbers && (of_several || are_probabilities(scores, holds));
+  double exponentials = 0;
+  const double largest = value(order.front());
+  for (const float score : scores) exponentials += std::exp(score - largest);
+  std::vector<ClassScore> top;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float score = scores[order[i]];
+    const double share = are_already ? double{std::clamp(score, 0.0F, 1.0F)} : std::exp(score - largest) / exponentials;
+    top.push_back({order[i], as_told ? score : static_cast<float>(share)});
+  }
+  return top;
+}
+
 std::vector<std::string> read_labels(const fs::path& path) {
-  std::istringstream text;
+  std::vector<std::string> labels;
   try {
-    text.str(text_without_byte_order_mark(read_file(path, kMostBytes)));
+    labels = lines_of_list(read_file(path, kMostBytes), /*trims=*/false);
   } catch (const Error& error) {
     throw Error(fmt::format("the labels '{}' can't be read ({}); give a text file with a name on each line",
                             path.string(), error.what()));
   }
-  std::vector<std::string> labels;
-  for (std::string line; std::getline(text, line) && labels.size() < kMostLabels;) {
-    if (line.ends_with('\r')) line.pop_back();
-    labels.push_back(std::move(line));
-  }
+  if (labels.size() > kMostLabels) labels.resize(kMostLabels);
   while (!labels.empty() && labels.back().empty()) labels.pop_back();
   return labels;
 }

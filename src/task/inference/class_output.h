@@ -1,10 +1,11 @@
 // Chooses the output of a network that holds the scores of classes, by the shapes of the outputs and the number of
-// class names; and knows the names of classes.
+// class names; makes probabilities of scores; and knows the names of classes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,30 @@ std::string output_text(const NetworkOutput& output);
 /// Why the number of `labels` doesn't fit the output, and what to do; "" where it fits.
 std::string label_mismatch(const ClassOutput& chosen, const NetworkOutput& output,
                            const std::vector<std::string>& labels);
+
+/// What the scores of classes are. kAuto: whatever their values tell.
+enum class OutputType { kAuto, kProbabilities, kLogits };
+
+/// Whether values are no probabilities: some lie outside 0 to 1 by more than rounding.
+bool has_logits(std::span<const float> values);
+
+/// Whether scores are probabilities already. `holds`: what is known of them. With kAuto they are where all lie from 0
+/// to 1 and their sum is 1 within a hundredth, or all are multiples of 1/256, as a softmax in bytes is. Throws Error
+/// where they are said to be, and one lies outside.
+bool are_probabilities(std::span<const float> scores, OutputType holds);
+
+/// A class with its probability or raw score.
+struct ClassScore {
+  std::size_t index = 0;
+  float score = 0;
+};
+
+/// The `count` classes of the highest scores, the highest first; of equal ones the first. `told`: kLogits for the
+/// scores as they are, else probabilities, which are the softmax of the scores unless these are probabilities already
+/// (are_probabilities()). kProbabilities also leaves scores from 0 to 1 of which nothing is known as they are, whatever
+/// their sum: several classes may be right. A probability is NaN where a score is, or is infinitely high.
+std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType told,
+                                    OutputType holds = OutputType::kAuto);
 
 /// Reads the names. Throws Error where the file can't be read.
 std::vector<std::string> read_labels(const std::filesystem::path& path);

@@ -248,39 +248,6 @@ std::vector<double> InferJob::network_rates(const data::Samples& samples, double
   return rates;
 }
 
-bool look_like_probabilities(std::span<const float> scores) {
-  constexpr float kByteStep = 1.0F / 256;
-  // Softmax in bytes, as quantised networks give it, doesn't add up to 1: small probabilities are rounded to 0.
-  const bool in_range = std::ranges::all_of(scores, [](float score) { return score >= 0 && score <= 1; });
-  if (!in_range) return false;
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const auto is_byte = [](float score) { return std::fmod(score, kByteStep) == 0; };
-  return std::abs(sum - 1) < 0.01 || (sum > 0.1 && sum < 2 && std::ranges::all_of(scores, is_byte));
-}
-
-std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type) {
-  if (scores.empty()) return {};
-  std::vector<std::size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  count = std::min(count, order.size());
-  // NaN comes last: a comparison with it would break the order.
-  const auto value = [&](std::size_t i) { return std::isnan(scores[i]) ? -INFINITY : scores[i]; };
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](std::size_t a, std::size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
-  const bool are_probabilities =
-      type == OutputType::kProbabilities || (type == OutputType::kAuto && look_like_probabilities(scores));
-  double exponentials = 0;
-  const double largest = value(order.front());
-  for (const float score : scores) exponentials += std::exp(score - largest);
-  std::vector<ClassScore> top;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double score = value(order[i]);
-    const bool as_it_is = are_probabilities || type == OutputType::kLogits;
-    top.push_back({order[i], static_cast<float>(as_it_is ? score : std::exp(score - largest) / exponentials)});
-  }
-  return top;
-}
-
 std::vector<double> rates_between(const std::vector<std::vector<double>>& ends_s, int blocks) {
   double from_s = 0, until_s = std::numeric_limits<double>::infinity(), end_s = 0;
   std::size_t calls = 0, fewest = std::numeric_limits<std::size_t>::max();

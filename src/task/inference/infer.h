@@ -189,20 +189,6 @@ void start(engine::Runner& runner, SampleValues&& values) = delete;  // the runn
 engine::RunnerOptions options_for_stage(const placement::PlanStage& stage, const data::Samples& samples,
                                         Precision precision, std::int64_t batch);
 
-/// Whether scores are probabilities already: all lie from 0 to 1 and their sum is 1 within a hundredth, or all are
-/// multiples of 1/256, as a softmax in bytes is.
-bool look_like_probabilities(std::span<const float> scores);
-
-/// A class with its probability or raw score.
-struct ClassScore {
-  std::size_t index = 0;
-  float score = 0;
-};
-
-/// The `count` classes of the highest scores, the highest first; of equal ones the first. Probabilities are the softmax
-/// of the scores, unless these are probabilities already (kAuto: where look_like_probabilities()).
-std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType type);
-
 using Runners = std::vector<std::unique_ptr<engine::Runner>>;
 
 /// Calls per second of `runners` together, each called without a pause by a thread of its own with `batch`, for about

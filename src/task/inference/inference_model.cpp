@@ -61,12 +61,41 @@ InferenceModel::InferenceModel(const InferenceRequest& request) {
     is_foreign_ = true;
     take_file(of_file);
     take_classes(request);
-    if (request.describe && !habits_.decoder) describe_file();
+    if (request.describe && !habits_.decoder) {
+      try {
+        describe_file();
+      } catch (const Error& error) {
+        if (habits_.doubt.empty() || no_classes().empty()) throw;
+        throw UsageError(fmt::format("{}. As a detector it isn't taken either: {}", error.what(), habits_.doubt));
+      }
+    }
   } else {
     take_trained(request);
     take_classes(request);
   }
+  take_meaning(request);
   if (request.calibrated && !weights_.empty()) take_calibration(request);
+}
+
+/// A softmax at the end of a file that was described is left to its caller, so that our networks give logits unless
+/// they end in a sigmoid.
+void InferenceModel::take_meaning(const InferenceRequest& request) {
+  using engine::MadeBy;
+  MadeBy made_by = MadeBy::kProduct;
+  if (trained_) {
+    const network::Network& network = trained_->network;
+    const auto last = static_cast<std::size_t>(network.outputs().front().layer);
+    if (std::holds_alternative<network::Activation>(network.layers()[last].op)) made_by = MadeBy::kOther;
+  } else {
+    made_by = file_->outputs()[class_output_.index].made_by;
+  }
+  const bool says_one = made_by == MadeBy::kSigmoid || input_.one_is_probability;
+  const bool are_shares = class_output_.from_one_value ? says_one : made_by == MadeBy::kSoftmax;
+  const bool are_logits = class_output_.from_one_value ? !says_one : made_by == MadeBy::kProduct;
+  holds_ = are_shares ? OutputType::kProbabilities : are_logits ? OutputType::kLogits : OutputType::kAuto;
+  if (!are_shares || request.output_type != OutputType::kLogits) return;
+  notes_.push_back(fmt::format(
+      "'{}' gives probabilities, not logits, and they are told as they are; --output-type prob names them so", name_));
 }
 
 /// Before the engine compiles it: features are an output of the network then.
@@ -112,7 +141,7 @@ bool InferenceModel::tells_unknown() const {
 TensorMap InferenceModel::answers(TensorMap outputs) const {
   if (calibration_) {
     if (const auto scores = outputs.find(main_output()); scores != outputs.end()) {
-      apply_temperature(scores->second, calibration_->temperature);
+      apply_temperature(scores->second, calibration_->temperature, holds_);
     }
   }
   const auto features = outputs.find(kFeaturesOutput);
@@ -138,7 +167,14 @@ void InferenceModel::take_classes(const InferenceRequest& request) {
     classes_ = read_labels(request.labels);
     named_by_ = request.labels;
   }
-  class_output_ = choose_class_output(outputs_, classes_.size(), request.output);
+  const std::size_t named = classes_.size() - static_cast<std::size_t>(std::ranges::count(classes_, ""));
+  for (const std::size_t labels : {named, classes_.size()}) {
+    class_output_ = choose_class_output(outputs_, labels, request.output);
+    if (std::cmp_equal(class_output_.classes, labels)) break;
+  }
+  auto of_classes = names_of_classes(
+      classes_, class_output_.classes > 1 ? static_cast<std::size_t>(class_output_.classes) : classes_.size());
+  if (!of_classes.empty()) classes_ = std::move(of_classes);
   const NetworkOutput& output = outputs_[class_output_.index];
   if (const std::string why = label_mismatch(class_output_, output, classes_); !why.empty()) {
     if (!named_by_.empty()) throw UsageError(fmt::format("'{}' doesn't fit '{}': {}", named_by_.string(), name_, why));
@@ -147,7 +183,7 @@ void InferenceModel::take_classes(const InferenceRequest& request) {
     class_output_ = choose_class_output(outputs_, 0, request.output);
   }
   if (!class_output_.note.empty() && !request.features) notes_.push_back(class_output_.note);
-  if (!classes_.empty() || weights_.empty() || class_output_.classes < 0) return;
+  if (!classes_.empty() || weights_.empty() || class_output_.classes < 0 || names_are_unread_) return;
   classes_ = imagenet_names(static_cast<std::size_t>(class_output_.classes));
   names_are_assumed_ = !classes_.empty();
   if (!names_are_assumed_) return;
@@ -214,6 +250,12 @@ void InferenceModel::take_file(const InferenceRequest& request) {
     classes_ = read_labels(beside);
     named_by_ = beside;
   }
+  names_are_unread_ = classes_.empty() && request.labels.empty() && !facts.unread_names.empty();
+  if (names_are_unread_ && request.tells_classes) {
+    notes_.push_back(fmt::format(
+        "the names of classes in '{}' can't be read, {}: they are called by number; --labels FILE names them",
+        asked.model, quoted_text(facts.unread_names)));
+  }
   take_outputs_of_file();
   input_.one_is_probability = request.output_type == OutputType::kProbabilities;
   input_.reverse_channels = request.reverse_channels.value_or(facts.reverses_channels);
@@ -246,10 +288,17 @@ void InferenceModel::take_file(const InferenceRequest& request) {
   const std::string& type = file_->inputs().front().type;
   const bool takes_bytes = type == "u8" || type == "i8";
   if (!takes_bytes && !facts.normalizes_inside) {
-    const bool is_usual = !facts.normalization && !habits_.normalization.empty();
-    return take_normalization(request, is_usual ? std::optional(for_channels(parse_normalization(habits_.normalization),
-                                                                             input_.shape.front()))
-                                                : facts.normalization);
+    std::optional<data::ChannelStatistics> of_file = facts.normalization;
+    if (!of_file && file_->scales_pixels()) {
+      of_file = as_it_is;
+      if (float_normalization_) {
+        notes_.push_back(fmt::format(
+            "'{}' scales pixels itself, and is shown them from 0 to 255; --normalize RULE shows it others", name_));
+      }
+    } else if (!of_file && !habits_.normalization.empty()) {
+      of_file = for_channels(parse_normalization(habits_.normalization), input_.shape.front());
+    }
+    return take_normalization(request, of_file);
   }
   if (request.normalization.source != NormalizationRule::Source::kDefault) {
     throw UsageError(fmt::format("'{}' {}; leave out --normalize", asked.model,
@@ -269,15 +318,18 @@ void InferenceModel::take_outputs_of_file() {
 
 void InferenceModel::study_file(const InferenceRequest& request) {
   if (!request.labels.empty()) classes_ = read_labels(request.labels);
-  habits_ =
-      request.study({.name = name_,
-                     .metadata = file_->metadata(),
-                     .outputs = outputs_,
-                     .image = input_.shape,
-                     .classes = classes_,
-                     // A quantised one is OpenVINO's file, and tells which it was made of.
-                     .is_lite = name_.ends_with(".tflite") || model_facts(file_->metadata()).model.ends_with(".tflite"),
-                     .trial = [&] { return trial_run(*file_, input_, fixed_batch_.value_or(1)); }});
+  const ModelFacts facts = model_facts(file_->metadata());
+  const bool takes_pixels = file_->inputs().front().type == "u8" || facts.normalizes_inside || file_->scales_pixels();
+  const float grey = takes_pixels ? 127 : 0.5F;
+  habits_ = request.study({.name = name_,
+                           .metadata = file_->metadata(),
+                           .outputs = outputs_,
+                           .image = input_.shape,
+                           .classes = classes_,
+                           .names_are_unread = names_are_unread_,
+                           // A quantised one is OpenVINO's file, and tells which it was made of.
+                           .is_lite = name_.ends_with(".tflite") || facts.model.ends_with(".tflite"),
+                           .trial = [&] { return trial_run(*file_, input_, fixed_batch_.value_or(1), grey); }});
   if (!habits_.decoder) return;
   classes_ = habits_.classes;
   names_are_assumed_ = !habits_.named_by.empty();

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct FileView {
   const std::map<std::string, std::string>& metadata;
   const std::vector<NetworkOutput>& outputs;
   std::vector<std::int64_t> image;   // (C, H, W)
-  std::vector<std::string> classes;  // names that are known; empty = none
+  std::vector<std::string> classes;  // names that are known, "" where a number has none; empty = none
+  bool names_are_unread = false;     // it has names, which can't be read
   bool is_lite = false;              // TensorFlow Lite's
   /// The outputs for a trial image of plain grey, as the network takes it.
   std::function<TensorMap()> trial;
@@ -43,13 +45,11 @@ struct FileHabits {
   std::string normalization = {};                  // as --normalize takes it; "" = not known
   bool reverse_channels = false;
   std::optional<data::CropMode> crop = {};
+  std::string doubt = {};  // why it isn't taken for a detector; "" = it is one, or nobody asked
 };
 
 /// Throws UsageError where the network isn't of the kind that is looked for.
 using FileStudy = std::function<FileHabits(const FileView&)>;
-
-/// What an output holds, and so how it becomes probabilities.
-enum class OutputType { kAuto, kProbabilities, kLogits };
 
 struct InferenceRequest {
   ModelRequest model;
@@ -72,7 +72,8 @@ struct InferenceRequest {
                                                // made
   std::string output = {};                     // the name of the output that holds the classes; empty = chosen
                                                // (class_output.h)
-  OutputType output_type = OutputType::kAuto;  // of a file's output that is a single value
+  OutputType output_type = OutputType::kAuto;  // what is told of the classes; kProbabilities: a file's output that is
+                                               // a single value is one
 };
 
 class InferenceModel {
@@ -118,6 +119,14 @@ class InferenceModel {
   const std::vector<NetworkOutput>& outputs() const { return outputs_; }
   /// The name of the output that holds the classes, or of the first output where none does.
   const std::string& main_output() const { return outputs_[class_output_.index].name; }
+  /// The likeliest classes by the values of main_output(), as task::top_classes() has it, for what these are known to
+  /// be.
+  std::vector<ClassScore> top_classes(std::span<const float> scores, std::size_t count, OutputType told) const {
+    return task::top_classes(scores, count, told, holds_);
+  }
+  /// What main_output() holds: logits where a network of ours or a product with weights makes it, probabilities where a
+  /// softmax does; kAuto: only its values tell.
+  OutputType holds() const { return holds_; }
   /// Why its outputs are no classes, beginning with its name; "" = they are classes, or it is a detector.
   std::string no_classes() const;
   /// The calibration beside its weights that answers() applies; null: there is none, or it wasn't asked for.
@@ -153,6 +162,7 @@ class InferenceModel {
   void take_outputs_of_file();
   void study_file(const InferenceRequest& request);
   void take_classes(const InferenceRequest& request);
+  void take_meaning(const InferenceRequest& request);
   void take_calibration(const InferenceRequest& request);
   void take_features(const InferenceRequest& request);
   void take_normalization(const InferenceRequest& request, const std::optional<data::ChannelStatistics>& of_file);
@@ -162,9 +172,10 @@ class InferenceModel {
   engine::ModelInput input_;
   std::vector<std::string> classes_, notes_;
   std::filesystem::path named_by_;  // the file that the class names were read from
-  bool names_are_assumed_ = false;
+  bool names_are_assumed_ = false, names_are_unread_ = false;
   std::vector<NetworkOutput> outputs_;
   ClassOutput class_output_;
+  OutputType holds_ = OutputType::kAuto;
   data::ChannelStatistics normalization_;
   std::optional<data::ChannelStatistics> float_normalization_;  // absent = as bytes
   std::optional<data::CropMode> crop_;

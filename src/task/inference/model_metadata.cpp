@@ -1,11 +1,17 @@
 #include "task/inference/model_metadata.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/names.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "task/inference/normalization.h"
 #include "weights/metadata_json.h"
@@ -55,49 +61,116 @@ network::QuantizationScheme scheme_from(const json& value) {
   return scheme;
 }
 
-/// Reads a text from its beginning.
-class PythonReader {
+/// Reads names and numbers from the beginning of a text.
+class NameReader {
  public:
-  explicit PythonReader(std::string_view text) : text_(text) {}
+  explicit NameReader(std::string_view text) : text_(text) {}
+
+  static constexpr std::string_view kLine = "\n";  // ends a name that may have any other character
 
   /// Goes past the character, and spaces before it, if it is the next one.
   bool takes(char wanted) {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+    skip_spaces();
     if (at_ == text_.size() || text_[at_] != wanted) return false;
     ++at_;
     return true;
   }
 
-  bool takes_number(std::size_t number) {
-    takes('\0');  // spaces alone
-    const std::string digits = std::to_string(number);
-    const bool quoted = at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"');
-    if (quoted) return string() == digits;
-    if (text_.substr(at_, digits.size()) != digits) return false;
-    at_ += digits.size();
-    return true;
+  bool is_at_end() {
+    skip_spaces();
+    return at_ == text_.size();
   }
 
-  /// A string between quotation marks of either kind. A backslash stands for the character after it.
-  std::optional<std::string> string() {
+  /// What stands between quotation marks of either kind, or else before one of `ends`. Absent: neither.
+  std::optional<std::string> text(std::string_view ends) {
     const char quote = takes('\'') ? '\'' : takes('"') ? '"' : '\0';
-    if (quote == '\0') return std::nullopt;
-    std::string value;
+    if (quote != '\0') return quoted(quote);
+    const std::size_t begin = at_;
+    at_ = std::min(text_.find_first_of(ends, at_), text_.size());
+    const std::string_view plain = trimmed(text_.substr(begin, at_ - begin));
+    const bool is_unclear = ends != kLine && plain.find_first_of("'\"{[") != std::string_view::npos;
+    if (plain.empty() || is_unclear) return std::nullopt;
+    return std::string(plain);
+  }
+
+ private:
+  void skip_spaces() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+
+  /// A backslash and what follows are a character, as Python and JSON have it; an unknown one stays as it is.
+  std::optional<std::string> quoted(char quote) {
+    std::string as_json = "\"";
     for (; at_ < text_.size(); ++at_) {
-      if (text_[at_] == quote) {
+      char c = text_[at_];
+      if (c == quote) {
         ++at_;
-        return value;
+        const json value = json::parse(as_json + '"', nullptr, false);
+        return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
       }
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
-      value += text_[at_];
+      if (c != '\\') {
+        const bool is_plain = c != '"' && static_cast<unsigned char>(c) >= ' ';
+        as_json += is_plain ? std::string(1, c) : fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+        continue;
+      }
+      if (++at_ == text_.size()) break;
+      c = text_[at_];
+      if (c == 'U') {
+        as_json += large_character();
+      } else if (c == 'x') {
+        as_json += "\\u00";  // two digits follow
+      } else {
+        constexpr std::string_view kOfJson = "\"\\/bfnrtu";
+        as_json += c == '\'' ? "" : kOfJson.find(c) == std::string_view::npos ? "\\\\" : "\\";
+        as_json += c;
+      }
     }
     return std::nullopt;
   }
 
- private:
+  /// Goes past the eight digits of \U0001F431. As two of JSON's, which are none where there is no such character.
+  std::string large_character() {
+    std::uint32_t code = 0;
+    const std::string_view digits = text_.substr(at_ + 1, 8);
+    std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+    at_ += digits.size();
+    code -= 0x10000;
+    return code > 0xFFFFF ? "\\u" : fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF));
+  }
+
   const std::string_view text_;
   std::size_t at_ = 0;
 };
+
+/// Notes the name of a class. False where `number` is none of a class.
+bool note_name(std::string_view number, const std::string& name, std::vector<std::string>& names) {
+  constexpr std::size_t kMostNames = 100'000;
+  const auto at = to_number<std::size_t>(number);
+  if (!at || *at >= kMostNames) return false;
+  names.resize(std::max(names.size(), *at + 1));
+  names[*at] = name;
+  return true;
+}
+
+/// Lines as YAML has them ("0: cat" or "- cat"), or names alone; or names between commas.
+std::vector<std::string> names_in_lines(std::string_view text) {
+  const char separator = text.find('\n') == std::string_view::npos ? ',' : '\n';
+  std::vector<std::string> names;
+  for (std::size_t end = 0; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = std::min(text.find(separator), text.size());
+    std::string_view line = trimmed(text.substr(0, end));
+    if (line.empty()) continue;
+    if (line.starts_with("- ")) line.remove_prefix(2);
+    const std::size_t colon = line.find(':');
+    const bool is_numbered = colon < line.size() && to_number<std::size_t>(line.substr(0, colon));
+    NameReader reader(is_numbered ? line.substr(colon + 1) : line);
+    const auto name = reader.text(NameReader::kLine);
+    const std::string next = std::to_string(names.size());
+    if (!name || !reader.is_at_end() || !note_name(is_numbered ? line.substr(0, colon) : next, *name, names)) return {};
+  }
+  const bool is_number = names.size() == 1 && to_number<double>(names.front());
+  return is_number ? std::vector<std::string>() : names;
+}
 
 }  // namespace
 
@@ -126,7 +199,13 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
       if (name.is_string()) facts.classes.push_back(name.get<std::string>());
     }
   }
-  if (facts.classes.empty()) facts.classes = names_in_python(text_of(metadata, "names"));
+  for (const char* const key : {"names", "classes", "class_names", "labels", "id2label"}) {
+    const std::string text = text_of(metadata, key);
+    if (facts.classes.empty()) facts.classes = names_in_text(text);
+    const bool has_text = !text.empty() && !to_number<double>(text) && text != "{}" && text != "[]";
+    if (facts.unread_names.empty() && has_text) facts.unread_names = text;
+  }
+  if (!facts.classes.empty()) facts.unread_names.clear();
   json input = value_of(metadata, "input");
   if (const json sides = value_of(metadata, "imgsz"); input.is_null() && sides.is_array() && sides.size() == 2) {
     input = json::array({3U, sides[0], sides[1]});
@@ -144,19 +223,32 @@ ModelFacts model_facts(const weights::Metadata& metadata) {
   return facts;
 }
 
-std::vector<std::string> names_in_python(std::string_view text) {
-  PythonReader reader(text);
-  const bool numbered = reader.takes('{');
-  if (!numbered && !reader.takes('[')) return {};
-  const char end = numbered ? '}' : ']';
+std::vector<std::string> names_in_text(std::string_view text) {
+  NameReader reader(text);
+  const bool is_map = reader.takes('{');
+  const char end = is_map ? '}' : reader.takes('[') ? ']' : reader.takes('(') ? ')' : '\0';
+  if (end == '\0') return names_in_lines(text);
   std::vector<std::string> names;
-  while (!reader.takes(end)) {
-    if (numbered && (!reader.takes_number(names.size()) || !reader.takes(':'))) return {};
-    const auto name = reader.string();
-    if (!name) return {};
-    names.push_back(*name);
-    if (reader.takes(',')) continue;
-    return reader.takes(end) ? names : std::vector<std::string>();
+  bool is_open = true;
+  while (is_open && !reader.takes(end)) {
+    const auto key = is_map ? reader.text(":") : std::to_string(names.size());
+    if (is_map && !reader.takes(':')) return {};
+    const auto name = reader.text(std::string{',', end});
+    // Some have names first, and their numbers as values.
+    if (!key || !name || !(note_name(*key, *name, names) || note_name(*name, *key, names))) return {};
+    is_open = reader.takes(',');
+    if (!is_open && !reader.takes(end)) return {};
+  }
+  return reader.is_at_end() ? names : std::vector<std::string>();
+}
+
+std::vector<std::string> names_of_classes(std::vector<std::string> names, std::size_t count) {
+  std::vector<std::string> named = names;
+  std::erase(named, "");
+  if (named.size() == count) return named;
+  if (names.size() != count) return {};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (names[i].empty()) names[i] = "class " + std::to_string(i);
   }
   return names;
 }

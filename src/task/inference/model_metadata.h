@@ -17,8 +17,8 @@ namespace evener::task {
 
 /// The parsed metadata; fields are absent or empty where the file has no usable value.
 struct ModelFacts {
-  std::string model;  // "resnet18"
-  std::vector<std::string> classes;
+  std::string model;                                     // "resnet18"
+  std::vector<std::string> classes;                      // "": a number between others that has no name
   std::optional<network::Shape> input;                   // (C, H, W)
   std::optional<data::ChannelStatistics> normalization;  // of the images that it was trained with
   std::optional<data::CropMode> crop = {};               // how pictures were fitted to the input in training
@@ -30,17 +30,23 @@ struct ModelFacts {
   bool unknown_inside = false;                           // an ONNX file with an output that tells what is unknown
                                                          // (calibration.h)
   network::QuantizationScheme quantization = {};         // empty: the network is as the zoo builds it
+  std::string unread_names = {};                         // what stands there of classes and can't be read
 };
 
-/// Of an Ultralytics file "names" and "imgsz" are understood, too. "model", "classes", "input", "mean",
-/// "standard_deviation", "crop", "normalization" ("inside"), "channel_order" ("bgr"), "trained" ("elsewhere"),
-/// "unknown" ("inside") and "quantization"; lists are JSON. Absent facts have no key.
+/// Of other programs' files "names", "class_names", "labels", "id2label" and "imgsz" are understood, too. "model",
+/// "classes", "input", "mean", "standard_deviation", "crop", "normalization" ("inside"), "channel_order" ("bgr"),
+/// "trained" ("elsewhere"), "unknown" ("inside") and "quantization"; lists are JSON. Absent facts have no key.
 weights::Metadata model_metadata(const ModelFacts& facts);
 ModelFacts model_facts(const weights::Metadata& metadata);
 
-/// The names of classes in an Ultralytics file, as Python prints a dictionary or list: those of {0: 'person', 1:
-/// "driver's seat"} or ['person', 'car'], by their numbers from 0. Empty for anything else, such as numbers that leave
-/// gaps. The text is not trusted.
-std::vector<std::string> names_in_python(std::string_view text);
+/// The names of classes in another program's metadata, by their numbers: a map or a list as Python, JSON or YAML prints
+/// it, lines, or names between commas. "" for numbers between others that have no name; empty for anything else. The
+/// text is not trusted.
+std::vector<std::string> names_in_text(std::string_view text);
+
+/// The names of a network's `count` classes: where there are as many names, in the order of their numbers, whatever
+/// these are (from 1, or COCO's with its gaps); or else by number, those without a name as "class 7". Empty where there
+/// are more or fewer.
+std::vector<std::string> names_of_classes(std::vector<std::string> names, std::size_t count);
 
 }  // namespace evener::task

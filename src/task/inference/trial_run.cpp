@@ -33,16 +33,15 @@ TensorMap outputs_for(const engine::ModelFile& file, engine::ModelInput input, s
 
 }  // namespace
 
-TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std::int64_t batch) {
+TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std::int64_t batch, float grey) {
   if (input.is_image && input.channels == engine::ChannelPlace::kLast) {
     std::rotate(input.shape.begin(), input.shape.begin() + 1, input.shape.end());
   }
   // Bytes as a text, as the numbers of a detector's outputs go into the millions.
   using Packed = std::map<std::string, std::tuple<std::vector<std::int64_t>, std::string>>;
   const Packed answer = answer_in_child([&] {
-    constexpr float kGrey = 0.5F;
     Packed packed;
-    for (const auto& [name, output] : outputs_for(file, input, batch, kGrey)) {
+    for (const auto& [name, output] : outputs_for(file, input, batch, grey)) {
       packed[name] = {output.shape, {reinterpret_cast<const char*>(output.bytes.data()), output.bytes.size()}};
     }
     return packed;

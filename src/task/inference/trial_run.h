@@ -11,8 +11,8 @@
 namespace evener::task {
 
 /// The outputs for an image of plain grey, without the batch. In a child process, where forks are allowed: this one can
-/// fork others afterwards. `batch`: that of the network. Throws Error.
-TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std::int64_t batch);
+/// fork others afterwards. `batch`: that of the network. `grey`: the value of all pixels. Throws Error.
+TensorMap trial_run(const engine::ModelFile& file, engine::ModelInput input, std::int64_t batch, float grey);
 
 /// "'boxes' of shape (1, 300, 4), 'scores' of shape (1, 300)"
 std::string outputs_text(const TensorMap& outputs);

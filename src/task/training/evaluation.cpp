@@ -1,6 +1,10 @@
 #include "task/training/evaluation.h"
 
+#include <fmt/format.h>
+
 #include "base/names.h"
+#include "base/plural.h"
+#include "base/terminal_text.h"
 #include "task/detect/average_precision.h"
 
 namespace evener::task {
@@ -76,6 +80,14 @@ std::string accuracy_reached_text(const Progress& progress, const std::string& q
          " of training and validation";
 }
 
+std::string patience_lost_text(const Progress& progress, const std::string& quality, int patience) {
+  return fmt::format(
+      "early stopping after epoch {}: for {} neither a higher validation {} than that of epoch {}, {:.4g}, nor the "
+      "same with a lower loss than {:.4g} (--patience)",
+      progress.epoch, counted(patience, "epoch"), quality, progress.best_epoch, progress.best_accuracy,
+      progress.best_loss);
+}
+
 std::string time_is_up_text(const Progress& progress) {
   const double share = progress.epochs.empty() ? 1 : progress.epochs.back().share;
   const std::string epoch = std::to_string(progress.epoch);
@@ -91,7 +103,7 @@ std::string place_text(const Progress& progress) {
 
 std::string interrupted_text(const Progress& progress, std::int64_t steps_per_epoch, const std::filesystem::path& out) {
   return "interrupted in epoch " + std::to_string(progress.epoch + 1) + " after step " + std::to_string(progress.step) +
-         " of " + std::to_string(steps_per_epoch) + "; 'evener train --resume " + out.string() + "' goes on";
+         " of " + std::to_string(steps_per_epoch) + "; evener train --resume " + shell_word(out.string()) + " goes on";
 }
 
 }  // namespace evener::task

@@ -50,6 +50,9 @@ void tell_means(const engine::Sums& sums, StepProgress& told);
 /// `seconds`.
 std::string accuracy_reached_text(const Progress& progress, const std::string& quality, double seconds);
 
+/// The sentence that says that a run ended because no epoch was the new best one for `patience` epochs.
+std::string patience_lost_text(const Progress& progress, const std::string& quality, int patience);
+
 /// The sentence that says that a run ended because its time (--minutes) was up.
 std::string time_is_up_text(const Progress& progress);
 

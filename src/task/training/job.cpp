@@ -54,15 +54,6 @@ bool does_all(const engine::Engine& native, const EngineQuestion& question) {
   });
 }
 
-/// The number of samples of each class.
-std::vector<std::int64_t> class_counts(const data::Dataset& dataset, const std::vector<std::uint32_t>& samples) {
-  std::vector<std::int64_t> counts(dataset.classes().size());
-  for (const std::uint32_t sample : samples) {
-    ++counts.at(static_cast<std::size_t>(data::label_of(dataset, sample)));
-  }
-  return counts;
-}
-
 constexpr const char* kSameData = "give all hosts the same data under the same path";
 
 std::string text_of(const data::SampleTargets& targets) {
@@ -152,7 +143,12 @@ void PreparedTraining::take_precision(Precision precision) {
 void look_at(TrainOptions options, TrainObserver& observer) {
   options.data.look_only = true;
   options.resume = false;  // a look at the start of a run; the checkpoint is compared when it goes on
-  const TrainJob job(PreparedTraining(std::move(options), observer));
+  PreparedTraining training(std::move(options), observer);
+  // On a GPU it is found by trying alone, and no memory is estimated.
+  const bool predicts = training.options().finds_batch && !placement::uses_accelerator(training.options().plan);
+  const std::string found = predicts ? take_largest_batch(training) : "";
+  const TrainJob job(std::move(training));
+  if (predicts) observer.on_note(found);
 }
 
 TrainJob::TrainJob(PreparedTraining training) : training_(std::move(training)) {
@@ -287,6 +283,7 @@ TrainSetup PreparedTraining::State::describe() {
                     counted(data.split.val.size(), "image"),
                     data.came_divided ? "put more into the part for it" : "give --split a larger second number"));
   }
+  for (std::string& text : lacking_classes(data, options.epochs > 0)) described.notes.push_back(std::move(text));
   described.image = data.dataset->shape();
   described.classes = data.dataset->classes();
   described.images = data.dataset->size();
@@ -353,7 +350,7 @@ void PreparedTraining::State::settle(const Trials& trials) {
                               : "the GPUs exchange gradients through host memory, which is slower: " +
                                     comm::why_no_device_groups());
   }
-  init_s = clock.seconds() - load_s;
+  init_s = clock.seconds() - load_s - (setup.linear_probe ? setup.linear_probe->seconds : 0);
   setup.load_s = load_s;
   observer.on_setup(setup, options);
   for (const auto& note : data.notes) observer.on_note(note);

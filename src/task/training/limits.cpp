@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
 #include <vector>
 
@@ -25,7 +26,60 @@ std::vector<std::int64_t> whole_batch(std::size_t train_images, std::int64_t bat
   return parallel::micro_batches(images, batch, accumulate);
 }
 
+struct NamedPart {
+  const char* name;
+  std::vector<std::int64_t> counts;  // of each class
+};
+
 }  // namespace
+
+std::vector<std::int64_t> class_counts(const data::Dataset& dataset, std::span<const std::uint32_t> samples) {
+  std::vector<std::int64_t> counts(dataset.classes().size());
+  for (const std::uint32_t sample : samples) {
+    const data::SampleTargets targets = dataset.targets(sample);
+    if (const auto* label = std::get_if<std::int32_t>(&targets)) {
+      ++counts.at(static_cast<std::size_t>(*label));
+    } else {
+      for (const data::LabelledBox& box : std::get<std::vector<data::LabelledBox>>(targets)) {
+        ++counts.at(static_cast<std::size_t>(box.label));
+      }
+    }
+  }
+  return counts;
+}
+
+std::vector<std::string> lacking_classes(const data::OpenedData& data, bool trains) {
+  constexpr std::size_t kMostNamed = 5;
+  const std::vector<std::string>& names = data.dataset->classes();
+  const bool has_boxes = data.dataset->target_kind() == data::TargetKind::kBoxes;
+  const NamedPart parts[] = {{"to train on", class_counts(*data.dataset, data.split.train)},
+                             {"to validate on", class_counts(*data.dataset, data.split.val)},
+                             {"to test on", class_counts(*data.dataset, data.split.test)}};
+  std::vector<std::string> sentences;
+  for (const NamedPart& part : parts) {
+    const bool is_training = &part == parts;
+    const auto all = std::accumulate(part.counts.begin(), part.counts.end(), std::int64_t{0});
+    if (is_training ? !trains : all == 0) continue;
+    std::size_t present = 0, lacking = 0;
+    std::string only, lacked;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (part.counts[i] > 0 && ++present == 1) only = quoted_text(names[i]);
+      std::vector<std::string> elsewhere;
+      for (const NamedPart& other : parts) {
+        if (other.counts[i] > 0) elsewhere.push_back(fmt::format("{} {}", other.counts[i], other.name));
+      }
+      if (part.counts[i] > 0 || elsewhere.empty() || ++lacking > kMostNamed) continue;
+      lacked += fmt::format("{}{} ({})", lacked.empty() ? "" : ", ", quoted_text(names[i]), fmt::join(elsewhere, ", "));
+    }
+    if (lacking == 0) continue;
+    sentences.push_back(fmt::format(
+        "of the {} {}{}, none is of {}{}: {}", has_boxes ? counted(all, "box", "boxes") : counted(all, "image"),
+        part.name, present == 1 ? ", all of class " + only : "", lacked,
+        lacking > kMostNamed ? fmt::format(" and {} more", counted(lacking - kMostNamed, "class", "classes")) : "",
+        is_training ? "what is not trained is not found" : "the figures of this part say nothing of that"));
+  }
+  return sentences;
+}
 
 void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data) {
   if (network.anchors().empty() != data_has_boxes) return;

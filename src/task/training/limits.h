@@ -1,10 +1,13 @@
-// What is refused before the work starts: batches that can't fit into memory or that batch-norm can't take.
+// What is refused, or told, before the work starts: batches that can't fit into memory or that batch-norm can't take,
+// parts of the data that lack a class.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/precision.h"
 #include "data/augment.h"
@@ -47,6 +50,14 @@ int usual_loader_threads(const placement::Plan& plan, int rank);
 
 /// Throws UsageError where the data has boxes and the network is a classifier, or the other way round.
 void require_same_kind(const network::Network& network, bool data_has_boxes, const std::string& data);
+
+/// The number of images of each class among `samples`; of data with boxes that of the boxes.
+std::vector<std::int64_t> class_counts(const data::Dataset& dataset, std::span<const std::uint32_t> samples);
+
+/// A sentence for each part of the data that lacks a class, or has one class alone, with the classes and how many
+/// images (boxes) of them the other parts have. `trains`: false where nothing is trained, and only the other parts
+/// matter.
+std::vector<std::string> lacking_classes(const data::OpenedData& data, bool trains);
 
 /// Throws Error where none of the images to train a detector on has an object.
 void require_objects(const data::OpenedData& data, const std::string& name);

@@ -11,6 +11,7 @@
 #include "base/precision.h"
 #include "base/tensor.h"
 #include "network/cost.h"
+#include "network/step_memory.h"
 
 namespace evener::task {
 namespace {
@@ -183,17 +184,22 @@ StageMemory memory_of_stage(const TrainOptions& options, const network::Network&
   const auto tasks = parallel::stage_tasks(options.pipeline_schedule, stage, stages, micro_batches);
   const int bits = activation_bits(options.trainer.precision);
   const std::int64_t images = images_at_once(options, micro_batches);
-  const std::int64_t all_bytes = images * memory.sample_bytes(bits);
-  const std::int64_t widest_bytes = images * memory.widest_bytes * bits / 32;
+  const bool is_on_cpu = on_cpu(options.plan, stage);
+  const network::StepMemory step(part, {.bits = bits,
+                                        .adds_up = micro_batches > 1,
+                                        .is_first = stage == 0,
+                                        .is_last = stage + 1 == stages,
+                                        .copies_inputs = !is_on_cpu,
+                                        .has_scratch = false});
   StageMemory needed;
-  needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer));
-  needed.computed_bytes = widest_bytes + (micro_batches > 1 ? memory.largest_weight_bytes : 0);
-  if (stages > 1 && micro_batches > 1 && on_cpu(options.plan, stage)) {
+  needed.fixed_bytes = memory.fixed_bytes(engine::optimizer_slots(options.trainer.optimizer)) - memory.gradient_bytes;
+  needed.micro_batch_bytes = step.kept_bytes(images);
+  needed.computed_bytes = step.peak_bytes(images) - needed.micro_batch_bytes;
+  if (stages > 1 && micro_batches > 1 && is_on_cpu) {
     // What isn't transformed is kept as in 16 bits, whose sum is that of float32.
     const bool transforms = bits == 32 && options.trainer.torch.convolution != engine::ConvolutionChoice::kDirect;
     needed.reordered_bytes = network::reordered_bytes(part, images, transforms);
   }
-  needed.micro_batch_bytes = all_bytes - widest_bytes;
   needed.kept = parallel::most_kept(tasks);
   return needed;
 }

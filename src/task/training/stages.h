@@ -42,8 +42,8 @@ void fill_stage(const TrainOptions& options, const placement::Plan& plan, const 
 
 /// The device memory that a stage of a training takes, by estimate.
 struct StageMemory {
-  std::int64_t fixed_bytes = 0;        // weights, gradients, the optimiser's values, statistics
-  std::int64_t computed_bytes = 0;     // gradients of values, and of the largest weight, in one pass
+  std::int64_t fixed_bytes = 0;        // weights, the optimiser's values, statistics
+  std::int64_t computed_bytes = 0;     // gradients, at the moment of a pass where it takes most
   std::int64_t reordered_bytes = 0;    // weights in another order too, on a CPU that computes micro-batches
   std::int64_t micro_batch_bytes = 0;  // activations of one micro-batch
   int kept = 1;                        // the most micro-batches that are forward and not yet backward at once

@@ -1,5 +1,7 @@
 #include "task/training/train.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -162,7 +164,10 @@ class TrainRun {
   /// best ones. False when the run has to end here.
   bool begin_with_head() {
     if (!setup_.linear_probe || progress_.epoch > 0 || progress_.step > 0) return true;
-    record::EpochRecord epoch = epoch_of(*setup_.linear_probe);
+    const LinearProbe& fit = *setup_.linear_probe;
+    *times().train += fit.seconds;
+    result_.head_images = static_cast<std::int64_t>(fit.images * fit.copies);
+    record::EpochRecord epoch = epoch_of(fit);
     return (setup_.val_images == 0 || validate(epoch)) && end_epoch(epoch);
   }
 
@@ -297,8 +302,7 @@ class TrainRun {
       return true;
     }
     if (!job_.has_lost_patience()) return false;
-    result_.end_note = "early stopping after epoch " + std::to_string(progress_.epoch) + ": no better validation " +
-                       quality_name() + " for " + counted(options_.patience, "epoch") + " (--patience)";
+    result_.end_note = patience_lost_text(progress_, quality_name(), options_.patience);
     return true;
   }
 
@@ -332,7 +336,7 @@ class TrainRun {
     epoch.val_loss = found.loss;
     epoch.val_accuracy = found.accuracy;
     add_figures(epoch.figures, "val", found.figures);
-    // Equal accuracies are common with small validation sets; the lower loss decides then.
+    // Equal accuracies are common with small validation sets; the lower loss decides then. --patience counts from here.
     const double quality = found.quality();
     const bool better = quality > progress_.best_accuracy ||
                         (quality == progress_.best_accuracy && *epoch.val_loss < progress_.best_loss);
@@ -364,8 +368,10 @@ class TrainRun {
 
   /// Tests the best weights. Afterwards the trainer has the last ones again.
   void finish() {
-    if (options_.until_accuracy > 0 && !times().to_accuracy && !enough()) {
-      result_.end_note = "the validation " + quality_name() + " did not reach --until-accuracy";
+    if (options_.until_accuracy > 0 && progress_.best_epoch != 0 && !times().to_accuracy && !enough()) {
+      result_.end_note =
+          fmt::format("the validation {} did not reach --until-accuracy {}: at best it was {:.4g}, in epoch {}",
+                      quality_name(), si_text(options_.until_accuracy), progress_.best_accuracy, progress_.best_epoch);
     }
     if (setup_.test_images == 0) return;
     const Stopwatch clock;

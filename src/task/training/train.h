@@ -56,7 +56,7 @@ struct TrainOptions {
   bool finds_batch = false;   // `batch` is found by trying, and not checked before
   int epochs = 10;            // 0: validate and test `weights`, train and save nothing
   int accumulate = 1;         // micro-batches that a batch is computed in, one after the other
-  int patience = 0;           // epochs without a better validation after which training ends; 0 = never
+  int patience = 0;           // epochs without a new best one after which training ends; 0 = never
   double until_accuracy = 0;  // validation accuracy in (0, 1] at which training ends; 0 = never
   double learning_rate = 0.05;
   double backbone_rate = 1;  // as a share of learning_rate: the rate of a classifier's layers but the last, or of a
@@ -181,6 +181,7 @@ struct TrainResult {
     double busy_s = 0;  // reading, forward, backward; without waiting for others
   };
   std::vector<ReplicaWork> replicas;
+  std::int64_t head_images = 0;                       // that the last layer was fitted to, each copy counted
   std::vector<engine::DeviceReport> devices;          // by rank; notes of rank 0's alone
   std::vector<parallel::StageWork> stages;            // by rank; empty where replicas have one stage
   std::optional<parallel::PipelineFigures> pipeline;  // of these stages

@@ -21,8 +21,13 @@ struct TrainingWork {
   std::size_t images = 0;       // of all parts
   std::size_t train_images = 0;
   std::int64_t batch = 1;
-  int accumulate = 1, replicas = 1;
-  int threads = 1;                // of a replica
+  int accumulate = 1, replicas = 1;  // of them on all hosts
+  int local_replicas = 1;            // on this one
+  int threads = 1;                   // of a replica
+  int processes = 1;              // of the ranks on this host; where there are several, they are children of one that
+                                  // has loaded the data
+  bool shares_arrays = true;      // of weights and gradients, among the processes of whole replicas
+  std::int64_t stages_bytes = 0;  // of the tensors of a replica's stages together; 0: it is not divided
   bool images_are_loaded = true;  // the decoded images are in memory now
   bool loads_batches = true;      // false: the engine reads the images in place, without batches in memory
 };
@@ -31,7 +36,8 @@ TrainingWork training_work(const TrainOptions& options, const placement::Plan& p
 /// The same where the data and the engine are known.
 TrainingWork training_work(const TrainOptions& options, const placement::Plan& plan, const TrainSetup& setup);
 
-/// What a training takes at its peak, and what of that is still to come.
+/// What a training takes at its peak, and what of that is still to come. The parts are sums of what is resident in each
+/// process, as a run's record has it: what several of them share, as libraries, counts in each.
 struct MemoryEstimate {
   std::int64_t program_bytes = 0;  // the program with its libraries
   std::int64_t image_bytes = 0;    // decoded images that stay in memory
@@ -40,6 +46,8 @@ struct MemoryEstimate {
   std::int64_t step_bytes = 0;     // values and gradients of a step, or the copies that a checkpoint is written from
   bool is_checkpoint = false;      // step_bytes are the copies of a checkpoint, as those are more
   std::int64_t images_at_once = 0;
+  int processes = 1;               // which share pages
+  std::int64_t shared_bytes = 0;   // of the parts above, pages that were counted in another process already
   std::int64_t free_bytes = 0;     // now
   std::int64_t to_come_bytes = 0;  // the part of the estimate that isn't allocated yet
 

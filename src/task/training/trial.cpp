@@ -349,6 +349,17 @@ std::int64_t Trials::largest_batch(const placement::Plan& plan) const {
   return std::min(images, run_apart<std::int64_t>(plan, body) * parts);
 }
 
+std::string take_largest_batch(PreparedTraining& training) {
+  const TrainOptions& options = training.options();
+  const std::int64_t batch = Trials(training).largest_batch(options.plan);
+  if (batch == 0) {
+    throw Error(options.model + " does not fit into the memory of '" + options.plan.text +
+                "' even with a batch of one image; use a smaller --size or a smaller model");
+  }
+  training.take_batch(batch);
+  return fmt::format("--batch max: {} images are the most that were found to fit", batch);
+}
+
 Division Trials::division_of(const placement::Plan& plan) const {
   const auto found = divisions_.find(plan.text);
   if (found != divisions_.end()) return found->second;

@@ -81,6 +81,10 @@ class Trials {
   mutable std::map<std::string, Division> divisions_;  // by the plan's text
 };
 
+/// Takes the largest batch for --batch max, and tells it in a sentence. Throws Error where not even one image fits, and
+/// as largest_batch() does.
+std::string take_largest_batch(PreparedTraining& training);
+
 /// Times steps of a trainer of its own on the first replica's device, on noise as images and as many of them as that
 /// replica has of a batch. The trained weights stay as they are. Throws Error, and Interrupted between two passes.
 NetworkProfile profile_training(const TrainSetup& setup, const TrainOptions& options);

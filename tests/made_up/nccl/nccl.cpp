@@ -1,5 +1,6 @@
 // A made-up libnccl.so.2: ranks of one host, whose streams are made-up ones (made_up/card.h), sum through shared
 // memory. As the real one it waits for ranks that are lost until it is told to stop, and then leaves whatever there is.
+// The function that MADE_UP_NCCL_FAILS names does nothing but fail.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -112,8 +113,13 @@ namespace {
 
 using evener::comm::nccl::NcclComm;
 
+bool fails(const char* function) {
+  const char* const failing = std::getenv("MADE_UP_NCCL_FAILS");
+  return failing != nullptr && std::strcmp(failing, function) == 0;
+}
+
 struct Group {
-  bool open = false;
+  int depth = 0;
   NcclComm* communicator = nullptr;
   made_up::Stream* stream = nullptr;
   std::vector<Part> parts;
@@ -143,6 +149,7 @@ int ncclGetVersion(int* version) {
 }
 
 int ncclGetUniqueId(UniqueId* id) {
+  if (fails("ncclGetUniqueId")) return kSystemError;
   std::random_device random;
   std::memset(id->bytes, 0, sizeof id->bytes);
   std::snprintf(id->bytes, sizeof id->bytes, "%d_%08x%08x", getpid(), random(), random());
@@ -150,6 +157,7 @@ int ncclGetUniqueId(UniqueId* id) {
 }
 
 int ncclCommInitRank(NcclComm** communicator, int ranks, UniqueId id, int rank) {
+  if (fails("ncclCommInitRank")) return kSystemError;
   if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks) return kInvalidArgument;
   try {
     made_up::require_usable();
@@ -174,6 +182,7 @@ int ncclCommInitRank(NcclComm** communicator, int ranks, UniqueId id, int rank) 
 
 int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, NcclComm* communicator,
                   void* stream) {
+  if (fails("ncclAllReduce")) return kSystemError;
   if (from != to || operation != kSum || (type != kFloat32 && type != kFloat64)) return kInvalidArgument;
   if (communicator == nullptr || communicator->aborted || stream == nullptr) return kInvalidArgument;
   const std::size_t bytes = count * (type == kFloat32 ? 4 : 8);
@@ -182,20 +191,23 @@ int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int o
   group.communicator = communicator;
   group.stream = static_cast<made_up::Stream*>(stream);
   group.parts.push_back({to, count, type});
-  return group.open ? kSuccess : launch();
+  return group.depth > 0 ? kSuccess : launch();
 }
 
 int ncclGroupStart() {
-  group.open = true;
+  if (fails("ncclGroupStart")) return kSystemError;
+  ++group.depth;
   return kSuccess;
 }
 
 int ncclGroupEnd() {
-  group.open = false;
-  return launch();
+  if (--group.depth > 0) return kSuccess;
+  const int code = launch();
+  return fails("ncclGroupEnd") ? kSystemError : code;
 }
 
 int ncclCommGetAsyncError(NcclComm* communicator, int* error) {
+  if (fails("ncclCommGetAsyncError")) return kSystemError;
   *error = communicator->failure;
   return kSuccess;
 }

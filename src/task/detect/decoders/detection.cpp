@@ -53,10 +53,6 @@ float logit_of(float probability) {
   return std::log(probability / (1 - probability));
 }
 
-bool has_logits(std::span<const float> values) {
-  return std::ranges::any_of(values, [](float value) { return value < 0 || value > 1; });
-}
-
 std::span<const float> output_of(const ImageOutputs& outputs, const std::string& name) {
   const auto found = outputs.find(name);
   if (found == outputs.end()) throw Error("the network gave no output '" + name + "'");

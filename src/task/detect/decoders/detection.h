@@ -83,8 +83,6 @@ std::vector<Detection> likeliest(std::vector<Detection> boxes, const DecodeOptio
 float probability_of(float logit);
 /// The logit of a probability; infinite for 0 and 1.
 float logit_of(float probability);
-/// Whether values are no probabilities: some lie outside 0 to 1.
-bool has_logits(std::span<const float> values);
 
 /// What the outputs hold of one image, by their names (Prediction::outputs).
 using ImageOutputs = std::map<std::string, std::span<const float>>;

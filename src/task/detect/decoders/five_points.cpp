@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "task/detect/decoders/detection.h"
+#include "task/inference/class_output.h"
 
 namespace evener::task {
 namespace {
@@ -230,7 +231,7 @@ std::vector<FivePointFace> FivePointDecoder::all_found(std::span<const float* co
       faces.push_back(is_retinaface ? retinaface_face(x, y, stride, side, image_width, image_height, box, points)
                       : family_ == FaceFamily::kYunet ? yunet_face(x, y, stride, box, points)
                                                       : scrfd_face(x, y, stride, box, points));
-      faces.back().score = score;
+      faces.back().score = std::min(score, 1.0F);
     }
   }
   return faces;

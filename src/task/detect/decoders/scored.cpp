@@ -20,6 +20,8 @@
 #include "task/detect/decoders/detection.h"
 #include "task/detect/decoders/five_points.h"
 #include "task/detect/decoders/understand.h"
+#include "task/inference/class_output.h"
+#include "task/inference/model_metadata.h"
 
 namespace evener::task {
 namespace {
@@ -69,17 +71,45 @@ bool are_shares(const TrialOutput& scores) {
   return !scores.values.empty();
 }
 
+/// Whether nine of ten boxes fit `fits`, which is given their four values.
+template <class Fits>
+bool nearly_all(const TrialOutput& boxes, const Fits& fits) {
+  std::size_t fitting = 0, all = 0;
+  for (std::size_t i = 0; i + 4 <= boxes.values.size(); i += 4, ++all) fitting += fits(&boxes.values[i]) ? 1 : 0;
+  return 10 * fitting >= 9 * all;
+}
+
 bool are_corners(const TrialOutput& boxes) {
-  std::size_t ordered = 0, all = 0;
-  for (std::size_t i = 0; i + 4 <= boxes.values.size(); i += 4, ++all) {
-    const float* const box = &boxes.values[i];
-    ordered += box[2] > box[0] && box[3] > box[1] ? 1 : 0;
+  return nearly_all(boxes, [](const float* box) { return box[2] > box[0] && box[3] > box[1]; });
+}
+
+/// The share of the rows in which one column is greater than all others.
+double share_won_by(const TrialOutput& scores, std::size_t column) {
+  const auto columns = static_cast<std::size_t>(scores.columns());
+  std::size_t won = 0;
+  for (std::size_t row = 0; row + columns <= scores.values.size(); row += columns) {
+    const float own = scores.values[row + column];
+    const auto begin = scores.values.begin() + static_cast<std::ptrdiff_t>(row);
+    won += std::count_if(begin, begin + static_cast<std::ptrdiff_t>(columns),
+                         [&](float other) { return !(other < own); }) == 1;
   }
-  return 10 * ordered >= 9 * all;
+  return static_cast<double>(won) / std::max<double>(1, static_cast<double>(scores.rows()));
 }
 
 bool are_shares_of_image(const TrialOutput& boxes) {
   return std::ranges::all_of(boxes.values, [](float value) { return std::abs(value) <= 4; });
+}
+
+/// Whether boxes that follow each other are mostly one below the other in their first value: along the rows of a grid x
+/// grows at each step, and y only from row to row.
+bool has_y_first(const TrialOutput& boxes) {
+  std::ptrdiff_t steps = 0, along_x = 0;
+  for (std::size_t i = 4; i + 4 <= boxes.values.size(); i += 4) {
+    const float x = std::abs(boxes.values[i] - boxes.values[i - 4]);
+    const float y = std::abs(boxes.values[i + 1] - boxes.values[i - 3]);
+    along_x += x > y ? 1 : 0, steps += x != y ? 1 : 0;
+  }
+  return 10 * along_x < 3 * steps && 2 * steps > boxes.rows();
 }
 
 /// Some hundred boxes, whose middles are given.
@@ -88,15 +118,29 @@ bool is_detr(const TrialOutput& boxes, const ScoredLayout& layout) {
   return boxes.rows() <= kMostQueries && layout.from_middle && layout.shares;
 }
 
-ScoreKind kind_of(const DetectorFile& file, const TrialOutput& scores, bool detr) {
+/// Absent where the scores may be several kinds. On plain grey, what stands for no object wins nearly everywhere.
+std::optional<ScoreKind> kind_of(const DetectorFile& file, const TrialOutput& scores, bool detr) {
+  constexpr double kNearlyAll = 0.9;
   const std::int64_t columns = scores.columns();
-  if (has_logits(scores.values)) {
-    if (!detr) return ScoreKind::kSoftmaxFirst;
-    const bool has_none = file.classes.empty() ? columns == 92 || columns == 81 || columns == 21
-                                               : columns == std::ssize(file.classes) + 1;
-    return has_none ? ScoreKind::kSoftmaxLast : ScoreKind::kSigmoid;
+  const auto wins = [&](std::int64_t column) {
+    return columns > 1 && share_won_by(scores, static_cast<std::size_t>(column)) >= kNearlyAll;
+  };
+  const ScoreLook look = look_of(scores.values);
+  if (look == ScoreLook::kProbabilities) {
+    if (columns == 1 || !are_shares(scores)) return ScoreKind::kProbabilities;
+    return wins(0) ? std::optional(ScoreKind::kSharesFirst) : std::nullopt;
   }
-  return columns > 1 && are_shares(scores) ? ScoreKind::kSharesFirst : ScoreKind::kProbabilities;
+  if (!detr && wins(0)) return ScoreKind::kSoftmaxFirst;
+  if (detr) {
+    const auto names = [&](std::int64_t count) {
+      return !names_of_classes(file.classes, static_cast<std::size_t>(count)).empty();
+    };
+    const bool are_named = !file.classes.empty(), has_one_more = are_named && names(columns - 1);
+    const bool is_usual = !are_named && (columns == 92 || columns == 81 || columns == 21);
+    if (is_usual || (wins(columns - 1) && (!are_named || has_one_more))) return ScoreKind::kSoftmaxLast;
+    if (has_one_more) return std::nullopt;
+  }
+  return look == ScoreLook::kLogits ? std::optional(ScoreKind::kSigmoid) : std::nullopt;
 }
 
 Detection box_at(const ScoredLayout& layout, const float* values) {
@@ -177,11 +221,12 @@ std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file) {
                       .width = static_cast<float>(file.width),
                       .height = static_cast<float>(file.height)};
   const auto says_detr = [](const TrialOutput& output) { return output.says({"pred_boxes"}); };
-  const bool is_like_detr = std::ranges::any_of(file.outputs, says_detr) || is_detr(*boxes, layout);
+  const bool is_like_detr = (layout.shares && std::ranges::any_of(file.outputs, says_detr)) || is_detr(*boxes, layout);
   const bool detr = file.wanted == "detr" || (file.wanted.empty() && is_like_detr);
   if (detr) layout.from_middle = layout.shares = true;
   layout.needs_nms = !detr;
-  layout.kind = kind_of(file, *scores, detr);
+  const auto kind = kind_of(file, *scores, detr);
+  layout.kind = kind.value_or(ScoreKind::kProbabilities);
   const auto classes = static_cast<std::size_t>(classes_of(layout.kind, layout.columns));
   if (classes == 0) return std::nullopt;
   const auto found = [layout](const ImageOutputs& outputs, const DecodeOptions& options, float) {
@@ -191,6 +236,19 @@ std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file) {
                               detr && layout.kind == ScoreKind::kSoftmaxLast ? "imagenet" : "0/1",
                               {found, layout.needs_nms ? 0.45F : 1}, classes);
   if (!detr && !layout.shares) detector.crop = data::CropMode::kYolo;
+  const bool has_extents = nearly_all(*boxes, [](const float* box) { return box[2] >= 0 && box[3] >= 0; });
+  if (!kind) {
+    detector.doubt = fmt::format(
+        "its scores, {} for plain grey, are neither probabilities nor logits of which one "
+        "stands for no object",
+        extent_text(scores->values));
+  } else if ((layout.from_middle && !has_extents) || (detr && !are_shares_of_image(*boxes))) {
+    detector.doubt = fmt::format("its boxes, {} for plain grey, are neither corners nor middles with extents{}",
+                                 extent_text(boxes->values), detr ? " as shares of the image" : "");
+  }
+  if (detector.doubt.empty() && !detr && (boxes->says({"raw_detection"}) || has_y_first(*boxes))) {
+    detector.doubt = "its boxes have y before x, as TensorFlow's, which in tables of all boxes are not read";
+  }
   return detector;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "task/inference/class_output.h"
+#include "task/inference/model_metadata.h"
 
 namespace evener::task {
 namespace {
@@ -56,7 +57,8 @@ constexpr KnownDecoder kDecoders[] = {
     {"yolov8", "YOLOv8, YOLO11, YOLO12"},
     {"yolox", "YOLOX"},
     {"rows", "YOLOv10, YOLO26 and others with rows of six; OpenVINO's DetectionOutput"},
-    {"lists", "boxes, classes and scores of TensorFlow, TensorFlow Lite, torchvision, RT-DETR"},
+    {"lists", "boxes, classes and scores of TensorFlow, TensorFlow Lite, RT-DETR; of others with classes from 0"},
+    {"torchvision", "the same with classes from 1, as torchvision's detectors count them"},
     {"detr", "DETR, Deformable DETR and their kin"},
     {"boxes-and-scores", "YOLO-NAS, YOLOv4, SSD"},
     {"faces", "SCRFD, YuNet, RetinaFace"},
@@ -66,6 +68,7 @@ std::string outputs_in(const DetectorFile& file) {
   std::vector<std::string> texts;
   for (const TrialOutput& output : file.outputs) {
     texts.push_back(output_text({.name = output.name, .shape = output.shape}));
+    if (!output.values.empty()) texts.back() += fmt::format(" ({})", extent_text(output.values));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -81,10 +84,11 @@ void refuse_other_tasks(const DetectorFile& file, const std::string& model) {
   static const std::map<std::string, const char*> kTasks = {
       {"segment", "a segmenter (task \"segment\" in its metadata)"},
       {"classify", "a classifier (task \"classify\")"},
-      {"pose", "a network for poses (task \"pose\")"},
+      {"pose", "a network for poses (task \"pose\", or \"kpt_shape\", in its metadata)"},
       {"obb", "a detector of turned boxes (task \"obb\")"}};
   const auto told = file.metadata.find("task");
-  const auto task = told == file.metadata.end() ? kTasks.end() : kTasks.find(told->second);
+  const bool has_points = told == file.metadata.end() && file.metadata.contains("kpt_shape");
+  const auto task = kTasks.find(has_points ? "pose" : told == file.metadata.end() ? "" : told->second);
   if (task == kTasks.end()) return;
   const char* const advice = task->first == "classify" ? "; 'evener infer' runs it" : "";
   throw UsageError(fmt::format("'{}' is {}, not a detector of upright boxes{}", model, task->second, advice));
@@ -105,19 +109,21 @@ std::string what_else_it_is(const DetectorFile& file) {
 /// Names of all classes, and whose they are.
 void name_classes(RecognisedDetector& detector, const DetectorFile& file, const std::string& model) {
   std::size_t& count = detector.class_count;
-  detector.classes = file.classes;
   if (!file.classes.empty()) {
-    if (count == 0 || count == file.classes.size()) return;
-    throw UsageError(fmt::format("'{}' tells {} classes apart, but there are {} names of classes", model, count,
-                                 file.classes.size()));
+    detector.classes = names_of_classes(file.classes, count == 0 ? file.classes.size() : count);
+    if (!detector.classes.empty()) return;
+    throw UsageError(fmt::format("'{}' tells {} classes apart, but there are {} names of classes; its outputs are {}",
+                                 model, count, file.classes.size(), outputs_in(file)));
   }
   if (count == 0) {
+    if (file.names_are_unread) {
+      throw UsageError(fmt::format("'{}' has names of classes that can't be read; --labels FILE names them", model));
+    }
     const bool has_gaps = detector.first_class != 0 || detector.family.starts_with("TensorFlow");
     count = has_gaps ? kNumbersOfCoco : kClassesOfCoco;
   }
-  detector.classes = usual_names(count);
-  if (count == 20) detector.named_by = "VOC";
-  if (count == 80 || count == 90 || count == 91) detector.named_by = "COCO";
+  if (!file.names_are_unread) detector.classes = usual_names(count);
+  if (!detector.classes.empty()) detector.named_by = count == 20 ? "VOC" : "COCO";
   const bool finds_faces = file.wanted == "faces" || detector.family == "SCRFD" || detector.family == "YuNet" ||
                            detector.family == "RetinaFace";
   for (std::size_t i = detector.classes.size(); i < count; ++i) {
@@ -149,6 +155,19 @@ RecognisedDetector::RecognisedDetector(std::string family_name, std::string norm
                  .family = std::move(family_name),
                  .normalization = std::move(normalized)},
       class_count(count) {}
+
+ScoreLook look_of(std::span<const float> scores) {
+  constexpr float kRounding = 0.01F;
+  const auto is_share = [](float score) { return score >= -kRounding && score <= 1 + kRounding; };
+  if (std::ranges::all_of(scores, is_share)) return ScoreLook::kProbabilities;
+  const auto negative = std::ranges::count_if(scores, [](float score) { return score < 0; });
+  return 10 * negative >= 9 * std::ssize(scores) ? ScoreLook::kLogits : ScoreLook::kNeither;
+}
+
+std::string extent_text(std::span<const float> values) {
+  const auto [least, most] = std::ranges::minmax(values);
+  return fmt::format("{:.4g} to {:.4g}", least, most);
+}
 
 std::vector<std::string> usual_names(std::size_t count) {
   if (count == 20) return parts(kVoc);
@@ -184,6 +203,12 @@ FileHabits understand(const DetectorFile& file, const std::string& model) {
   for (auto* const recognise : {recognise_faces, recognise_yolo, recognise_list, recognise_scored}) {
     auto detector = recognise(file);
     if (!detector) continue;
+    if (!detector->doubt.empty()) {
+      throw UsageError(
+          fmt::format("'{}' looks like {}, but isn't surely understood: {}. Its outputs for an image of "
+                      "{}x{} are {}",
+                      model, detector->family, detector->doubt, file.width, file.height, outputs_in(file)));
+    }
     name_classes(*detector, file, model);
     detector->crop = detector->crop.value_or(data::CropMode::kStretch);
     return *std::move(detector);

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,14 +34,16 @@ struct DetectorFile {
   std::int64_t width = 0, height = 0;                // of the network's image
   std::vector<TrialOutput> outputs = {};             // in the file's order
   std::map<std::string, std::string> metadata = {};  // as other programs wrote it
-  std::vector<std::string> classes = {};             // names that are known; empty = none
+  std::vector<std::string> classes = {};             // names that are known, "" = a number without; empty = none
+  bool names_are_unread = false;                     // it has names, which can't be read
   bool is_lite = false;                              // TensorFlow Lite's
   std::string wanted = {};                           // the only decoder that is tried; empty = any
 
   bool may_be(std::string_view decoder) const { return wanted.empty() || wanted == decoder; }
 };
 
-/// A detector that was recognised, and not yet the names of its classes. A crop that is absent is kStretch.
+/// A detector that was recognised, and not yet the names of its classes. A crop that is absent is kStretch. It has a
+/// doubt where the shapes of its outputs are those of the family, and their values or names don't make it sure.
 struct RecognisedDetector : FileHabits {
   RecognisedDetector(std::string family_name, std::string normalized, BoxDecoder reader, std::size_t count = 0);
 
@@ -54,6 +57,12 @@ std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file);
 std::optional<RecognisedDetector> recognise_list(const DetectorFile& file);
 std::optional<RecognisedDetector> recognise_scored(const DetectorFile& file);
 
+/// What the scores of a trial image look like: where nothing is, probabilities are small, and logits negative.
+enum class ScoreLook : std::uint8_t { kProbabilities, kLogits, kNeither };
+ScoreLook look_of(std::span<const float> scores);
+/// "0.1 to 44"
+std::string extent_text(std::span<const float> values);
+
 /// Names by the number of classes: COCO's 80; 90 or 91 numbers as COCO gives them, with gaps (91: from 0, which is the
 /// background); VOC's 20. Empty for another number.
 std::vector<std::string> usual_names(std::size_t count);
@@ -65,7 +74,8 @@ std::string synonym_of(const std::string& name);
 void check_decoder_name(const std::string& name);
 
 /// `model`: the file's name, for messages. Throws UsageError where it is no detector, or none that is known: what its
-/// outputs are, and which families are known; and where the number of names isn't that of its classes.
+/// outputs are, and which families are known; where it isn't sure which of them it is; and where the number of names
+/// isn't that of its classes.
 FileHabits understand(const DetectorFile& file, const std::string& model);
 
 }  // namespace evener::task

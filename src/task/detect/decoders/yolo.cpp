@@ -14,14 +14,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "base/plural.h"
 #include "task/detect/decoders/detection.h"
 #include "task/detect/decoders/understand.h"
+#include "task/inference/class_output.h"
+#include "task/inference/model_metadata.h"
 
 namespace evener::task {
 namespace {
@@ -167,15 +172,18 @@ std::vector<float> of_places(const TrialOutput& output, const YoloLayout& layout
   return values;
 }
 
-/// What boxes are, by a trial: pixels grow by 1 with their place, shares by 1 / width, offsets don't.
-YoloBoxes boxes_of(const TrialOutput& output, const YoloLayout& layout) {
-  std::vector<double> at;  // along x: the middles of the places in pixels
+/// How much a value of places grows by a pixel of the place along x; 0 also where a place has several anchors.
+double growth_of(const std::vector<float>& values, const YoloLayout& layout) {
+  std::vector<double> at;
   for (const Place& place : grid(layout.width, layout.height, layout.places)) {
     at.push_back((double{place.x} + 0.5) * double{place.stride});
   }
-  const std::vector<float> x = of_places(output, layout, 0);
-  if (at.size() != x.size()) return YoloBoxes::kPixels;
-  const double grows = growth(at, {x.begin(), x.end()});
+  return at.size() == values.size() ? growth(at, {values.begin(), values.end()}) : 0;
+}
+
+/// What boxes are, by a trial: pixels grow by 1 with their place, shares by 1 / width, offsets don't.
+YoloBoxes boxes_of(const TrialOutput& output, const YoloLayout& layout) {
+  const double grows = growth_of(of_places(output, layout, 0), layout);
   if (grows == 0) return YoloBoxes::kStrides;
   return grows * static_cast<double>(layout.width) > 10 ? YoloBoxes::kPixels : YoloBoxes::kShares;
 }
@@ -184,6 +192,55 @@ YoloBoxes boxes_of(const TrialOutput& output, const YoloLayout& layout) {
 YoloBoxes pixels_or_shares(const TrialOutput& output, const YoloLayout& layout) {
   const bool is_near = std::ranges::none_of(of_places(output, layout, 0), [](float x) { return std::abs(x) > 2; });
   return is_near ? YoloBoxes::kShares : YoloBoxes::kPixels;
+}
+
+/// Coefficients of masks and their prototypes: the network is a segmenter. "": it has none.
+std::string masks_in(const DetectorFile& file, std::int64_t columns) {
+  const auto are_maps = [&](const TrialOutput& output) {
+    return output.shape.size() == 3 && std::ranges::min(output.shape) > 1 &&
+           std::min(output.shape.front(), output.shape.back()) + 4 < columns;
+  };
+  if (std::ranges::count_if(file.outputs, are_maps) != 1) return "";
+  return fmt::format("'{}' holds masks, as segmenters have them, and no boxes are read of those",
+                     printable(std::ranges::find_if(file.outputs, are_maps)->name));
+}
+
+/// Whether one of the columns from `first` on is high at most places: on plain grey no class's score is.
+bool has_high_column(const TrialOutput& output, const YoloLayout& layout, std::size_t first, std::size_t columns) {
+  for (std::size_t column = first; column < columns; ++column) {
+    const std::vector<float> values = of_places(output, layout, column);
+    if (2 * std::ranges::count_if(values, [](float value) { return value > 0.5F; }) > std::ssize(values)) return true;
+  }
+  return false;
+}
+
+/// What speaks against a table's being this; "": nothing does.
+std::string doubt_of(const DetectorFile& file, const TrialOutput& output, const YoloLayout& layout) {
+  const std::size_t columns = layout.first_class() + static_cast<std::size_t>(layout.classes);
+  if (std::string masks = masks_in(file, static_cast<std::int64_t>(columns)); !masks.empty()) return masks;
+  std::vector<float> scores;
+  for (std::size_t column = 4; column < columns; ++column)
+    std::ranges::copy(of_places(output, layout, column), std::back_inserter(scores));
+  const bool is_high = !layout.has_objectness && has_high_column(output, layout, 4, columns);
+  if (is_high || look_of(scores) != (layout.logits ? ScoreLook::kLogits : ScoreLook::kProbabilities)) {
+    return fmt::format(
+        "what would be scores of {} are {} for plain grey{}; poses, turned boxes and masks are none that are read",
+        counted(layout.classes, "class", "classes"), extent_text(scores), is_high ? ", high at most places" : "");
+  }
+  if (layout.boxes == YoloBoxes::kStrides) return "";
+  const std::vector<float> widths = of_places(output, layout, 2), heights = of_places(output, layout, 3);
+  const auto negative = [](const std::vector<float>& values) {
+    return std::ranges::count_if(values, [](float value) { return value < 0; });
+  };
+  const auto grows = [&](std::size_t column) {
+    const double unit = layout.boxes == YoloBoxes::kPixels ? 1 : static_cast<double>(layout.width);
+    return growth_of(of_places(output, layout, column), layout) * unit;
+  };
+  const double along_x = grows(0);
+  const bool are_middles = along_x == 0 || (along_x > 0.3 && along_x < 2);
+  const bool have_extents = 10 * (negative(widths) + negative(heights)) <= std::ssize(widths) && grows(2) < 0.5;
+  if (are_middles && grows(1) < 0.5 && have_extents) return "";
+  return "its boxes are no middles (x, y) with extents, as those of this family are";
 }
 
 RecognisedDetector recognised(std::string family, YoloLayout layout) {
@@ -198,11 +255,11 @@ RecognisedDetector recognised(std::string family, YoloLayout layout) {
   return detector;
 }
 
-/// Whether a table with a row for each place has no objectness: where as many names are known, or it could be COCO's 80
-/// classes.
-bool has_no_objectness(const DetectorFile& file, std::int64_t columns) {
-  if (!file.classes.empty()) return columns == std::ssize(file.classes) + 4;
-  return columns == 84;
+/// Whether so many classes are those that have names, or without any COCO's 80 or VOC's 20.
+bool is_known_count(const DetectorFile& file, std::int64_t classes) {
+  if (classes < 1) return false;
+  if (file.classes.empty()) return classes == 80 || classes == 20;
+  return !names_of_classes(file.classes, static_cast<std::size_t>(classes)).empty();
 }
 
 /// The number of places of the strides 8, 16 and 32, or up to 64, on an image; 0 where the image's sides are no
@@ -226,17 +283,20 @@ std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file) {
     if (places == 0) continue;
     const auto decoded_inside = [&](const char* family) {
       layout.boxes = pixels_or_shares(output, layout);
-      return recognised(family, layout);
+      RecognisedDetector detector = recognised(family, layout);
+      detector.doubt = doubt_of(file, output, layout);
+      return detector;
     };
     if (columns == places && rows >= 5 && file.may_be("yolov8")) {
       layout.places = places, layout.transposed = true, layout.classes = rows - 4, layout.iou = 0.7F;
-      layout.logits = has_logits(std::span(output.values).subspan(static_cast<std::size_t>(4 * places)));
+      const auto scores = std::span(output.values).subspan(static_cast<std::size_t>(4 * places));
+      layout.logits = look_of(scores) == ScoreLook::kLogits;
       return decoded_inside("YOLOv8");
     }
     layout.places = rows, layout.has_objectness = true, layout.classes = columns - 5;
     if (rows == 3 * places && columns >= 6 && file.may_be("yolov5")) return decoded_inside("YOLOv5");
     if (rows != places || columns < 5) continue;
-    if (file.may_be("yolov8") && (file.wanted == "yolov8" || has_no_objectness(file, columns))) {
+    if (file.may_be("yolov8") && (file.wanted == "yolov8" || is_known_count(file, columns - 4))) {
       layout.has_objectness = false, layout.classes = columns - 4, layout.iou = 0.7F;
       return decoded_inside("YOLOv8");
     }
@@ -247,7 +307,15 @@ std::optional<RecognisedDetector> recognise_yolo(const DetectorFile& file) {
     if (!file.may_be("yolox")) continue;
     layout.boxes = boxes_of(output, layout);
     layout.logits = has_logits(objects);
-    RecognisedDetector detector = recognised("YOLOX", std::move(layout));
+    RecognisedDetector detector = recognised("YOLOX", layout);
+    detector.doubt = doubt_of(file, output, layout);
+    const bool may_be_yolov8 = layout.boxes != YoloBoxes::kStrides && !is_known_count(file, columns - 5) &&
+                               !has_high_column(output, layout, 5, static_cast<std::size_t>(columns));
+    if (detector.doubt.empty() && may_be_yolov8 && file.wanted.empty() && file.classes.empty()) {
+      detector.doubt =
+          fmt::format("it may have {} classes and an objectness (--decoder yolox), or {} classes (--decoder yolov8)",
+                      columns - 5, columns - 4);
+    }
     detector.normalization = "pixels";
     detector.reverse_channels = true;
     detector.crop = data::CropMode::kYolox;

@@ -148,8 +148,7 @@ std::vector<float> details_of(const GreyGrid& grid) {
   return details;
 }
 
-/// Whether the picture of these details is drawn: half of the cells' are below a quarter of the root of the mean
-/// square.
+/// Whether the picture of these details is drawn: those of most cells are far below the root of their mean square.
 bool is_drawn(const std::vector<float>& details) {
   const double limit = kFlatDetail * std::sqrt(covariance(details, details));
   const auto flat = std::ranges::count_if(details, [limit](float detail) { return std::abs(detail) < limit; });

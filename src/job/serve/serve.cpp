@@ -183,8 +183,8 @@ std::string served_energy_text(const record::Energy& energy, std::uint64_t sampl
   if (!energy.joules) return "energy isn't known: " + energy.reason + doubts;
   std::string text =
       fmt::format("energy: {} ({})", record::joules_text(*energy.joules), energy_class_name(energy.kind));
-  if (samples > 0) {
-    text += fmt::format(", {} a sample", record::joules_text(*energy.joules / static_cast<double>(samples)));
+  if (const auto each = record::per_image(energy.joules, static_cast<double>(samples))) {
+    text += fmt::format(", {} a sample", record::joules_text(*each));
   }
   if (energy.net_joules) {
     text += fmt::format("; {} without the idle power", record::joules_text(*energy.net_joules));

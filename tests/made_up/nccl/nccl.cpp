@@ -11,9 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/nccl/library.h"
@@ -135,6 +138,14 @@ int launch() {
   return kSuccess;
 }
 
+/// Keeps a communicator for as long as the process lives: work that is still queued asks it, also after its end.
+NcclComm* keep(std::unique_ptr<NcclComm> communicator) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::unique_ptr<NcclComm>>;  // threads may end after static objects
+  const std::lock_guard lock(mutex);
+  return kept.emplace_back(std::move(communicator)).get();
+}
+
 std::string file_of(const UniqueId& id) {
   return "/made_up_nccl_" + std::string(id.bytes);
 }
@@ -169,7 +180,7 @@ int ncclCommInitRank(NcclComm** communicator, int ranks, UniqueId id, int rank) 
   void* const memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) return kSystemError;
-  auto made = new NcclComm;
+  NcclComm* const made = keep(std::make_unique<NcclComm>());
   made->board = static_cast<Board*>(memory);  // zeros at first
   made->rank = rank;
   made->ranks = ranks;
@@ -212,7 +223,6 @@ int ncclCommGetAsyncError(NcclComm* communicator, int* error) {
   return kSuccess;
 }
 
-// The communicator stays: work that is still queued asks it.
 int ncclCommAbort(NcclComm* communicator) {
   communicator->aborted = true;
   return kSuccess;

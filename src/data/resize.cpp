@@ -428,10 +428,6 @@ const ResizeKernels& resize_kernels() {
   return plain_resize_kernels();
 }
 
-const char* resize_filter_name(ResizeFilter filter) {
-  return name_in(kFilters, filter);
-}
-
 ResizeFilter parse_resize_filter(const std::string& name) {
   return value_named<ResizeFilter>(kFilters, "interpolation", name);
 }

@@ -44,9 +44,7 @@ const ResizeKernels& resize_kernels();
 /// cubic with a = -0.5, or a sinc windowed by a sinc of three lobes, widened by the shrink factor. OpenCV's is a
 /// triangle that is never widened (opencv_resize_part).
 enum class ResizeFilter : std::uint8_t { kNearest, kBilinear, kBicubic, kLanczos, kOpenCv };
-/// "nearest", "bilinear", "bicubic", "lanczos", "opencv".
-const char* resize_filter_name(ResizeFilter filter);
-/// Throws UsageError, naming the nearest.
+/// Of "nearest", "bilinear", "bicubic", "lanczos" or "opencv". Throws UsageError, naming the nearest.
 ResizeFilter parse_resize_filter(const std::string& name);
 
 /// Resizes along rows and along columns, each with fixed-point weights of 22 bits and rounded to 8 bits in between:

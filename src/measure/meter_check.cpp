@@ -224,17 +224,17 @@ Windows windows_of(const CheckedSource& first, const CheckedSource& second, doub
   return windows;
 }
 
-/// The mean powers of both sources, and how far the other one's ranged, within a stretch of time or outside of it.
+/// The mean powers of both sources, and how far the other one's ranged, within a stretch of time.
 struct Stretch {
   double own = 0, other = 0, other_range = 0;
   std::size_t windows = 0;
 };
 
-Stretch stretch_of(const Windows& windows, bool of_first, const CheckedChannel::Still& still, bool inside) {
+Stretch stretch_of(const Windows& windows, bool of_first, const CheckedChannel::Still& still) {
   std::vector<double> own, other;
   for (std::size_t n = 0; n < windows.count(); ++n) {
     const double from_s = windows.begin_s[n], to_s = from_s + windows.seconds;
-    if (inside ? from_s < still.from_s || to_s > still.to_s : to_s > still.from_s && from_s < still.to_s) continue;
+    if (from_s < still.from_s || to_s > still.to_s) continue;
     own.push_back(of_first ? windows.first[n] : windows.second[n]);
     other.push_back(of_first ? windows.second[n] : windows.first[n]);
   }
@@ -255,7 +255,7 @@ bool stopped(const CheckedChannel& channel, bool is_first, Relation relation, co
   if (channel.counts) return !channel.may_draw_nothing && end_s >= still.from_s && lost_while_still(channel);
   constexpr double kFarLonger = 2;
   if (lasted_s < kFarLonger * channel.next_still_s || (is_first && relation != Relation::kSame)) return false;
-  const Stretch inside = stretch_of(windows, is_first, still, true);
+  const Stretch inside = stretch_of(windows, is_first, still);
   if (inside.windows < kFewestWindows || inside.other <= 0 || inside.own <= 0) return false;
   const double expected = inside.other_range * (relation == Relation::kSame ? inside.own / inside.other : 1);
   return expected > 2 * kTolerance * inside.own;

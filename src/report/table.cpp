@@ -199,9 +199,8 @@ Table summary_table(std::span<const Run> runs) {
 
 std::string terminal_text(const Table& original, std::size_t width) {
   Table table = original;
-  for (auto& row : table.rows) {
-    for (std::string& cell : row) cell = one_line(cell);
-  }
+  for (Column& column : table.columns) column.title = one_line(column.title);
+  for (auto& row : table.rows) std::ranges::transform(row, row.begin(), one_line);
   std::vector<std::size_t> widths;
   std::size_t total = 0;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
@@ -218,7 +217,7 @@ std::string terminal_text(const Table& original, std::size_t width) {
 
 std::string markdown_text(const Table& table) {
   std::string text = "|";
-  for (const Column& column : table.columns) text += " " + column.title + " |";
+  for (const Column& column : table.columns) text += " " + escape_markdown(column.title) + " |";
   text += "\n|";
   for (const Column& column : table.columns) text += column.numeric ? "---:|" : "---|";
   text += "\n";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +11,10 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -165,6 +169,115 @@ TEST(Child, DiesWithItsParent) {
     const std::filesystem::path stat = "/proc/" + std::to_string(child) + "/stat";
     return !std::filesystem::exists(stat) || read_file(stat).find(") Z") != std::string::npos;
   });
+}
+
+TEST(Child, HasOurEnvironmentWithTheChanges) {
+  setenv("EVENER_TEST_KEPT", "kept", 1);
+  setenv("EVENER_TEST_CHANGED", "old", 1);
+  ChildOptions options;
+  options.environment = {{"EVENER_TEST_CHANGED", "new"}, {"EVENER_TEST_ADDED", "a=b"}};
+  const ChildEnd end =
+      run_child("/bin/sh",
+                {"sh", "-c",
+                 "test \"$EVENER_TEST_KEPT/$EVENER_TEST_CHANGED/$EVENER_TEST_ADDED\" = kept/new/a=b && "
+                 "test $(env | grep -c EVENER_TEST_CHANGED) = 1"},
+                options);
+  unsetenv("EVENER_TEST_KEPT");
+  unsetenv("EVENER_TEST_CHANGED");
+  EXPECT_TRUE(end.good());
+}
+
+TEST(FindProgram, IsTheFirstOfThePathThatMayBeRun) {
+  const TestFolder folder;
+  for (const char* name : {"first/tool", "second/tool", "third/tool"}) write_text(folder / name, "#!/bin/sh\n");
+  for (const char* name : {"second/tool", "third/tool"}) {
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  }
+  const std::string before = getenv("PATH");
+  const std::string path =
+      (folder / "first").string() + ":" + (folder / "second").string() + ":" + (folder / "third").string();
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(find_program("tool"), (folder / "second/tool").string());
+  EXPECT_EQ(find_program("other"), std::nullopt);
+  setenv("PATH", before.c_str(), 1);
+}
+
+using Output = PipedChild::Output;
+
+std::vector<std::string> shell(const std::string& script) {
+  return {"sh", "-c", script};
+}
+
+TEST(PipedChild, GivesItsLinesItsMessagesAndItsEnd) {
+  PipedChild child(shell("printf 'one\\ntwo\\n\\nthree'; echo why >&2; exit 3"), {});
+  std::vector<std::string> lines;
+  for (std::string line; child.read_line(Output::kStdout, line);) lines.push_back(line);
+  EXPECT_THAT(lines, testing::ElementsAre("one", "two", "")) << "a line that has no end is none";
+  EXPECT_EQ(child.finish().exit_code, 3);
+  EXPECT_EQ(child.messages(), "why\n");
+  EXPECT_EQ(child.finish().exit_code, 3) << "asked again";
+}
+
+TEST(PipedChild, IsReadByLinesAndByBytesInTurn) {
+  PipedChild child(shell("printf 'head\\nabcdefg'"), {});
+  std::string line;
+  ASSERT_TRUE(child.read_line(Output::kStdout, line));
+  EXPECT_EQ(line, "head");
+  std::string bytes(3, '?');
+  EXPECT_EQ(child.read(Output::kStdout, bytes), 3u);
+  EXPECT_EQ(bytes, "abc");
+  bytes.assign(10, '?');
+  EXPECT_EQ(child.read(Output::kStdout, bytes), 4u) << "the output ends";
+  EXPECT_EQ(bytes, "defg??????");
+  EXPECT_TRUE(child.finish().good());
+}
+
+TEST(PipedChild, TakesMoreThanAPipeHoldsWhileItAnswers) {
+  PipedChild child({"cat"}, {.has_input = true});
+  child.write(std::string_view("first\n"));
+  std::string line;
+  ASSERT_TRUE(child.read_line(Output::kStdout, line));
+  EXPECT_EQ(line, "first");
+  PipedChild counts(shell("wc -c >&2"), {.has_input = true, .reads_errors = true});
+  counts.write(std::string(3 << 20, 'x'));
+  EXPECT_TRUE(counts.finish().good());
+  ASSERT_TRUE(counts.read_line(Output::kStderr, line));
+  EXPECT_THAT(line, HasSubstr("3145728"));
+}
+
+TEST(PipedChild, ThatEndsOrIsSilentIsAnError) {
+  const auto failure = [](auto&& work) -> std::string {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(failure([] { const PipedChild child({"/no/such/program"}, {}); }),
+              HasSubstr("can't start '/no/such/program'"));
+  PipedChild gone(shell("exit 0"), {.has_input = true});
+  EXPECT_THAT(failure([&] {
+                while (true) gone.write(std::string(1 << 20, 'x'));
+              }),
+              HasSubstr("sh takes no more"));
+  PipedChild silent(shell("exec sleep 1000"), {.silence_s = 0.05});
+  std::string line;
+  EXPECT_THAT(failure([&] { silent.read_line(Output::kStdout, line); }), HasSubstr("sh did nothing for 0 s"));
+  PipedChild endless(shell("exec tr '\\0' x </dev/zero"), {});
+  EXPECT_THAT(failure([&] { endless.read_line(Output::kStdout, line); }), HasSubstr("gives what isn't understood"));
+  PipedChild stopped(shell("exec sleep 1000"), {});
+  stopped.stop();
+  EXPECT_THROW(stopped.read_line(Output::kStdout, line), Interrupted);
+}
+
+TEST(PipedChild, KeepsTheLastOfManyMessages) {
+  PipedChild child(shell("head -c 300000 /dev/zero | tr '\\0' x >&2; echo end >&2"), {});
+  std::string line;
+  EXPECT_FALSE(child.read_line(Output::kStdout, line)) << "it isn't kept waiting by what nobody reads";
+  EXPECT_TRUE(child.finish().good());
+  EXPECT_EQ(child.messages().size(), 4096u);
+  EXPECT_THAT(child.messages(), testing::EndsWith("xend\n"));
 }
 
 }  // namespace

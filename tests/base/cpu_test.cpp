@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/hybrid_machine.h"
@@ -146,6 +147,9 @@ TEST(Cgroup, VersionTwoTakesTheSmallestOnTheWayUp) {
   EXPECT_DOUBLE_EQ(limits.quota_cpus, 1.5);
   EXPECT_EQ(limits.memory_bytes, 4000000U);
   EXPECT_EQ(limits.available_bytes, 1500000U);
+  const MemoryLimits memory = memory_limits(root.path());
+  EXPECT_EQ(memory.total_bytes, 4000000U) << "no more than the group may have";
+  EXPECT_EQ(memory.available_bytes, 1500000U);
   EXPECT_EQ(memory_advice(root.path()), "close other programs, or raise the control group's limit of " +
                                             bytes_text(4'000'000) + " in " +
                                             (root / "sys/fs/cgroup/job/memory.max").string());
@@ -200,6 +204,28 @@ TEST(Cgroup, VersionOneMemoryCountsTheFileCacheAsAvailable) {
   EXPECT_EQ(memory_advice(root.path()), "close other programs, or raise the control group's limit of " +
                                             bytes_text(1'000'000) + " in " +
                                             (root / "sys/fs/cgroup/memory/job/memory.limit_in_bytes").string());
+}
+
+TEST(Cgroup, AnInnerGroupMayHaveMoreLeftThanTheOneAroundIt) {
+  const TestFolder root;
+  write_text(root / "proc/self/mountinfo", kV2Mount);
+  write_text(root / "proc/self/cgroup", "0::/job/step\n");
+  for (const auto& [group, limit, used] :
+       {std::tuple("job", "9000000", "8500000"), {"job/step", "4000000", "1000000"}}) {
+    write_text(root / (std::string("sys/fs/cgroup/") + group + "/memory.max"), limit);
+    write_text(root / (std::string("sys/fs/cgroup/") + group + "/memory.current"), used);
+  }
+  const CgroupLimits limits = read_cgroup_limits(root.path());
+  EXPECT_EQ(limits.memory_bytes, 4000000U);
+  EXPECT_EQ(limits.available_bytes, 500000U);
+  EXPECT_EQ(limits.memory_file, (root / "sys/fs/cgroup/job/memory.max").string()) << "the one that binds";
+}
+
+TEST(OomKills, AreCountedByTheKernel) {
+  const TestFolder root;
+  EXPECT_EQ(oom_kills(root.path()), 0U);
+  write_text(root / "proc/vmstat", "nr_free_pages 12\noom_kill 7\nunevictable_pgs_culled 3\n");
+  EXPECT_EQ(oom_kills(root.path()), 7U);
 }
 
 TEST(Cgroup, NonsenseAndPathsThatClimbOutAreIgnored) {

@@ -19,9 +19,11 @@ struct FivePointsOnnx {
   std::vector<std::int64_t> input = {1, 3, 64, 96};
   /// By which the three channels, in the network's order, are multiplied for the mean.
   std::vector<float> channels = {1, 1, 1};
-  bool is_yunet = false;   // with two scores, and boxes and points as YuNet has them; else SCRFD with one anchor
-  bool has_points = true;  // of SCRFD
-  bool has_batch = true;   // as the first extent of outputs
+  bool is_yunet = false;    // with two scores, and boxes and points as YuNet has them; else SCRFD with one anchor
+  bool has_points = true;   // of SCRFD
+  bool has_batch = true;    // as the first extent of outputs
+  float height = 1;         // of SCRFD's boxes, in sides of the square
+  bool takes_last = false;  // channels stand last in the input
 };
 
 namespace tiny_onnx {
@@ -60,7 +62,11 @@ inline std::string node(const std::string& op, const std::vector<std::string>& i
 
 inline void write_five_points_onnx(const std::filesystem::path& path, const FivePointsOnnx& network) {
   using namespace tiny_onnx;
-  std::string graph = bytes(1, node("Mul", {"input", "channels"}, "weighted"));
+  std::string graph;
+  if (network.takes_last) {
+    graph += bytes(1, node("Transpose", {"input"}, "planes", {list_attribute("perm", {0, 3, 1, 2})}));
+  }
+  graph += bytes(1, node("Mul", {network.takes_last ? "planes" : "input", "channels"}, "weighted"));
   std::string constants = bytes(5, floats("channels", {1, 3, 1, 1}, network.channels));
   std::string outputs;
   const std::vector<std::int64_t> rows =
@@ -71,7 +77,7 @@ inline void write_five_points_onnx(const std::filesystem::path& path, const Five
   };
   // Middle and logarithms of the extents; or distances of the sides.
   const std::vector<float> box =
-      network.is_yunet ? std::vector<float>{0.5F, 0.5F, 0, 0} : std::vector<float>{0, 0, 1, 1};
+      network.is_yunet ? std::vector<float>{0.5F, 0.5F, 0, 0} : std::vector<float>{0, 0, 1, network.height};
   const std::vector<float> points = {0.25F, 0.25F, 0.75F, 0.25F, 0.5F, 0.5F, 0.25F, 0.75F, 0.75F, 0.75F};
   constants += bytes(5, floats("box", row(4), box)) + bytes(5, floats("points", row(10), points));
   constants += bytes(5, floats("nothing", row(1), {0}));

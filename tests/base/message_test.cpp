@@ -126,5 +126,24 @@ TEST(Message, SaysWhatIsWrong) {
   EXPECT_THROW(narrow(3'000'000'000), Error);
 }
 
+TEST(Message, OfAnotherFormSaysWhichNumberIsWrong) {
+  const auto wrong = [](auto target, const std::string& bytes) -> std::string {
+    try {
+      unpack_message<decltype(target)>(bytes, "it");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it was read";
+  };
+  EXPECT_THAT(wrong(std::tuple<int, int, int>(), pack_message(std::tuple(1, 2))),
+              HasSubstr("2 values stand where 3 belong"));
+  std::string truth = pack_message(true);
+  truth[1] = 2;
+  EXPECT_THAT(wrong(false, truth), HasSubstr("a truth value has the impossible number 2"));
+  EXPECT_THAT(wrong(std::uint8_t(), pack_message(256U)), HasSubstr("the number 256 is too large"));
+  EXPECT_EQ(unpack_message<std::uint8_t>(pack_message(255U), "it"), 255);
+  EXPECT_EQ(unpack_message<float>(pack_message(0.1F), "it"), 0.1F);
+}
+
 }  // namespace
 }  // namespace evener

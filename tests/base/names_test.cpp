@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/glob.h"
+#include "base/terminal_text.h"
 #include "base/test_folder.h"
 #include "base/thrown.h"
 #include "base/utf8.h"
@@ -149,6 +150,12 @@ TEST(Units, HaveThreeSignificantDigits) {
   EXPECT_EQ(si_text(21.3e6), "21.3 M");
   EXPECT_EQ(si_text(-1234), "-1.23 k");
   EXPECT_EQ(si_text(99.96), "100");
+  EXPECT_EQ(si_text(99.94), "99.9");
+  EXPECT_EQ(si_text(9.996), "10");
+  EXPECT_EQ(si_text(9.994), "9.99");
+  EXPECT_EQ(bytes_text(999'499), "999 kB");
+  EXPECT_EQ(bytes_text(999'500), "1 MB");
+  EXPECT_EQ(si_text(-std::numeric_limits<double>::infinity(), "B"), "-inf B");
   EXPECT_EQ(si_text(std::numeric_limits<double>::quiet_NaN(), "B"), "nan B");
 }
 
@@ -156,6 +163,23 @@ TEST(Printable, DropsWhatATerminalWouldObeyAndCuts) {
   EXPECT_EQ(printable("layer1.0.conv1 \u00e9"), "layer1.0.conv1 \u00e9");
   EXPECT_EQ(printable("a\x1b[31m\n\x7f"), "a?[31m??");
   EXPECT_EQ(printable(std::string(101, 'x')), std::string(100, 'x') + "...");
+}
+
+TEST(TerminalTexts, HaveNoControlsButLineBreaksAndTabs) {
+  EXPECT_EQ(terminal_text("a\tb\n\x1b[1mc\r"), "a\tb\n?[1mc?");
+  EXPECT_EQ(one_line("a\tb\nc"), "a?b?c");
+  EXPECT_EQ(terminal_text("\xc2\x9b[\xc2\x80\xc2\x9f"), "?[??") << "controls of two bytes";
+  EXPECT_EQ(terminal_text("\xc2\xa0\xc3\x9b\xc2"), "\xc2\xa0\xc3\x9b\xc2") << "letters like them";
+}
+
+TEST(ShellWords, AreQuotedWhereAShellWouldTakeThemApart) {
+  EXPECT_EQ(shell_word("runs/a-1_b.c=d"), "runs/a-1_b.c=d");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("it's 'so"), R"('it'\''s '\''so')");
+  for (const char special : std::string("\"$&;()<>|*?[]#~`\\!")) {
+    const std::string word = std::string("a") + special + "b";
+    EXPECT_EQ(shell_word(word), "'" + word + "'");
+  }
 }
 
 TEST(DurationText, ChoosesTheUnit) {
@@ -166,6 +190,11 @@ TEST(DurationText, ChoosesTheUnit) {
   EXPECT_EQ(duration_text(59.97), "1 min 00 s");
   EXPECT_EQ(duration_text(3599.7), "1 h 00 min");
   EXPECT_EQ(duration_text(25e-6), "25 us");
+  EXPECT_EQ(duration_text(999.4e-6), "999 us");
+  EXPECT_EQ(duration_text(999.6e-6), "1 ms");
+  EXPECT_EQ(duration_text(0.9994), "999 ms");
+  EXPECT_EQ(duration_text(0.9996), "1.0 s");
+  EXPECT_EQ(duration_text(59.94), "59.9 s");
   EXPECT_EQ(duration_text(-12.34), "-12.3 s");
   EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "unknown");
 }
@@ -210,6 +239,12 @@ TEST(Glob, TakesSingleCharactersAndSets) {
           {"[]-]", "]", true},
           {"a[!x]b", "a/b", false},
           {"a[b", "a[b", true},
+          {"[a-]x", "-x", true},
+          {"[a-]x", "bx", false},
+          {"[!]]x", "]x", false},
+          {"[!]]x", "ax", true},
+          {"a[0-9][!0-9]", "a1b", true},
+          {"a[0-9][!0-9]", "a12", false},
           {"", "", true},
           {"", "a", false}});
 }

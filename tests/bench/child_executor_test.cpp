@@ -8,8 +8,14 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <thread>
 
+#include "base/error.h"
+#include "base/folder_lock.h"
+#include "base/own_program.h"
+#include "base/stop.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "record/record.h"
 
 namespace evener::bench {
@@ -185,6 +191,48 @@ TEST_F(ChildExecutorTest, TheRecordTellsOfTheCoolDownBeforeIt) {
   EXPECT_THAT(record::read_record(run_folder()).notes, testing::Contains("waited 0.01 s before the run (--cool-down)"));
 }
 
+TEST_F(ChildExecutorTest, SentencesOfTheSweepStandBehindTheRunsOwn) {
+  record::Record record = training_record();
+  record.notes = {"its own"};
+  ChildExecutorOptions options;
+  options.cool_down = "0.01";
+  options.note = "as told";
+  run(leaving(record), options);
+  EXPECT_THAT(record::read_record(run_folder()).notes,
+              testing::ElementsAre("its own", HasSubstr("--cool-down"), "as told"));
+  EXPECT_EQ(record::read_record(run_folder()).images_per_s.median, 250);
+}
+
+class StoppedExecutor : public ChildExecutorTest {
+ protected:
+  void TearDown() override { clear_stop_request(); }
+};
+
+TEST_F(StoppedExecutor, EndsTheRunThatDoesNotCount) {
+  const std::string begun = (folder_ / "begun").string();
+  const std::jthread stopping([&] {
+    while (!fs::exists(begun)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    request_stop();
+  });
+  // It ends well, as one that was asked to stop does, and leaves a record of what it had measured by then.
+  const std::string script = "trap 'kill $!' TERM\nsleep 1000 &\ntouch " + begun + "\nwait\n";
+  EXPECT_THAT(test::thrown_by<Interrupted>([&] { run(script + leaving(training_record())); }),
+              HasSubstr("the same command goes on with it"));
+  EXPECT_TRUE(fs::exists(run_folder() / "record.json"));
+}
+
+TEST(ShellError, NamesTheOptionAndEndsAtTheFirstFailure) {
+  const test::TestFolder folder;
+  const std::string file = (folder / "program").string();
+  EXPECT_EQ(shell_error("--setup", ""), "");
+  EXPECT_EQ(shell_error("--setup", "echo \"$EVENER\" > " + file), "");
+  EXPECT_EQ(text_of(file), program_file().string() + "\n");
+  EXPECT_EQ(shell_error("--setup", "false; touch " + file + ".2"),
+            "--setup 'false; touch " + file + ".2' ended with exit code 1");
+  EXPECT_FALSE(fs::exists(file + ".2"));
+  EXPECT_EQ(shell_error("--prepare", "kill -KILL $$"), "--prepare 'kill -KILL $$' ended with signal 9 (Killed)");
+}
+
 TEST_F(ChildExecutorTest, WithoutASpeedTheTotalTimeIsTheFigure) {
   record::Record record = training_record();
   record.kind = "quantize";
@@ -237,6 +285,11 @@ TEST_F(ChildExecutorTest, ALimitEndsARunThatTakesLonger) {
             RunEnd::kDone);
 }
 
+TEST_F(ChildExecutorTest, TheLimitIsTold) {
+  EXPECT_EQ(run("exec sleep 100", {.prepare = {}, .cleanup = {}, .cool_down = {}, .run_limit_s = 0.25}).reason,
+            "ended after --run-limit, 250 ms");
+}
+
 TEST_F(ChildExecutorTest, CommandsRunBeforeAndAfter) {
   const std::string order = (folder_ / "order.txt").string();
   ChildExecutorOptions options;
@@ -279,6 +332,14 @@ TEST_F(ChildExecutorTest, ARecordOfARunThatEndedIsTakenOver) {
   EXPECT_EQ(left->end, RunEnd::kDone);
   EXPECT_EQ(left->seconds, 12);
   EXPECT_EQ(left->figure, 250);
+  record.validity.valid = false;
+  record.validity.reasons = {{"swap", "3 MB were swapped", ""}};
+  record::write_record(run_folder(), record);
+  EXPECT_EQ(executor.left_in(run_folder())->end, RunEnd::kInvalid);
+  EXPECT_EQ(executor.left_in(run_folder())->reason, "3 MB were swapped");
+  const FolderLock lock(run_folder());
+  if (lock.found() == LockState::kUnknown) return;
+  EXPECT_FALSE(executor.left_in(run_folder())) << "its process still works there";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "bench/sweep/axes.h"
 
 namespace evener::bench {
@@ -70,13 +71,17 @@ TEST(SweepAxes, CellsAreAllCombinationsButTheExcluded) {
 }
 
 TEST(SweepAxes, WhatCannotBeIsRefused) {
-  EXPECT_THROW(combinations({{{"on"}, {}}}, {}), UsageError);
-  EXPECT_THROW(combinations({{{"on"}, {{"a"}}}, {{"on"}, {{"b"}}}}, {}), UsageError);
-  EXPECT_THROW(combinations({{{"on"}, {{"a"}, {"a"}}}}, {}), UsageError);
-  EXPECT_THROW(combinations(axes(), {{{"batch", {"1"}}}}), UsageError);
-  EXPECT_THROW(combinations(axes(), {{{"on", {"cpu/t3"}}}}), UsageError);
-  EXPECT_THROW(combinations(axes(), {{{"on", {"cpu/t1", "cpu/t2"}}}}), UsageError);
-  EXPECT_THROW(combinations(axes(), {{}}), UsageError);
+  const auto refused = [](const std::vector<record::SweepAxis>& some, const std::vector<Exclusion>& exclusions) {
+    return test::thrown_by<UsageError>([&] { combinations(some, exclusions); });
+  };
+  EXPECT_EQ(refused({{{"on"}, {}}}, {}), "the axis 'on' has no values");
+  EXPECT_EQ(refused({{{"on"}, {{"a"}}}, {{"on"}, {{"b"}}}}, {}), "'on' stands on two axes");
+  EXPECT_EQ(refused({{{"on", "lr"}, {{"a", "1"}, {"a", "2"}, {"a", "1"}}}}, {}),
+            "the axis 'on, lr' has the value 'a, 1' twice");
+  EXPECT_THAT(refused(axes(), {{{"om", {"1"}}}}), HasSubstr("did you mean 'on'"));
+  EXPECT_THAT(refused(axes(), {{{"lr", {"0.1"}}}, {{"on", {"cpu/t3"}}}}), HasSubstr("'cpu/t3'"));
+  EXPECT_EQ(refused(axes(), {{{"on", {"cpu/t1", "cpu/t2"}}}}), "[[exclude]] leaves no cell");
+  EXPECT_THAT(refused(axes(), {{}}), HasSubstr("would leave out every cell"));
 }
 
 TEST(SweepAxes, FoldersAreNamesOfFiles) {

@@ -3,9 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/files.h"
+#include "base/names.h"
 #include "base/stop.h"
 #include "base/test_folder.h"
 #include "bench/simulated_lanes_helpers.h"
@@ -150,6 +157,121 @@ TEST(ScenarioRecord, SaysWithWhichOptionsItWasMeasuredAndEachPartOfTheTime) {
   EXPECT_NEAR(*figure(record, "samples_per_s").value, count / result.log.seconds, 1e-6);
 }
 
+/// A result of so many queries, each with its own latency: the first one 1 ms, the second 2 ms and so on, one a second.
+ScenarioResult made_up(Scenario scenario, int queries) {
+  ScenarioResult result;
+  result.options = quick_options(scenario);
+  for (int n = 0; n < queries; ++n) {
+    AnsweredQuery& query = result.log.queries.emplace_back();
+    query.scheduled_s = n;
+    query.latency_s = 0.001 * (n + 1);
+    query.samples = 3;
+    result.log.samples += 3;
+    result.log.seconds = query.scheduled_s + query.latency_s;
+  }
+  return result;
+}
+
+TEST(ScenarioRecord, PercentilesAreToldWhereAQueryIsBehindThem) {
+  const record::Record hundred = record_of(made_up(Scenario::kMultiStream, 100));
+  EXPECT_DOUBLE_EQ(*figure(hundred, "latency_p50_s").value, 0.051);
+  EXPECT_DOUBLE_EQ(*figure(hundred, "latency_p90_s").value, 0.091);
+  EXPECT_DOUBLE_EQ(*figure(hundred, "latency_p99_s").value, 0.1);
+  EXPECT_FALSE(figure(hundred, "latency_p99.9_s").value);
+  EXPECT_EQ(figure(hundred, "latency_p99.9_s").reason, "100 queries are too few for it");
+  EXPECT_FALSE(figure(record_of(made_up(Scenario::kMultiStream, 99)), "latency_p99_s").value);
+  EXPECT_DOUBLE_EQ(*figure(hundred, "latency_mean_s").value, 0.0505);
+  EXPECT_DOUBLE_EQ(*figure(hundred, "latency_min_s").value, 0.001);
+  EXPECT_DOUBLE_EQ(*figure(hundred, "latency_max_s").value, 0.1);
+  for (const auto& [name, title] : {std::pair("latency_p50_s", "p50 s"), std::pair("latency_p90_s", ""),
+                                    std::pair("latency_p99_s", "p99 s"), std::pair("latency_mean_s", "")}) {
+    EXPECT_EQ(figure(hundred, name).title, title) << "of a column, which few have";
+    EXPECT_EQ(figure(hundred, name).better, record::Better::kLower) << name;
+  }
+}
+
+TEST(ScenarioRecord, FiguresSayWhatTheyAreOverAndHowTenthsOfTheRunDiffer) {
+  const ScenarioResult result = made_up(Scenario::kMultiStream, 100);
+  const record::Record record = record_of(result);
+  const std::string over = "over 100 queries in " + duration_text(result.log.seconds);
+  for (const char* name : {"latency_p99_estimate_s", "queries_per_s", "samples_per_s"}) {
+    EXPECT_EQ(figure(record, name).over, over) << name;
+    EXPECT_NE(figure(record, name).title, "") << name;
+    EXPECT_EQ(figure(record, name).samples.size(), 10u) << name;
+  }
+  const record::Metric estimate = figure(record, "latency_p99_estimate_s");
+  for (std::size_t tenth = 0; tenth < estimate.samples.size(); ++tenth) {
+    EXPECT_NEAR(estimate.samples[tenth], 0.01 * static_cast<double>(tenth + 1), 0.0005) << "the slowest of ten";
+  }
+  EXPECT_EQ(estimate.reason, "100 queries are too few to vouch for it (at least 662)");
+  EXPECT_NEAR(*figure(record, "queries_per_s").value, 100 / result.log.seconds, 1e-9);
+  EXPECT_NEAR(*figure(record, "samples_per_s").value, 300 / result.log.seconds, 1e-9);
+  const auto few = figure(record_of(made_up(Scenario::kSingleStream, 99)), "latency_p90_estimate_s");
+  EXPECT_TRUE(few.samples.empty()) << "nine queries have no percentile";
+  const record::Record offline = record_of(made_up(Scenario::kOffline, 20));
+  EXPECT_THAT(figure(offline, "samples_per_s").over, StartsWith("over 60 samples in "));
+  EXPECT_EQ(figure(record_of(made_up(Scenario::kSingleStream, 99)), "samples_per_s").title, "");
+}
+
+TEST(ScenarioRecord, WithoutAnAnswerFiguresSayWhy) {
+  const record::Record record = record_of(made_up(Scenario::kServer, 0));
+  EXPECT_EQ(figure(record, "queries_per_s").reason, "no rate that was tried kept the latency limit");
+  EXPECT_EQ(figure(record, "arriving_queries_per_s").reason, "fewer than two queries arrived");
+  EXPECT_EQ(figure(record, "samples_per_s").reason, "nothing was answered");
+  EXPECT_EQ(figure(record, "latency_p50_s").reason, "0 queries are too few for it");
+  EXPECT_FALSE(record.metrics.contains("latency_mean_s"));
+}
+
+TEST(ScenarioRecord, AddsToWhatTheRecordSays) {
+  record::Record record;
+  record.kind = "infer";
+  record.images_per_s.median = 7;
+  record.notes = {"first"};
+  record.validity.reasons = {{"swap", "3 MB were swapped", ""}};
+  ScenarioResult result = made_up(Scenario::kOffline, 20);
+  result.notes = {"second"};
+  fill_record(result, record);
+  EXPECT_THAT(record.notes, ElementsAre("first", "second"));
+  EXPECT_EQ(record.validity.valid, false) << "for what was known before";
+  EXPECT_EQ(main_figure(record), "images_per_s");
+  EXPECT_NE(record.status, record::Status::kInterrupted);
+  record::Record other;
+  other.validity.reasons = record.validity.reasons;
+  result.validity.reasons = {{"too short", "it took 1 s", ""}};
+  fill_record(result, other);
+  ASSERT_EQ(other.validity.reasons.size(), 2u);
+  EXPECT_EQ(other.validity.reasons[1].rule, "too short");
+}
+
+TEST(RunLogs, PartsStandInTheirOrderAndTheWaitForALaneInTheFirst) {
+  EXPECT_THAT(parts_of(0.5, {.queue_s = 1, .preprocess_s = 2, .copy_s = 3, .compute_s = 4, .postprocess_s = 5}),
+              ElementsAre(1.5F, 2, 3, 4, 5));
+  const auto unknown = parts_of(0.5, {});
+  EXPECT_EQ(unknown[0], 0.5F);
+  for (std::size_t part = 1; part < kParts; ++part) EXPECT_TRUE(std::isnan(unknown[part])) << part;
+  ScenarioResult result = made_up(Scenario::kSingleStream, 2);
+  result.log.queries[0].parts_s =
+      parts_of(0, {.queue_s = 1, .preprocess_s = 2, .copy_s = 3, .compute_s = {}, .postprocess_s = 5});
+  result.log.queries[1].parts_s =
+      parts_of(2, {.queue_s = {}, .preprocess_s = 4, .copy_s = {}, .compute_s = {}, .postprocess_s = 7});
+  // The mean is of those that know the part.
+  const std::map<std::string, double> means = {{"queue", 1.5}, {"preprocess", 3}, {"copy", 3}, {"postprocess", 6}};
+  EXPECT_EQ(record_of(result).scenario.parts_s, means);
+}
+
+TEST(RunLogs, RatesAreThoseOfTenthsOfTheTime) {
+  RunLog log;
+  log.seconds = 20;               // tenths of two seconds
+  for (int n = 0; n < 12; ++n) {  // the answers come at 0.5, 2.5, ... 18.5, 20 and 20 s
+    const double scheduled_s = std::min(2.0 * n, 19.5);
+    log.queries.push_back({.scheduled_s = scheduled_s, .latency_s = 0.5, .parts_s = {}, .samples = n + 1, .lane = 0});
+  }
+  EXPECT_THAT(log.rates_of_tenths(false), ElementsAre(0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.5));
+  EXPECT_THAT(log.rates_of_tenths(true), ElementsAre(0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, (10 + 11 + 12) / 2.0));
+  log.queries.resize(9);
+  EXPECT_TRUE(log.rates_of_tenths(false).empty()) << "too few for a tenth";
+}
+
 TEST(ScenarioRecord, AnInterruptedRunIsCalledSoOnce) {
   int calls = 0;
   const ScenarioResult result = simulate(quick_options(Scenario::kSingleStream), 1, [&](int, const Query&) {
@@ -181,6 +303,28 @@ TEST(Latencies, AreWrittenWithTheirParts) {
   EXPECT_THAT(text, StartsWith("query,lane,samples,scheduled_s,latency_s,queue_s,preprocess_s,copy_s,compute_s,"
                                "postprocess_s\n0,0,1,0,0.001,0,,,0.001,\n1,"));
   EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(result.log.queries.size()) + 1);
+}
+
+// So many that they are written in several pieces.
+TEST(Latencies, HaveARowForEachOfManyQueries) {
+  const test::TestFolder folder;
+  ScenarioResult result = made_up(Scenario::kMultiStream, 5000);
+  for (std::size_t n = 0; n < result.log.queries.size(); ++n) {
+    result.log.queries[n].lane = static_cast<std::int32_t>(n % 3);
+    result.log.queries[n].parts_s =
+        parts_of(0.25, {.queue_s = {}, .preprocess_s = 0.5, .copy_s = {}, .compute_s = 0.125, .postprocess_s = 2});
+  }
+  write_latencies(folder / "rows.csv", result);
+  std::ifstream file(folder / "rows.csv");
+  std::string line;
+  std::getline(file, line);
+  std::size_t rows = 0;
+  for (; std::getline(file, line); ++rows) ASSERT_THAT(line, StartsWith(std::to_string(rows) + ","));
+  EXPECT_EQ(rows, 5000u);
+  EXPECT_GT(std::filesystem::file_size(folder / "rows.csv"), 2u << 16);
+  const std::string text = read_file(folder / "rows.csv");
+  EXPECT_THAT(text, HasSubstr("\n7,1,3,7,0.008,0.25,0.5,,0.125,2\n"));
+  EXPECT_THAT(text, HasSubstr("\n4999,1,3,4999,5,0.25,0.5,,0.125,2\n"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "bench/run_scenario.h"
@@ -61,6 +62,20 @@ TEST(Server, LatencyCountsFromTheArrival) {
   const auto parts = result.log.mean_parts_s();
   EXPECT_NEAR(*parts[0], 0.01, 0.001);  // waiting: 1 / 50 less the time of an answer
   EXPECT_NEAR(*parts[3], 0.01, 0.0005);
+  const auto& queries = result.log.queries;
+  EXPECT_EQ(result.log.late, std::ranges::count_if(sorted, [](double latency_s) { return latency_s > 0.1; }));
+  EXPECT_GT(result.log.late, 0);
+  double last_s = 0;
+  for (const AnsweredQuery& query : queries) last_s = std::max(last_s, query.scheduled_s);
+  EXPECT_DOUBLE_EQ(result.arrival_rate.value(), static_cast<double>(queries.size() - 1) / last_s);
+  ASSERT_EQ(result.rates.size(), 1u);
+  EXPECT_EQ(result.rates[0].rate, 50);
+  EXPECT_TRUE(result.rates[0].held);
+  EXPECT_EQ(result.rates[0].queries, static_cast<std::int64_t>(queries.size()));
+  EXPECT_EQ(result.rates[0].seconds, result.log.seconds);
+  EXPECT_EQ(result.rates[0].latency_s, plain_percentile(sorted, 0.99));
+  EXPECT_EQ(result.rates[0].latency_p50_s, plain_percentile(sorted, 0.5));
+  EXPECT_EQ(result.highest_rate, 50);
 }
 
 TEST(Server, OverloadIsInvalidWithTheHighestRateThatHeld) {
@@ -123,6 +138,22 @@ TEST(Server, LanesAndBatchesRaiseTheRate) {
   const ScenarioResult batches = simulate(options, 1, service);
   EXPECT_GT(*batches.highest_rate, 4 * alone);
   EXPECT_LT(*batches.highest_rate, 16 / 0.026);
+}
+
+TEST(Server, QueriesThatAreAnsweredTogetherKeepTheirOwnArrivals) {
+  ScenarioOptions options = full_server();
+  options.target_rate = 300;
+  options.largest_batch = 16;
+  const ScenarioResult result = simulate(options, 1, [](int, const Query&) { return 0.02; });
+  const auto& queries = result.log.queries;
+  ASSERT_GT(queries.size(), 1000u);
+  std::size_t together = 0;
+  for (std::size_t n = 1; n < queries.size(); ++n) {
+    const AnsweredQuery &before = queries[n - 1], &query = queries[n];
+    ASSERT_GT(query.scheduled_s, before.scheduled_s);
+    together += std::abs(query.scheduled_s + query.latency_s - before.scheduled_s - before.latency_s) < 1e-9;
+  }
+  EXPECT_GT(together, queries.size() / 2) << "some six arrive during an answer";
 }
 
 TEST(Server, ArrivalsAreAPoissonProcess) {

@@ -13,7 +13,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "base/stop.h"
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "bench/sweep/child_executor.h"
 #include "bench/sweep/pilot.h"
 #include "bench/sweep/runner.h"
@@ -194,6 +196,26 @@ TEST(SweepRunner, StopsWhenTheTimeIsOver) {
   const SweepOutcome outcome = run_sweep(sweep, folder.path(), runs, silent);
   EXPECT_EQ(outcome.made, 0U);
   EXPECT_THAT(outcome.stopped, testing::HasSubstr("time limit"));
+}
+
+TEST(SweepRunner, AStopRequestEndsItBeforeTheNextRun) {
+  const TestFolder folder;
+  // A Ctrl-C as the second run ends.
+  struct Stopping : MadeUp {
+    ExecutedRun execute(const record::SweepCell& cell, const std::filesystem::path& at) override {
+      if (made == 1) request_stop();
+      return MadeUp::execute(cell, at);
+    }
+  } runs;
+  Silent silent;
+  const auto sweep = sweep_with({"a", "b"}, 2);
+  EXPECT_THAT(test::thrown_by<Interrupted>([&] { run_sweep(sweep, folder.path(), runs, silent); }),
+              testing::HasSubstr("the same command goes on with it"));
+  clear_stop_request();
+  EXPECT_EQ(runs.made, 2);
+  EXPECT_EQ(record::read_journal(folder.path()).runs.size(), 2U) << "the third has left no trace";
+  MadeUp others;
+  EXPECT_EQ(run_sweep(sweep, folder.path(), others, silent).made, 2U);
 }
 
 TEST(SweepRunner, ABrokenLineOfTheJournalIsLeftOutAndTold) {

@@ -417,6 +417,24 @@ TEST_F(DataLabels, JudgesARunsDataByItsNetwork) {
   EXPECT_THAT(read_file(folder_ / "a/labels.csv"), HasSubstr(",wrong,train\n"));
   const ProgramResult strange = run_in_process({"data", "labels", digits(), "--model", run, "--size", "20x20"});
   EXPECT_NE(strange.exit_code, 0);
+
+  // The weights with which a training began know nothing of its labels, and are taken where they are still there.
+  const std::string second = (folder_ / "second").string(), weights = (folder_ / "begin.safetensors").string();
+  fs::copy_file(fs::path(run) / "best.safetensors", weights);
+  ASSERT_EQ(run_in_process({"train", "mlp:784-64-10", "--data", digits(), "--on", "cpu/t1", "--engine", "native",
+                            "--epochs", "1", "--weights", weights, "--out", second})
+                .exit_code,
+            0);
+  const ProgramResult begun = run_in_process({"data", "labels", second, "--part", "test", "--on", "cpu/t1"});
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  EXPECT_THAT(begun.out, HasSubstr("begin.safetensors), with whose weights the training began, and which saw none of"));
+  EXPECT_THAT(begun.err, Not(HasSubstr("trained on these very labels")));
+  EXPECT_THAT(begun.out, HasSubstr("of " + std::to_string(record_in(second)["data"]["split"]["test"].get<int>()) +
+                                   " labels look wrong"));
+  fs::remove(weights);
+  const ProgramResult own = run_in_process({"data", "labels", second, "--part", "test", "--on", "cpu/t1"});
+  EXPECT_THAT(own.out, AllOf(HasSubstr("second/best.safetensors)"), Not(HasSubstr("began"))));
+  EXPECT_THAT(own.err, HasSubstr("trained on these very labels"));
 }
 
 TEST_F(DataLabels, TellsWhatIsWrongWithItsWords) {

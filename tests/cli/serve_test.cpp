@@ -18,6 +18,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 /// The port of the address that a program has told; 0 if it ended before.
 int port_told(RunningProgram& program) {
@@ -45,7 +46,13 @@ TEST_F(ServeCommand, SaysOfPicturesWhatInferSays) {
   RunningProgram program(program_path(), words(model, {"--on", "cpu/t1", "--batch", "4"}), options());
   const int port = port_told(program);
   ASSERT_NE(port, 0) << program.err();
+  EXPECT_THAT(program.err(), testing::AllOf(HasSubstr("digits ("), HasSubstr("best.safetensors), UINT8 of 1x28x28; "),
+                                            HasSubstr(" on cpu/t1, 1 stream, batches of 4 at most\n"),
+                                            HasSubstr("seen are whole images, stretched to 28x28\n")));
   HttpClient client(port);
+  const json facts = json::parse(client.get("/v2/models/digits").body);
+  EXPECT_THAT(facts["platform"].get<std::string>(), testing::StartsWith("evener_"));
+  EXPECT_EQ(facts["outputs"][0]["shape"], json({-1, 10}));
   const HttpAnswer answer =
       client.post("/v2/models/digits/infer", read_file(picture), {{"Content-Type", "image/x-portable-graymap"}});
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -97,7 +104,9 @@ TEST_F(ServeCommand, LosesNothingThatItAcceptedWhenItIsTerminated) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(lost, 0);
   EXPECT_EQ(refused, 0);
-  EXPECT_THAT(result.err, HasSubstr(std::to_string(answered) + " requests, " + std::to_string(answered) + " samples"));
+  EXPECT_THAT(result.err, testing::ContainsRegex("ended after .*: " + std::to_string(answered) + " requests, " +
+                                                 std::to_string(answered) +
+                                                 " samples in [1-9][0-9]* batch(es)?, all that was accepted answered"));
 }
 
 TEST_F(ServeCommand, QuietSaysItsAddressAlone) {
@@ -167,9 +176,21 @@ TEST_F(ServeCommand, TellsAnAddressThatCanBeAsked) {
   const int port = port_told(program);
   ASSERT_NE(port, 0) << program.err();
   EXPECT_THAT(program.err(), HasSubstr("/v2/models/my%20mlp:784; Ctrl-C"));
+  EXPECT_THAT(program.err(), testing::AllOf(HasSubstr("my mlp:784 (random weights), FP32 of 784; "),
+                                            HasSubstr("note: "), Not(HasSubstr("seen are"))));
   EXPECT_EQ(HttpClient(port).get("/v2/models/my%20mlp:784/ready").status, 200);
   program.send(SIGINT);
   EXPECT_EQ(program.finish().exit_code, 0);
+
+  RunningProgram sixth(program_path(), {"serve", "mlp:784-32-10", "--random", "--port", "0", "--host", "::1"},
+                       options());
+  if (!sixth.wait_for("; Ctrl-C ends it")) {
+    EXPECT_THAT(sixth.finish().err, HasSubstr("'::1'")) << "a machine without IPv6 says so";
+    return;
+  }
+  EXPECT_THAT(sixth.err(), HasSubstr("serving http://[::1]:"));
+  sixth.send(SIGINT);
+  EXPECT_EQ(sixth.finish().exit_code, 0);
 }
 
 }  // namespace

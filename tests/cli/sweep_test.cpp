@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/built_modules.h"
+#include "base/folder_lock.h"
 #include "base/random.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
@@ -60,6 +61,13 @@ class SweepCommand : public testing::Test {
     return file("experiment.toml");
   }
   std::string refused_file(const std::string& text) const { return refusal({experiment(text), "--dry-run"}); }
+  /// Twenty images of two classes, in data/.
+  void write_images() const {
+    for (int n = 0; n < 20; ++n) {
+      const std::string name = std::string(n % 2 == 0 ? "dark/" : "light/") + std::to_string(n) + ".pgm";
+      write_text(folder_ / "data" / name, "P5 2 2 255\n" + std::string(4, static_cast<char>(n % 2 == 0 ? n : 100 + n)));
+    }
+  }
   ProgramOptions options() const { return {.environment = {}, .cwd = folder_.path()}; }
   record::SweepJournal journal() const { return record::read_journal(out()); }
 
@@ -122,6 +130,34 @@ TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
   EXPECT_THAT(quiet.err, Not(HasSubstr("/4]")));
   sweep({"--batch", "16,32,64", "--repeats", "2"});
   EXPECT_EQ(journal().runs.size(), 6U);
+}
+
+TEST_F(SweepCommand, KeepsWhenItBeganAndRefusesToWorkBesideAnother) {
+  const auto words = [&](const Words& more) {
+    return joined(joined({"sweep", "--no-html", "--runs", "1", "--out", out()}, more),
+                  {"matmul", "64", "--seconds", "0.05"});
+  };
+  EXPECT_THAT(run_in_process(words({"--setup", "exit 4"})).err,
+              HasSubstr("--setup 'exit 4' ended with exit code 4, so nothing was run"));
+  EXPECT_FALSE(fs::exists(out()));
+  fs::create_directories(out());
+  record::SweepRecord sweep;
+  sweep.command = "matmul";
+  sweep.started = "2001-02-03T04:05:06Z";
+  record::write_sweep(out(), sweep);
+  {
+    const FolderLock other(out());
+    const ProgramResult refused = run_in_process(words({}));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("another sweep is writing to " + out()));
+  }
+  EXPECT_EQ(journal().runs.size(), 0U);
+  const ProgramResult result = run_program(words({}));
+  EXPECT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;
+  EXPECT_EQ(record::read_sweep(out()).started, sweep.started);
+  EXPECT_EQ(journal().runs.size(), 1U);
+  EXPECT_THAT(refusal({"--out", file("sweep/sweep.json"), "matmul", "64"}),
+              HasSubstr("is no folder; give another --out"));
 }
 
 TEST_F(SweepCommand, ReportsAndComparesWhatItMade) {
@@ -298,10 +334,7 @@ TEST_F(SweepCommand, TellsThatACommandBeforeRunsFailedAndThatRunsTookTooLong) {
 }
 
 TEST_F(SweepCommand, ChangedDataBeginsAnew) {
-  for (int n = 0; n < 20; ++n) {
-    const std::string name = std::string(n % 2 == 0 ? "dark/" : "light/") + std::to_string(n) + ".pgm";
-    write_text(folder_ / "data" / name, "P5 2 2 255\n" + std::string(4, static_cast<char>(n % 2 == 0 ? n : 100 + n)));
-  }
+  write_images();
   const Words words = {"sweep",  "--out",   out(), "train",    "mlp:4-3-2", "--data",    file("data"), "--engine",
                        "native", "--batch", "2,4", "--epochs", "2",         "--repeats", "1"};
   run_program(words);
@@ -310,6 +343,22 @@ TEST_F(SweepCommand, ChangedDataBeginsAnew) {
   const ProgramResult result = run_program(words);
   EXPECT_EQ(journal().runs.size(), 4U);
   EXPECT_THAT(result.out, HasSubstr("2 runs of cells that the sweep has no more, or of other data"));
+}
+
+TEST_F(SweepCommand, ItsDataMayBeMadeBeforeEachRunButNotChangeBetweenThem) {
+  const auto words = [&](const std::string& prepare) {
+    return Words{"sweep",     "--out", out(),     "--no-html", "--repeats", "1",
+                 "--prepare", prepare, "train",   "mlp:4-3-2", "--engine",  "native",
+                 "--data",    "data",  "--batch", "2,4",       "--epochs",  "1"};
+  };
+  EXPECT_EQ(run_program(words("true"), options()).exit_code, 1) << "the runs fail, which a command might have helped";
+  fs::remove_all(out());
+  write_images();
+  const ProgramResult changed = run_program(words("cp data/dark/0.pgm data/dark/more.pgm"), options());
+  EXPECT_EQ(changed.exit_code, 1);
+  EXPECT_THAT(changed.err, HasSubstr("the data that the sweep reads has changed while it ran; what is done stays"));
+  ASSERT_EQ(journal().runs.size(), 1U) << "the second run wasn't begun";
+  EXPECT_TRUE(record::has_figures(journal().runs[0].end)) << journal().runs[0].reason;
 }
 
 TEST_F(SweepCommand, BeginsWhereOneWasKilledAsItBegan) {

@@ -1,12 +1,15 @@
 // Videos and pipes, as a user shows them to evener infer, detect and faces.
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/files.h"
+#include "base/tiny_onnx.h"
 #include "cli/faces_helpers.h"
 #include "cli/infer_helpers.h"
 #include "data/codecs/colour.h"
@@ -173,7 +176,13 @@ class FacesOnVideos : public Faces {
  protected:
   void SetUp() override {
     Faces::SetUp();
-    if (!IsSkipped() && !has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
+    if (IsSkipped()) return;
+    if (!has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
+    write_tiny_onnx(folder_ / "means.onnx", {.input = {-1, 3, 16, 16}, .axes = {2, 3}});
+  }
+  /// The command with an embedder that takes no time.
+  Words quickly(const Words& more) const {
+    return joined({"faces"}, words(joined(more, {"--embedder", file("means.onnx")})));
   }
 };
 
@@ -201,15 +210,100 @@ TEST_F(FacesOnVideos, ATrackIsOneFaceWithItsTime) {
   EXPECT_LT(of_video, all.size());
   EXPECT_THAT(read_file(folder_ / "out/faces.html"), AllOf(HasSubstr("#t=0."), HasSubstr("from 0.0 s to ")));
   write_file_atomically(file("empty.mp4"), "");
-  const Words both = {file("clip.mkv"), file("empty.mp4"), "--every", "4", "--out", file("some")};
+  write_file_atomically(file("cut.pgm"), "P5\n44 40\n255\ncut short");
+  const Words both = {file("clip.mkv"), file("empty.mp4"), file("cut.pgm"), "--every", "4", "--out", file("some")};
   ASSERT_EQ(faces(both).exit_code, 0);
-  EXPECT_EQ(record_in(folder_ / "some")["data"]["skipped"], 1);
+  EXPECT_EQ(record_in(folder_ / "some")["data"]["skipped"], 2) << "a video that can't be opened, and a photo";
   for (const Row& row : rows_of(folder_ / "some/tracks.csv")) EXPECT_THAT(row.at("time_s"), AnyOf("0.000", "0.160"));
   EXPECT_THAT(refused(joined(both, {"--overwrite", "--strict"})).err, HasSubstr("empty.mp4: it is empty"));
   const ProgramResult again = faces({file("clip.mkv"), file("photos"), "--out", file("out"), "--resume"});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("7 known from before, 0 new"));
   EXPECT_EQ(rows_of(folder_ / "out/faces.csv"), rows);
+}
+
+/// A pipe into which a video is written, which is closed when this ends.
+class VideoPipe {
+ public:
+  VideoPipe(const std::string& pipe, std::string bytes) : bytes_(std::move(bytes)) {
+    EXPECT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    writing_ = std::thread([this, pipe] { (file_ = std::ofstream(pipe, std::ios::binary)) << bytes_ << std::flush; });
+  }
+  ~VideoPipe() { close(); }
+  void close() {
+    if (writing_.joinable()) writing_.join();
+    file_.close();
+  }
+
+ private:
+  const std::string bytes_;
+  std::ofstream file_;
+  std::thread writing_;
+};
+
+TEST_F(FacesOnVideos, FramesOfAPipeAreLookedAtUntilItsEnd) {
+  write_video(file("clip.mkv"), 6);
+  VideoPipe pipe(file("pipe"), read_file(file("clip.mkv")));
+  RunningProgram program(program_path(), quickly({file("pipe"), "--out", file("out"), "--every", "2"}), options());
+  pipe.close();
+  const ProgramResult result = program.finish();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("frames of " + file("pipe") + " as they come on cpu/t1: 1 thread"));
+  const auto frames = record_in(folder_ / "out")["data"]["images"].get<int>();
+  EXPECT_THAT(frames, AllOf(testing::Ge(1), testing::Le(3)));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("on " + std::to_string(frames) + " photo"), HasSubstr(file("pipe") + ": ")));
+  EXPECT_EQ(frames < 3, result.err.find("dropped: they came too fast") != std::string::npos) << result.err;
+  const std::vector<Row> rows = rows_of(folder_ / "out/faces.csv");
+  ASSERT_FALSE(rows.empty());
+  for (const Row& row : rows) EXPECT_THAT(row.at("file"), HasSubstr("pipe@0."));
+  for (const Row& row : rows_of(folder_ / "out/tracks.csv")) {
+    EXPECT_THAT(row.at("time_s"), AnyOf("0.000", "0.080", "0.160"));
+  }
+}
+
+TEST_F(FacesOnVideos, CtrlCIsTheEndOfAPipeWhoseFacesAreKept) {
+  write_video(file("clip.mkv"), 6);
+  VideoPipe pipe(file("pipe"), read_file(file("clip.mkv")));  // stays open
+  RunningProgram program(program_path(), quickly({file("pipe"), "--out", file("out")}), options());
+  const fs::path journal = folder_ / "out/faces.journal";
+  constexpr std::uintmax_t kAFrame = 5000;  // bytes, and more than the settings have
+  for (int i = 0; i < 30000 && (!fs::exists(journal) || fs::file_size(journal) < kAFrame); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  program.send(SIGINT);
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("stopped; the faces until then are kept"));
+  EXPECT_FALSE(rows_of(folder_ / "out/tracks.csv").empty());
+  EXPECT_GE(record_in(folder_ / "out")["data"]["images"], 1);
+}
+
+TEST_F(FacesOnVideos, APipeWhoseReaderFailsIsToldAndItsFacesAreKept) {
+  write_video(file("clip.mkv"), 3);
+  VideoPipe pipe(file("pipe"), read_file(file("clip.mkv")));
+  const MadeUpProgram killed(folder_ / "programs", "ffmpeg", "$real \"$@\"; kill -9 $$");
+  RunningProgram program(program_path(), quickly({file("pipe"), "--out", file("out")}), options());
+  pipe.close();
+  const ProgramResult result = program.finish();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr(file("pipe") + ": ffmpeg ended with signal 9"),
+                                HasSubstr("the faces until then are in " + file("out"))));
+  EXPECT_FALSE(rows_of(folder_ / "out/faces.csv").empty());
+}
+
+TEST_F(FacesOnVideos, WhatNeedsFilesIsRefusedOfAPipe) {
+  write_video(file("clip.mkv"), 2);
+  write_file_atomically(file("pairs.csv"), "a,b,1\n");
+  int count = 0;
+  for (const Words& option :
+       std::vector<Words>{{"--resume"}, {"--sort", file("sorted")}, {"--pairs", file("pairs.csv")}}) {
+    const std::string name = file("pipe" + std::to_string(++count));
+    VideoPipe pipe(name, read_file(file("clip.mkv")));
+    const ProgramResult result = refused(joined({name, "--out", file("out")}, option));
+    EXPECT_EQ(result.exit_code, 2) << option.front();
+    EXPECT_THAT(result.err, HasSubstr("--resume, --sort and --pairs need files"));
+    EXPECT_FALSE(fs::exists(folder_ / "out"));
+  }
 }
 
 }  // namespace

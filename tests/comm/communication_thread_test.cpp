@@ -1,6 +1,7 @@
 #include "comm/communication_thread.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +12,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/error.h"
+#include "base/stop.h"
+#include "base/this_work.h"
 #include "comm/ranks_helpers.h"
 #include "comm/shared_group.h"
 
@@ -85,6 +89,34 @@ TEST(CommunicationThread, AfterAFailureNothingMoreIsRun) {
   EXPECT_EQ(error_of([&] { later.wait(); }), "rank 3 is gone");
   EXPECT_EQ(error_of([&] { thread.run([&] { ran = true; }).wait(); }), "rank 3 is gone");
   EXPECT_FALSE(ran);
+}
+
+// A rank's CPU may be exchanged with another rank's: its sums don't stay there.
+TEST(CommunicationThread, IsNotBoundToTheCpuOfTheRankThatStartsIt) {
+  const std::vector<int>& cpus = cpu_topology().allowed;
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  std::jthread rank([&] {
+    pin_this_thread({cpus.front()});
+    CommunicationThread thread;
+    int found = 0;
+    thread
+        .run([&] {
+          cpu_set_t own;
+          found = sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 0;
+        })
+        .wait();
+    EXPECT_EQ(found, static_cast<int>(cpus.size()));
+  });
+}
+
+TEST(CommunicationThread, WorksForTheJobOfTheRankThatStartsIt) {
+  StopFlag stop;
+  stop.request();
+  const WorkScope scope(this_work_until(&stop));
+  CommunicationThread thread;
+  bool is_told = false;
+  thread.run([&] { is_told = stop_requested(); }).wait();
+  EXPECT_TRUE(is_told);
 }
 
 // As it is used: gradients are summed bucket by bucket while the rank goes on.

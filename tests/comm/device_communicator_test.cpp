@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 
 #include "comm/ranks_helpers.h"
 #include "made_up/card.h"
@@ -44,7 +45,10 @@ class DeviceGroup : public testing::Test {
  protected:
   /// By its name the program then gets this library.
   static void SetUpTestSuite() { ASSERT_NE(dlopen(EVENER_MADE_UP_NCCL, RTLD_NOW), nullptr) << dlerror(); }
-  ~DeviceGroup() override { fail_in(""); }
+  ~DeviceGroup() override {
+    fail_in("");
+    unsetenv("MADE_UP_NCCL_VERSION");
+  }
 
   static void fail_in(const char* function) { setenv("MADE_UP_NCCL_FAILS", function, /*overwrite=*/1); }
 };
@@ -100,6 +104,32 @@ TEST_F(DeviceGroup, WhatFailsLaterIsTold) {
   group->abort();
   EXPECT_THAT(group->failure(), HasSubstr("called off"));
   EXPECT_THAT(error_of([&] { group->all_reduce({}, nullptr); }), HasSubstr("called off"));
+}
+
+TEST_F(DeviceGroup, AnAbortEndsTheWaitForARankThatIsLost) {
+  const DeviceGroupId id = make_device_group_id();
+  std::latch over(1);
+  test::run_ranks(test::RanksAre::kThreads, 2, [&](int rank) {
+    const auto group = join_device_group(id, rank, 2);
+    if (rank == 1) return over.wait();  // it never comes to the sum
+    made_up::Stream stream(0);
+    const OnCard<float> floats({1, 2, 3});
+    group->all_reduce(std::array{floats.vector()}, &stream);
+    group->abort();
+    stream.wait();
+    over.count_down();
+  });
+}
+
+// 2.8.4 was written as 2804, and from 2.9 on there is a digit more.
+TEST_F(DeviceGroup, TheVersionIsReadInBothForms) {
+  for (const auto& [number, text] :
+       {std::pair("2804", "2.8.4"), std::pair("20912", "2.9.12"), std::pair("22003", "2.20.3")}) {
+    setenv("MADE_UP_NCCL_VERSION", number, /*overwrite=*/1);
+    EXPECT_EQ(device_group_version(), text);
+  }
+  fail_in("ncclGetVersion");
+  EXPECT_EQ(device_group_version(), "");
 }
 
 TEST_F(DeviceGroup, RanksThatSumUnlikeVectorsAreTold) {

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "base/thrown.h"
 #include "comm/communicator.h"
@@ -47,6 +49,7 @@ TEST_F(Hierarchical, RanksCountThroughTheHosts) {
   test::run_ranks(test::RanksAre::kThreads, kRanks, [&](int rank) {
     const auto end = join(rank);
     EXPECT_EQ(end->size(), kRanks);
+    EXPECT_STREQ(end->name(), "hosts");
     found[static_cast<std::size_t>(rank)] = end->rank();
   });
   EXPECT_THAT(found, testing::ElementsAre(0, 1, 2, 3));
@@ -92,6 +95,21 @@ TEST_F(Hierarchical, AnUndividedVectorToo) {
   });
 }
 
+// bf16 has eight bits: 257 becomes 256, the host's sum of 257 too, and that of both hosts once more. Were float32 sent
+// within the hosts, 260 would come out; between them, 257; everywhere, 259.
+TEST_F(Hierarchical, BFloat16IsSentWithinTheHostsAndBetweenThem) {
+  constexpr std::array kOwn{257.0F, 1.0F, 1.0F, 0.0F};
+  on_all([&](Communicator& end) {
+    for (const std::size_t first : {std::size_t{0}, std::size_t{5}}) {  // as one part and as two
+      std::vector<float> values(20, kOwn[static_cast<std::size_t>(end.rank())]);
+      std::vector<std::span<float>> parts = {std::span(values).subspan(first)};
+      if (first > 0) parts.insert(parts.begin(), std::span(values).first(first));
+      end.all_reduce(std::span<const std::span<float>>(parts), CommunicationDtype::kBFloat16);
+      EXPECT_THAT(values, Each(256.0F));
+    }
+  });
+}
+
 TEST_F(Hierarchical, SumsDoubles) {
   on_all([](Communicator& end) {
     std::vector<double> values(100, 0.1 * (end.rank() + 1));
@@ -109,6 +127,7 @@ TEST_F(Hierarchical, BroadcastsFromEveryRank) {
       EXPECT_THAT(bytes, Each(static_cast<std::byte>(root)));
     }
     EXPECT_THAT(error_of([&] { end.broadcast({}, kRanks); }), HasSubstr("from rank 4"));
+    EXPECT_THAT(error_of([&] { end.broadcast({}, -1); }), HasSubstr("from rank -1 in a group of 4"));
   });
 }
 
@@ -125,9 +144,12 @@ TEST_F(Hierarchical, GathersMessagesOfAnyLengthByRank) {
 TEST_F(Hierarchical, ABarrierIsForAll) {
   std::atomic<int> come = 0;
   on_all([&](Communicator& end) {
-    ++come;
-    end.barrier();
-    EXPECT_EQ(come, kRanks);
+    for (int round = 1; round <= 2 * kRanks; ++round) {
+      if (end.rank() == round % kRanks) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++come;
+      end.barrier();
+      EXPECT_GE(come, round * kRanks) << "round " << round << ", rank " << end.rank();
+    }
   });
 }
 
@@ -142,6 +164,7 @@ TEST_F(Hierarchical, MessagesGoWithinAHostOnly) {
       EXPECT_EQ(bytes[0], static_cast<std::byte>(other));
     }
     EXPECT_THAT(error_of([&] { end.send(bytes, (end.rank() + 2) % kRanks); }), HasSubstr("of one host"));
+    EXPECT_THAT(error_of([&] { end.receive(bytes, -1); }), HasSubstr("can't receive from rank -1: single messages"));
   });
 }
 
@@ -162,6 +185,14 @@ TEST_F(Hierarchical, RanksLearnWithoutACollectiveThatARankOrAHostIsLost) {
   EXPECT_THAT(told()[0], HasSubstr("host 1 was lost"));
 }
 
+TEST_F(Hierarchical, TheHostsRanksKnowOnWhichThreadARankComputes) {
+  const auto end = join(3);
+  EXPECT_FALSE(hosts_[1]->thread(1).place().is_this_thread());
+  end->compute_here();
+  EXPECT_TRUE(hosts_[1]->thread(1).place().is_this_thread());
+  EXPECT_FALSE(hosts_[1]->thread(0).place().is_this_thread());
+}
+
 TEST_F(Hierarchical, AllStayMembers) {
   on_all([](Communicator& end) {
     std::vector<int> all(kRanks);
@@ -169,6 +200,8 @@ TEST_F(Hierarchical, AllStayMembers) {
     end.set_members(all);
     all.pop_back();
     EXPECT_THAT(error_of([&] { end.set_members(all); }), HasSubstr("keeps all its members"));
+    all.push_back(kRanks);
+    EXPECT_THAT(error_of([&] { end.set_members(all); }), HasSubstr("keeps all its members")) << "as many";
   });
 }
 
@@ -177,6 +210,10 @@ TEST_F(Hierarchical, OnlyTheLeadingRankSpeaksWithHosts) {
     make_hierarchical_communicator(hosts_[0]->join(1, 0, "threads"), between_.join(0, 0, "threads"), 0, kHosts, 0);
   };
   EXPECT_THAT(error_of(make), HasSubstr("leading rank"));
+  const auto make_mute = [&] {
+    make_hierarchical_communicator(hosts_[1]->join(0, 0, "threads"), nullptr, 1, kHosts, 0);
+  };
+  EXPECT_THAT(error_of(make_mute), HasSubstr("rank 2: the leading rank"));
 }
 
 }  // namespace

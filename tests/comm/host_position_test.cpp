@@ -36,6 +36,15 @@ TEST_F(HostPositions, AreMpirunsBeforeSlurms) {
   EXPECT_EQ(host_position().hosts, 2);
 }
 
+TEST_F(HostPositions, AreSlurmsWhereMpirunTellsHalf) {
+  setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+  EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("neither"));
+  setenv("SLURM_PROCID", "2", 1);
+  setenv("SLURM_NTASKS", "3", 1);
+  EXPECT_EQ(host_position().host, 2);
+  EXPECT_EQ(host_position().hosts, 3);
+}
+
 TEST_F(HostPositions, FailWhereNobodyTells) {
   EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("OMPI_COMM_WORLD_RANK"));
 }
@@ -45,7 +54,12 @@ TEST_F(HostPositions, RefuseNonsense) {
   setenv("SLURM_NTASKS", "4", 1);
   EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("'two'"));
   setenv("SLURM_PROCID", "4", 1);
-  EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("SLURM_PROCID is 4"));
+  EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("SLURM_PROCID is 4 but SLURM_NTASKS is 4"));
+  setenv("SLURM_PROCID", "-1", 1);
+  EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("SLURM_PROCID is '-1'"));
+  setenv("SLURM_PROCID", "0", 1);
+  setenv("SLURM_NTASKS", "many", 1);
+  EXPECT_THAT(test::error_of([] { host_position(); }), HasSubstr("SLURM_NTASKS is 'many'"));
 }
 
 // What float32 values become on their way as bfloat16.

@@ -1,11 +1,17 @@
 // What the other ranks get when one is lost, late, or does something else.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <chrono>
+#include <functional>
+#include <span>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "base/thrown.h"
 #include "comm/ranks_helpers.h"
 #include "comm/shared_group.h"
 
@@ -110,7 +116,8 @@ TEST_P(LostRanks, DoNotKeepMessagesWaitingForEver) {
       if (rank == 1) return;
       const auto end = group.join(rank, 0, "shm");
       EXPECT_THAT(error_of([&] { sends ? end->send({}, 1) : end->receive({}, 1); }),
-                  HasSubstr(sends ? "rank 1 did not take a message" : "rank 1 did not send a message"));
+                  HasSubstr(std::string("rank 1 did not ") + (sends ? "take" : "send") +
+                            " a message within 200 ms, where rank 0 waited"));
     });
   }
 }
@@ -144,13 +151,66 @@ TEST_P(LostRanks, ThatDoSomethingElseAreFoundOut) {
     EXPECT_THAT(error_of([&] { small.join(rank, 0, "shm")->all_reduce(values); }),
                 AllOf(HasSubstr("all_reduce of 10 float32 values"), HasSubstr("all_reduce of 11 float32 values")));
   });
-  SharedGroup messages(group_options(2));
-  run_ranks(GetParam(), 2, [&](int rank) {
-    const auto end = messages.join(rank, 0, "shm");
-    std::byte bytes[20] = {};
-    EXPECT_THAT(error_of([&] { rank == 0 ? end->send(bytes, 1) : end->receive(std::span(bytes).first(10), 0); }),
-                HasSubstr("rank 0 sent 20 bytes where rank 1 expected 10"));
-  });
+  for (const auto& [sent, expected] : {std::pair{20U, 10U}, {10U, 20U}}) {
+    SharedGroup messages(group_options(2));
+    run_ranks(GetParam(), 2, [&](int rank) {
+      const auto end = messages.join(rank, 0, "shm");
+      std::byte bytes[20] = {};
+      const std::span<std::byte> message = std::span(bytes).first(rank == 0 ? sent : expected);
+      EXPECT_THAT(error_of([&] { rank == 0 ? end->send(message, 1) : end->receive(message, 0); }),
+                  HasSubstr(fmt::format("rank 0 sent {} bytes where rank 1 expected {}", sent, expected)));
+    });
+  }
+}
+
+TEST_P(LostRanks, SayToWhichCallEachOfThemCame) {
+  using comm::CommunicationDtype;
+  using comm::Communicator;
+  struct Call {
+    std::function<void(Communicator&)> make;
+    const char* text;
+  };
+  const auto sum = [](std::size_t size, CommunicationDtype dtype) {
+    return [=](Communicator& end) {
+      std::vector<float> values(size);
+      end.all_reduce(values, dtype);
+    };
+  };
+  const auto broadcast = [](std::size_t size, int root) {
+    return [=](Communicator& end) {
+      std::vector<std::byte> bytes(size);
+      end.broadcast(bytes, root);
+    };
+  };
+  const Call few{sum(10, CommunicationDtype::kFloat32), "an all_reduce of 10 float32 values"};
+  const Call few_as_bf16{sum(10, CommunicationDtype::kBFloat16), "an all_reduce of 10 float32 values sent as bf16"};
+  const Call many{sum(900, CommunicationDtype::kFloat32), "an all_reduce of 900 float32 values"};
+  const Call doubles{[](Communicator& end) {
+                       std::vector<double> values(5);
+                       end.all_reduce(values);
+                     },
+                     "an all_reduce of 5 float64 values"};
+  const Call barrier{[](Communicator& end) { end.barrier(); }, "a barrier"};
+  const Call small_of_0{broadcast(40, 0), "a broadcast of 40 bytes from rank 0"};
+  const Call small_of_1{broadcast(40, 1), "a broadcast of 40 bytes from rank 1"};
+  const Call large_of_1{broadcast(3600, 1), "a broadcast of 3600 bytes from rank 1"};
+  const Call pairs[][2] = {{few, few_as_bf16},    {few, doubles},    {few, small_of_0}, {small_of_0, small_of_1},
+                           {large_of_1, many},    {barrier, few},    {barrier, many},   {barrier, large_of_1},
+                           {small_of_1, barrier}, {doubles, barrier}};
+  for (const auto& calls : pairs) {
+    SharedGroup group(group_options(2));
+    run_ranks(GetParam(), 2, [&](int rank) {
+      const auto end = group.join(rank, 0, "shm");
+      // What comes to a barrier has nothing to compare, and may be through it before the other one has looked.
+      const std::string message =
+          thrown_by([&] { calls[rank].make(*end); }, calls[rank].text == std::string("a barrier") ? "passed" : "none");
+      const auto told = [&](int first) {
+        return std::string("rank ") + std::to_string(first) + " came to " + calls[first].text + ", rank " +
+               std::to_string(1 - first) + " to " + calls[1 - first].text + ": ";
+      };
+      EXPECT_THAT(message, AnyOf("passed", HasSubstr(told(0)), HasSubstr(told(1))));
+    });
+  }
 }
 
 TEST(LostRank, ReasonIsCutAndTheFirstStays) {

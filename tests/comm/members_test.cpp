@@ -81,7 +81,15 @@ TEST(MembersOfAGroup, ThatIsNotThereIsAnError) {
   EXPECT_THAT(error_of([&] { group.join(0, 3, "threads"); }), HasSubstr("no channel 3 in this group: it has 3"));
   EXPECT_THAT(error_of([&] { group.beat(-1); }), HasSubstr("no rank -1"));
   EXPECT_THAT(error_of([] { SharedGroup none(group_options(0)); }), HasSubstr("a group of 0 ranks"));
+  EXPECT_THAT(error_of([] { SharedGroup none(group_options(1, 64, 0)); }), HasSubstr("1 ranks with 0 channels"));
+  EXPECT_THAT(error_of([] { SharedGroup none(group_options(1, 0)); }), HasSubstr("1 channels of 0 bytes"));
+  comm::SharedGroupOptions hasty = group_options(1);
+  hasty.timeout = {};
+  EXPECT_THAT(error_of([&] { SharedGroup none(hasty); }), HasSubstr("a timeout of 0 ms"));
   EXPECT_THAT(error_of([&] { group.join(0, 0, "threads")->send({}, 0); }), HasSubstr("rank 0 can't send to rank 0"));
+  EXPECT_THAT(error_of([&] { group.join(0, 0, "threads")->receive({}, 2); }),
+              HasSubstr("rank 0 can't receive from rank 2 in a group of 2"));
+  EXPECT_THAT(error_of([&] { group.join(1, 0, "threads")->send({}, -1); }), HasSubstr("can't send to rank -1"));
 }
 
 TEST(SelfCommunicator, LeavesEverythingAsItIs) {
@@ -105,7 +113,9 @@ TEST(SelfCommunicator, HasNobodyElse) {
   EXPECT_THAT(error_of([&] { self->send({}, 1); }), HasSubstr("rank 0 can't send to rank 1"));
   EXPECT_THAT(error_of([&] { self->receive({}, 0); }), HasSubstr("can't receive from rank 0"));
   EXPECT_THAT(error_of([&] { self->broadcast({}, 1); }), HasSubstr("broadcast from rank 1"));
-  EXPECT_THAT(error_of([&] { self->set_members(std::vector{0, 1}); }), HasSubstr("only have rank 0"));
+  for (const std::vector<int>& members : std::vector<std::vector<int>>{{}, {0, 1}, {1}}) {
+    EXPECT_THAT(error_of([&] { self->set_members(members); }), HasSubstr("only have rank 0"));
+  }
 }
 
 // Ranks that are bound to a CPU each, one of which has lost its own.

@@ -24,6 +24,7 @@ using test::error_of;
 using test::sum_of;
 using test::value_of;
 using test::values_of;
+using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
@@ -57,6 +58,7 @@ class MpiRank : public testing::Test {
 TEST_F(MpiRank, Collectives) {
   const int rank = end_->rank();
   EXPECT_EQ(rank, group_->host());
+  EXPECT_STREQ(end_->name(), "mpi");
   // One exchange of whole vectors; of shares that can't be equal; several pieces.
   for (const std::size_t size : {1UL, 3001UL, 100'003UL, 2'300'001UL}) {
     std::vector<float> values = values_of(rank, size);
@@ -73,11 +75,13 @@ TEST_F(MpiRank, Collectives) {
     end_->all_reduce(std::span<float>(values), CommunicationDtype::kBFloat16);
     EXPECT_THAT(values, Each(512.0F)) << size;
   }
-  std::vector<double> doubles(50, 0.1 * (rank + 1));
-  end_->all_reduce(doubles);
   double sum = 0.1;
   for (int r = 1; r < end_->size(); ++r) sum += 0.1 * (r + 1);
-  EXPECT_THAT(doubles, Each(sum));
+  for (const std::size_t size : {50UL, 100'000UL}) {
+    std::vector<double> doubles(size, 0.1 * (rank + 1));
+    end_->all_reduce(doubles);
+    EXPECT_THAT(doubles, Each(sum)) << size;
+  }
   for (const int root : all()) {
     std::vector<std::byte> bytes(100'000, static_cast<std::byte>(rank));
     end_->broadcast(bytes, root);
@@ -91,6 +95,7 @@ TEST_F(MpiRank, Collectives) {
     end_->receive(std::as_writable_bytes(std::span(text)), 0);
     EXPECT_EQ(text, "abc");
   }
+  end_->set_members(all());
   EXPECT_THAT(error_of([&] { end_->set_members(std::vector<int>{rank}); }), HasSubstr("keeps all"));
 }
 
@@ -122,22 +127,38 @@ TEST_F(MpiRank, AFrozenHostIsNamed) {
   std::mutex mutex;
   std::condition_variable condition;
   std::string told;
-  if (end_->rank() == 1) {
+  if (end_->rank() == 2) {
     end_->barrier();
     raise(SIGSTOP);  // until mpirun is ended
   }
-  group_->watch({"alpha", "beta"}, [&](const std::string& what) {
+  group_->watch({"alpha", "beta", "gamma"}, [&](const std::string& what) {
     const std::lock_guard lock(mutex);
     told = what;
     condition.notify_all();
   });
   end_->barrier();
-  EXPECT_THAT(error_of([&] { end_->barrier(); }), HasSubstr("host beta (host 1 of 2) has given no sign of life"));
+  while (end_->rank() == 1) pause();  // it hears host 0 alone, which ends it
+  EXPECT_THAT(error_of([&] { end_->barrier(); }), HasSubstr("host gamma (host 2 of 3) has given no sign of life"));
+  EXPECT_THAT(error_of([&] { end_->require_whole(); }), HasSubstr("host gamma"));
   std::unique_lock lock(mutex);
   condition.wait(lock, [&] { return !told.empty(); });
   std::fprintf(stderr, "told: %s\n", told.c_str());
   std::fflush(nullptr);
-  _exit(testing::Test::HasFailure() ? 1 : 3);  // mpirun ends the other
+  _exit(testing::Test::HasFailure() ? 1 : 3);  // mpirun ends the others
+}
+
+/// A process that was told another place than MPI knows: of two installations, one started it and the other is linked.
+class MpiStranger : public testing::Test {};
+
+TEST_F(MpiStranger, IsTold) {
+  if (!under_mpirun()) GTEST_SKIP() << "a process's part of the tests Mpi.*, which start it through mpirun";
+  const HostPosition told = host_position();
+  setenv("OMPI_COMM_WORLD_RANK", std::to_string(1 - told.host).c_str(), 1);
+  const std::string message = error_of([] { connect_hosts(1); });
+  while (told.host == 1) pause();  // until mpirun is ended
+  std::fprintf(stderr, "told: %s\n", message.c_str());
+  std::fflush(nullptr);
+  _exit(3);  // mpirun ends the other
 }
 
 // Not a test: tools/two-hosts measure runs it.
@@ -181,12 +202,12 @@ class Mpi : public testing::TestWithParam<const char*> {
     EXPECT_THAT(status.version, HasSubstr("MPI"));
   }
 
-  /// `test` of MpiRank in so many processes.
+  /// `test` in so many processes.
   static test::ProgramResult run(int ranks, const std::string& test) {
     std::vector<std::string> words = {"-np", std::to_string(ranks), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
     if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
     words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
-    words.push_back("--gtest_filter=MpiRank." + test);
+    words.push_back("--gtest_filter=" + test);
     words.emplace_back("--gtest_color=no");
     test::ProgramOptions options;
     options.environment["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none";
@@ -195,13 +216,13 @@ class Mpi : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Mpi, TwoProcesses) {
-  const auto result = run(2, GetParam());
+  const auto result = run(2, std::string("MpiRank.") + GetParam());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("PASSED  ] 1 test"));
 }
 
 TEST_P(Mpi, ThreeProcesses) {
-  const auto result = run(3, GetParam());
+  const auto result = run(3, std::string("MpiRank.") + GetParam());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("PASSED  ] 1 test"));
 }
@@ -212,9 +233,14 @@ INSTANTIATE_TEST_SUITE_P(, Mpi, testing::Values("Collectives", "ChannelsFromTwoT
 using MpiFaults = Mpi;
 
 TEST_F(MpiFaults, AFrozenHostIsNamed) {
-  const auto result = run(2, "AFrozenHostIsNamed");
+  const auto result = run(3, "MpiRank.AFrozenHostIsNamed");
   EXPECT_EQ(result.exit_code, 3) << result.out << result.err;
-  EXPECT_THAT(result.err, HasSubstr("told: host beta (host 1 of 2) has given no sign of life for 5 s"));
+  EXPECT_THAT(result.err, HasSubstr("told: host gamma (host 2 of 3) has given no sign of life for 5 s"));
+}
+
+TEST_F(MpiFaults, AProcessThatWasToldAnotherPlaceIsRefused) {
+  EXPECT_THAT(run(2, "MpiStranger.IsTold").err,
+              AllOf(HasSubstr("says it leads host 1 of 2, MPI says 0 of 2"), HasSubstr("of one installation")));
 }
 
 TEST_F(MpiFaults, AProcessOnItsOwnIsToldHowToStart) {

@@ -212,6 +212,36 @@ TEST(Mosaics, ShowFourImagesWithTheirBoxes) {
   EXPECT_NE(first[0], first[3]) << "another one in another epoch";
 }
 
+// The corners differ in width, height and scale, and the box in all of its sides.
+TEST(Mosaics, BoxesLieOnTheirPixelsInEveryCorner) {
+  const LabelledBox box{6, 4, 24, 15, 2, true};
+  const BoxedDataset dataset(kShape, {{box}});
+  std::vector<std::uint8_t> image(kShape.bytes());
+  dataset.read(0, image);
+  Mosaic mosaic;
+  mosaic.centre_x = 0.4, mosaic.centre_y = 0.6;
+  mosaic.scales = {0.5, 0.9, 0.7, 0.6};
+  const Boxes expected = {{0, 2.4F, 8.4F, 9, 2, true},
+                          {17.4F, 0, 30, 7.5F, 2, true},
+                          {0, 14.8F, 7.8F, 20, 2, true},
+                          {15.6F, 14.4F, 26.4F, 20, 2, true}};
+  for (std::size_t corner = 0; corner < 4; ++corner) {
+    SCOPED_TRACE(corner);
+    std::vector<std::uint8_t> pixels(kShape.bytes());
+    paste_into_mosaic(mosaic, corner, kShape, image, pixels);
+    Boxes boxes;
+    add_to_mosaic(mosaic, corner, kShape, Boxes{box}, boxes);
+    ASSERT_EQ(boxes.size(), 1U);
+    const LabelledBox lit = lit_part(pixels);
+    for (float LabelledBox::*side : {&LabelledBox::x1, &LabelledBox::y1, &LabelledBox::x2, &LabelledBox::y2}) {
+      EXPECT_NEAR(boxes[0].*side, expected[corner].*side, 1e-4);
+      EXPECT_NEAR(boxes[0].*side, lit.*side, 1.5) << "edges are soft";
+    }
+    EXPECT_EQ(boxes[0].label, 2);
+    EXPECT_TRUE(boxes[0].is_difficult);
+  }
+}
+
 TEST(Mosaics, LeaveOutWhatIsHardlyVisible) {
   Mosaic mosaic;
   mosaic.scales = {1, 1, 1, 1};

@@ -129,6 +129,35 @@ TEST_F(DropListTest, TellsNamesOfNoImageWithTheNearest) {
   EXPECT_THROW(leave_out(read("ants/x.png\n"), location, opened), UsageError);
 }
 
+// Statistics are of the training part as it came: they hold as long as that is whole.
+TEST_F(DropListTest, TellsEachPartAndForgetsStatisticsOfATrainingPartThatIsNotWhole) {
+  const std::string location = photos();
+  OpenedData opened = open(location);
+  opened.statistics = ChannelStatistics{{0.5F}, {0.25F}};
+  opened.split.added = {opened.split.val[3], opened.split.val[4]};
+  std::string names;
+  for (const std::uint32_t sample :
+       {opened.split.val[2], opened.split.val[3], opened.split.test[0], opened.split.test[5]}) {
+    names += opened.dataset->source(sample) + "\n";
+  }
+  DropList list = read(names);
+  EXPECT_THAT(leave_out(list, location, opened).text,
+              testing::EndsWith("are left out: 0 of the training part, 2 of that to validate on; 2 in the test part "
+                                "stay there (--drop-test takes them out too)"));
+  EXPECT_TRUE(opened.statistics);
+  EXPECT_THAT(opened.split.added, SizeIs(1)) << "the other is left out";
+  list.takes_from_test = true;
+  list.doubtful = 2;
+  EXPECT_THAT(leave_out(list, location, opened).text,
+              testing::EndsWith(": 0 of the training part, 0 of that to validate on, 2 of the test part; 2 rows that "
+                                "look like both classes or like neither are passed over"));
+  leave_out(read(opened.dataset->source(opened.split.train[7])), location, opened);
+  EXPECT_FALSE(opened.statistics);
+  const LeftOut left = leave_out(read("ants/1.png\na.png\nb.png\nc.png\nd.png\n"), location, opened);
+  EXPECT_THAT(left.notes, ElementsAre(AllOf(HasSubstr("4 of the 5 names in"), HasSubstr("are no image's of"),
+                                            HasSubstr("'c.png'"), testing::EndsWith(" and 1 more"))));
+}
+
 TEST_F(DropListTest, RefusesToLeaveNothingToTrainOn) {
   const std::string location = photos();
   OpenedData opened = open(location);

@@ -181,6 +181,24 @@ TEST(Preprocess, ColoursBecomeGrey) {
   EXPECT_THAT(prepared(map_of(1, 1), {.shape = {1, 2, 2}}), Each(29));  // 0.114 * 255
 }
 
+TEST(Preprocess, WhatIsSeenIsTold) {
+  Preprocessing steps{.shape = {3, 6, 12}};
+  const auto told = [&](CropMode crop) {
+    steps.crop = crop;
+    return seen_text(steps);
+  };
+  EXPECT_EQ(told(CropMode::kStretch), "whole images, stretched to 12x6");
+  EXPECT_EQ(told(CropMode::kLetterbox), "whole images, with black beside them to fill 12x6");
+  EXPECT_EQ(told(CropMode::kYolo), "whole images, with grey 114 beside them to fill 12x6");
+  EXPECT_EQ(told(CropMode::kYolox), "whole images in the upper left corner of 12x6, on grey 114");
+  EXPECT_EQ(told(CropMode::kInsightface), "whole images in the upper left corner of 12x6, on black");
+  EXPECT_EQ(told(CropMode::kCentre), "the middle of images, of their shorter side all, resized to 12x6");
+  steps.crop_fraction = 0.875;
+  EXPECT_EQ(told(CropMode::kCentre), "the middle 87.5 % of each image, resized to 12x6");
+  steps.keeps_fitting = true;
+  EXPECT_EQ(told(CropMode::kCentre), "the middle 87.5 % of each image, resized to 12x6 (images of 12x6 whole)");
+}
+
 TEST(Preprocess, NamesAreReadAndNearOnesOffered) {
   for (const CropMode mode : {CropMode::kStretch, CropMode::kLetterbox, CropMode::kCentre}) {
     EXPECT_EQ(parse_crop_mode(crop_mode_name(mode)), mode);

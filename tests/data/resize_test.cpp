@@ -93,7 +93,7 @@ TEST(Resize, APartIsThatPartOfTheWhole) {
       for (const ResizeFilter filter :
            {ResizeFilter::kNearest, ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos}) {
         SCOPED_TRACE(testing::Message() << channels << " channels to " << width << "x" << height << ", "
-                                        << resize_filter_name(filter));
+                                        << "filter " << static_cast<int>(filter));
         const Picture whole = resize(ramp(channels, 61, 83), height, width, filter);
         const PictureArea area{width / 3, height / 4, width / 2, height / 2};
         const Picture part = resize_part(ramp(channels, 61, 83), height, width, area, filter);

@@ -50,6 +50,26 @@ struct MadeVideo {
 };
 inline const MadeVideo kMpeg4 = {.codec = "mpeg4", .options = "-q:v 3", .pixels = "yuv420p"};
 
+/// A program that does as a test says in place of ffmpeg or ffprobe, while this lives. For its script that one is
+/// `$real`.
+class MadeUpProgram {
+ public:
+  MadeUpProgram(const std::filesystem::path& folder, const std::string& name, const std::string& script)
+      : before_(std::getenv("PATH")) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / name) << "#!/bin/sh\nPATH='" << before_ << "'\nreal=" << name << "\n" << script << "\n";
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+    ::setenv("PATH", (folder.string() + ":" + before_).c_str(), 1);
+  }
+  ~MadeUpProgram() { ::setenv("PATH", before_.c_str(), 1); }
+  MadeUpProgram(const MadeUpProgram&) = delete;
+  MadeUpProgram& operator=(const MadeUpProgram&) = delete;
+
+ private:
+  const std::string before_;
+};
+
 /// Runs ffmpeg.
 inline void run_ffmpeg(const std::string& words) {
   if (std::system(("ffmpeg -nostdin -v error -y " + words).c_str()) != 0) throw std::runtime_error("ffmpeg " + words);

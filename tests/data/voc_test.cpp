@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/boxes_helpers.h"
+#include "data/sources/boxed_images.h"
 #include "data/sources/voc_xml.h"
 
 namespace evener::data {
@@ -255,6 +256,68 @@ TEST(Voc, TakesTheClassesThatAreAskedFor) {
     open_boxes(folder.path(), [](DataOptions& options) { options.classes = {{"bird", "bird"}}; });
   };
   EXPECT_THAT(error_of(unknown), AllOf(HasSubstr("bird"), HasSubstr("bus, car, dog")));
+}
+
+TEST(Voc, SeveralPatternsMayFormAClassAndNoneTwo) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a.png", small_image());
+  write_bytes(folder.path() / "a.xml",
+              xml(object("bus", "1 1 10 10") + object("car", "2 2 10 10") + object("dog", "3 3 10 10")));
+  const auto opened_as = [&](const std::vector<ClassFiles>& classes) {
+    return open_boxes(folder.path(), [&](DataOptions& options) { options.classes = classes; });
+  };
+  const OpenedData opened = opened_as({{"vehicle", "car"}, {"animal", "d*"}, {"vehicle", "b*"}});
+  EXPECT_THAT(opened.dataset->classes(), ElementsAre("vehicle", "animal"));
+  EXPECT_THAT(boxes_of(opened, 0),
+              ElementsAre(LabelledBox{0, 0, 10, 10, 0}, LabelledBox{1, 1, 10, 10, 0}, LabelledBox{2, 2, 10, 10, 1}));
+  EXPECT_THAT(opened.notes, IsEmpty());
+  EXPECT_THAT(error_of([&] {
+                opened_as({{"small", "d*"}, {"large", "*us"}, {"animal", "dog"}});
+              }),
+              HasSubstr("boxes called 'dog' fit both --class 'small' and 'animal'"));
+}
+
+// Of 40 x 20 pixels the middle 20 are shown, in twice and in half their size.
+TEST(Voc, OfTheMiddleOfAnImageOnlyItsBoxesAreServed) {
+  const TemporaryFolder folder;
+  write_bytes(folder.path() / "a.png", small_image());
+  write_bytes(folder.path() / "a.xml", xml(object("dog", "1 1 10 10") + object("dog", "7 5 20 16") +
+                                           object("dog", "21 3 38 12") + object("dog", "13 9 16 10")));
+  for (const float scale : {2.0F, 0.5F}) {
+    const OpenedData opened = open_boxes(folder.path(), [&](DataOptions& options) {
+      options.width = options.height = static_cast<std::int64_t>(20 * scale), options.crop = CropMode::kCentre;
+    });
+    EXPECT_THAT(boxes_of(opened, 0), ElementsAre(LabelledBox{0, 4 * scale, 10 * scale, 16 * scale, 0},
+                                                 LabelledBox{10 * scale, 2 * scale, 20 * scale, 12 * scale, 0},
+                                                 LabelledBox{2 * scale, 8 * scale, 6 * scale, 10 * scale, 0}));
+    EXPECT_THAT(opened.notes, IsEmpty()) << "the boxes themselves lie on their image";
+    EXPECT_THAT(opened.skipped, IsEmpty());
+  }
+}
+
+TEST(BoxedImages, CornersThatAreNoBoxAreToldByWhatIsWrong) {
+  EXPECT_EQ(corners_refusal(-3, 2, 9'999'999, 4), "");
+  EXPECT_THAT(corners_refusal(0, 0, 5, 1e7), HasSubstr("an impossible corner (1e+07)"));
+  EXPECT_THAT(corners_refusal(0, -1e8, 5, 1), HasSubstr("an impossible corner (-1e+08)"));
+  EXPECT_EQ(corners_refusal(1, 5, 9, 3), "has swapped corners (from 1, 5 to 9, 3)");
+  EXPECT_EQ(corners_refusal(9, 3, 1, 5), "has swapped corners (from 9, 3 to 1, 5)");
+  EXPECT_THAT(corners_refusal(1, 3, 9, 3), HasSubstr("zero area"));
+  EXPECT_THAT(corners_refusal(2, 3, 2, 9), HasSubstr("zero area"));
+}
+
+TEST(BoxedImages, PartsHoldOnlyWhereAllImagesHaveOne) {
+  AnnotatedListing listing;
+  listing.images.resize(3);
+  for (AnnotatedImage& image : listing.images) image.part = Part::kVal;
+  unify_parts(listing);
+  EXPECT_EQ(listing.images[1].part, Part::kVal);
+  EXPECT_THAT(listing.notes, IsEmpty());
+  listing.images[2].part = Part::kUndivided;
+  unify_parts(listing);
+  EXPECT_EQ(listing.images[0].part, Part::kUndivided);
+  EXPECT_THAT(listing.notes, ElementsAre(HasSubstr("only 2 of 3 images are in a set")));
+  unify_parts(listing);
+  EXPECT_THAT(listing.notes, SizeIs(1)) << "where none has one, nothing is lost";
 }
 
 TEST(Voc, TellsWhenThereIsNothingToDetect) {

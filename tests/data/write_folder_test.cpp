@@ -45,8 +45,12 @@ TEST(BoxText, VocCountsPixelsFromOneWithinTheBox) {
 TEST(BoxText, VocHasFlagsAndNoBoxWithoutArea) {
   LabelledBox box{39.75F, 2, 40, 2.25F, 0};
   box.is_truncated = true;
-  const std::string text = voc_text({"a.png", 40, 20, 1, {box}, {}}, kClasses);
+  LabelledBox difficult{3, 19.75F, 8, 20, 1};
+  difficult.is_difficult = true;
+  const std::string text = voc_text({"a.png", 40, 20, 1, {box, difficult}, {}}, kClasses);
   EXPECT_THAT(text, HasSubstr("<truncated>1</truncated>\n    <difficult>0</difficult>"));
+  EXPECT_THAT(text, HasSubstr("<truncated>0</truncated>\n    <difficult>1</difficult>"));
+  EXPECT_THAT(text, HasSubstr("<xmin>4</xmin>\n      <ymin>19</ymin>\n      <xmax>8</xmax>\n      <ymax>20</ymax>"));
   EXPECT_THAT(text, Not(HasSubstr("score")));
   EXPECT_THAT(text, HasSubstr("<depth>1</depth>"));
   EXPECT_THAT(text, HasSubstr("<xmin>39</xmin>\n      <ymin>3</ymin>\n      <xmax>40</xmax>\n      <ymax>4</ymax>"));
@@ -224,6 +228,8 @@ TEST(BoxCensus, CountsSizesAndFlags) {
   EXPECT_EQ(census.classes[0].boxes, 2u);
   EXPECT_EQ(census.classes[0].images, 1u);
   EXPECT_EQ(census.classes[0].median_width, 10);
+  EXPECT_EQ(census.classes[0].median_height, 5);
+  EXPECT_EQ(census.classes[2].median_width, 40);
   EXPECT_EQ(census.classes[1].boxes, 0u);
   EXPECT_EQ(census.classes[2].images, 2u);
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "base/test_folder.h"
 #include "data/open/pictures.h"
@@ -36,7 +37,9 @@ std::string faces_error(const std::function<void()>& work) {
   return "";
 }
 
-task::FacesOptions faces_options(const std::vector<std::pair<std::string, std::string>>& given) {
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+task::FacesOptions faces_options(const Given& given) {
   FacesCommandFlags flags;
   flags.networks.detector_weights.read({"w"});
   for (const auto& [name, word] : given) flags.options().give(name, {word});
@@ -70,6 +73,22 @@ TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
   EXPECT_EQ(given.embedder.cut, task::FaceCut::kUpright);
   EXPECT_EQ(given.embedder.weights, "e");
   EXPECT_EQ(faces_options({{"--cut", "box"}}).embedder.cut, task::FaceCut::kBox);
+  const auto in_file = [](const Given& given) {
+    FacesCommandFlags flags;
+    flags.options().give("--detector", {"d.onnx"});
+    for (const auto& [name, word] : given) flags.options().give(name, {word});
+    return flags.networks.options().detector;
+  };
+  const task::FaceDetectorFileOptions as_it_says = in_file({}).file;
+  EXPECT_FALSE(as_it_says.size);
+  EXPECT_FALSE(as_it_says.least_score);
+  EXPECT_EQ(as_it_says.min_size, 0);
+  const task::DetectorRequest asked =
+      in_file({{"--detector-size", "64x32"}, {"--thresholds", "0.25"}, {"--min-size", "33"}});
+  EXPECT_EQ(asked.name, "d.onnx");
+  EXPECT_EQ(asked.file.size, (task::SeenSize{64, 32}));
+  EXPECT_EQ(asked.file.least_score, 0.25F);
+  EXPECT_EQ(asked.file.min_size, 33);
   for (const char* wrong : {"0.6,0.7", "0.6,0.7,0.7,0.7", "0.6,,0.7", "0.6,0.7,1.1", "-0.1,0.7,0.7", "a,b,c", ","}) {
     EXPECT_THAT(faces_error([&] {
                   faces_options({{"--thresholds", wrong}});
@@ -82,6 +101,25 @@ TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
               }),
               HasSubstr("--size is for a network in a file"));
   EXPECT_THAT(faces_error([] { FacesCommandFlags().networks.options(); }), HasSubstr("--detector-weights mtcnn"));
+}
+
+TEST(FacesOptionsTest, TheRecordHasThoseThatChangeWhatIsFound) {
+  FacesCommandFlags flags;
+  for (const auto& [name, word] : Given{{"DIR", "photos"},
+                                        {"--every", "1s"},
+                                        {"--embedder", "mobilefacenet"},
+                                        {"--limit", "0.75"},
+                                        {"--on", "cpu/t1"},
+                                        {"--strict", "true"}}) {
+    flags.options().give(name, {word});
+  }
+  const nlohmann::json config = flags.config();
+  for (const char* key : {"every", "embedder", "limit", "on", "founder-size", "min-size"}) {
+    EXPECT_TRUE(config.contains(key)) << key << " in " << config.dump();
+  }
+  EXPECT_EQ(config.at("limit"), 0.75);
+  EXPECT_FALSE(config.contains("strict"));
+  EXPECT_FALSE(config.contains("resume"));
 }
 
 TEST(FacesOptionsTest, MemoryHasAUnitAndAPlacementNoStages) {
@@ -109,6 +147,7 @@ TEST(FacesOptionsTest, MemoryHasAUnitAndAPlacementNoStages) {
 TEST(StoredFacesTest, AreReadAsTheyWereWritten) {
   const TestFolder folder;
   StoredFaces written;
+  written.sure = 0.7F;
   for (int i = 0; i < 5000; ++i) {  // more than are read at once
     const std::vector<float> row = {static_cast<float>(std::cos(i)), static_cast<float>(std::sin(i))};
     written.embeddings.add(row);
@@ -121,8 +160,9 @@ TEST(StoredFacesTest, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read.embeddings.values, written.embeddings.values);
   EXPECT_EQ(read.files, written.files);
   ASSERT_EQ(read.boxes.size(), 5000u);
-  EXPECT_EQ(read.boxes[4999].x1, 4999);
-  EXPECT_EQ(read.boxes[4999].probability, 0.5F);
+  const task::FaceBox& last = read.boxes[4999];
+  EXPECT_THAT((std::vector{last.x1, last.y1, last.x2, last.y2, last.probability}), ElementsAre(4999, 2, 3, 4, 0.5F));
+  EXPECT_EQ(read.sure, 0.7F);
 }
 
 TEST(StoredFacesTest, OfOtherSoftwareAreTheOnlyRowsOfAFile) {
@@ -135,6 +175,17 @@ TEST(StoredFacesTest, OfOtherSoftwareAreTheOnlyRowsOfAFile) {
   EXPECT_EQ(refused({{"x", HostTensor::of_floats({2, 2}, {1, 0, 0, 1})}, {"y", HostTensor::of_floats({3}, {1, 2, 3})}}),
             "");
   EXPECT_THAT(read_embeddings(file).files, ElementsAre("row 0", "row 1"));
+  EXPECT_EQ(read_embeddings(file).sure, kUsuallySure);
+  const HostTensor rows = HostTensor::of_floats({2, 2}, {1, 0, 0, 1}),
+                   others = HostTensor::of_floats({2, 2}, {0, 1, 1, 0});
+  EXPECT_EQ(refused({{"a", others}, {"embeddings", rows}, {"x", others}}), "");
+  EXPECT_THAT(read_embeddings(file).embeddings.values, ElementsAre(1, 0, 0, 1)) << "they are called so";
+  EXPECT_EQ(refused({{"embeddings", rows}, {"boxes", HostTensor::of_floats({2, 4}, std::vector<float>(8, 1))}}), "");
+  EXPECT_THAT(read_embeddings(file).boxes, testing::IsEmpty()) << "a box without a probability is another thing";
+  for (const char* names : {R"(["one"])", R"(["a", "b", "c"])", "one and two", "[1, 2]"}) {
+    weights::write_safetensors(file, {{"embeddings", rows}}, {{"files", names}});
+    EXPECT_THAT(read_embeddings(file).files, ElementsAre("row 0", "row 1")) << names;
+  }
   EXPECT_THAT(
       refused({{"x", HostTensor::of_floats({2, 2}, {1, 0, 0, 1})}, {"y", HostTensor::of_floats({1, 2}, {1, 2})}}),
       HasSubstr("nor another that is the only one"));
@@ -238,6 +289,70 @@ TEST(VideoTracksTest, APersonIsTheMeanOfAllFramesAndNotTheBestOne) {
   const std::string rows(std::istreambuf_iterator<char>(table), {});
   EXPECT_THAT(rows, AllOf(HasSubstr("film.mkv,1,0.067,11.00,10.00,35.00,34.00,0.500000\n"),
                           HasSubstr("film.mkv,2,0.033,40.00,10.00,52.00,22.00,0.800000\n")));
+}
+
+TEST(VideoTracksTest, EachVideoHasItsOwnTracksWithTheThumbnailsOfTheirBestFaces) {
+  if (!test::has_ffmpeg()) GTEST_SKIP() << "the program ffmpeg is not installed";
+  const TestFolder folder;
+  const std::string a = (folder / "a.mkv").string(), b = (folder / "b.mkv").string();
+  test::write_video(a, 2);
+  test::write_video(b, 2);
+  test::write_text(folder / "photo.pgm", "P5 2 2 255\n1234");
+  const data::Pictures pictures({(folder / "photo.pgm").string(), a, b}, data::FrameChoice());
+  ASSERT_EQ(pictures.size(), 5U);
+  std::vector<task::PhotoFaces> all(5);
+  for (std::size_t i = 0; i < 5; ++i) all[i] = {.photo = i, .content = 70 + i, .faces = {}};
+  // The same person everywhere; on the second frame of a.mkv best of all, and behind somebody else.
+  all[0].faces = {made_face(5, 20, 0.9F, {1, 0})};
+  all[1].faces = {made_face(5, 20, 0.9F, {1, 0})};
+  all[2].faces = {made_face(40, 12, 0.8F, {0, 1}), made_face(6, 22, 1, {1, 0})};
+  all[3].faces = {made_face(5, 20, 0.9F, {1, 0})};
+  all[4].faces = {made_face(5, 20, 0.8F, {1, 0})};
+  {
+    task::FacesJournal journal(folder / "j", nlohmann::json::object());
+    for (task::PhotoFaces photo : all) {
+      for (std::size_t i = 0; i < photo.faces.size(); ++i) {
+        photo.faces[i].thumbnail = std::to_string(photo.photo) + "/" + std::to_string(i);
+      }
+      journal.add(photo);
+    }
+  }
+  std::ranges::reverse(all);  // as they may come from several threads
+  const VideoTracks tracks = keep_tracks(all, pictures, folder.path(), folder / "j");
+  EXPECT_TRUE(tracks.has_videos);
+  ASSERT_EQ(all.size(), 5U);
+  const auto thumbnails = [](const task::PhotoFaces& photo) {
+    std::vector<std::string> found;
+    for (const task::EmbeddedFace& face : photo.faces) found.push_back(face.thumbnail);
+    return found;
+  };
+  EXPECT_THAT(thumbnails(all[0]), ElementsAre("")) << "a photo stays as it is";
+  EXPECT_THAT(thumbnails(all[1]), ElementsAre());
+  EXPECT_THAT(thumbnails(all[2]), ElementsAre("2/1", "2/0")) << "in the order of their tracks";
+  EXPECT_THAT(thumbnails(all[3]), ElementsAre("3/0"));
+  EXPECT_THAT(thumbnails(all[4]), ElementsAre());
+  EXPECT_THAT(tracks.summary,
+              ElementsAre(a + ": 3 faces on 2 frames make 2 tracks, each of a person for as long as they are in view.",
+                          b + ": 2 faces on 2 frames make 1 track, each of a person for as long as they are in view."));
+  const TrackSpan span = tracks.spans.at({2, 0});
+  EXPECT_NEAR(span.last_s, 0.04, 1e-3);
+  EXPECT_EQ(tracks.spans.size(), 3U);
+  std::ifstream table(folder / "tracks.csv");
+  const std::string rows(std::istreambuf_iterator<char>(table), {});
+  EXPECT_EQ(rows, "video,track,time_s,x1,y1,x2,y2,probability\n" + a + ",1,0.000,5.00,10.00,25.00,30.00,0.900000\n" +
+                      a + ",1,0.040,6.00,10.00,28.00,32.00,1.000000\n" + a +
+                      ",2,0.040,40.00,10.00,52.00,22.00,0.800000\n" + b + ",1,0.000,5.00,10.00,25.00,30.00,0.900000\n" +
+                      b + ",1,0.040,5.00,10.00,25.00,30.00,0.800000\n");
+  // Two frames of one film are one photo in the folders of all who are on it.
+  FoundFaces found;
+  for (const std::size_t photo : {1U, 2U, 3U}) {
+    found.photos.push_back({photo, 0, 1, found.faces.size()});
+    found.faces.emplace_back();
+  }
+  found.persons = {0, 1, 0};
+  EXPECT_THAT(sort_by_person(folder / "sorted", found, pictures),
+              AllOf(HasSubstr("2 photos sorted into folders of 2 persons"), HasSubstr("by 3 links")));
+  EXPECT_EQ(fs::read_symlink(folder / "sorted/person-2/a.mkv"), a);
 }
 
 std::string opened_parts(const LabelledDataRequest& request, const RunConfig& run) {

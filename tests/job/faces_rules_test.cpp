@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "base/test_folder.h"
 #include "job/faces/growing_results.h"
@@ -331,11 +334,231 @@ TEST_F(FacesRules, TablesTellDistancesAndNeighbours) {
             "0,f0,2,2,f2,1.532089,-0.173648\n1,f1,1,2,f2,0.684040,0.766044\n1,f1,2,0,f0,1.000000,0.500000\n"
             "2,f2,1,1,f1,0.684040,0.766044\n2,f2,2,0,f0,1.532089,-0.173648\n");
   const std::string matrix = whole_text(folder_ / "distances.npy");
-  EXPECT_THAT(matrix, HasSubstr("'shape': (3, 3)"));
-  EXPECT_EQ(matrix.size(), 128u + 9 * 4);
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 3), }";
+  ASSERT_EQ(matrix.size(), 128u + 9 * 4);
+  EXPECT_EQ(matrix.substr(0, 128),
+            std::string("\x93NUMPY\1\0\x76\0", 10) + header + std::string(117 - header.size(), ' ') + "\n");
+  std::vector<float> distances(9);
+  std::memcpy(distances.data(), matrix.data() + 128, 36);
+  EXPECT_THAT(distances, testing::Pointwise(testing::FloatNear(1e-5F),
+                                            {0.0, 1.0, 1.532089, 1.0, 0.0, 0.684040, 1.532089, 0.684040, 0.0}));
   request.neighbours.reset();
+  for (const char* name : {"all_pairs.csv", "all_pairs.csv.part"}) test::write_text(folder_ / name, "");
   compare(embeddings, {{0, true}, {1, true}, {2, true}}, request, silent_);
-  EXPECT_FALSE(fs::exists(folder_ / "neighbours.csv")) << "of the comparison before";
+  for (const char* name : {"neighbours.csv", "all_pairs.csv", "all_pairs.csv.part"}) {
+    EXPECT_FALSE(fs::exists(folder_ / name)) << name << " of the comparison before";
+  }
+  compare({}, {}, request, silent_);
+  EXPECT_FALSE(fs::exists(folder_ / "distances.npy")) << "there is nothing to compare any more";
+  EXPECT_EQ(whole_text(folder_ / "pairs.csv"), "face_a,file_a,face_b,file_b,distance,cosine\n");
+}
+
+TEST_F(FacesRules, OfVeryManyFacesTheNearestStandInPlaceOfAllDistances) {
+  constexpr int kFaces = 10'001;
+  task::Embeddings embeddings;
+  for (int i = 0; i < kFaces; ++i) embeddings.add(at_degrees(137.508 * i));
+  ComparisonRequest request;
+  request.limit = 0;
+  request.threads = 2;
+  request.folder = folder_.path();
+  request.file_of = [](std::size_t) { return "f"; };
+  compare(embeddings, std::vector<task::FaceFacts>(kFaces), request, silent_);
+  EXPECT_FALSE(fs::exists(folder_ / "distances.npy"));
+  EXPECT_EQ(std::ranges::count(whole_text(folder_ / "neighbours.csv"), '\n'), 1 + 10 * kFaces);
+}
+
+TEST_F(FacesRules, ARowOfATableTellsAFaceWithItsPersonAndItsTrack) {
+  EXPECT_EQ(
+      faces_heading(),
+      "file,face,x1,y1,x2,y2,probability,left_eye_x,left_eye_y,right_eye_x,right_eye_y,nose_x,nose_y,mouth_left_x,"
+      "mouth_left_y,mouth_right_x,mouth_right_y,group,name");
+  std::vector<task::EmbeddedFace> two = {face(0, 30, 40, 0.875F, {}), face(0, 5, 5, 0.5F, {})};
+  for (std::size_t i = 0; i < 5; ++i) {
+    two[0].face.landmarks[i] = {static_cast<float>(i) + 0.5F, static_cast<float>(i) + 7.25F};
+  }
+  const std::string box =
+                        "\"a,b.jpg\",0,10.00,20.00,40.00,60.00,0.875000,0.50,7.25,1.50,8.25,2.50,9.25,3.50,10.25,4.50,"
+                        "11.25",
+                    other =
+                        "\"a,b.jpg\",1,10.00,20.00,15.00,25.00,0.500000,0.00,0.00,0.00,0.00,0.00,0.00,0.00,0.00,0.00,"
+                        "0.00";
+  EXPECT_EQ(faces_rows("a,b.jpg", two, {2, -1}, named("3,\"Bo, Jr\"\n"), {",1.5,2.5,3", ",,,"}),
+            box + ",3,\"Bo, Jr\",1.5,2.5,3\n" + other + ",,,,,\n");
+  EXPECT_EQ(faces_rows("a,b.jpg", two), box + ",,\n" + other + ",,\n") << "as long as nobody was compared";
+}
+
+// What later runs know of earlier ones.
+
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+TEST_F(FacesRules, EachOptionThatChangesFacesIsAmongTheSettings) {
+  for (const char* name :
+       {"weights/pnet.pt", "weights/rnet.pt", "weights/onet.pt", "d.onnx", "e.onnx", "w.pt", "e.xml", "e.bin"}) {
+    test::write_text(folder_ / name, name);
+  }
+  const auto file = [&](const char* name) { return (folder_ / name).string(); };
+  const auto settings = [&](const Given& given) {
+    FacesCommandFlags flags;
+    for (const auto& [name, word] : given) flags.options().give(name, {word});
+    const task::FacesOptions options = flags.networks.options();
+    return face_settings(flags.networks, flags.placement, options.embedder, options.detector);
+  };
+  /// The settings that are others once `more` is given.
+  const auto changed = [&](Given given, const Given& more) {
+    const nlohmann::json before = settings(given);
+    given.insert(given.end(), more.begin(), more.end());
+    std::vector<std::string> names;
+    const nlohmann::json after = settings(given);
+    for (const auto& [name, value] : after.items()) {
+      if (!before.contains(name) || before.at(name) != value) names.push_back(name);
+    }
+    return names;
+  };
+  const Given ours = {{"--detector-weights", file("weights")}};
+  for (const auto& [name, word] : Given{{"--embedder", "mobilefacenet"},
+                                        {"--margin", "3"},
+                                        {"--largest", "true"},
+                                        {"--rotate", "auto"},
+                                        {"--cut", "box"},
+                                        {"--precision", "bf16"},
+                                        {"--weights", file("w.pt")},
+                                        {"--min-size", "33"},
+                                        {"--thresholds", "0.6,0.7,0.71"},
+                                        {"--factor", "0.5"}}) {
+    EXPECT_THAT(changed(ours, {{name, word}}), ElementsAre(name));
+  }
+  const Given files = {{"--detector", file("d.onnx")}, {"--embedder", file("e.onnx")}};
+  for (const auto& [name, word] : Given{{"--detector-size", "64x32"},
+                                        {"--min-size", "33"},
+                                        {"--thresholds", "0.4"},
+                                        {"--size", "20x10"},
+                                        {"--normalize", "imagenet"},
+                                        {"--channel-order", "bgr"}}) {
+    EXPECT_THAT(changed(files, {{name, word}}), ElementsAre(name));
+  }
+  EXPECT_THAT(changed(ours, {{"--limit", "0.5"}, {"--on", "cpu/t1"}, {"--chunk", "7"}}), IsEmpty());
+  // Contents count, under whatever name.
+  const Given weighted = {ours.front(), {"--weights", file("w.pt")}};
+  const nlohmann::json of_folder = settings(ours);
+  EXPECT_EQ(of_folder.at("--weights"), "random ones");
+  for (const auto& [name, option] : Given{{"d.onnx", "--detector"}, {"e.onnx", "--embedder"}, {"w.pt", "--weights"}}) {
+    const Given& given = option == "--weights" ? weighted : files;
+    const nlohmann::json before = settings(given);
+    test::write_text(folder_ / name, "another network");
+    EXPECT_NE(settings(given).at(option), before.at(option));
+    test::write_text(folder_ / name, name);
+    EXPECT_EQ(settings(given), before);
+  }
+  for (const char* part : {"weights/pnet.pt", "weights/rnet.pt", "weights/onet.pt"}) {
+    test::write_text(folder_ / part, "other weights");
+    EXPECT_NE(settings(ours).at("--detector-weights"), of_folder.at("--detector-weights")) << part;
+    test::write_text(folder_ / part, part);
+  }
+  const Given in_two = {{"--detector", file("d.onnx")}, {"--embedder", file("e.xml")}};
+  const nlohmann::json of_two = settings(in_two);
+  test::write_text(folder_ / "e.bin", "other weights");
+  EXPECT_NE(settings(in_two).at("--embedder"), of_two.at("--embedder")) << "OpenVINO's weights lie in a second file";
+}
+
+TEST_F(FacesRules, TheJournalKeepsWhatTheNextRunHasToKnow) {
+  const auto known = [&](const nlohmann::json& settings) { return KnownFaces(folder_.path(), settings); };
+  std::uint64_t bytes = 0;
+  {
+    task::FacesJournal journal = begin_faces_journal(folder_.path(), {{"--a", 5}}, {"it is random"}, 0.7F);
+    journal.add(photo(0, 77, {face(0, 30, 30, 1, {1})}));
+    journal.add(photo(0, 78, {}));
+    std::vector<task::EmbeddedFace> many(kMostThumbnails + 1, face(0, 30, 30, 1, {2}));
+    for (task::EmbeddedFace& one : many) one.thumbnail = "x";
+    journal.add(photo(0, 77, std::move(many)));
+    bytes = fs::file_size(faces_journal(folder_.path()));
+  }
+  const KnownFaces found = known({{"--a", 5}, {"--new", ""}});
+  EXPECT_THAT(found.notes(), ElementsAre("it is random"));
+  EXPECT_EQ(found.sure(), 0.7F);
+  EXPECT_EQ(found.whole_bytes(), bytes);
+  EXPECT_EQ(found.find(79), nullptr);
+  ASSERT_NE(found.find(78), nullptr);
+  EXPECT_THAT(found.find(78)->faces, IsEmpty());
+  ASSERT_NE(found.find(77), nullptr);
+  EXPECT_EQ(found.find(77)->faces.size(), kMostThumbnails + 1) << "the later one of that content";
+  const auto has_thumbnail = [](const task::EmbeddedFace& one) { return !one.thumbnail.empty(); };
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count_if(found.find(77)->faces, has_thumbnail)), kMostThumbnails - 1)
+      << "the first one's face is counted, too";
+  EXPECT_EQ(found.first_new_person(), 0);
+  EXPECT_THAT(failure([&] {
+                known({{"--a", 6}});
+              }),
+              testing::AllOf(HasSubstr("were found with --a 5, not with 6"), HasSubstr("Leave --a as it was")));
+  EXPECT_THAT(failure([&] { known({{"--a", 5}, {"--new", "x"}}); }), HasSubstr("--new its default, not with x"));
+  test::write_text(folder_ / "persons.json", "{\"next\": 3}");
+  EXPECT_THAT(failure([&] { known({{"--a", 5}}); }), HasSubstr("persons.json' is damaged"));
+}
+
+TEST_F(FacesRules, ThePageShowsFacesWithTheirPlacesAndTheClearPairs) {
+  const data::Pictures pictures = photos(3);
+  FoundFaces found = gather_faces(
+      {photo(0, 1, {face(0, 50, 50, 0.99F, at_degrees(0)), face(0, 20, 60, 0.98F, at_degrees(4))}),
+       photo(1, 2, {face(1, 60, 50, 0.97F, at_degrees(10)), face(1, 50, 50, 0.96F, at_degrees(100))}), photo(2, 3, {})},
+      {30});
+  for (std::size_t i : {0U, 1U, 2U}) found.faces[i].thumbnail = std::string(1, static_cast<char>('a' + i));
+  ComparisonRequest request;
+  request.limit = 0.5F;
+  request.folder = folder_ / "out";
+  fs::create_directories(request.folder);
+  compare_faces(found, pictures, request, KnownFaces(), silent_);
+  report::FacesPage page;
+  VideoTracks tracks;
+  tracks.spans[{1, 0}] = {1.5, 2.25, 3};
+  write_faces(request.folder, found, pictures, tracks, page, kUsuallySure);
+  const std::string html = whole_text(request.folder / "faces.html");
+  EXPECT_THAT(html, HasSubstr("<b>3</b><span>photos</span>"));
+  EXPECT_THAT(html, HasSubstr("<b>4</b><span>faces</span>"));
+  EXPECT_THAT(html, HasSubstr("The page shows 3 of the faces")) << "one has no thumbnail";
+  EXPECT_THAT(html, HasSubstr("href=\"../photos/p0.jpg\" data-box=\"10.0 20.0 60.0 70.0\""));
+  EXPECT_THAT(html, HasSubstr("href=\"../photos/p1.jpg\" data-box=\"10.0 20.0 70.0 70.0\""));
+  EXPECT_THAT(html, HasSubstr("p1.jpg, from 1.5 s to 2.2 s on 3 frames (97.0 %)"));
+  const std::string pairs = html.substr(html.find("Most alike"));
+  EXPECT_THAT(pairs, HasSubstr("<b>0.174</b>"));
+  EXPECT_THAT(pairs, testing::Not(HasSubstr("<b>0.070</b>"))) << "a face of 20 pixels is nobody's";
+  EXPECT_THAT(html, HasSubstr("Left of the line (0.50)"));
+  EXPECT_THAT(whole_text(request.folder / "faces.csv"), HasSubstr("p1.jpg,1,10.00,20.00,60.00,70.00,0.960000"));
+}
+
+TEST_F(FacesRules, ALinkThatCantBeMadeIsToldWithItsReason) {
+  const std::string name(254, 'n');
+  for (const char* folder : {"a", "b"}) test::write_text(folder_ / folder / name, "");
+  EXPECT_THAT(
+      failure([&] {
+        sort_photos(folder_ / "out", {{folder_ / "a" / name, {"Anna"}}, {folder_ / "b" / name, {"Anna"}}});
+      }),
+      testing::AllOf(StartsWith("can't sort photos into '" + (folder_ / "out").string()), HasSubstr("too long")));
+}
+
+TEST(FacesJudged, ASentenceAndTheRecordTellTheRates) {
+  task::Verification result;
+  result.same = 60;
+  result.different = 70;
+  result.accuracy = 0.9833;
+  result.equal_error_rate = 0.0125;
+  result.equal_error_distance = 0.8765;
+  JudgedPhotos judged{.result = result, .refusal = {}, .without_face = 0};
+  const std::string text =
+      "60 pairs of one person and 70 of two: 98.33 % told rightly, equal error rate 1.25 % at distance 0.8";
+  EXPECT_THAT(judgement_text(judged), testing::MatchesRegex(text + "7[67]\\."));
+  judged.result->accepted_at_1_percent = 0.9;
+  judged.result->accepted_at_01_percent = 0.75;
+  judged.without_face = 2;
+  EXPECT_THAT(
+      judgement_text(judged),
+      testing::EndsWith(", 90.00 % accepted where 1 % of the wrong ones are, 75.00 % accepted where 0.1 % of the "
+                        "wrong ones are; 2 left out, a photo without a face."));
+  record::Record record;
+  record.kind = "faces";
+  add_judgement(record, result);
+  EXPECT_EQ(record.metrics.at("pair_accuracy").value, 0.9833);
+  EXPECT_EQ(record.metrics.at("equal_error_rate").value, 0.0125);
+  EXPECT_EQ(record.metrics.at("pair_accuracy").better, record::Better::kHigher);
+  EXPECT_EQ(record.metrics.at("equal_error_rate").better, record::Better::kLower);
 }
 
 // What a record and a page say of faces: persons and costs.

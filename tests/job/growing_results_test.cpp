@@ -51,6 +51,14 @@ TEST(GrowingResults, ThumbnailsOfKnownAndNewPhotosTogetherAreBounded) {
   const std::string table = read_file(folder / "faces.csv");
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(table, '\n')), 1 + kMostThumbnails - 1 + 4);
   EXPECT_THAT(table, HasSubstr("c.pgm,1,"));
+  results.add_chunk({.worker = 1, .number = 2, .photos = 3, .faces = 4});
+  results.add_chunk({.worker = 0, .number = 0, .photos = 5, .faces = 6});
+  ASSERT_EQ(results.chunks().size(), 2U);
+  EXPECT_EQ(results.chunks()[1].photos, 5U);
+  const std::string chunks = read_file(folder / "chunks.csv");
+  EXPECT_THAT(chunks, testing::StartsWith("worker,chunk,photos,faces,begin_s,"));
+  EXPECT_THAT(chunks, HasSubstr("\n1,2,3,4,0.000,")) << "a killed run has left it";
+  EXPECT_THAT(chunks, HasSubstr("\n0,0,5,6,0.000,"));
 }
 
 }  // namespace

@@ -44,8 +44,13 @@ class MadeUpRuns : public bench::Executor {
     // Of 20 samples the median's interval goes from the sixth to the fifteenth.
     const double apart = deviation_ * 3.92 / 9 / std::sqrt(epochs);
     std::vector<double> rates;
-    for (int n = 0; n < 20; ++n) rates.push_back(1 + apart * ((7 * n % 20) - 9.5));
+    for (int n = 0; n < samples; ++n) rates.push_back(1 + apart * ((7 * n % 20) - 9.5));
     record.images_per_s = record::throughput_of(std::move(rates), "blocks");
+    if (sensor_period_s > 0) {
+      record.energy.seconds = epochs;
+      record.energy.devices = std::vector<record::DeviceEnergy>(1);
+      record.energy.devices[0].update_period_s = sensor_period_s;
+    }
     fs::create_directories(folder);
     record::write_record(folder, record);
     return {.end = record::RunEnd::kDone, .reason = {}, .seconds = epochs, .figure = 1};
@@ -59,6 +64,8 @@ class MadeUpRuns : public bench::Executor {
   std::vector<std::vector<std::string>> words;
   std::vector<fs::path> folders;
   int taken = 0;
+  int samples = 20;
+  double sensor_period_s = 0;  // 0: there is no sensor
   bool fails = false;
 
  private:
@@ -144,6 +151,24 @@ TEST(RunLength, ACellThatFailsKeepsTheLengthAndIsTold) {
   EXPECT_EQ(steady.plan.fixed.at("epochs"), SweepValue{"2"});
   EXPECT_THAT(notes.texts, testing::Contains(HasSubstr("no such data")));
   EXPECT_THAT(steady.sentence, HasSubstr("2 of 2 cells"));
+}
+
+TEST(RunLength, SaysOfEachCellWhatItsLastPilotRunTold) {
+  const auto told = [](double deviation, int samples, double sensor_period_s) {
+    const test::TestFolder folder;
+    MadeUpRuns runs(deviation);
+    runs.samples = samples;
+    runs.sensor_period_s = sensor_period_s;
+    Notes notes;
+    steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes, "p", "m");
+    return notes.texts;
+  };
+  EXPECT_THAT(told(0.04, 5, 0), ElementsAre("pilot runs of lr=0.1: epochs = 60: too few samples for a deviation",
+                                            "pilot runs of lr=0.2: epochs = 60: too few samples for a deviation"));
+  // Of 60 s the root is 7.7: 0.4 becomes 5.2 %. A sensor of energy needs ten values, thus 100 s.
+  EXPECT_THAT(told(0.4, 20, 0), Each(HasSubstr("speed deviates by 5.2 % within a run, more than was asked for")));
+  EXPECT_THAT(told(0.039, 20, 10), Each(HasSubstr("within a run; too short for the sensor of energy")));
+  EXPECT_THAT(told(0.039, 20, 1), Each(testing::EndsWith("% within a run"))) << "16 s are enough";
 }
 
 TEST(RunLength, ALimitOfARunIsOneOfItsLengthToo) {

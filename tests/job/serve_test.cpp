@@ -516,6 +516,7 @@ TEST_F(Serve, AnswersAtItsEndWhatWasAccepted) {
   for (auto& answer : answers) EXPECT_EQ(numbers_of(answer.get()).front(), ++sum);
   const HttpAnswer last = begun.receive();
   EXPECT_EQ(numbers_of(last).front(), 99);
+  EXPECT_EQ(last.headers.at("connection"), "close");
   server.end();
 }
 

@@ -290,6 +290,13 @@ TEST(SweepDryRun, CountsWhatIsDoneAndToCome) {
   EXPECT_THAT(sweep_dry_run_text(flags, notes),
               AllOf(HasSubstr("n=128: 3 runs to come"), HasSubstr("n=256: 5 runs to come"),
                     HasSubstr("2 runs done, 13 to come, about " + duration_text(13 * 15)), Not(HasSubstr("series"))));
+  SweepFlags steady;
+  steady.what.read({"--steady", "3%", "matmul", "64,128,256", "--repeats", "3"});
+  steady.out.read({folder.path().string()});
+  complete(steady);
+  EXPECT_THAT(
+      sweep_dry_run_text(steady, notes),
+      HasSubstr("pilot runs come first, which make seconds so large that within a run speed deviates by 3 %\n"));
   sweep.series.front().program = "another";
   record::write_sweep(folder.path(), sweep);
   EXPECT_THAT(sweep_dry_run_text(flags, notes),

@@ -114,6 +114,10 @@ TEST_F(Library, TrainsAndTellsHowItGoes) {
   EXPECT_EQ(record.at("kind"), "train");
   EXPECT_EQ(record.at("config").at("epochs"), 3);
   EXPECT_EQ(listener.last_step.steps_per_epoch, 10) << "160 images in batches of 16";
+  EXPECT_NEAR(listener.last_step.loss, listener.epochs.back().train_loss, 1e-6) << "of the epoch so far";
+  EXPECT_GT(listener.last_step.images_per_s, 160 / listener.epochs.back().seconds * 0.5);
+  EXPECT_TRUE(listener.epochs.front().best);
+  EXPECT_EQ(result.reason, "");
   ASSERT_EQ(record.at("epochs").size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     const EpochEvent& event = listener.epochs[i];
@@ -193,6 +197,12 @@ TEST_F(Library, ASweepRunsTheProgramInEveryWay) {
   EXPECT_EQ(lines_in(folder_ / "sweep" / "runs.csv"), 1U + 4U);
   EXPECT_THAT(listener.notes, HasSubstr("[4/4]"));
   EXPECT_FALSE(fs::exists(folder_ / "sweep" / "report.html"));
+}
+
+TEST_F(Library, ASweepThatItsTimeLimitEndsIsToldAsInterrupted) {
+  const Result result = sweep(small_sweep(folder_ / "sweep").set("time-limit", 0.001));
+  EXPECT_EQ(result.status, Result::Status::kInterrupted);
+  EXPECT_THAT(result.reason, HasSubstr("time limit"));
 }
 
 TEST_F(Library, AStoppedSweepGoesOn) {
@@ -345,6 +355,10 @@ TEST_F(Library, DoesASecondJobBesideTheThreadsOfTheFirst) {
   const Result quantized =
       quantize({{"model", run.folder}, {"images", 20}, {"seconds", 0.01}, {"on", "cpu/t1"}, {"out", folder_ / "int8"}});
   EXPECT_EQ(quantized.status, Result::Status::kDone);
+  EXPECT_EQ(quantized.folder, folder_ / "int8");
+  EXPECT_EQ(nlohmann::json::parse(quantized.record).at("kind"), "quantize");
+  EXPECT_THAT(quantized.summary, testing::AllOf(testing::Not(testing::IsEmpty()),
+                                                testing::Each(testing::Not(testing::AnyOf(HasSubstr("\n"), "")))));
   std::ofstream(folder_ / "damaged.onnx") << "no network";
   EXPECT_THROW(LoadedNetwork((folder_ / "damaged.onnx").string(), {}), Error);
 }

@@ -1,7 +1,10 @@
 // The parts that the library is made of: options by name, samples in memory, events between threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -45,6 +48,8 @@ TEST(GivenOptions, AreReadByNameWithEitherStroke) {
   EXPECT_TRUE(*flags.optimisation.nesterov);
   EXPECT_THAT(*flags.model.freeze, ElementsAre("a*", "b*"));
   EXPECT_EQ(*flags.optimisation.epochs, 4) << "the last value counts";
+  give(givable(flags.options()), {{"nesterov", false}});
+  EXPECT_FALSE(*flags.optimisation.nesterov);
 }
 
 TEST(GivenOptions, ASwitchThatMayHaveAValueIsOffOnOrAValue) {
@@ -68,6 +73,10 @@ TEST(GivenOptions, ThoseOfATerminalArentGivable) {
   }
   EXPECT_NE(options.find("--lr"), nullptr);
   EXPECT_THAT(what_fails([&] { check(options); }), HasSubstr("the option 'data' is missing: "));
+  give(options, {{"data", "synth:digits"}, {"model", "resnet20"}});
+  EXPECT_EQ(what_fails([&] { check(options); }), "");
+  give(options, {{"drop_test", true}});
+  EXPECT_THAT(what_fails([&] { check(options); }), HasSubstr("give both")) << "a rule of several options";
   EXPECT_THAT(what_fails([&] { give(options, {{"epohcs", 3}}); }), HasSubstr("'epochs'"));
   EXPECT_THAT(what_fails([&] { give(options, {{"batch_size", 3}}); }), HasSubstr("it is called 'batch' here"));
 }
@@ -224,6 +233,22 @@ TEST(EventPostTest, ASenderWaitsForAnObserverThatIsFarBehind) {
   while (hearer.notes.size() < 1030) post.deliver();
   sender.join();
   EXPECT_EQ(sent, 1030);
+}
+
+TEST(EventPostTest, ASenderWaitsForNobodyWhereNobodyListens) {
+  EventPost silent(nullptr, nullptr);
+  for (int i = 0; i < 2000; ++i) silent.send(noting("x"));
+  Hearer hearer;
+  EventPost post(&hearer, nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    for (int i = 0; i < 2000; ++i) post.send(noting("x"));
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "a child's events reach nobody";
 }
 
 TEST(WorkThreadTest, DoesCallsOneAfterTheOtherOnOneThread) {

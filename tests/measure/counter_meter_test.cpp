@@ -283,6 +283,35 @@ TEST(UpdatePeriod, IsFoundByReading) {
   }
 }
 
+TEST(UpdatePeriod, IsTheTimeBetweenChangesThatWereSeen) {
+  UpdatePeriod period;
+  const auto change = [&](double still_s, double moved_s) {
+    period.take(false, still_s);
+    period.take(true, moved_s);
+  };
+  period.take(true, 0);
+  change(0.5, 1);  // nobody saw when this time began
+  change(1.5, 3);
+  change(4, 5);
+  EXPECT_EQ(period.seconds(false), std::nullopt) << "three changes";
+  change(6, 9);
+  EXPECT_EQ(period.seconds(false), 2);
+  EXPECT_EQ(period.seconds(true), 2) << "4 s are two of them";
+  EXPECT_EQ(period.longest().from_s, 3);
+  EXPECT_EQ(period.longest().to_s, 4);
+  EXPECT_EQ(period.next_longest_s(), 1);
+  period.take(false, 15);
+  EXPECT_EQ(period.longest().from_s, 9);
+  EXPECT_EQ(period.longest().seconds(), 6) << "it still stands";
+  EXPECT_EQ(period.next_longest_s(), 1);
+  period.take(true, 16);  // 7 s
+  EXPECT_EQ(period.longest().seconds(), 6);
+  EXPECT_EQ(period.seconds(true), std::nullopt) << "not each time is a multiple of the shortest";
+  EXPECT_EQ(period.seconds(false), 3);
+  for (int n = 17; n < 23; ++n) period.take(true, n);
+  EXPECT_EQ(period.seconds(false), std::nullopt) << "most readings had changed";
+}
+
 TEST(UpdatePeriod, IsTheStatedOneWhereEachReadingHadChanged) {
   const DeviceEnergy device = periodic_device_after({0.001, true}, 10, 0.5, 0.002);
   EXPECT_EQ(device.update_period_s, 0.002) << "half a second says nothing of it";
@@ -358,6 +387,38 @@ DeviceEnergy counting_card_after(double factor, double run_s, const std::functio
     meter.poll();
   }
   return meter.energy(run_s).devices.at(0);
+}
+
+TEST(OwnPower, ContradictsACounterThatIsOffByMoreThanTwice) {
+  const auto after = [](double first_watts, double watts, double counted_j, double gap_s) {
+    OwnPower power;
+    power.take(first_watts, 1000, 50, 5);
+    power.take(watts, 1000 + counted_j, 50 + gap_s, 5);
+    return power;
+  };
+  EXPECT_FALSE(after(100, 100, 60, 0.6).contradicts());
+  EXPECT_FALSE(after(100, 100, 31, 0.6).contradicts());
+  EXPECT_TRUE(after(100, 100, 29, 0.6).contradicts());
+  EXPECT_FALSE(after(100, 100, 119, 0.6).contradicts());
+  EXPECT_TRUE(after(100, 100, 121, 0.6).contradicts());
+  EXPECT_FALSE(after(100, 100, 1, 0.4).contradicts()) << "too short to tell";
+  EXPECT_FALSE(after(100, 100, 1, 1.2).contradicts()) << "between distant readings it may have been another";
+  EXPECT_FALSE(after(160, 40, 1, 0.6).contradicts()) << "a power that is the mean of the last second";
+  EXPECT_TRUE(after(160, 40, 0, 0.6).contradicts()) << "but no power is nothing";
+  EXPECT_FALSE(after(100, 0, 0, 0.6).contradicts());
+  OwnPower power = after(100, 40, 42, 0.6);
+  EXPECT_NEAR(power.joules(), 42, 1e-9);
+  EXPECT_EQ(power.watts(), 40);
+  EXPECT_EQ(power.peak_watts(), 100);
+  EXPECT_EQ(after(100, 40, 1000, 5.5).joules(), 0) << "nobody knows what was drawn in so long a gap";
+  power.take(900, 5000, 50.5, 5);  // an earlier moment
+  EXPECT_NEAR(power.joules(), 42, 1e-9);
+  EXPECT_EQ(power.peak_watts(), 100);
+  power.distrust_counter();
+  EXPECT_TRUE(power.contradicts());
+  OwnPower none;
+  none.distrust_counter();
+  EXPECT_FALSE(none.contradicts()) << "there is no power to stand in for it";
 }
 
 TEST(OwnPower, ACounterThatAgreesWithItIsTrusted) {

@@ -339,7 +339,13 @@ TEST(HostEnergy, WhatIsOfOneHostAloneIsNotToldOfAll) {
   energy.uncertainty_joules = 2;
   other.uncertainty_joules = 5;
   record::set_products(energy);
+  energy.checks = other.checks = {{.first = "parts", .second = "wall"}};
+  other.lost = {"it slept"};
   record::add_hosts(energy, {"a", "b"}, {record::Energy{}, other});
+  ASSERT_EQ(energy.checks.size(), 2u);
+  EXPECT_EQ(energy.checks[0].first + ", " + energy.checks[0].second, "a parts, a wall");
+  EXPECT_EQ(energy.checks[1].first + ", " + energy.checks[1].second, "b parts, b wall");
+  EXPECT_EQ(energy.lost, std::vector<std::string>{"on b: it slept"});
   EXPECT_EQ(energy.net_joules, std::nullopt);
   EXPECT_EQ(energy.net_interval, std::nullopt);
   EXPECT_NE(energy.net_reason, "");

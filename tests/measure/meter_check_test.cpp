@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "measure/energy_meter.h"
@@ -292,6 +293,133 @@ TEST(MeterCheck, EqualMetersThatDifferByNoiseAreNotAccused) {
     ++alarms;
   }
   EXPECT_LE(alarms, 10);
+}
+
+// Curves and channels that are given, without a meter.
+
+TEST(PowerCurve, TellsJoulesOfTheTimeThatItKnows) {
+  PowerCurve curve;
+  EXPECT_EQ(curve.joules(0, 1), std::nullopt);
+  curve.add(10, 11, 4);
+  curve.add(11, 11, 100);  // took no time
+  EXPECT_EQ(curve.begin_s(), 10);
+  EXPECT_EQ(curve.end_s(), 11);
+  EXPECT_DOUBLE_EQ(curve.joules(10, 11).value_or(0), 4);
+  EXPECT_DOUBLE_EQ(curve.joules(10.5, 10.625).value_or(0), 0.5);
+  EXPECT_DOUBLE_EQ(curve.joules(10, 11.005).value_or(0), 4) << "less than 1 % is unknown";
+  EXPECT_EQ(curve.joules(9.9, 11), std::nullopt);
+  EXPECT_EQ(curve.joules(11, 12), std::nullopt);
+  EXPECT_EQ(curve.joules(8, 10), std::nullopt);
+  curve.add(12, 13.1, 8.8);  // nobody saw the second before
+  EXPECT_EQ(curve.joules(10, 13), std::nullopt);
+  EXPECT_DOUBLE_EQ(curve.joules(10.25, 11).value_or(0), 3);
+  EXPECT_NEAR(curve.joules(12.5, 13.1).value_or(0), 4.8, 1e-9) << "the last bin ends with what is known";
+}
+
+TEST(PowerCurve, OfALongRunHasWiderBinsAndTheSameJoules) {
+  PowerCurve curve;
+  curve.add(1000, 1010.1, 101);  // ends in a bin without a neighbour
+  curve.add(1010.1, 1600, 589.9);
+  EXPECT_EQ(curve.width_s(), 0.5);
+  EXPECT_NEAR(curve.joules(1000, 1010).value_or(0), 100, 1e-9);
+  EXPECT_NEAR(curve.joules(1010, 1010.5).value_or(0), 1.4, 1e-9);
+  EXPECT_NEAR(curve.joules(1010.5, 1600).value_or(0), 589.5, 1e-9);
+  for (int n = 1600; n < 5000; ++n) curve.add(n, n + 1, n);
+  EXPECT_EQ(curve.width_s(), 2);
+  EXPECT_NEAR(curve.joules(3000, 3010).value_or(0), 30045, 1e-6);
+  EXPECT_NEAR(curve.joules(1000, 1600).value_or(0), 690.9, 1e-6);
+  EXPECT_EQ(curve.end_s(), 5000);
+}
+
+TEST(LostWhileStill, IsWhatAStoppedCounterDoesNotMakeUpFor) {
+  // 10 W for 100 s, but for the 20 s from `still_s` on, in which it came to `within_j`.
+  const auto lost = [](double still_s, double within_j, double step_j, double to_s = 0) {
+    CheckedChannel channel{.name = "counter", .curve = {}, .step_j = step_j, .counts = true};
+    channel.curve.add(0, still_s, 10 * still_s);
+    channel.curve.add(still_s, still_s + 20, within_j);
+    channel.curve.add(still_s + 20, 100, 10 * (80 - still_s));
+    channel.still = {still_s, to_s > 0 ? to_s : still_s + 20};
+    return lost_while_still(channel);
+  };
+  EXPECT_TRUE(lost(40, 0, 1));
+  EXPECT_TRUE(lost(40, 99, 1)) << "of 200 J";
+  EXPECT_FALSE(lost(40, 101, 1));
+  EXPECT_FALSE(lost(40, 0, 20)) << "ten steps of a coarse one";
+  EXPECT_TRUE(lost(40, 0, 19.9));
+  EXPECT_FALSE(lost(80, 0, 39));
+  EXPECT_TRUE(lost(80, 0, 39, 120)) << "it stood still for longer than its curve tells";
+  EXPECT_FALSE(lost(80, 0, 41, 120));
+  CheckedChannel never{.name = "counter", .curve = {}, .counts = true, .still = {0, 10}};
+  never.curve.add(0, 10, 0);
+  EXPECT_FALSE(lost_while_still(never)) << "nothing says what it should have told";
+}
+
+/// A meter of power that is known in between, second by second.
+CheckedChannel known_channel(const std::string& name, double from_s, double to_s,
+                             const std::function<double(double)>& watts) {
+  CheckedChannel channel{.name = name, .curve = {}};
+  for (double t = from_s; t < to_s; ++t) channel.curve.add(t, t + 1, watts(t));
+  return channel;
+}
+
+double eighty_watts(double) {
+  return 80;
+}
+
+TEST(CheckMeters, PartsAreSummedWhileAllAreKnown) {
+  const auto rising = [](double t) { return 30 + std::fmod(7 * t, 20); };
+  const CheckedChannel a = known_channel("a", 0, 60, rising), b = known_channel("b", 6, 54, eighty_watts),
+                       whole = known_channel("wall", 0, 60, [&](double t) { return 2 * rising(t) + 160; });
+  const MeterCheck check = check_meters({a, b}, {whole}, Relation::kMachine, 0, 61);
+  EXPECT_EQ(check.first, "a + b");
+  EXPECT_EQ(check.second, "wall");
+  EXPECT_TRUE(check.nested);
+  EXPECT_NEAR(check.ratio.value_or(0), 0.5, 1e-9);
+  EXPECT_EQ(check.windows, 48);
+  EXPECT_EQ(check.agreement, Agreement::kAgree);
+  EXPECT_EQ(check.reason, "b told nothing in the first 6.0 s; b told nothing in the last 7.0 s");
+  const MeterCheck none = check_meters({a, {.name = "c", .curve = {}}}, {whole}, Relation::kMachine, 0, 60);
+  EXPECT_EQ(none.reason, "c told nothing");
+  EXPECT_EQ(none.windows, 0);
+  EXPECT_EQ(check_meters({a}, {{.name = "d", .curve = {}}}, Relation::kSame, 0, 66).reason,
+            "a told nothing in the last 6.0 s; d told nothing");
+}
+
+TEST(CheckMeters, WindowsAreLongEnoughForWhatIsSlowestAndCoarsest) {
+  const auto windows = [](double period_s, double step_j, double run_s) {
+    CheckedChannel first = known_channel("a", 0, run_s, eighty_watts), second = first;
+    first.period_s = period_s;
+    second.step_j = step_j;
+    const MeterCheck check = check_meters({first}, {second}, Relation::kSame, 0, run_s);
+    return std::pair(check.window_s, check.windows);
+  };
+  EXPECT_EQ(windows(0, 0, 60), std::pair(1.0, std::int64_t{60}));
+  EXPECT_EQ(windows(3, 0, 200), std::pair(6.0, std::int64_t{33})) << "two periods";
+  EXPECT_EQ(windows(0, 40, 200), std::pair(5.0, std::int64_t{40})) << "ten steps of 40 J at 80 W";
+  EXPECT_EQ(windows(0, 0, 1000), std::pair(5.0, std::int64_t{200})) << "no more than 200";
+}
+
+TEST(CheckMeters, WhatALevelPowerCantTellApartIsSaid) {
+  const CheckedChannel right = known_channel("b", 0, 60, eighty_watts);
+  const auto check = [&](Relation relation, const auto& watts) {
+    return check_meters({known_channel("a", 0, 60, watts)}, {right}, relation, 0, 60);
+  };
+  const MeterCheck gain = check(Relation::kSame, [](double) { return 100.0; });
+  EXPECT_EQ(gain.fault, MeterFault::kGain);
+  EXPECT_EQ(gain.reason, "a tells 1.25 times what b does; these windows do not tell that from +20 W");
+  EXPECT_EQ(gain.offset_watts, std::nullopt) << "the power did not vary enough for it";
+  // Each third value is low, so that the median is above and its interval is not.
+  const auto above = [](double by, double below) {
+    return [=](double t) { return 80 * (std::fmod(7 * t, 12) < 5 ? below : by); };
+  };
+  const MeterCheck same = check(Relation::kSame, above(1.07, 1.04));
+  EXPECT_EQ(same.agreement, Agreement::kUndecided) << same.reason;
+  EXPECT_EQ(same.reason, "the ratio's interval reaches from 1.04 to 1.07");
+  EXPECT_EQ(check(Relation::kSame, above(1.04, 1.03)).agreement, Agreement::kAgree);
+  EXPECT_EQ(check(Relation::kSame, above(0.94, 0.93)).agreement, Agreement::kDisagree);
+  const MeterCheck part = check(Relation::kMachine, above(1.02, 0.99));
+  EXPECT_EQ(part.agreement, Agreement::kUndecided);
+  EXPECT_EQ(part.reason, "the part may be above its whole");
 }
 
 }  // namespace

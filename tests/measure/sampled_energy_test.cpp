@@ -244,6 +244,141 @@ TEST(EpochEnergy, WithoutSamplesOfEnergyThereIsNone) {
   EXPECT_EQ(record.training.epochs[0].joules, std::nullopt);
 }
 
+/// The energy of the work of a session that began at 100 s in samples of 10 W until 110 s, then of 30 W.
+record::Energy work_energy(record::Record record, WorkTime work, double least_s = 1) {
+  const test::TestFolder folder;
+  test::write_text(folder / "samples.csv", "time_s,energy_joules\n100,5\n110,105\n120,405\n");
+  if (record.energy.reason.empty()) record.energy.joules = 400;
+  fill_work_energy(record, folder / "samples.csv", 100, work, least_s);
+  return record.energy;
+}
+
+TEST(WorkEnergy, IsOfTheTimeThatTheTaskNames) {
+  record::Record record;
+  record.kind = "infer";
+  const record::Energy known = work_energy(record, {.from_s = 4, .to_s = 12});
+  EXPECT_NEAR(known.work_joules.value_or(0), 60 + 60, 1e-9);
+  EXPECT_EQ(known.work_seconds, 8);
+  EXPECT_EQ(known.work_reason, "");
+  EXPECT_TRUE(work_energy(record, {.from_s = 4, .to_s = 12}, 8).work_joules);
+  const record::Energy brief = work_energy(record, {.from_s = 4, .to_s = 12}, 9);
+  EXPECT_EQ(brief.work_joules, std::nullopt);
+  EXPECT_EQ(brief.work_seconds, std::nullopt);
+  EXPECT_EQ(brief.work_reason, "the work on images took 8.00 s, too short for the meters (at least 9 s)");
+  EXPECT_EQ(work_energy(record, {.from_s = 4, .to_s = 25}).work_reason,
+            "the samples don't tell what was used until the work began and ended");
+  for (const WorkTime& half : {WorkTime{}, WorkTime{.from_s = 4}, WorkTime{.to_s = 4}}) {
+    EXPECT_EQ(work_energy(record, half).work_reason, "no work on images came to an end");
+  }
+  record.energy.work_reason = "two hosts";
+  const record::Energy told = work_energy(record, {.from_s = 4, .to_s = 12});
+  EXPECT_EQ(told.work_joules, std::nullopt);
+  EXPECT_EQ(told.work_reason, "two hosts");
+  record.energy.work_reason.clear();
+  record.energy.reason = "no counters";
+  EXPECT_EQ(work_energy(record, {.from_s = 4, .to_s = 12}).work_joules, std::nullopt);
+}
+
+TEST(WorkEnergy, OfATrainingIsThatOfItsEpochsAndOfOneThatWasBegun) {
+  record::Record record;
+  record.training.epochs.resize(3);
+  for (std::size_t n = 0; n < 3; ++n) {  // the first is an earlier session's
+    record.training.epochs[n].from_s = n == 0 ? 0 : 2.0 + 4.0 * static_cast<double>(n);
+    record.training.epochs[n].to_s = n == 0 ? 1 : 6.0 + 4.0 * static_cast<double>(n);
+  }
+  record.sessions.resize(2);
+  record.sessions.back().epochs = 2;
+  record.sessions.back().seconds = 16;
+  for (const auto& [status, to_s] : {std::pair{record::Status::kDone, 14.0},
+                                     {record::Status::kDiverged, 14.0},
+                                     {record::Status::kInterrupted, 16.0}}) {
+    record.status = status;
+    const record::Energy energy = work_energy(record, {.from_s = 0, .to_s = 20});
+    EXPECT_EQ(energy.work_seconds, to_s - 6) << status_name(status);
+    EXPECT_NEAR(energy.work_joules.value_or(0), 40 + 30 * (to_s - 10), 1e-9);
+  }
+}
+
+TEST(RecordSamples, EachAbsenceHasItsReasonAndLosesItWhenItIsKnown) {
+  record::Record record;
+  record.sessions.resize(2);
+  leave_samples_out(record);
+  EXPECT_EQ(record.missing.at("cpu.seconds"), "the run has not ended");
+  SamplerSummary summary;
+  summary.error = "no room";
+  take_samples(record, summary);
+  EXPECT_FALSE(record.missing.contains("cpu.seconds"));
+  EXPECT_THAT(record.missing.at("memory.peak_rss_bytes"), HasSubstr("/proc/self/status"));
+  EXPECT_THAT(record.missing.at("memory.pss_bytes"), HasSubstr("smaps_rollup"));
+  EXPECT_THAT(record.missing.at("cpu.percent"), HasSubstr("two samples"));
+  EXPECT_THAT(record.missing.at("cpu.throttle_events"), HasSubstr("thermal throttling"));
+  EXPECT_EQ(record.missing.at("gpus"), "no GPU was used");
+  EXPECT_THAT(record.notes, ElementsAre("samples.csv ends early: no room"));
+  summary = {};
+  summary.cpu.seconds = 7;
+  summary.cpu.percent = record::Spread{1, 2, 3};
+  summary.cpu.throttle_events = 0;
+  summary.memory.peak_rss_bytes = 5;
+  summary.memory.pss_bytes = record::Spread{1, 2, 3};
+  record = {};
+  record.sessions.resize(2);
+  record.gpus.resize(1);
+  take_samples(record, summary);
+  EXPECT_EQ(record.sessions.back().cpu_seconds, 7);
+  EXPECT_EQ(record.sessions.front().cpu_seconds, std::nullopt);
+  std::vector<std::string> paths;
+  for (const auto& [path, reason] : record.missing) paths.push_back(path);
+  EXPECT_THAT(paths, ElementsAre("gpus.joules", "gpus.utilisation_percent_mean"));
+}
+
+// Two cards of which the run used the second, known by its UUID although its number differs, or by its number.
+TEST(RecordSamples, ACardsFiguresAreThoseOfItsSensor) {
+  SamplerSummary summary;
+  summary.energy.joules = 300;
+  summary.energy.seconds = 10;
+  for (int n = 0; n < 2; ++n) {
+    DeviceUse& use = summary.devices.emplace_back();
+    use.name = "gpu " + std::to_string(n);
+    use.uuid = "GPU-" + std::to_string(n);
+    use.samples = 8;
+    use.throttled_samples = 2 + n;
+    use.throttle_reasons = n == 0 ? "heat" : "power cap";
+    use.utilisation_percent = record::Spread{0, 40.0 + n, 100};
+    use.temperature_c = record::Spread{30, 50.0 + n, 70};
+    use.clock_mhz = record::Spread{900, 1200.0 + n, 1500};
+    record::DeviceEnergy& device = summary.energy.devices.emplace_back();
+    device.name = use.name;
+    device.uuid = use.uuid;
+    device.covers = record::Covers::kGpu;
+    device.kind = record::EnergyClass::kMeasured;
+    device.added = true;
+    device.joules = 100.0 + 100 * n;
+  }
+  for (const bool by_uuid : {true, false}) {
+    record::Record record;
+    record.gpus.resize(1);
+    record.gpus[0].index = by_uuid ? 0 : 1;
+    record.gpus[0].uuid = by_uuid ? "GPU-1" : "MIG-7";
+    record::StageRecord stage;
+    stage.device = by_uuid ? "cuda:0" : "cuda:1";
+    stage.uuid = record.gpus[0].uuid;
+    record.placement.replicas.resize(1);
+    record.placement.replicas[0].stages = {stage};
+    take_samples(record, summary);
+    const record::GpuUse& gpu = record.gpus[0];
+    EXPECT_EQ(gpu.joules, 200) << by_uuid;
+    EXPECT_EQ(gpu.utilisation_percent_mean, 41);
+    EXPECT_EQ(gpu.throttled_share, 3.0 / 8);
+    EXPECT_EQ(gpu.throttle_reasons, "power cap");
+    EXPECT_EQ(gpu.temperature_c->mean, 51);
+    EXPECT_EQ(gpu.clock_mhz->mean, 1201);
+    EXPECT_FALSE(record.missing.contains("gpus.joules"));
+    EXPECT_EQ(record.energy.used_joules, 200) << "the other card was not computed on";
+    EXPECT_EQ(record.energy.used_edp_js, 2000);
+    EXPECT_THAT(record.energy.phases_reason, HasSubstr("a GPU computes behind the program"));
+  }
+}
+
 }  // namespace
 
 }  // namespace evener::measure

@@ -2,11 +2,16 @@
 #include "parallel/hosts.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+#include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/test_folder.h"
 #include "base/thrown.h"
 #include "parallel/launcher.h"
@@ -103,7 +108,9 @@ TEST_F(Variables, AnAllocationOfSlurmIsFound) {
   set("SLURM_JOB_NODELIST", "n[1-2]");
   EXPECT_THAT(slurm_hosts(), ElementsAre("n1", "n2"));
   set("SLURM_STEP_NUM_TASKS", "2");
-  EXPECT_THAT(evener::test::thrown_by<UsageError>([] { slurm_hosts(); }), HasSubstr("without srun"));
+  EXPECT_THAT(evener::test::thrown_by<UsageError>([] { slurm_hosts(); }), HasSubstr("started 2 times by srun"));
+  set("SLURM_STEP_NUM_TASKS", "1");
+  EXPECT_THAT(slurm_hosts(), ElementsAre("n1", "n2")) << "as a step of its own";
   unsetenv("SLURM_STEP_NUM_TASKS");
   set("SLURM_JOB_NODELIST", "n1");
   EXPECT_THAT(slurm_hosts(), IsEmpty()) << "one host is no more than this one";
@@ -136,6 +143,11 @@ class StarterWords : public Variables {
 TEST_F(StarterWords, OneProcessOnEachHostNotBound) {
   EXPECT_THAT(words(), StartsWith("mpirun --host a:1,b:1 -np 2 --map-by ppr:1:node --bind-to none "));
   EXPECT_THAT(words(), HasSubstr(" /opt/evener train m "));
+  EXPECT_THAT(words(), HasSubstr(" --wdir " + std::filesystem::current_path().string() + " "));
+  EXPECT_THAT(words(), HasSubstr(" --mca oob_tcp_keepalive_time 1 --mca oob_tcp_keepalive_intvl 1 --mca "
+                                 "oob_tcp_keepalive_probes 3 "));
+  launch_.slurm = true;
+  EXPECT_THAT(words(), StartsWith("mpirun ")) << "which reaches the nodes through Slurm";
   EXPECT_EQ(words().find("--allow-run-as-root") != std::string::npos, geteuid() == 0);
 }
 
@@ -155,6 +167,9 @@ TEST_F(StarterWords, SrunServesWhereMpirunIsMissing) {
   EXPECT_THROW(words(), Error);
   launch_.slurm = true;
   EXPECT_THAT(words(), StartsWith("srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --mpi=pmix --kill-on-bad-exit=1 "));
+  EXPECT_THAT(words(), testing::EndsWith("--cpu-bind=none /opt/evener train m "));
+  set("SLURM_CPUS_PER_TASK", "12");
+  EXPECT_THAT(words(), HasSubstr(" --cpus-per-task=12 /opt/evener"));
 }
 
 /// What people get of the lines, and what is said at the end.
@@ -196,6 +211,38 @@ TEST(HostReports, ALostConnectionNamesTheOtherEnd) {
             "the connection with host b was lost: it is down or cut off");
 }
 
+TEST(HostReports, MpirunsOtherMessagesHaveAMeaningToo) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"mpirun could not access\nor execute an executable:\nExecutable: /opt/evener\nNode: b",
+       "host b can't run '/opt/e"},
+      {"Error: unable to change to working directory /home/me", "a host has no folder of the name of this one"},
+      {"WARNING: Open MPI tried to use --wdir", "a host has no folder of the name of this one"},
+      {"ORTE was unable to reliably start one or more daemons.", "not every host could be reached"},
+      {"An ORTE daemon has unexpectedly failed after launch", "not every host could be reached"},
+      {"There are not enough slots available in the system", "two of the hosts are the same one"},
+      {"process rank 3 with PID 12 on node\nb exited on signal 11 (Segmentation\nfault).",
+       "host b (host 3 of 2) was lost: its process was ended by signal 11 (Segmentation fault)"}};
+  for (const auto& [text, meaning] : rows) {
+    std::vector<std::string> lines = {kDashes, text, kDashes};
+    EXPECT_THAT(said(lines), StartsWith(meaning)) << text;
+    lines.insert(lines.end(), {kDashes, "There are not enough slots", kDashes});
+    EXPECT_THAT(said(lines), StartsWith(meaning)) << "the first is the reason";
+    lines.emplace_back("evener: on host a: no space");
+    EXPECT_EQ(said(lines).starts_with(meaning), std::string(meaning).find("was lost") != std::string::npos) << text;
+  }
+}
+
+TEST(HostReports, LinesOfTheStarterAreKeptAndOthersShown) {
+  std::string passed;
+  const std::string text = said({"mpirun: a", "srun: b", "slurmstepd: c", "[node:77] d", "[3/8] block 1", "[n:7a] e",
+                                 "[:77] f", "mpirunner: g", " mpirun: h", "[n:] i", "-----", "[a b] c:1] j"},
+                                &passed);
+  EXPECT_EQ(passed, "[3/8] block 1|[n:7a] e|[:77] f|mpirunner: g| mpirun: h|[n:] i|-----|[a b] c:1] j|");
+  EXPECT_EQ(text, "the run on 2 hosts ended before its time\n  mpirun: a\n  srun: b\n  slurmstepd: c\n  [node:77] d");
+  const std::string many = said(std::vector<std::string>(50, "mpirun: again"));
+  EXPECT_EQ(std::ranges::count(many, '\n'), 12);
+}
+
 TEST(HostReports, WhatCameOfALossIsNotTheReason) {
   EXPECT_EQ(said({"evener: on host a: rank 1 ended with exit code 130", kDashes,
                   "mpirun noticed that process rank 1 with PID 0 on node b exited on signal 9 (Killed).", kDashes}),
@@ -234,6 +281,84 @@ TEST(HostReports, AFailureIsSeenAtOnce) {
   EXPECT_FALSE(report.failed());
   report.take("evener: no space");
   EXPECT_TRUE(report.failed());
+  EXPECT_FALSE(report.no_answer());
+  for (const auto& [text, is_failure] :
+       {std::pair("Primary job  terminated normally, but", true), std::pair("There are not enough slots", true),
+        std::pair("A thing to know.", false)}) {
+    HostReport of_starter(2);
+    for (const std::string& line : {kDashes, std::string(text)}) EXPECT_FALSE(of_starter.take(line));
+    EXPECT_FALSE(of_starter.failed()) << "it isn't whole yet";
+    EXPECT_FALSE(of_starter.take(kDashes));
+    EXPECT_EQ(of_starter.failed(), is_failure) << text;
+  }
+}
+
+/// mpirun as a shell script that does what a test says.
+class StartedHosts : public Variables {
+ protected:
+  StartedHosts() : path_(getenv("PATH")) { setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1); }
+  ~StartedHosts() override { setenv("PATH", path_.c_str(), 1); }
+
+  void run(const std::string& script) const {
+    evener::test::write_text(folder_ / "mpirun", "#!/bin/sh\n" + script + "\n");
+    std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+    run_on_hosts({{"a", "b"}, false, "/opt/evener", {"train", "m"}});
+  }
+  /// How it ended: the kind of what was thrown, and its words.
+  std::string end_of(const std::string& script) const {
+    try {
+      run(script);
+    } catch (const HostLost& lost) {
+      return std::string("lost: ") + lost.what();
+    } catch (const UsageError& error) {
+      return std::string("usage: ") + error.what();
+    } catch (const Interrupted& error) {
+      return std::string("interrupted: ") + error.what();
+    } catch (const Error& error) {
+      return std::string("error: ") + error.what();
+    }
+    return "good";
+  }
+
+  TestFolder folder_;
+  std::string path_;
+};
+
+TEST_F(StartedHosts, GetTheWordsAndTheirOutputIsOurs) {
+  const std::string words = (folder_ / "words").string();
+  unsetenv("HWLOC_COMPONENTS");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  run("echo \"$*\" > " + words + "; echo \"$HWLOC_COMPONENTS\"; echo 'epoch 1' >&2; echo 'mpirun: well' >&2");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "-opencl\n") << "whose drivers would take the stop signal";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "epoch 1\n");
+  EXPECT_THAT(read_file(words), AllOf(StartsWith("--host a:1,b:1 -np 2 "), testing::EndsWith("/opt/evener train m\n")));
+  set("HWLOC_COMPONENTS", "mine");
+  testing::internal::CaptureStdout();
+  run("echo \"$HWLOC_COMPONENTS\"");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "mine\n");
+}
+
+TEST_F(StartedHosts, EndAsTheirFirstFailureSays) {
+  EXPECT_EQ(end_of("exit 0"), "good");
+  EXPECT_EQ(end_of("echo 'evener: on host b: no such option' >&2; exit 2"), "usage: on host b: no such option");
+  EXPECT_EQ(end_of("echo 'evener: stopped' >&2; exit 130"), "interrupted: stopped");
+  EXPECT_EQ(end_of("echo 'evener: stopped' >&2; exit 143"), "interrupted: stopped");
+  EXPECT_EQ(end_of("echo 'evener: no space' >&2; echo 'evener: called off' >&2; exit 1"), "error: no space");
+  EXPECT_THAT(end_of("echo 'evener: host b has given no sign of life' >&2; exit 1"), StartsWith("lost: host b has"));
+  EXPECT_EQ(end_of("exit 7"), "error: the run on 2 hosts ended before its time");
+  EXPECT_EQ(end_of("kill -KILL $$"), "error: the run on 2 hosts ended before its time");
+}
+
+TEST_F(StartedHosts, LeaveNothingRunningHere) {
+  const std::string file = (folder_ / "pid").string();
+  // What mpirun has started, such as an ssh, holds nothing of ours open; mpirun itself waits for a lost host for ever.
+  EXPECT_THAT(end_of("sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > " + file +
+                     "; echo 'evener: host b has given no sign of life' >&2; exec sleep 1000"),
+              StartsWith("lost: "));
+  const pid_t left = std::stoi(read_file(file));
+  EXPECT_EQ(kill(left, 0), -1);
+  EXPECT_EQ(errno, ESRCH);
 }
 
 TEST(Facts, DifferencesNameHostsAndValues) {
@@ -243,6 +368,11 @@ TEST(Facts, DifferencesNameHostsAndValues) {
   there[1].value = "499";
   EXPECT_EQ(difference_of({"a", "b", "c"}, {here, here, there}),
             "the hosts are not at the same work: the number of images is 500 on a, 499 on c; copy them");
+  there[1] = here[1], there[0].value = "2";
+  EXPECT_THAT(difference_of({"a", "b", "c"}, {here, there, here}), HasSubstr("the version is 1 on a, 2 on b; install"));
+  there = here, there[0].what = "number of images";
+  EXPECT_THAT(difference_of({"a", "b"}, {here, there}), HasSubstr("the version is 1 on a, not known on b"));
+  there = here;
   there.pop_back();
   EXPECT_THAT(difference_of({"a", "b"}, {here, there}), HasSubstr("not known on b"));
 }

@@ -27,8 +27,26 @@ TEST(Cuda, ListsGpusWithWhatStandsAgainstThem) {
   EXPECT_EQ(device_text(list.devices[1].device), "cuda:1");
   EXPECT_EQ(list.devices[0].problem, "");
   EXPECT_EQ(list.devices[0].uuid, "GPU-8e1f");
+  EXPECT_EQ(list.devices[0].memory_bytes, 150'000'000'000U);
+  EXPECT_EQ(list.devices[0].compute_major, 9);
+  EXPECT_EQ(list.devices[1].compute_major, 6);
   EXPECT_THAT(list.devices[1].problem, HasSubstr("compute capability is 6.0"));
   EXPECT_EQ(list.reason, "");
+}
+
+TEST(Cuda, TuringIsTheOldestAndWithoutTheLibraryTheKernelsDriverIsStillTold) {
+  const TestFolder root;
+  write_text(root / "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX  575.1  Sun\n");
+  const auto problem = [&](int version, int major, int minor) {
+    return find_cuda_gpus(CudaDriver{"", version, {{"", 0, major, minor}}}, root.path()).devices.at(0).problem;
+  };
+  EXPECT_EQ(problem(13000, 7, 5), "");
+  EXPECT_THAT(problem(13000, 7, 2), HasSubstr("is 7.2, but CUDA 13 needs 7.5"));
+  EXPECT_EQ(problem(13010, 10, 0), "") << "10.0 is more than 7.5";
+  EXPECT_THAT(problem(12090, 9, 0), HasSubstr("knows CUDA 12.9"));
+  EXPECT_EQ(find_cuda_gpus({}, root.path()).driver, "driver 575.1");
+  EXPECT_EQ(find_cuda_gpus(CudaDriver{.init_error = "CUDA_ERROR_X"}, root.path()).driver, "driver 575.1");
+  EXPECT_EQ(find_cuda_gpus(CudaDriver{"", 13000, {{"", 0, 9, 0}}}, root.path()).devices[0].name, "NVIDIA GPU");
 }
 
 TEST(Cuda, AnOldDriverIsNamed) {

@@ -127,6 +127,14 @@ TEST(Cpus, SecondHardwareThreadsComeLast) {
   EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("6 computing threads on 4 cores")));
 }
 
+TEST(Cpus, OfUnequalCoresTheSecondThreadsComeAfterAllFirstOnes) {
+  Machine machine = fake_machine({.cores = 4});
+  machine.cpu.cores = {{0, 1}, {2, 3}, {4}, {5}};  // two fast ones with two threads each
+  const Plan plan = make_plan(parse("cpu/t3+cpu/t3"), machine);
+  EXPECT_THAT(plan.replicas[0].stages[0].cpus, ElementsAre(0, 2, 4));
+  EXPECT_THAT(plan.replicas[1].stages[0].cpus, ElementsAre(5, 1, 3));
+}
+
 TEST(Cpus, NothingIsPinnedWhereThatWouldHarm) {
   EXPECT_THAT(plan_for("cpu/t1", {.cores = 8}).replicas[0].stages[0].cpus, IsEmpty());  // two programs would meet
   EXPECT_THAT(plan_for("2xcpu/t8", {.cores = 4}, {.oversubscribe = true}).replicas[0].stages[0].cpus, IsEmpty());
@@ -167,6 +175,26 @@ TEST(Devices, UnusableOnesAreRefusedWithTheirProblem) {
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("cuda:0 (Fake GPU) can't be used: its compute capability is 6.1"));
   }
+}
+
+TEST(Devices, HaveTheUuidsOfTheirCardsWhichOtherHostsDoNotHave) {
+  Machine machine = fake_machine({.cores = 8, .gpus = 2});
+  machine.cuda.devices[0].uuid = "GPU-0a";
+  machine.cuda.devices[1].uuid = "GPU-1b";
+  machine.cuda.devices[1].name = "Other GPU";
+  const Plan plan = make_plan(parse("2xcuda"), machine);
+  EXPECT_THAT(devices_of(plan), ElementsAre("cuda:0", "cuda:1")) << "each copy has its own";
+  EXPECT_EQ(plan.replicas[1].stages[0].uuid, "GPU-1b");
+  EXPECT_EQ(plan.replicas[1].stages[0].device_name, "Other GPU");
+  EXPECT_FALSE(plan.replicas[0].share) << "cards of two names are measured";
+  const Plan two = on_hosts(plan, 2);
+  EXPECT_EQ(two.replicas[0].stages[0].uuid, "GPU-0a");
+  EXPECT_EQ(two.replicas[2].stages[0].uuid, "") << "of the other host's card nobody knows it";
+  machine.cuda.devices.clear();
+  machine.cuda.reason = "the kernel knows one";
+  machine.cuda.remedy = "install the driver";
+  EXPECT_THAT(test::thrown_by<UsageError>([&] { make_plan(parse("cuda"), machine); }),
+              HasSubstr("there is no cuda:0: the kernel knows one; install the driver\n"));
 }
 
 TEST(Devices, OneGpuServesOneStageOnly) {

@@ -82,6 +82,17 @@ class PlantBugs(unittest.TestCase):
         self.assertEqual(self.written([first[0], self.bug("src/data/c.cpp", 2)]), ["tests/data/a_test.cpp"])
         self.assertFalse((self.tool.TREE / "src/data/b.cpp").exists())
 
+    def test_a_bug_that_spoils_a_later_line_is_left_out_alone(self):
+        (self.root / "deps").mkdir()
+        (self.root / "deps/setup.sh").write_text(f"""
+        file='{self.tool.TREE}/src/data/a.cpp'
+        ! grep -q 'has(' "$file" || {{ echo "$file:2:1: error: something was not declared"; exit 1; }}
+        """)
+        bugs = [self.bug("src/data/a.cpp", 1), self.bug("src/data/b.cpp", 2)]
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            self.assertEqual(self.tool.build(bugs, []), bugs[1:])
+        self.assertIn("not planted  src/data/a.cpp:1: another value", output.getvalue())
+
     def tried(self, tests):
         """What becomes of a bug with such tests, in their order: (what saw it, what failed by chance)."""
         bin_folder = self.tool.BUILD / "bin"

@@ -40,13 +40,117 @@ class EvenerTest(unittest.TestCase):
         return evener.train("mlp:784-16-10", out=self.folder / name, **{**DIGITS, "epochs": 2, **options})
 
     def test_trains_with_callbacks(self):
-        epochs, notes = [], []
-        run = self.train(on_epoch=epochs.append, on_note=notes.append)
+        epochs, steps, notes, shown = [], [], [], []
+        run = self.train(on_epoch=epochs.append, on_step=steps.append, on_note=notes.append,
+                         on_progress=shown.append)
         self.assertEqual(run.status, "done")
         self.assertEqual([epoch["epoch"] for epoch in epochs], [1, 2])
+        for epoch, told in zip(epochs, run.record["epochs"]):
+            self.assertEqual(epoch["learning_rate"], told["lr"])
+            for name in ("seconds", "train_loss", "train_accuracy", "val_loss", "val_accuracy"):
+                self.assertEqual(epoch[name], told[name], name)
+        self.assertIs(epochs[0]["best"], True)
+        last = steps[-1]
+        self.assertEqual((last["epoch"], last["step"], last["steps_per_epoch"]), (2, 10, 10))
+        self.assertAlmostEqual(last["loss"], epochs[1]["train_loss"], 5)
+        self.assertGreater(last["images_per_s"], 0)
+        self.assertTrue(all(isinstance(text, str) for text in notes + shown))
         self.assertEqual(run.record["kind"], "train")
         self.assertEqual(run.record, json.loads((run.folder / "record.json").read_text()))
         self.assertTrue(notes)
+
+    def test_options_may_be_of_any_kind_of_number_text_or_list(self):
+        run = self.train(epochs=numpy.int64(1), lr=numpy.float32(0.25), momentum=numpy.float64(0.5), nesterov=True,
+                         freeze=("0.weight", "0.b*"), batch="32", seed=None, split=pathlib.PurePath("70/20/10"))
+        expected = {"epochs": 1, "lr": 0.25, "momentum": 0.5, "nesterov": True, "freeze": ["0.weight", "0.b*"],
+                    "batch": 32, "split": [70, 20, 10]}
+        self.assertEqual({name: run.record["config"][name] for name in expected}, expected)
+        self.assertFalse(self.train("other", epochs=1, nesterov=False).record["config"]["nesterov"])
+        with self.assertRaisesRegex(TypeError, "'freeze' can't be a dict"):
+            evener.train("mlp:784-16-10", freeze=["a", {}])
+        with self.assertRaisesRegex(evener.UsageError, "class"):  # not "unknown option 'class_'"
+            self.train("classes", class_=["a"], data=self.folder)
+
+    def test_options_are_described(self):
+        of_train = {option.pop("name"): option for option in evener.options("train")}
+        self.assertEqual(of_train["optimizer"]["choices"], ["sgd", "adamw"])
+        kinds = {name: of_train[name]["kind"] for name in ("nesterov", "epochs", "freeze", "resume")}
+        self.assertEqual(kinds, {"nesterov": "switch", "epochs": "value", "freeze": "values",
+                                 "resume": "switch or value"})
+        epochs = of_train["epochs"]
+        self.assertTrue(epochs.pop("help"))
+        self.assertEqual(epochs, {"kind": "value", "value": "N", "value_kind": "a whole number", "default": "10",
+                                  "choices": [], "required": False})
+        self.assertIsNone(of_train["out"]["default"])
+        self.assertIs(of_train["data"]["required"], True)
+        with self.assertRaisesRegex(evener.UsageError, "did you mean 'train'"):
+            evener.options("trian")
+
+    def test_errors_are_of_their_kind(self):
+        self.assertTrue(issubclass(evener.UsageError, evener.Error))
+        self.assertTrue(issubclass(evener.Interrupted, evener.Error))
+        self.assertTrue(issubclass(evener.Error, RuntimeError))
+        self.assertFalse(issubclass(evener.Interrupted, evener.UsageError))
+        self.assertIn(evener.__version__, command("--version"))
+        nowhere = self.folder / "nowhere"
+        for call in (evener.infer, evener.detect):
+            with self.assertRaisesRegex(evener.Error, "nowhere"):
+                call(nowhere, "random:3")
+        for call in (evener.faces, evener.quantize):
+            with self.assertRaisesRegex(evener.Error, "nowhere"):
+                call(nowhere)
+
+    def test_answers_are_told_in_the_format_that_was_asked_for(self):
+        run = self.train()
+        lines, notes, quiet = [], [], []
+        done = evener.infer(run.folder, "random:5", format="csv", topk=1, on_answers=lines.append, on_note=notes.append)
+        self.assertEqual(done.status, "done")
+        self.assertEqual(done.reason, "")
+        self.assertEqual(len("".join(lines).splitlines()), 1 + 5)
+        self.assertTrue(notes)
+        self.assertIsNone(done.folder)
+        with self.assertRaisesRegex(evener.Error, "give the job a folder with out="):
+            done.rows("predictions")
+        written = evener.infer(run.folder, "random:5", out=self.folder / "answers", on_answers=quiet.append)
+        self.assertEqual("".join(quiet), "")
+        self.assertEqual(written.folder, self.folder / "answers")
+        self.assertEqual(written.record["kind"], "infer")
+
+    def test_quantizes_and_says_what_it_costs(self):
+        run = self.train()
+        small = evener.quantize(run.folder, images=20, seconds=0.01, on="cpu/t1", out=self.folder / "int8")
+        self.assertEqual(small.status, "done")
+        self.assertEqual(small.record["kind"], "quantize")
+        self.assertEqual(small.folder, self.folder / "int8")
+        self.assertTrue(small.summary)
+        self.assertTrue(all(isinstance(line, str) and "\n" not in line for line in small.summary))
+
+    def test_a_network_tells_what_it_is(self):
+        run = self.train()
+        network = evener.load(run.folder, streams=None)
+        self.assertEqual(network.name, "mlp:784-16-10")
+        self.assertEqual(network.input_shape, (1, 28, 28))
+        self.assertEqual(network.classes, [str(digit) for digit in range(10)])
+        self.assertIn(network.main_output, network(numpy.zeros((1, 28, 28, 1), numpy.uint8)))
+        self.assertEqual(repr(network), "<evener.Network mlp:784-16-10, input 1x28x28>")
+        self.assertTrue(any("random" in note for note in evener.load("mlp:784-10", size="28x28", channels=1).notes))
+
+    def test_pictures_may_be_grey_single_or_as_they_are(self):
+        network = evener.load(self.train().folder, batch=4, streams=1)
+        grey = numpy.random.default_rng(5).integers(0, 256, (3, 28, 28, 1)).astype(numpy.uint8)
+        logits = network(grey)[network.main_output]
+        planes = grey.reshape(3, 1, 28, 28)
+        for same in (grey[1], grey[1, :, :, 0]):
+            numpy.testing.assert_array_equal(network(same)[network.main_output], logits[1:2])
+        numpy.testing.assert_allclose(network(planes.astype(numpy.float32))[network.main_output], logits, atol=1e-4)
+        numpy.testing.assert_array_equal(network(planes, as_they_are=True)[network.main_output], logits)
+        numpy.testing.assert_array_equal(network(planes[2], True)[network.main_output], logits[2:])
+        colour = numpy.repeat(grey, 3, axis=3)
+        numpy.testing.assert_allclose(network(colour)[network.main_output], logits, atol=0.05)
+        numpy.testing.assert_array_equal(network(colour[1])[network.main_output],
+                                         network(colour)[network.main_output][1:2])
+        with self.assertRaisesRegex(ValueError, r"not \(5,\);"):
+            network(numpy.zeros(5, numpy.uint8))
 
     def test_learns_what_the_command_learns(self):
         run = self.train()
@@ -209,6 +313,24 @@ class EvenerTest(unittest.TestCase):
             self.assertRegex(evener_command.complaint(), r"^evener was built for numpy 0\.1, .*: pip install numpy==0\.1$")
         with mock.patch("evener_command._pinned", return_value={"no-such-wheel": "2.0"}):
             self.assertIn("no-such-wheel 2.0, which is not installed", evener_command.complaint())
+            with self.assertRaisesRegex(SystemExit, "^evener: evener needs no-such-wheel 2.0"):
+                evener_command.main()
+        with (mock.patch("evener_command._pinned", return_value={"torch": "2.11.0"}),
+              mock.patch("importlib.metadata.version", return_value="2.11.0+cpu")):
+            self.assertEqual(evener_command.complaint(), "")
+        with (mock.patch("evener_command.complaint", return_value=""), mock.patch("os.execv") as called,
+              mock.patch.object(sys, "argv", ["/bin/evener", "info", "a b"])):
+            evener_command.main()
+        called.assert_called_once_with(evener_command.PROGRAM, ["evener", "info", "a b"])
+
+    def test_the_wheels_that_it_was_built_for_are_those_of_the_package(self):
+        lines = ["torch==2.11.0", "numpy>=1.2", "openvino == 2026.1 ; python_version > '3'"]
+        with (mock.patch("evener_command.PROGRAM", pathlib.Path(__file__)),
+              mock.patch("importlib.metadata.requires", return_value=lines)):
+            self.assertEqual(evener_command._pinned(), {"torch": "2.11.0", "openvino": "2026.1"})
+        with (mock.patch("evener_command.PROGRAM", self.folder / "nothing"),
+              mock.patch("importlib.metadata.requires", return_value=lines)):
+            self.assertEqual(evener_command._pinned(), {})
 
     def test_a_second_job_of_a_process_answers_too(self):
         """In processes of their own, as a child that were forked would wait for threads that only its parent has."""
@@ -236,6 +358,7 @@ class EvenerTest(unittest.TestCase):
     def test_results_tell_themselves_shortly(self):
         run = self.train()
         self.assertEqual(repr(run), f"<evener.Result done, {run.folder}>")
+        self.assertEqual(repr(evener.Result("diverged", "why", None, {}, [])), "<evener.Result diverged, why>")
         with mock.patch.dict(sys.modules, {"pandas": None}):
             with self.assertRaisesRegex(ImportError, r"pip install pandas.*\.rows\('epochs'\)"):
                 run.table("epochs")
@@ -249,6 +372,16 @@ class EvenerTest(unittest.TestCase):
         compile(stubs, "__init__.pyi", "exec")
         self.assertIn("    class_: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,", stubs)
         self.assertIn("    epochs: int | None = None,", stubs)
+        self.assertIn("    lr: float | None = None,", stubs)
+        self.assertIn("    nesterov: bool | None = None,", stubs)
+        self.assertIn("    resume: bool | str | PathLike[str] | None = None,", stubs)
+        self.assertIn("    optimizer: Literal['sgd', 'adamw'] | None = None,", stubs)
+        self.assertIn("def infer(\n    model: str | PathLike[str],\n    images: ", stubs)
+        self.assertIn("    *,\n    on_answers: Callable[[str], object] | None = None,\n    on_note: ", stubs)
+        self.assertIn("def train(\n    model: str | PathLike[str] | None = None,\n    *,\n"
+                      "    on_epoch: Callable[[dict[str, Any]], object] | None = None,\n    on_step: ", stubs)
+        self.assertIn(") -> Network: ...", stubs)
+        self.assertEqual(stubs.count("\ndef "), 8)
 
 
 def tiny_onnx():

@@ -147,6 +147,11 @@ TEST(TwoLevels, AreToldWhereValuesGoToAndFro) {
   EXPECT_FALSE(two_levels_of(Values{100, 101, 99, 100, 101, 80, 81, 79, 80, 80.5, 79.5})) << "a step";
   EXPECT_FALSE(two_levels_of(Values{100, 99, 60, 101, 100, 61, 98, 99, 100, 101, 99})) << "two outliers";
   EXPECT_FALSE(two_levels_of(Values{90, 80, 85, 100, 79, 95, 92, 100, 79, 88, 81})) << "one level with noise";
+  EXPECT_TRUE(two_levels_of(Values{100, 80, 100, 80, 80, 80, 100, 100, 100, 100})) << "four switches";
+  EXPECT_FALSE(two_levels_of(Values{100, 80, 80, 100, 100, 100, 100, 80, 80, 80})) << "three are steps";
+  EXPECT_FALSE(two_levels_of(Values{100, 80, 100, 80, 100, 80, 100, 80, 100})) << "nine values";
+  EXPECT_FALSE(two_levels_of(Values{100, 80, 111, 80, 106, 80, 100, 80, 108, 80})) << "the upper one is none";
+  EXPECT_FALSE(two_levels_of(Values{111, 80, 111, 91, 111, 86, 111, 80, 111, 80})) << "nor the lower one";
 }
 
 TEST(Drift, HasTheProbabilityOfMannAndKendall) {
@@ -155,6 +160,22 @@ TEST(Drift, HasTheProbabilityOfMannAndKendall) {
   EXPECT_DOUBLE_EQ(changes.drift->per_value, 1);
   // S = 45 with a variance of 125.
   EXPECT_NEAR(changes.drift->p, std::erfc(44 / std::sqrt(125.0) / std::sqrt(2.0)), 1e-12);
+}
+
+TEST(Drift, HasTheSlopeOfTheilAndSenWithItsInterval) {
+  const Values values = {0.3, 1.1, 1.7, 3.4, 3.9, 5.2, 5.8, 7.3, 7.9, 9.1};
+  const SeriesChanges changes = find_changes(values);
+  ASSERT_TRUE(changes.drift && changes.drift->interval);
+  EXPECT_THAT(changes.points, IsEmpty());
+  Values slopes;
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) slopes.push_back((values[j] - values[i]) / static_cast<double>(j - i));
+  }
+  std::ranges::sort(slopes);
+  EXPECT_DOUBLE_EQ(changes.drift->per_value, slopes[22]);
+  // Of 45 pairs the 11th and the 35th: (45 - 1.96 * sqrt(125)) / 2 is 11.5.
+  EXPECT_DOUBLE_EQ(changes.drift->interval->low, slopes[10]);
+  EXPECT_DOUBLE_EQ(changes.drift->interval->high, slopes[34]);
 }
 
 TEST(Correction, CountsTheTestsOfAllSeries) {
@@ -184,6 +205,33 @@ TEST(Shift, IsTheMedianDifferenceWithAnIntervalOfRankSums) {
   EXPECT_FALSE(shift_of(Values{1, 2, 3}, Values{4, 5, 6}).interval) << "1 / 20 is more than 2.5 %";
   EXPECT_TRUE(shift_of(Values{1, 2, 3, 4}, Values{4, 5, 6, 7}).interval);
   EXPECT_DOUBLE_EQ(shift_of(Values(200, 1), Values(200, 3)).interval->low, 2) << "by the normal distribution";
+}
+
+TEST(Noise, IsOfWhatIsLeftOfLevelsAndDrifts) {
+  Values values;
+  for (int n = 0; n < 10; ++n) values.push_back(3 * n + (n < 5 ? 0 : 40) + (n % 2 == 0 ? 0.5 : -0.5));
+  const SeriesChanges found{
+      .points = {{.index = 5}}, .drift = Drift{.per_value = 3, .interval = {}, .p = 0}, .other_tests = {}};
+  EXPECT_NEAR(noise_of(values, found).deviation, std::sqrt(0.3), 1e-9);
+  EXPECT_GT(noise_of(values, {}).deviation, 10);
+  EXPECT_EQ(noise_of(Values(10, 4), {}).deviation, 0);
+  EXPECT_EQ(noise_of(Values(10, 4), {}).resolution, 0);
+  EXPECT_EQ(noise_of(Values{1, 2}, {}).deviation, 0) << "too few to know";
+  EXPECT_DOUBLE_EQ(noise_of(Values{5, 1, 1 + 1e-12, 9, 2.5, 6}, {}).resolution, 1) << "rounding is no step";
+}
+
+// By the formula, for 20 values in which permutations show a step, and for ten, of which Student's t does.
+TEST(Noise, HidesStepsThatAreNotFarAboveIt) {
+  const Noise noise{.deviation = 0.01, .resolution = 1e-5};
+  const double of_20 = student_quantile(1 - 0.05 / 6 / 15 / 2, 18), of_10 = student_quantile(1 - 0.05 / 6 / 15 / 2, 8);
+  EXPECT_DOUBLE_EQ(*least_step_shown(noise, 20, 6), (of_20 + 2) * 0.01 * std::sqrt(2.0 / 10));
+  EXPECT_DOUBLE_EQ(*least_step_shown(noise, 10, 6), (of_10 + 2) * 0.01 * std::sqrt(2.0 / 5));
+  EXPECT_DOUBLE_EQ(*least_step_shown({.deviation = 0.01, .resolution = 0.06}, 10, 6),
+                   (of_10 + 2) * 0.03 * std::sqrt(2.0 / 5))
+      << "values that seldom differ";
+  EXPECT_DOUBLE_EQ(*least_step_shown({.deviation = 0.01, .resolution = 0.06}, 20, 6), *least_step_shown(noise, 20, 6));
+  const double of_21 = student_quantile(1 - 0.05 / 16 / 2, 19);
+  EXPECT_DOUBLE_EQ(*least_step_shown(noise, 21, 0), (of_21 + 2) * 0.01 * std::sqrt(1.0 / 10 + 1.0 / 11));
 }
 
 constexpr std::size_t kRuns = 60;

@@ -524,5 +524,98 @@ TEST(SessionSums, WhatOneSessionLostLeavesTheRunInvalid) {
   EXPECT_THAT(energy_rules(together(second, first)), ElementsAre("gpu 0: it is lost"));
 }
 
+TEST(SessionSums, ASumIsAbsentWhereEitherPartIs) {
+  Record first = first_session(), second = second_session();
+  first.times.total = 10;
+  first.times.load = second.times.total = 30;
+  const Record whole = together(second, first);
+  EXPECT_EQ(whole.times.total, 40);
+  EXPECT_EQ(whole.times.load, std::nullopt) << "not the earlier one's alone";
+  EXPECT_EQ(whole.times.init, std::nullopt);
+  EXPECT_EQ(whole.missing.at("times_s.init"), "the sessions before did not record it");
+  EXPECT_EQ(whole.missing.at("times_s.first_step"), "the sessions before did not record it");
+  first.sessions.insert(first.sessions.begin(), first.sessions[0]);
+  first.sessions[1].status = Status::kKilled;
+  EXPECT_EQ(together(second, first).missing.at("times_s.init"), "session 2 was killed before it wrote this");
+  first.sessions[0].started.clear();
+  EXPECT_THAT(together(second, first).missing.at("times_s.init"), HasSubstr("was not there"));
+}
+
+TEST(SessionSums, ASessionThatEndedBeforeItsFirstStepTrainedForNoTime) {
+  const auto train_s = [](const auto& change) {
+    Record first = first_session(), second = second_session();
+    first.sessions[0].images = 0;
+    first.sessions[0].status = Status::kInterrupted;
+    second.times.train = 11, second.times.validate = 5, second.times.test = 2;
+    change(first, second);
+    const Record whole = together(second, first);
+    EXPECT_EQ(whole.times.validate.has_value(), whole.times.train.has_value());
+    EXPECT_EQ(whole.times.test.has_value(), whole.times.train.has_value());
+    return whole.times.train;
+  };
+  EXPECT_EQ(train_s([](Record&, Record&) {}), 11);
+  EXPECT_EQ(train_s([](Record& first, Record&) { first.sessions[0].status = Status::kKilled; }), 11);
+  EXPECT_EQ(train_s([](Record& first, Record&) { first.times.train = first.times.validate = first.times.test = 3; }),
+            14);
+  EXPECT_EQ(train_s([](Record& first, Record&) { first.sessions[0].status = Status::kDone; }), std::nullopt);
+  EXPECT_EQ(train_s([](Record& first, Record&) { first.sessions[0].images = 5; }), std::nullopt);
+  EXPECT_EQ(train_s([](Record& first, Record&) { first.sessions[0].started.clear(); }), std::nullopt);
+  EXPECT_EQ(train_s([](Record& first, Record&) { first.sessions.push_back(second_session().sessions[0]); }),
+            std::nullopt)
+      << "the other one worked";
+  EXPECT_EQ(train_s([](Record&, Record& second) { second.kind = "infer"; }), std::nullopt);
+}
+
+TEST(SessionSums, ASpeedIsOfTheSamplesThatThereAre) {
+  Record first = first_session(), second = second_session();
+  const auto samples = [](int count, double from) {
+    std::vector<double> all;
+    for (int n = 0; n < count; ++n) all.push_back(from + n);
+    return all;
+  };
+  first.images_per_s = throughput_of(samples(9, 100), "steps");
+  EXPECT_EQ(together(second, first).images_per_s.median, 104) << "the second one was too short for a speed";
+  second.images_per_s = throughput_of(samples(9, 109), "steps");
+  const Throughput both = together(second, first).images_per_s;
+  EXPECT_EQ(both.median, 108.5);
+  ASSERT_TRUE(both.interval) << "eighteen samples have one, and nine do not";
+  EXPECT_EQ(both.interval->low, median_interval(samples(18, 100))->low);
+  first.images_per_s = {};
+  EXPECT_EQ(together(second, first).images_per_s.median, 113);
+}
+
+TEST(SessionSums, UncertaintiesAddUpAndEachAbsenceHasItsReason) {
+  Record first = first_session(), second = second_session();
+  first.energy = energy_of(200, 10);
+  second.energy = energy_of(900, 30);
+  first.energy.uncertainty_joules = 3, second.energy.uncertainty_joules = 4;
+  second.energy.used_joules = second.energy.process_joules = 7;
+  first.energy.devices = second.energy.devices = {device("package-0", 160, 30, 100, EnergyClass::kMeasured)};
+  first.energy.devices[0].uncertainty_joules = 2, second.energy.devices[0].uncertainty_joules = 6;
+  first.energy.checks = {{.first = "a", .second = "b"}};
+  second.energy.checks = {{.first = "c", .second = "d"}};
+  Energy whole = together(second, first).energy;
+  EXPECT_EQ(whole.uncertainty_joules, 7);
+  EXPECT_EQ(whole.devices[0].uncertainty_joules, 8);
+  EXPECT_THAT(whole.checks, ElementsAre(Field(&MeterCheck::first, "a"), Field(&MeterCheck::first, "c")));
+  EXPECT_EQ(whole.used_joules, std::nullopt);
+  EXPECT_EQ(whole.used_edp_js, std::nullopt);
+  EXPECT_EQ(whole.used_reason, "not all sessions knew it");
+  EXPECT_EQ(whole.process_reason, "not all sessions knew it");
+  EXPECT_EQ(whole.work_reason, "not all sessions knew it");
+  first.energy.devices[0].uncertainty_joules.reset();
+  first.energy.seconds.reset();
+  second.energy.used_reason = "no sensor sees them";
+  whole = together(second, first).energy;
+  EXPECT_EQ(whole.devices[0].uncertainty_joules, std::nullopt);
+  EXPECT_EQ(whole.devices[0].mean_watts, std::nullopt) << "over an unknown time";
+  EXPECT_EQ(whole.used_reason, "no sensor sees them");
+  second.energy.joules.reset();
+  second.energy.reason = "it was lost";
+  whole = together(second, first).energy;
+  EXPECT_EQ(whole.reason, "it was lost") << "the first one's is not the run's";
+  EXPECT_EQ(whole.checks.size(), 2U);
+}
+
 }  // namespace
 }  // namespace evener::record

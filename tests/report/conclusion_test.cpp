@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/test_folder.h"
 #include "report/compare.h"
 #include "report/made_sweep_helpers.h"
@@ -398,7 +399,114 @@ TEST_F(Compare, TwoRunsAreToldAsTwoRuns) {
   }
   const ComparisonOfTwo of = compare_two((folder_ / "a").string(), (folder_ / "b").string());
   EXPECT_TRUE(of.pairs.empty());
+  EXPECT_THAT(comparison_sentences(of), Contains(HasSubstr("200")));
   EXPECT_THAT(of.notes, ElementsAre(AllOf(HasSubstr("one run of each"), HasSubstr("none is called faster"))));
+}
+
+TEST_F(Compare, ARunIsHeldAgainstACellAndKeepsItsValidity) {
+  const std::string made = sweep("made", of_four({{100, 101}, {120, 121}, {200, 201}, {220, 221}}));
+  const std::string run = (folder_ / "run:1").string();
+  const auto compared = [&](bool is_valid, const std::string& cell) {
+    std::filesystem::create_directories(run);
+    record::Record record = test::record_of({.speed = 150});
+    record.validity = is_valid ? record::Validity{true, {}} : record::Validity{false, {{"swap", "1 GB", "use less"}}};
+    record::write_record(run, record);
+    return compare_two(made + cell, run);
+  };
+  ComparisonOfTwo of = compared(true, ":on=b,batch=16");
+  ASSERT_EQ(of.pairs.size(), 1U);
+  EXPECT_EQ(of.pairs[0].cell, "");
+  EXPECT_NEAR(*of.pairs[0].comparison.ratio, 150 / 120.5, 1e-3) << "the run against the cell";
+  EXPECT_THAT(comparison_sentences(of),
+              ElementsAre(AllOf(HasSubstr(run + " is faster or slower than " + made + ":on"),
+                                HasSubstr("150 against 120 images/s); 2 and 1 runs are too few"))));
+  of = compared(false, ":on=b,batch=16");
+  EXPECT_THAT(comparison_sentences(of), ElementsAre(HasSubstr("the measurements are INVALID")));
+  EXPECT_THROW(compared(true, ":on=b"), UsageError) << "of two cells neither is the run's";
+  EXPECT_THROW(compare_two(run + ":on=b", made), UsageError) << "a run has no cells";
+}
+
+TEST_F(Compare, WordsThatNameNoCellsAreRefused) {
+  const std::string made = sweep("made", of_four({{100}, {120}, {200}, {220}}));
+  const auto why = [&](const std::string& words) -> std::string {
+    try {
+      compare_two(made + words, made + ":on=a");
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const char* words : {":on", ":=a", ":on=b,", ":on=b,16", ":"}) {
+    EXPECT_THAT(why(words), HasSubstr("behind the colon stand values of axes")) << words;
+  }
+  EXPECT_THAT(why(":o=b"), AllOf(HasSubstr(made + ": "), HasSubstr("axis"), HasSubstr("Known: on, batch")));
+  EXPECT_THAT(why(":batch=17"), AllOf(HasSubstr("value of 'batch'"), HasSubstr("Known: 16, 32")));
+  EXPECT_EQ(why(":on=b"), "");
+  EXPECT_THAT(why("-not"), HasSubstr("-not' is no folder of a run or of a sweep"));
+}
+
+TEST_F(Compare, ManyCellsAreCountedByTheirVerdicts) {
+  record::SweepRecord record = test::simulated_record(8, 3);
+  record.axes = {{{"on"}, {{"a"}, {"b"}}}, {{"batch"}, {}}, {{"lr"}, {{"0.1"}}}};
+  std::vector<MadeRun> runs;
+  for (std::size_t n = 0; n < 8; ++n) {
+    const std::string batch = std::to_string(n / 2);
+    if (n % 2 == 0) record.axes[1].steps.push_back({batch});
+    record.cells[n].values = {{"on", n % 2 == 0 ? "a" : "b"}, {"batch", batch}, {"lr", "0.1"}};
+    // Of the second way: one cell is faster, one slower, one is the same, and one has no runs.
+    const double speed = n == 1 ? 150 : n == 3 ? 50 : 100;
+    if (n == 7) continue;
+    const double noise[] = {0, 1, -1, n == 5 ? -2.0 : 0.5};
+    std::vector<double> speeds;
+    for (std::size_t block = 0; block < 3; ++block) speeds.push_back(speed * (1 + 0.002 * noise[(block + n) % 4]));
+    for (MadeRun& run : runs_in_blocks(n, speeds)) runs.push_back(std::move(run));
+  }
+  test::write_made_sweep(folder_ / "made", record, runs);
+  const std::string made = (folder_ / "made").string();
+  const ComparisonOfTwo of = compare_two(made + ":on=a", made + ":on=b");
+  ASSERT_EQ(of.pairs.size(), 3U);
+  EXPECT_EQ(of.pairs[2].cell, "batch=2") << "axes of one value stand in no name";
+  EXPECT_THAT(of.notes, ElementsAre("batch=3: not compared, as one of the two has no run with figures"));
+  EXPECT_THAT(comparison_sentences(of), testing::SizeIs(3));
+  ComparisonOfTwo more = of;
+  more.pairs.insert(more.pairs.end(), 4, of.pairs[0]);
+  EXPECT_THAT(comparison_sentences(more),
+              ElementsAre("Of 7 cells " + made + ":on=b is faster than " + made +
+                          ":on=a in 5, slower in 1, and 1 are undecided (corrected for their number)."));
+  const Table table = comparison_table(of);
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_THAT(table.rows[0], ElementsAre("batch=0", HasSubstr("100.0 ["), HasSubstr("150 ["),
+                                         MatchesRegex("1\\.50x \\(1\\.[45][0-9] to 1\\.5[0-9]\\)"), "faster", "-"));
+  EXPECT_EQ(table.columns[1].title, made + ":on=a");
+  EXPECT_EQ(table.columns[2].title, made + ":on=b");
+  EXPECT_EQ(table.rows[1][4], "slower");
+  EXPECT_EQ(table.notes, of.notes);
+  const auto json = nlohmann::json::parse(comparison_json(of));
+  EXPECT_EQ(json["a"], made + ":on=a");
+  EXPECT_EQ(json["sentences"].size(), 3U);
+  EXPECT_EQ(json["notes"].size(), 1U);
+  const auto& pair = json["pairs"][1];
+  EXPECT_EQ(pair["cell"], "batch=1");
+  EXPECT_EQ(pair["figure"], "images_per_s");
+  EXPECT_NEAR(pair["a"].get<double>(), 100, 1);
+  EXPECT_NEAR(pair["b"].get<double>(), 50, 1);
+  EXPECT_NEAR(pair["ratio"].get<double>(), 0.5, 0.01);
+  EXPECT_LT(pair["interval_95"][0], pair["interval_95"][1]);
+  EXPECT_DOUBLE_EQ(pair["p_corrected"].get<double>(), *of.pairs[1].claim.p);
+  EXPECT_EQ(pair["blocks"], 3);
+  EXPECT_EQ(pair["verdict"], "slower");
+  EXPECT_EQ(pair["beside_other_programs"], false);
+  EXPECT_TRUE(pair["reason"].is_null());
+}
+
+TEST_F(Compare, OtherWorkAndOtherMachinesAreNoted) {
+  std::vector<MadeRun> runs = of_four({{100, 101, 99}, {150, 151, 148}});
+  for (MadeRun& run : runs) {
+    if (run.cell == 1) run.model = "vgg";
+  }
+  const std::string made = sweep("made", runs);
+  const ComparisonOfTwo of = compare_two(made + ":on=a,batch=16", made + ":on=b,batch=16");
+  EXPECT_THAT(of.notes, ElementsAre("they don't do the same work: resnet34 on synth:masks, and vgg on synth:masks"));
 }
 
 }  // namespace

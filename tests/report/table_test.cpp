@@ -164,7 +164,16 @@ TEST(Table, ANarrowTerminalGetsTheTableUpright) {
 
 TEST(Table, NamesCantControlTheTerminal) {
   report::Run run = test::sample_run("\x1b[2Jname");
-  EXPECT_THAT(terminal_text(summary_table(std::vector<report::Run>{run})), Not(HasSubstr("\x1b")));
+  // A figure of a foreign record names a column.
+  add_metric(run.record, {.name = "odd",
+                          .unit = "",
+                          .title = "odd|\x1b[2J",
+                          .label = "odd",
+                          .role = record::MetricRole::kQuality,
+                          .value = 1});
+  const Table table = summary_table(std::vector<report::Run>{run, run});
+  EXPECT_THAT(terminal_text(table, 500), AllOf(HasSubstr("odd|?[2J"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(markdown_text(table), AllOf(HasSubstr(" odd\\|?\\[2J |"), Not(HasSubstr("\x1b"))));
 }
 
 TEST(Table, Markdown) {

@@ -1,6 +1,10 @@
 // The energy in the record of a run, computed again from the files beside it.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -9,6 +13,7 @@
 #include <sstream>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -26,6 +31,15 @@ constexpr double kMilli = 2e-3;  // what three decimals of a column make of a di
 struct Silent : RunObserver {
   void on_note(const std::string& /*text*/) override {}
   void on_failure() override {}
+};
+
+struct Kept : Silent {
+  void on_note(const std::string& text) override { notes.push_back(text); }
+  std::ptrdiff_t energies() const {
+    return std::ranges::count_if(notes, [](const std::string& note) { return note.starts_with("energy: "); });
+  }
+
+  std::vector<std::string> notes;
 };
 
 /// A table in a CSV file without quotes: rows of numbers by title; NaN for empty cells.
@@ -49,7 +63,7 @@ std::vector<std::map<std::string, double>> table_of(const std::filesystem::path&
 
 /// A training of `epochs` epochs, each of 0.6 s with a pause behind it, that goes on with what is in the folder.
 void train(const std::filesystem::path& folder, int from_epoch, int epochs, bool resume) {
-  Silent silent;
+  Kept told;
   MeteredRun run({.kind = "train",
                   .version = "1",
                   .command = {"evener", "train"},
@@ -58,7 +72,7 @@ void train(const std::filesystem::path& folder, int from_epoch, int epochs, bool
                   .can_resume = true,
                   .sample_interval_ms = 100,
                   .energy = {.assumed = {.cpu = kWatts}, .idle_s = resume ? 0.0 : 1.0}},
-                 silent);
+                 told);
   run.measure([&] {
     run.begin();
     mark_critical_thread();
@@ -85,6 +99,7 @@ void train(const std::filesystem::path& folder, int from_epoch, int epochs, bool
     run.take_times(record);
     return record;
   });
+  EXPECT_EQ(told.energies(), 0) << "a training tells it among its results";
 }
 
 /// The joules at a moment of a session that began at `begin_s` in the samples, by a straight line between two rows.
@@ -207,6 +222,61 @@ TEST(EnergyRecord, OfAnImageIsThatOfTheWorkOnThoseThatWereComputed) {
               std::string::npos)
         << record::energy_text(record);
   }
+}
+
+/// A second of work, which is the least for a stated power, and of which most is a phase. `child`: a process that is
+/// watched.
+record::Record counted(int hosts, std::optional<pid_t> child, RunObserver& observer) {
+  const test::TestFolder folder;
+  MeteredRun run({.kind = "count",
+                  .version = "1",
+                  .command = {"evener", "count"},
+                  .out = folder / "out",
+                  .sample_interval_ms = 100,
+                  .energy = {.assumed = {.cpu = kWatts}},
+                  .hosts = hosts},
+                 observer);
+  return run.measure([&] {
+    run.begin();
+    mark_critical_thread();
+    if (child) run.watch({*child});
+    {
+      const PhaseMark mark(Phase::kForward);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+    }
+    if (child) run.ended(*child, 5'000'000'000'000);
+    record::Record record = run.record();
+    run.take_times(record);
+    return record;
+  });
+}
+
+TEST(EnergyRecord, OfSeveralHostsIsUnknownWhereTheOthersDidNotTellTheirs) {
+  Kept told;
+  const record::Energy energy = counted(2, {}, told).energy;
+  EXPECT_EQ(energy.joules, std::nullopt);
+  EXPECT_EQ(energy.used_joules, std::nullopt);
+  EXPECT_EQ(energy.edp_js, std::nullopt);
+  EXPECT_EQ(energy.kind, record::EnergyClass::kAbsent);
+  EXPECT_NE(energy.reason.find("before its other hosts told their energy"), std::string::npos) << energy.reason;
+  EXPECT_FALSE(energy.devices.empty()) << "the first one's";
+}
+
+TEST(EnergyRecord, OfRanksInOtherProcessesHasNoPhasesAndIsTold) {
+  const pid_t child = fork();
+  if (child == 0) {
+    while (true) pause();
+  }
+  Kept told;
+  const record::Record record = counted(1, child, told);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(record.energy.joules.has_value()) << record.energy.reason;
+  EXPECT_EQ(told.energies(), 1);
+  EXPECT_TRUE(record.energy.phases.empty());
+  EXPECT_NE(record.energy.phases_reason.find("processes of their own"), std::string::npos);
+  ASSERT_EQ(record.memory.ranks.size(), 1u);
+  EXPECT_EQ(record.memory.ranks[0].peak_rss_bytes, 5'000'000'000'000u) << "of its end";
 }
 
 TEST(EnergyRecord, IsWhatTheFilesBesideItComeTo) {

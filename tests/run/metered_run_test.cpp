@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -242,17 +244,36 @@ TEST_F(MeteredRunTest, ARunInTheFolderIsReplacedWhenTheWorkBegins) {
 }
 
 TEST_F(MeteredRunTest, WhatLaterCommandsWouldTakeForTheNewRunsGoesWithTheOldOne) {
-  for (const char* name : {"record.json", "quantized.safetensors", "detection.json", "metrics.csv", "faces.journal"}) {
-    test::write_text(out_ / name, "old");
-  }
+  const std::vector<const char*> of_run = {"record.json",
+                                           "report.html",
+                                           "epochs.csv",
+                                           "best.safetensors",
+                                           "quantized.safetensors",
+                                           "quantized.onnx",
+                                           "layers.csv",
+                                           "metrics.csv",
+                                           "confusion.csv",
+                                           "predictions.csv",
+                                           "detections.csv",
+                                           "answers.json",
+                                           "latencies.csv",
+                                           "detection.json",
+                                           "calibration.json",
+                                           "best.calibration.safetensors",
+                                           "last.safetensors",
+                                           "quantized.calibration.safetensors",
+                                           "last.resume-3",
+                                           "best.new-12"};
+  const std::vector<const char*> of_others = {"faces.journal", "notes.txt", "my-record.json", "best.safetensors.bak"};
+  for (const char* name : of_run) test::write_text(out_ / name, "old");
+  for (const char* name : of_others) test::write_text(out_ / name, "old");  // 'evener faces --resume' needs its own
   RunOptions over = options();
   over.overwrite = true;
   MeteredRun run(over, shown_);
-  run.measure([&] { return count(run); });
-  for (const char* name : {"quantized.safetensors", "detection.json", "metrics.csv"}) {
-    EXPECT_FALSE(std::filesystem::exists(out_ / name)) << name;
-  }
-  EXPECT_TRUE(std::filesystem::exists(out_ / "faces.journal"));  // 'evener faces --resume' goes on with it
+  for (const char* name : of_run) EXPECT_TRUE(std::filesystem::exists(out_ / name)) << name << ", before the work";
+  run.begin();
+  for (const char* name : of_run) EXPECT_FALSE(std::filesystem::exists(out_ / name)) << name;
+  for (const char* name : of_others) EXPECT_TRUE(std::filesystem::exists(out_ / name)) << name;
 }
 
 TEST_F(MeteredRunTest, WhatARunStartsFromIsNotRemoved) {
@@ -268,6 +289,8 @@ TEST_F(MeteredRunTest, WhatARunStartsFromIsNotRemoved) {
   EXPECT_THAT(refusal(out_ / "best.safetensors", false), HasSubstr("would remove; give another --out"));
   EXPECT_THAT(refusal(folder_ / "link.safetensors", true), HasSubstr("would remove"));
   EXPECT_EQ(refusal(out_ / "given.pth", true), "");  // stays
+  test::write_text(folder_ / "elsewhere/best.safetensors", "old");
+  EXPECT_EQ(refusal(folder_ / "elsewhere/best.safetensors", true), "") << "a file of that name in another folder";
   EXPECT_TRUE(std::filesystem::exists(out_ / "best.safetensors"));
 }
 
@@ -356,6 +379,117 @@ TEST_F(MeteredRunTest, AnOutputThatCannotBeWrittenIsFoundAtTheStart) {
   EXPECT_NO_THROW(MeteredRun(lost, shown_));
 }
 
+TEST_F(MeteredRunTest, ASessionHasItsPlaceItsEngineAndItsImages) {
+  MeteredRun run(options(), shown_);
+  run.measure([&] {
+    run.begin();
+    run.worked(run.look(), 24);
+    record::Record record = run.record();
+    record.engine = "native";
+    placement::Plan plan;
+    plan.text = "3xcpu/t1";
+    plan.replicas.assign(3, {0, {placement::PlanStage{}}, 1.0 / 3});
+    record.placement = placement_record(plan);
+    run.take_times(record);
+    return record;
+  });
+  const record::Record record = record::read_record(out_);
+  ASSERT_EQ(record.sessions.size(), 1u);
+  const record::SessionRecord& session = record.sessions.front();
+  EXPECT_EQ(session.images, 24);
+  EXPECT_EQ(session.engine, "native");
+  EXPECT_EQ(session.placement, "3xcpu/t1");
+  EXPECT_EQ(session.replicas, 3);
+  EXPECT_EQ(session.status, record::Status::kDone);
+  EXPECT_EQ(session.seconds, record.times.total);
+  EXPECT_EQ(session.cpu, record.machine.cpu);
+  EXPECT_EQ(session.started, record.started);
+  EXPECT_THAT(session.command, ElementsAre("evener", "count"));
+}
+
+TEST_F(MeteredRunTest, ATraceOfThePhasesIsWrittenWhereAsked) {
+  RunOptions traced = options();
+  traced.trace = folder_ / "trace.json";
+  MeteredRun run(traced, shown_);
+  run.measure([&] { return count(run); });
+  EXPECT_THAT(read_file(folder_ / "trace.json"), HasSubstr("\"forward\""));
+}
+
+// Rank 0 tells the phases of its own process, in which nobody was started.
+TEST_F(MeteredRunTest, StartingRanksIsAPhaseOfTheProcessThatStartsThem) {
+  MeteredRun run(options(), shown_);
+  run.measure([&] {
+    run.begin();
+    record::Record record = run.record();
+    record.phases_s = {{"forward", 1.5}};
+    mark_critical_thread();
+    const PhaseMark mark(Phase::kSpawn);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return record;
+  });
+  const auto phases_s = record::read_record(out_).phases_s;
+  EXPECT_EQ(phases_s.at("forward"), 1.5);
+  EXPECT_GT(phases_s.at("spawn"), 0.004);
+}
+
+TEST_F(MeteredRunTest, SavingMeanwhileTakesASmallShareOfTheTimeUnlessItMustNotBeLost) {
+  MeteredRun run(options(), shown_);
+  run.save_now(run.record());
+  EXPECT_FALSE(std::filesystem::exists(out_ / "record.json")) << "before the work begins";
+  run.begin();
+  record::Record record = run.record();
+  const auto saved_after = [&](const char* engine, bool in_any_case) {
+    record.engine = engine;
+    in_any_case ? run.save_now(record) : run.save_so_far(record);
+    return record::read_record(out_).engine;
+  };
+  EXPECT_EQ(saved_after("first", false), "first");
+  EXPECT_EQ(saved_after("second", false), "first") << "so soon after the other";
+  EXPECT_EQ(saved_after("third", true), "third");
+}
+
+TEST_F(MeteredRunTest, ThatItCannotBeSavedIsSaidOnceAndTheRunGoesOn) {
+  MeteredRun run(options(), shown_);
+  run.measure([&] {
+    run.begin();
+    std::filesystem::create_directory(out_ / "record.json");  // can't be replaced by a file
+    run.save_now(run.record());
+    run.save_now(run.record());
+    std::filesystem::remove(out_ / "record.json");
+    return run.record();
+  });
+  const auto told = HasSubstr("the record can't be followed while the run goes on: ");
+  EXPECT_THAT(shown_.notes, ::testing::Contains(told).Times(1));
+  EXPECT_THAT(record::read_record(out_).notes, ElementsAre(told));
+}
+
+TEST_F(MeteredRunTest, TheTimeSinceItWasSavedCountsInWhatIsInterrupted) {
+  RunOptions chosen = options();
+  chosen.can_resume = true;
+  for (const bool resumes : {false, true}) {
+    chosen.resume = resumes;
+    MeteredRun run(chosen, shown_);
+    EXPECT_THROW(run.measure([&]() -> record::Record {
+      run.begin();
+      run.record().times.train = 0.25;
+      run.save_now(run.record());
+      std::this_thread::sleep_for(kLongEnoughForCpuTime);
+      throw Interrupted("Ctrl-C");
+    }),
+                 Interrupted);
+    test::write_text(out_ / "last.safetensors", "");  // so that it can go on
+  }
+  const record::Record record = record::read_record(out_);
+  ASSERT_EQ(record.sessions.size(), 2u);
+  EXPECT_EQ(record.status, record::Status::kInterrupted);
+  for (const record::SessionRecord& session : record.sessions) {
+    EXPECT_EQ(session.status, record::Status::kInterrupted);
+    EXPECT_GE(session.seconds.value_or(0), 0.06);
+  }
+  EXPECT_DOUBLE_EQ(record.times.total.value_or(0), *record.sessions[0].seconds + *record.sessions[1].seconds);
+  EXPECT_EQ(record.times.train, 0.5);
+}
+
 /// Counts how often it begins again.
 struct CountingJob {
   const placement::Plan& plan() const { return on; }
@@ -427,6 +561,39 @@ TEST_F(RunOnAllRanks, AnElasticJobGoesOnWithoutTheLostRank) {
   EXPECT_THAT(run_.record().notes, ElementsAre(HasSubstr("without it")));
 }
 
+TEST_F(RunOnAllRanks, SaysWhetherThereIsACheckpointToGoOnFrom) {
+  const auto loss = [&](int restarts, int lost) {
+    return test::thrown_by([&] { run_on_all_ranks(run_, job_, {.restarts = restarts}, body(lost)); });
+  };
+  const std::string twice = loss(1, 2);
+  EXPECT_THAT(twice, HasSubstr(parallel::kNothingSaved));
+  EXPECT_THAT(twice, ::testing::Not(HasSubstr("--restarts 1"))) << "it was given";
+  EXPECT_EQ(job_.rewinds, 1);
+  test::write_text(run_.folder() / "last.safetensors", "");
+  EXPECT_THAT(loss(0, 3), HasSubstr(parallel::kResumeAdvice));
+  run_on_all_ranks(run_, job_, {.restarts = 1}, body(2));
+  EXPECT_THAT(run_.record().notes.back(), HasSubstr("; starting again from the last checkpoint"));
+}
+
+TEST_F(RunOnAllRanks, AnElasticJobIsStartedAgainAsOftenAsItMayFirst) {
+  EXPECT_THAT(run_on_all_ranks(run_, job_, {.restarts = 1, .elastic = true}, body(2)), ElementsAre("0 of 1"));
+  EXPECT_EQ(job_.rewinds, 2);
+  ASSERT_EQ(run_.record().notes.size(), 2u);
+  EXPECT_THAT(run_.record().notes[0], ::testing::EndsWith("from the beginning"));
+  EXPECT_THAT(run_.record().notes[1], ::testing::EndsWith("from the beginning without it"));
+  EXPECT_EQ(run_.record().placement.replicas.size(), 1u);
+}
+
+TEST_F(RunOnAllRanks, TheMemoryOfEachProcessIsInTheRecord) {
+  const record::Record record = run_.measure([&] {
+    run_.begin();
+    run_on_all_ranks(run_, job_, {}, body(0));
+    return run_.record();
+  });
+  ASSERT_EQ(record.memory.ranks.size(), 2u);
+  for (const auto& rank : record.memory.ranks) EXPECT_GT(rank.peak_rss_bytes.value_or(0), 1'000'000u);
+}
+
 placement::Plan mixed_plan() {
   placement::Plan plan;
   plan.text = "cpu/t6@0.5..cuda:1 + cpu/t2..cpu/t9";
@@ -466,6 +633,18 @@ TEST(PlacementRecord, HasNoMoreThreadsThanAnEngineTakes) {
   EXPECT_FALSE(record.replicas[0].stages[1].threads);
   EXPECT_EQ(record.replicas[1].stages[0].threads, 2);
   EXPECT_EQ(record.replicas[1].stages[1].threads, 5);
+}
+
+TEST(PrecisionFallbacks, AreThoseOfThePlansDevicesEachOnce) {
+  record::Record record;
+  record.fallbacks = {"something else"};
+  add_precision_fallbacks(record, mixed_plan(), Precision::kFp16);
+  add_precision_fallbacks(record, mixed_plan(), Precision::kFp16);
+  EXPECT_THAT(record.fallbacks, ElementsAre("something else", HasSubstr("fp16 was computed as bf16")));
+  placement::Plan gpu = mixed_plan();
+  gpu.replicas = {{0, {mixed_plan().replicas[0].stages[1]}, {}}};
+  add_precision_fallbacks(record, gpu, Precision::kTf32);
+  EXPECT_EQ(record.fallbacks.size(), 2u) << "a GPU computes it";
 }
 
 }  // namespace

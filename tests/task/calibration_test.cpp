@@ -18,6 +18,7 @@
 #include "task/calibration/calibrate.h"
 #include "task/calibration/calibration_error.h"
 #include "task/calibration/feature_fit.h"
+#include "task/pixel_engine_helpers.h"
 #include "weights/safetensors.h"
 
 namespace evener::task {
@@ -176,50 +177,29 @@ class ListedPictures : public data::Samples {
   std::function<std::int32_t(std::size_t)> class_of_;
 };
 
-/// Its logits are the pixels.
-class PixelEngine : public engine::Engine {
- public:
-  const char* name() const override { return "torch"; }
-  std::string runner_refusal(const network::Network&, const engine::RunnerOptions&) const override { return ""; }
-  std::vector<std::unique_ptr<engine::Runner>> make_runners(const network::Network& network, const TensorMap&,
-                                                            const engine::RunnerOptions&, int count) override {
-    class PixelRunner : public engine::Runner {
-     public:
-      explicit PixelRunner(std::string output) : output_(std::move(output)) {}
-      void start(const engine::ImageSpan& images) override {
-        const auto pixels = std::get<std::span<const float>>(images);
-        pixels_.assign(pixels.begin(), pixels.end());
-      }
-      TensorMap wait() override {
-        return {{output_, HostTensor::of_floats({static_cast<std::int64_t>(pixels_.size()) / 4, 4}, pixels_)}};
-      }
-
-     private:
-      std::string output_;
-      std::vector<float> pixels_;
-    };
-    std::vector<std::unique_ptr<engine::Runner>> runners;
-    for (int n = 0; n < count; ++n) {
-      runners.push_back(std::make_unique<PixelRunner>(network.outputs().front().name));
-    }
-    return runners;
-  }
-};
-
-// Neither the first ones, which in a sorted listing are of one class, nor each tenth, which may be of one class where
-// they take turns.
-TEST(CalibrationImages, OfMoreThanAskedForAreDrawn) {
+InferenceModel four_logits() {
   InferenceRequest request;
   request.model.model = "mlp:4-4";
   request.model.seed = 1;
-  const InferenceModel model(request);
+  return InferenceModel(request);
+}
+
+CalibrationOptions of_pixels() {
   CalibrationOptions options;
-  options.infer.open_engine = [](const std::string&) { return std::make_unique<PixelEngine>(); };
+  options.infer.open_engine = [](const std::string&) { return std::make_unique<test::PixelEngine>(); };
   options.infer.engine = "torch";
   options.infer.batch = 8;
   options.infer.plan.text = "cpu";
   options.infer.plan.replicas.push_back({0, {placement::PlanStage{}}, {}});
   options.unknown_share = 0;
+  return options;
+}
+
+// Neither the first ones, which in a sorted listing are of one class, nor each tenth, which may be of one class where
+// they take turns.
+TEST(CalibrationImages, OfMoreThanAskedForAreDrawn) {
+  const InferenceModel model = four_logits();
+  CalibrationOptions options = of_pixels();
   options.most_images = 40;
   for (const bool is_sorted : {true, false}) {
     const ListedPictures pictures(
@@ -242,6 +222,32 @@ TEST(CalibrationImages, OfMoreThanAskedForAreDrawn) {
     all.most_images = 1000;
     EXPECT_EQ(calibrate(model, {.validation = &pictures}, all).record.fitted_images, 400);
   }
+}
+
+TEST(CalibrationImages, OfTheTestJudgeWhereThereAreEnough) {
+  const InferenceModel model = four_logits();
+  const auto right = [](std::size_t index) { return static_cast<std::int32_t>(index % 4); };
+  const ListedPictures validation(60, right), test(kFewestCalibrationImages, right),
+      few(kFewestCalibrationImages - 1, right);
+  const auto record_with = [&](const data::Samples* of_test) {
+    return calibrate(model, {.validation = &validation, .test = of_test}, of_pixels()).record;
+  };
+  const record::CalibrationRecord judged = record_with(&test);
+  EXPECT_EQ(judged.judged, "test part");
+  EXPECT_EQ(judged.judged_images, 30);
+  EXPECT_EQ(judged.fitted_images, 60);
+  EXPECT_EQ(judged.no_unknown, "--unknown 0 asks for that");
+  // Logits of 1 and three times 0: exp(1) / (exp(1) + 3) for the right class.
+  EXPECT_NEAR(judged.before.negative_log_likelihood, std::log(std::exp(1.0) + 3) - 1, 1e-6);
+  EXPECT_LT(judged.after.negative_log_likelihood, judged.before.negative_log_likelihood);
+  for (const data::Samples* others :
+       {static_cast<const data::Samples*>(&few), static_cast<const data::Samples*>(nullptr)}) {
+    const record::CalibrationRecord halved = record_with(others);
+    EXPECT_EQ(halved.judged, "validation part, each half by what the other gave");
+    EXPECT_EQ(halved.judged_images, 60);
+  }
+  EXPECT_THROW(calibrate(model, {.validation = &few}, of_pixels()), Error);
+  EXPECT_THROW(calibrate(model, {.test = &test}, of_pixels()), Error);
 }
 
 TEST(FeatureFit, IsTheMahalanobisDistanceOfFeaturesOfLengthOne) {

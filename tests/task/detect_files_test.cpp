@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <span>
 #include <utility>
@@ -81,6 +82,98 @@ std::array<std::int64_t, 4> label_extent(const Lettering& lettering, std::int64_
   labelled[0].text = "Äpfel 0.98";
   return extent_of_difference(with_boxes(black(3, height, width), plain, lettering),
                               with_boxes(black(3, height, width), labelled, lettering));
+}
+
+/// A grey picture with that box from (20, 20) to (80, 70).
+data::Picture framed(const Colour& colour, bool is_dashed) {
+  data::Picture grey = black(3, 100, 100);
+  std::fill_n(grey.pixels.get(), grey.bytes(), std::uint8_t{128});
+  const std::vector<DrawnBox> boxes = {{20, 20, 80, 70, "", colour, is_dashed}};
+  return with_boxes(std::move(grey), boxes, Lettering(std::vector<std::filesystem::path>()));
+}
+
+Colour colour_at(const data::Picture& picture, std::int64_t x, std::int64_t y) {
+  const std::uint8_t* pixel = picture.row(y) + 3 * x;
+  return {pixel[0], pixel[1], pixel[2]};
+}
+
+constexpr Colour kMiddleGrey = {128, 128, 128}, kDarkBlue = {0, 114, 178}, kYellow = {240, 228, 66};
+
+// A dark frame has white edges and a bright one black ones, of a pixel on either side of its two.
+TEST(DetectDraw, FramesHaveEdgesOfTheOppositeBrightness) {
+  for (const auto& [colour, edge] :
+       {std::pair(kDarkBlue, Colour{255, 255, 255}), std::pair(kYellow, Colour{0, 0, 0})}) {
+    const data::Picture picture = framed(colour, false);
+    const Colour across[] = {kMiddleGrey, edge, colour, colour, edge, kMiddleGrey};
+    for (std::int64_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(colour_at(picture, 50, 18 + i), across[i]) << "upper, " << i;
+      EXPECT_EQ(colour_at(picture, 50, 71 - i), across[i]) << "lower, " << i;
+      EXPECT_EQ(colour_at(picture, 18 + i, 50), across[i]) << "left, " << i;
+      EXPECT_EQ(colour_at(picture, 81 - i, 50), across[i]) << "right, " << i;
+    }
+  }
+}
+
+// Dashes are four lines long, and so are the gaps; those of the edge begin a pixel before.
+TEST(DetectDraw, DashedFramesHaveGaps) {
+  const data::Picture picture = framed(kDarkBlue, true);
+  for (std::int64_t along = 20; along < 36; ++along) {
+    const bool is_dash = along < 28, is_gap = !is_dash && along < 35;
+    EXPECT_EQ(colour_at(picture, along, 20) == kDarkBlue, is_dash) << along;
+    EXPECT_EQ(colour_at(picture, along, 69) == kDarkBlue, is_dash) << along;
+    EXPECT_EQ(colour_at(picture, 20, along) == kDarkBlue, is_dash) << along;
+    EXPECT_EQ(colour_at(picture, 79, along) == kDarkBlue, is_dash) << along;
+    EXPECT_EQ(colour_at(picture, along, 20) == kMiddleGrey, is_gap) << along;
+    EXPECT_EQ(colour_at(picture, 20, along) == kMiddleGrey, is_gap) << along;
+  }
+  EXPECT_EQ(colour_at(picture, 37, 20), kDarkBlue);
+  EXPECT_EQ(colour_at(picture, 20, 37), kDarkBlue);
+}
+
+TEST(DetectDraw, ClassesHaveSevenColoursInTurn) {
+  for (std::int32_t label = 0; label < 7; ++label) {
+    EXPECT_EQ(class_colour(label), class_colour(label + 7));
+    for (std::int32_t other = 0; other < label; ++other) EXPECT_NE(class_colour(label), class_colour(other));
+  }
+  EXPECT_EQ(class_colour(1), kDarkBlue);
+}
+
+/// Sets an environment variable, or unsets it; afterwards it is as before.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    set(value);
+  }
+  ~Variable() { set(before_ ? before_->c_str() : nullptr); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  void set(const char* value) { value == nullptr ? unsetenv(name_) : setenv(name_, value, 1); }
+
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+TEST(Lettering, FontsLieWhereTheEnvironmentSaysOrWhereTheyUsuallyDo) {
+  const Variable home("HOME", "/home/a b"), none("EVENER_FONTS", nullptr);
+  const auto everybodys = [](std::vector<std::filesystem::path> folders) {
+    folders.insert(folders.end(), {"/usr/local/share/fonts", "/usr/share/fonts"});
+    return folders;
+  };
+  {
+    const Variable data("XDG_DATA_HOME", nullptr);
+    EXPECT_EQ(font_folders(), everybodys({"/home/a b/.local/share/fonts", "/home/a b/.fonts"}));
+    const Variable homeless("HOME", "");
+    EXPECT_EQ(font_folders(), everybodys({}));
+  }
+  const Variable data("XDG_DATA_HOME", "/data");
+  EXPECT_EQ(font_folders(), everybodys({"/data/fonts", "/home/a b/.fonts"}));
+  const Variable two("EVENER_FONTS", "one:/an/other one:third");
+  EXPECT_THAT(font_folders(), ElementsAre("one", "/an/other one", "third"));
+  const Variable one("EVENER_FONTS", "alone");
+  EXPECT_THAT(font_folders(), ElementsAre("alone"));
 }
 
 TEST(DetectDraw, LabelsGrowWithThePictureAndStayOnIt) {
@@ -311,6 +404,46 @@ TEST_F(DetectPhotos, KnownBoxesAreInThePhotosPixelsAndTheNetworksClasses) {
   EXPECT_EQ(boxes[0].x2, 40);
   EXPECT_EQ(boxes[0].y1, 2.5);
   EXPECT_EQ(boxes[0].y2, 7.5);
+}
+
+/// Images of two rows and three columns whose values count on, of that many channels.
+class Counting : public data::Dataset {
+ public:
+  explicit Counting(std::int64_t channels) : shape_{channels, 2, 3} {}
+  std::size_t size() const override { return 5; }
+  data::ImageShape shape() const override { return shape_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  data::TargetKind target_kind() const override { return data::TargetKind::kBoxes; }
+  data::SampleTargets targets(std::size_t) const override { return std::vector<data::LabelledBox>(); }
+  void read(std::size_t index, std::span<std::uint8_t> chw) const override {
+    for (std::size_t i = 0; i < chw.size(); ++i) chw[i] = static_cast<std::uint8_t>(100 * index + i);
+  }
+  std::string source(std::size_t index) const override { return "#" + std::to_string(index); }
+
+ private:
+  const data::ImageShape shape_;
+  const std::vector<std::string> classes_ = {"dog"};
+};
+
+TEST_F(DetectPhotos, AreTheImagesThatAreNamedInGreyOrInColour) {
+  for (const std::int64_t channels : {1, 3}) {
+    data::Preprocessing steps;
+    steps.shape = {channels, 2, 3};
+    const auto photos = photos_of(std::make_shared<Counting>(channels), {2, 1}, {0}, steps);
+    EXPECT_EQ(photos->size(), 2U);
+    EXPECT_EQ(photos->name(1), "#1");
+    const data::Picture picture = photos->picture(1);
+    ASSERT_EQ(picture.channels, channels);
+    ASSERT_EQ(picture.height, 2);
+    ASSERT_EQ(picture.width, 3);
+    for (std::int64_t c = 0; c < channels; ++c) EXPECT_EQ(picture.row(1)[2 * channels + c], 100 + 6 * c + 5) << c;
+    std::vector<std::uint8_t> values(steps.shape.bytes());
+    photos->read(1, std::span(values));
+    EXPECT_EQ(values.back(), 100 + values.size() - 1);
+    EXPECT_EQ(photos->photo_size(1).width, 3);
+    EXPECT_EQ(photos->photo_size(1).height, 2);
+    EXPECT_THROW(photos->photo_size(0), Error) << "which nobody read";
+  }
 }
 
 TEST_F(DetectPhotos, ImagesThatWereMadeAreTheirOwnPhotos) {

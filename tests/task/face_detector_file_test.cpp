@@ -120,6 +120,33 @@ TEST_F(DetectorInFile, PhotosOfAllSizesAreFittedIntoTheUpperLeftCorner) {
   ASSERT_THAT(small, SizeIs(1)) << "made larger";
   EXPECT_NEAR(small[0].box.x2, 8, 1e-3);
   EXPECT_THAT(detectors.lanes[0]->find(photo_with(1000, 1, {}, kWhite)), IsEmpty());
+  // Of 100 x 130 pixels 49 x 64 are seen: both sides are divided by the height's scale, 64 / 130, as InsightFace does.
+  const auto narrow = detectors.lanes[0]->find(photo_with(100, 130, {0, 0, 65, 65}, kWhite));
+  ASSERT_THAT(narrow, SizeIs(1));
+  expect_face(narrow[0], 0, 0, 65);
+}
+
+TEST_F(DetectorInFile, BesideThePhotoTheImageIsBlackWhateverWasThereBefore) {
+  const FaceDetectors bright = open({});
+  FaceDetector& detector = *bright.lanes.front();
+  const auto white_one = photo_with(96, 64, {0, 0, 96, 64}, kWhite);
+  ASSERT_THAT(detector.find(white_one), SizeIs(6));
+  EXPECT_THAT(detector.find(photo_with(96, 192, {}, kWhite)), IsEmpty()) << "right of it";
+  ASSERT_THAT(detector.find(white_one), SizeIs(6));
+  EXPECT_THAT(detector.find(photo_with(192, 64, {}, kWhite)), IsEmpty()) << "below it";
+  // A network that takes black squares for faces sees four of them beside a white photo of 32 x 64 pixels of the image.
+  const FaceDetectors dark = open({.channels = {-1, -1, -1}});
+  EXPECT_THAT(dark.lanes.front()->find(photo_with(96, 192, {0, 0, 96, 192}, kWhite)), SizeIs(4));
+  EXPECT_THAT(dark.lanes.front()->find(photo_with(192, 64, {0, 0, 192, 64}, kWhite)), SizeIs(3));
+}
+
+TEST_F(DetectorInFile, ChannelsMayStandLast) {
+  const FaceDetectors detectors = open({.input = {1, 64, 96, 3}, .channels = {3, 0, 0}, .takes_last = true});
+  EXPECT_THAT(detectors.notes.front(), HasSubstr("96x64 pixels"));
+  const auto faces = detectors.lanes.front()->find(photo_with(96, 64, {64, 32, 32, 32}, kRed));
+  ASSERT_THAT(faces, SizeIs(1));
+  expect_face(faces[0], 64, 32, 32);
+  EXPECT_THAT(detectors.lanes.front()->find(photo_with(96, 64, {64, 32, 32, 32}, kBlue)), IsEmpty());
 }
 
 TEST_F(DetectorInFile, ScrfdTakesRedFirstAndYunetBlueFirst) {
@@ -157,6 +184,7 @@ TEST_F(DetectorInFile, FilesThatLeaveTheSizeOpenOrGiveNoBatch) {
   ASSERT_THAT(open_size.lanes.front()->find(photo_with(640, 640, {320, 0, 32, 32}, kWhite)), SizeIs(1));
   const FaceDetectors asked = open({.input = {-1, 3, -1, -1}}, {.size = SeenSize{96, 32}});
   EXPECT_THAT(asked.lanes.front()->find(photo_with(96, 32, {64, 0, 32, 32}, kWhite)), SizeIs(1));
+  EXPECT_THAT(open({.input = {1, 3, 64, -1}}).notes.front(), HasSubstr("640x64 pixels")) << "the width alone is open";
 }
 
 TEST_F(DetectorInFile, ScoresAndSizesBelowTheLeastAreLeftOut) {
@@ -168,6 +196,17 @@ TEST_F(DetectorInFile, ScoresAndSizesBelowTheLeastAreLeftOut) {
   EXPECT_EQ(faces({.least_score = 0.6F}), 0U);
   EXPECT_EQ(faces({.min_size = 32}), 1U);
   EXPECT_EQ(faces({.min_size = 33}), 0U);
+  // Sizes are pixels of the photo, not of the image, and those of the shorter side.
+  const auto on_large = [&](const test::FivePointsOnnx& network, int min_size) {
+    return open(network, {.min_size = min_size})
+        .lanes.front()
+        ->find(photo_with(192, 128, {64, 0, 64, 64}, kWhite))
+        .size();
+  };
+  EXPECT_EQ(on_large({}, 64), 1U);
+  EXPECT_EQ(on_large({}, 65), 0U);
+  EXPECT_EQ(on_large({.height = 0.5F}, 32), 1U);
+  EXPECT_EQ(on_large({.height = 0.5F}, 33), 0U);
 }
 
 TEST_F(DetectorInFile, APhotoIsTurnedUntilAFaceIsSure) {
@@ -185,7 +224,9 @@ TEST_F(DetectorInFile, APhotoIsTurnedUntilAFaceIsSure) {
 TEST_F(DetectorInFile, WhatIsNoFaceDetectorIsRefused) {
   EXPECT_THAT(error_of({.has_points = false}), HasSubstr("without the five points"));
   EXPECT_THAT(error_of({.input = {1, 3, 60, 96}}), AllOf(HasSubstr("no face detector"), HasSubstr("score_32")));
-  EXPECT_THAT(error_of({.input = {1, 3, -1, -1}}, {.size = SeenSize{100, 64}}), HasSubstr("--detector-size"));
+  EXPECT_THAT(error_of({.input = {1, 3, -1, -1}}, {.size = SeenSize{100, 64}}),
+              AllOf(HasSubstr("multiples of 32, not 100x64"), HasSubstr("--detector-size")));
+  EXPECT_THAT(error_of({.input = {1, 3, -1, -1}}, {.size = SeenSize{64, 100}}), HasSubstr("not 64x100"));
   test::write_tiny_onnx(folder_ / "means.onnx", {.input = {1, 3, 64, 64}, .axes = {2, 3}});
   EXPECT_THAT(error_of_file((folder_ / "means.onnx").string()),
               AllOf(HasSubstr("means.onnx"), HasSubstr("'output' of shape (1, 3)"), HasSubstr("SCRFD"),

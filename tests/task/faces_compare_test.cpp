@@ -3,12 +3,15 @@
 // apart have the distance 2 sin(a / 2). Rates of right and wrong answers, on pairs whose rates a pencil gives.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/stop.h"
+#include "base/thrown.h"
 #include "cli/run_program.h"
 #include "task/faces/compare.h"
 #include "task/faces/group.h"
@@ -71,7 +74,12 @@ TEST(Distances, BlocksAreWhatAPlainLoopGives) {
 TEST(CompareAll, TellsThePairsWithinTheLimitNearestFirst) {
   const Embeddings embeddings = random_embeddings(290, 24);
   constexpr float kLimit = 1.1F;
-  const Comparison compared = compare_all(embeddings, {.limit = kLimit, .bins = 4, .threads = 2});
+  std::vector<std::pair<std::size_t, std::size_t>> told;
+  const Comparison compared = compare_all(
+      embeddings, {.limit = kLimit, .bins = 4, .threads = 2, .on_pairs = [&](std::span<const NearPair> pairs) {
+                     for (const NearPair& pair : pairs) told.emplace_back(pair.first, pair.second);
+                   }});
+  EXPECT_TRUE(std::ranges::is_sorted(told)) << "by the first row, then by the second";
   std::size_t expected = 0;
   std::vector<std::size_t> histogram(4);
   for (std::size_t a = 0; a < embeddings.size(); ++a) {
@@ -89,6 +97,7 @@ TEST(CompareAll, TellsThePairsWithinTheLimitNearestFirst) {
   EXPECT_TRUE(std::ranges::is_sorted(compared.pairs, {}, &NearPair::distance));
   for (const NearPair& pair : compared.pairs) {
     EXPECT_LT(pair.first, pair.second);
+    EXPECT_TRUE(std::ranges::binary_search(told, std::pair(pair.first, pair.second)));
     EXPECT_NEAR(pair.distance, distance(embeddings[pair.first], embeddings[pair.second]), 1e-5);
   }
 }
@@ -106,6 +115,76 @@ TEST(CompareAll, OfVeryManyPairsTheNearestAreKept) {
   EXPECT_GE(*std::ranges::min_element(seen), 3U) << "each face has its nearest";
   EXPECT_LE(few.to_group.size(), 180U);
   EXPECT_TRUE(std::ranges::is_sorted(few.to_group, {}, &NearPair::distance));
+}
+
+/// Rows on a circle.
+Embeddings at_degrees(const std::vector<double>& all) {
+  Embeddings embeddings;
+  for (const double degrees : all) {
+    const double angle = degrees * std::numbers::pi / 180;
+    embeddings.add(std::vector<float>{static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+  }
+  return embeddings;
+}
+
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+Pairs rows_of(const std::vector<NearPair>& pairs) {
+  Pairs rows;
+  for (const NearPair& pair : pairs) rows.emplace_back(pair.first, pair.second);
+  return rows;
+}
+
+TEST(CompareAll, OfEquallyNearOnesTheFirstComeFirst) {
+  std::vector<std::uint32_t> nearest;
+  const Comparison compared = compare_all(
+      at_degrees({0, 0, 0, 0, 0, 0}),
+      {.limit = 0, .bins = 4, .most_pairs = 4, .neighbours = 2, .on_neighbours = [&](const Neighbours& block) {
+         nearest = block.rows;
+       }});
+  EXPECT_THAT(nearest, ElementsAre(1, 2, 0, 2, 0, 1, 0, 1, 0, 1, 0, 1));
+  EXPECT_EQ(rows_of(compared.pairs), (Pairs{{0, 1}, {0, 2}, {0, 3}, {0, 4}}));
+  EXPECT_EQ(compared.pairs_within, 15U);
+  EXPECT_THAT(compared.histogram, ElementsAre(15, 0, 0, 0));
+}
+
+TEST(CompareAll, ThePairAtTheLimitIsWithinItAndOppositeRowsAreTheFarthest) {
+  Embeddings axes;
+  for (const auto& row : {std::vector<float>{1, 0}, {0, 1}, {-1, 0}}) axes.add(row);
+  const Comparison compared = compare_all(axes, {.limit = std::sqrt(2.0F), .bins = 4});
+  EXPECT_EQ(rows_of(compared.pairs), (Pairs{{0, 1}, {1, 2}}));
+  EXPECT_THAT(compared.histogram, ElementsAre(0, 0, 2, 1));
+}
+
+TEST(CompareAll, GroupsGrowFromPairsWithinTheLimitAlone) {
+  const auto to_group = [](std::size_t of_each) {
+    CompareOptions options{.limit = 0.5F, .most_pairs = 1, .most_of_each_face = of_each, .neighbours = 3};
+    options.on_neighbours = [](const Neighbours&) {};
+    return rows_of(compare_all(at_degrees({0, 10, 21, 180}), options).to_group);
+  };
+  EXPECT_EQ(to_group(3), (Pairs{{0, 1}, {1, 2}, {0, 2}})) << "the last row is like no other";
+  EXPECT_EQ(to_group(1), (Pairs{{0, 1}, {1, 2}})) << "however many neighbours are told";
+}
+
+TEST(CompareAll, ItsProgressIsTheShareOfAllPairs) {
+  Pairs told;
+  compare_all(random_embeddings(64, 8),
+              {.on_progress = [&](std::size_t done, std::size_t all) { told.emplace_back(done, all); }});
+  EXPECT_EQ(told, (Pairs{{48, 64}, {64, 64}})) << "half of the rows are three quarters of the pairs";
+}
+
+TEST(CompareAll, AStopRequestEndsIt) {
+  const Embeddings embeddings = random_embeddings(40, 8);
+  const auto reason = [](const auto& work) {
+    request_stop();
+    const std::string text = test::thrown_by<Interrupted>(work);
+    clear_stop_request();
+    return text;
+  };
+  EXPECT_EQ(reason([&] { compare_all(embeddings, {}); }), "interrupted while faces were compared");
+  EXPECT_EQ(
+      reason([&] { each_distance_block(embeddings, 1, [](std::size_t, std::size_t, std::span<const float>) {}); }),
+      "interrupted while faces were compared");
 }
 
 TEST(CompareAll, FewerRowsAreToldTogetherWhereTheyHaveManyPairs) {
@@ -208,7 +287,8 @@ void expect_nearest_neighbours(std::size_t most_in_fp32) {
 
 TEST(NearestNeighbours, AreTheNearestOfAllOthers) {
   expect_nearest_neighbours(1000);
-  EXPECT_THROW(compare_all(random_embeddings(5, 4), {.neighbours = 5}), Error);
+  EXPECT_THAT(test::thrown_by([] { compare_all(random_embeddings(5, 4), {.neighbours = 5}); }),
+              testing::HasSubstr("the 5 nearest of 5 rows"));
 }
 
 // Where processors have tiles of bfloat16; elsewhere this is the test above once more.
@@ -238,13 +318,13 @@ struct Seen {
 };
 
 std::vector<int> grouped(const std::vector<Seen>& seen) {
-  Embeddings embeddings;
+  std::vector<double> degrees;
   std::vector<FaceFacts> facts;
   for (const Seen& face : seen) {
-    const double angle = face.degrees * std::numbers::pi / 180;
-    embeddings.add(std::vector<float>{static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+    degrees.push_back(face.degrees);
     facts.push_back({face.photo, face.can_found});
   }
+  const Embeddings embeddings = at_degrees(degrees);
   return group_faces(embeddings, facts, compare_all(embeddings, {.limit = kLimit}).to_group, {kLimit});
 }
 
@@ -278,6 +358,18 @@ TEST(GroupFaces, APersonInTwoWaysIsOnePerson) {
   // The same two ways on one photo are two persons.
   seen[3].photo = 0;
   EXPECT_THAT(grouped(seen), ElementsAre(0, 0, 0, 1, 1, 1));
+}
+
+TEST(GroupFaces, OfTwoThatMayBeJoinedTheDenserOnesAre) {
+  // The first three are near four of nine faces of the next three, and five of nine of the last three; these two have
+  // a photo in common, so that both can't be.
+  const std::vector<Seen> seen = {{0, 0}, {3, 1}, {6, 2}, {38, 3}, {45, 4}, {52, 20}, {-32, 6}, {-36, 7}, {-46, 20}};
+  EXPECT_THAT(grouped(seen), ElementsAre(0, 0, 0, 1, 1, 1, 0, 0, 0));
+}
+
+TEST(GroupFaces, PoorFacesJoinTheNearestPerson) {
+  EXPECT_THAT(grouped({{0, 0}, {3, 1}, {26, 2, false}, {60, 3}, {57, 4}}), ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_THAT(grouped({{0, 0}, {3, 1}, {34, 2, false}, {60, 3}, {57, 4}}), ElementsAre(0, 0, 1, 1, 1));
 }
 
 TEST(GroupFaces, PoorFacesJoinButFoundNone) {
@@ -373,6 +465,72 @@ TEST(FaceTracks, TheBestFaceIsLargeSureAndLooksAhead) {
   EXPECT_NEAR(face_quality(face_at(0, 0, 0.99F, 40, 1).face), 0, 1e-4) << "the nose is under an eye: a profile";
 }
 
+/// The same person's embedding, turned by so much.
+EmbeddedFace turned_face(float x, double degrees, float length = 1) {
+  EmbeddedFace face = face_at(x, 0);
+  const double angle = degrees * std::numbers::pi / 180;
+  face.embedding = {length * static_cast<float>(std::cos(angle)), length * static_cast<float>(std::sin(angle))};
+  return face;
+}
+
+TEST(FaceTracks, AFaceIsLikeATrackByItsLastFaceOrByTheMeanOfAll) {
+  // 30 degrees are near, 55 are so at the same place alone, 65 nowhere.
+  EXPECT_THAT(link({{turned_face(0, 0)}, {turned_face(0, 55)}}), SizeIs(1));
+  EXPECT_THAT(link({{turned_face(0, 0)}, {turned_face(300, 55)}}), SizeIs(2));
+  EXPECT_THAT(link({{turned_face(0, 0)}, {turned_face(0, 65)}}), SizeIs(2));
+  EXPECT_THAT(link({{turned_face(0, 0)}, {turned_face(20, 55)}}), SizeIs(1)) << "20 of 60 pixels are common";
+  EXPECT_THAT(link({{turned_face(0, 0)}, {turned_face(22, 55)}}), SizeIs(2)) << "18 of 62 are less than three tenths";
+  EXPECT_THAT(
+      link(
+          {{turned_face(0, 0)}, {turned_face(0, 0)}, {turned_face(0, 0)}, {turned_face(0, 50)}, {turned_face(300, 0)}}),
+      SizeIs(1))
+      << "the last one looked aside";
+  EXPECT_THAT(link({{turned_face(0, 0)}, {turned_face(100, 30)}, {turned_face(200, 60)}, {turned_face(300, 90)}}),
+              SizeIs(1))
+      << "who turns round slowly";
+}
+
+TEST(FaceTracks, AFaceGoesToTheTrackThatItIsMostLike) {
+  const auto second = [](const EmbeddedFace& a, const EmbeddedFace& b, const EmbeddedFace& face) {
+    const std::vector<FaceTrack> tracks = link({{a, b}, {face}});
+    return tracks.size() == 2 && tracks[1].faces.size() == 2;
+  };
+  EXPECT_TRUE(second(turned_face(0, 0), turned_face(30, 30), turned_face(30, 0))) << "by its place";
+  EXPECT_FALSE(second(turned_face(0, 0), turned_face(4, 40), turned_face(2, 0))) << "by its embedding";
+  EXPECT_TRUE(second(turned_face(0, 0), turned_face(4, 40), turned_face(2, 40)));
+}
+
+TEST(FaceTracks, AMomentIsThreeFramesOrASecondSinceTheLastFace) {
+  const auto tracks = [](const std::vector<std::size_t>& seen, double step_s) {
+    Frames frames(seen.back() + 1);
+    for (const std::size_t i : seen) frames[i] = {face_at(0, 0)};
+    return link(frames, step_s).size();
+  };
+  EXPECT_EQ(tracks({0, 3}, 2), 1U) << "two frames were missed, and six seconds are over";
+  EXPECT_EQ(tracks({0, 4}, 2), 2U);
+  EXPECT_EQ(tracks({0, 1, 2, 3, 4, 5, 9}, 0.2), 1U) << "0.8 s, though the track began 1.8 s ago";
+  EXPECT_EQ(tracks({0, 5, 10}, 0.25), 3U);
+}
+
+TEST(FaceTracks, QualityIsOfTheAreaAndOfTheNoseBetweenTheEyes) {
+  Face face = face_at(0, 0, 0.5F, 20, 0.25F).face;
+  EXPECT_NEAR(face_quality(face), 20 * 0.5 * 0.5, 1e-4);
+  face.box.y2 = face.box.y1 + 45;
+  EXPECT_NEAR(face_quality(face), 30 * 0.5 * 0.5, 1e-4) << "of a square as large";
+  for (Point& point : face.landmarks) point = {-point.y, point.x};
+  EXPECT_NEAR(face_quality(face), 30 * 0.5 * 0.5, 1e-4) << "of a head that lies on its side";
+  EXPECT_NEAR(face_quality(face_at(0, 0, 1, 20, 0.75F).face), 10, 1e-4);
+  EXPECT_EQ(face_quality(face_at(0, 0, 1, 20, 1.2F).face), 0) << "beside both eyes";
+  EXPECT_EQ(face_quality(Face()), 0);
+}
+
+TEST(FaceTracks, TheMeanIsOfDirections) {
+  const std::vector<FaceTrack> tracks = link({{turned_face(0, 0, 10)}, {turned_face(0, 40, 0.1F)}});
+  ASSERT_THAT(tracks, SizeIs(1));
+  EXPECT_NEAR(std::atan2(tracks[0].embedding[1], tracks[0].embedding[0]), 20 * std::numbers::pi / 180, 1e-4);
+  EXPECT_GT(link({{face_at(0, 2, 1, 40, 1)}})[0].embedding[2], 0) << "a profile is somebody, too";
+}
+
 TEST(FaceTracks, TheMeanEmbeddingPointsToThePerson) {
   const std::vector<FaceTrack> tracks = link({{face_at(0, 2)}, {face_at(1, 2)}});
   ASSERT_THAT(tracks, SizeIs(1));
@@ -384,6 +542,8 @@ TEST(FaceTracks, TheMeanEmbeddingPointsToThePerson) {
 TEST(FaceTracks, OverlapIsIntersectionOverUnion) {
   EXPECT_DOUBLE_EQ(overlap_of({0, 0, 10, 10, 1}, {5, 0, 15, 10, 1}), 50.0 / 150);
   EXPECT_DOUBLE_EQ(overlap_of({0, 0, 10, 10, 1}, {10, 0, 20, 10, 1}), 0);
+  EXPECT_DOUBLE_EQ(overlap_of({0, 0, 10, 10, 1}, {0, 10, 10, 20, 1}), 0);
+  EXPECT_DOUBLE_EQ(overlap_of({2, 3, 12, 23, 1}, {4, 8, 14, 18, 1}), 80.0 / 220);
   EXPECT_THAT(link({}), SizeIs(0));
 }
 
@@ -421,6 +581,20 @@ TEST(Verify, JustAHundredthIsWithinIt) {
   EXPECT_DOUBLE_EQ(verify(pairs).accepted_at_1_percent.value(), 0.8);
 }
 
+TEST(Verify, JustAThousandthIsWithinIt) {
+  std::vector<JudgedPair> pairs = {{0.2, true}, {0.4, true}, {0.45, true}, {0.6, true}, {0.3, false}};
+  for (int i = 0; i < 999; ++i) pairs.push_back({0.5 + i * 0.0001, false});
+  EXPECT_DOUBLE_EQ(verify(pairs).accepted_at_01_percent.value(), 0.75);
+  EXPECT_DOUBLE_EQ(verify(pairs).accepted_at_1_percent.value(), 0.75);
+}
+
+TEST(Verify, TheEqualErrorRateIsTheMeanOfBothRatesWhereTheyAreNearest) {
+  // At 0.3 half of two pairs are wrongly accepted, and a third of three wrongly refused.
+  const Verification found = verify({{0.1, true}, {0.2, true}, {0.5, true}, {0.3, false}, {0.6, false}});
+  EXPECT_DOUBLE_EQ(found.equal_error_rate, 5.0 / 12);
+  EXPECT_DOUBLE_EQ(found.equal_error_distance, 0.3);
+}
+
 TEST(Verify, TheCurveGoesFromNothingToAllThroughTheRatesOfEachLimit) {
   const Verification found = verify({{0.1, true}, {0.3, true}, {0.2, false}, {0.4, false}});
   std::vector<std::pair<double, double>> curve;
@@ -435,7 +609,10 @@ TEST(Verify, TheCurveGoesFromNothingToAllThroughTheRatesOfEachLimit) {
 
 TEST(Verify, FewPairsAreRefused) {
   EXPECT_THROW(verify({}), Error);
-  EXPECT_THROW(verify({{0.1, true}, {0.2, true}, {0.3, false}}), Error);
+  EXPECT_THAT(test::thrown_by([] {
+                verify({{0.1, true}, {0.2, true}, {0.3, false}});
+              }),
+              testing::HasSubstr("there are 2 and 1"));
   EXPECT_EQ(verify({{0.1, true}, {0.2, true}, {0.9, false}, {0.8, false}}).accuracy, 1);
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -71,6 +72,9 @@ TEST(DetectorWeights, ColumnsOfTheDenseLayersAreBroughtIntoOurOrder) {
   EXPECT_EQ(after.floats()[kRow * 576 + (kChannel * 3 + kY) * 3 + kX],
             before.floats()[kRow * 576 + (kX * 3 + kY) * 64 + kChannel]);
   EXPECT_EQ(read.refinement.at("conv1.weight"), given.at("conv1.weight"));
+  const TensorMap last = weights::read_safetensors(folder / "onet.safetensors").tensors;
+  EXPECT_EQ(read.output.at("dense5.weight").floats()[kRow * 1152 + (kChannel * 3 + kY) * 3 + kX],
+            last.at("dense5.weight").floats()[kRow * 1152 + (kX * 3 + kY) * 128 + kChannel]);
 }
 
 TEST(MtcnnDetector, WeightsOfAnotherNetworkAreRefused) {
@@ -92,6 +96,8 @@ TEST(PartNetwork, AnEngineSaysInBatchesWhatOurKernelsSay) {
   const auto in_windows = part_networks_in_windows(network, 1);
   const auto in_batches = part_networks_in_batches(*engine, network, {}, kBatches, 1);
   EXPECT_EQ(in_windows.front()->room(5), 5U);
+  EXPECT_EQ(in_windows.front()->room(64), 32U);
+  EXPECT_EQ(in_windows.front()->room(33), 17U) << "two calls that are about as large";
   EXPECT_EQ(in_batches.front()->room(1), 2U);
   EXPECT_EQ(in_batches.front()->room(7), 8U);
   EXPECT_EQ(in_batches.front()->room(6), 2U) << "a quarter of the largest would stay empty";
@@ -145,6 +151,70 @@ TEST_F(AnyDetector, GreyPhotosAndColouredOnesOfGreyAreTheSame) {
   EXPECT_EQ(grey.front().box.probability, coloured.front().box.probability);
   EXPECT_TRUE(
       std::ranges::is_sorted(grey, std::ranges::greater{}, [](const Face& face) { return face.box.probability; }));
+}
+
+/// Networks that say the same of whatever they see.
+class SameEverywhere : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (module_status("openvino").state == ModuleState::kNotBuilt) GTEST_SKIP() << "the openvino engine is not built";
+  }
+  /// `likely`: by how much the score of a face is above the other one, of each network.
+  std::vector<Face> find(const MtcnnOptions& options, const std::array<float, 3>& likely = {1, 1.5F, 2}) const {
+    write("pnet", {{"conv4_1.bias", {3, 3 + likely[0]}}, {"conv4_2.bias", {0.05F, -0.1F, 0.1F, 0.2F}}});
+    write("rnet", {{"dense5_1.bias", {-1, -1 + likely[1]}}, {"dense5_2.bias", {0.1F, 0.05F, -0.05F, 0.15F}}});
+    write("onet", {{"dense6_1.bias", {0, likely[2]}},
+                   {"dense6_2.bias", {0.2F, 0.1F, -0.1F, -0.25F}},
+                   {"dense6_3.bias", {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.55F, 0.65F, 0.75F, 0.85F, 0.95F}}});
+    const auto engine = engine::open_engine("openvino");
+    const auto detectors = make_mtcnn(*engine, read_detector_weights(folder_.path()), options, {}, 1);
+    data::Picture photo = data::Picture::unset(3, 30, 33);
+    std::fill_n(photo.pixels.get(), photo.bytes(), std::uint8_t{100});
+    return detectors.front()->find(photo);
+  }
+
+ private:
+  void write(const std::string& part, const std::map<std::string, std::vector<float>>& biases) const {
+    TensorMap state = network::initial_state(network::build("mtcnn_" + part, {}), 1);
+    for (auto& [name, values] : state) std::fill_n(values.floats(), element_count(values.shape), 0.0F);
+    for (const auto& [name, values] : biases) std::ranges::copy(values, state.at(name).floats());
+    weights::write_safetensors(folder_ / (part + ".safetensors"), state);
+  }
+
+  test::TestFolder folder_;
+};
+
+// What facenet-pytorch's arithmetic makes of these networks, computed without them: 5 x 5 and 2 x 2 places at two sizes
+// of the photo, of which suppression leaves 9 and 2, and of these 3 in the end.
+TEST_F(SameEverywhere, BoxesAndLandmarksAreShiftedFromThePlacesOfAllSizes) {
+  const std::vector<Face> faces = find({.factor = 0.7});
+  const float boxes[][4] = {
+      {11.836F, 9.968F, 37.632F, 33.85F}, {6.836F, 4.968F, 32.632F, 28.85F}, {4.5865F, 16.212F, 23.3755F, 33.5875F}};
+  const float eyes_and_mouth[][4] = {
+      {7.008F, 26.194F, 22.32F, 41.506F}, {2.008F, 21.194F, 17.32F, 36.506F}, {0.76F, 27.933F, 12.068F, 39.241F}};
+  ASSERT_EQ(faces.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const FaceBox& box = faces[i].box;
+    const Point &first = faces[i].landmarks[0], &last = faces[i].landmarks[4];
+    const float found[] = {box.x1, box.y1, box.x2, box.y2, first.x, first.y, last.x, last.y};
+    for (std::size_t k = 0; k < 8; ++k)
+      EXPECT_NEAR(found[k], k < 4 ? boxes[i][k] : eyes_and_mouth[i][k - 4], 2e-3) << i;
+    EXPECT_NEAR(box.probability, 1 / (1 + std::exp(-2)), 1e-6) << "the last network's";
+  }
+}
+
+TEST_F(SameEverywhere, EachNetworkHasItsOwnThreshold) {
+  // 0.7311, 0.8176 and 0.8808 are the three probabilities.
+  EXPECT_EQ(find({.thresholds = {0.731F, 0.8175F, 0.8807F}, .factor = 0.7}).size(), 3U);
+  EXPECT_TRUE(find({.thresholds = {0.7311F, 0.1F, 0.1F}}).empty());
+  EXPECT_TRUE(find({.thresholds = {0.1F, 0.8176F, 0.1F}}).empty());
+  EXPECT_TRUE(find({.thresholds = {0.1F, 0.1F, 0.8809F}}).empty());
+  EXPECT_EQ(find({.thresholds = {1, 0.7F, 0.7F}, .factor = 0.7}, {20, 1.5F, 2}).size(), 3U) << "as sure as can be";
+}
+
+TEST_F(SameEverywhere, TheSmallestFaceMayBeAsLargeAsThePhoto) {
+  EXPECT_FALSE(find({.min_size = 30}).empty());
+  EXPECT_TRUE(find({.min_size = 31}).empty());
 }
 
 TEST(EmbeddedFace, AThumbnailThatIsDroppedTakesNoMemory) {
@@ -258,6 +328,30 @@ TEST(FacesJournal, AFullDiskIsToldAsSuch) {
   EXPECT_THROW(FacesJournal("/dev/full", nlohmann::json::object()), OutputError);
 }
 
+TEST(FacesJournal, AFaceThatIsIncompleteIsNoEndOfTheJournal) {
+  const test::TestFolder folder;
+  const std::size_t heading = std::string("evener faces journal 2\n").size();
+  // Settings are an entry as any other: it becomes a photo in the journal that it is put behind.
+  const auto reason = [&](const json& entry) {
+    FacesJournal(folder / "entry", entry);
+    FacesJournal(folder / "j", json::object());
+    test::write_text(folder / "damaged", read_file(folder / "j") + read_file(folder / "entry").substr(heading));
+    return error_of([&] { read(folder / "damaged"); });
+  };
+  const json none = json::binary({});
+  const json whole = {{"face", json::binary(std::vector<std::uint8_t>(60))}, {"embedding", none}, {"thumbnail", none}};
+  json cut = whole;
+  cut["face"] = json::binary(std::vector<std::uint8_t>(59));
+  EXPECT_EQ(reason({{"content", 1}, {"faces", json::array({whole})}}), "no error");
+  EXPECT_THAT(reason({{"content", 1}, {"faces", json::array({cut})}}),
+              AllOf(HasSubstr("damaged"), HasSubstr("too few numbers"), HasSubstr("--overwrite")));
+  EXPECT_THAT(reason({{"content", "one"}, {"faces", json::array()}}), HasSubstr("is no journal of evener faces"));
+  // A length that no entry has: what was written there is the part of one.
+  const std::string journal = read_file(folder / "j");
+  test::write_text(folder / "long", journal + std::string(7, '\0') + "\x40" + std::string(40, 'x'));
+  EXPECT_EQ(read(folder / "long").whole_bytes, journal.size());
+}
+
 TEST(ContentOf, IsThatOfTheBytesAlone) {
   const test::TestFolder folder;
   test::write_text(folder / "a", "same");
@@ -357,6 +451,56 @@ TEST(TurnedPhoto, LandmarksAndBoxesGoBackToTheirPixels) {
     EXPECT_EQ(before.box.y2, 2) << quarters;
     EXPECT_EQ(before.box.probability, 0.5F);
   }
+}
+
+/// Finds faces of these probabilities on the photos that it is shown, one after the other.
+class Scripted : public FaceDetector {
+ public:
+  explicit Scripted(std::vector<std::vector<float>> answers) : answers_(std::move(answers)) {}
+
+  std::vector<Face> find(const data::Picture& photo) override {
+    std::vector<Face> faces;
+    for (const float probability : answers_.at(shown.size())) {
+      faces.emplace_back();
+      faces.back().box.probability = probability;
+    }
+    const Point white = white_pixel(photo);
+    shown.emplace_back(white.x, white.y);
+    return faces;
+  }
+  void look_at_nothing() override {}
+  float sure_probability() const override { return 0.7F; }
+  std::string main_part() const override { return "a test"; }
+
+  std::vector<std::pair<float, float>> shown;  // where the white pixel was
+
+ private:
+  const std::vector<std::vector<float>> answers_;
+};
+
+TEST(FindTurned, TheTurnWithTheSurestFacesIsTaken) {
+  using Place = std::pair<float, float>;
+  Scripted detector({{0.6F}, {0.8F}, {0.75F, 0.76F}, {0.9F, 0.69F, 0.69F}});
+  const TurnedPhoto turned = find_turned(detector, with_white_pixel(6, 1));
+  EXPECT_THAT(detector.shown, ElementsAre(Place(6, 1), Place(3, 6), Place(1, 3), Place(1, 1)));
+  EXPECT_EQ(turned.quarters, 2) << "0.69 is not sure, and 0.9 alone is less than two of 0.75";
+  EXPECT_EQ(turned.faces.size(), 2U);
+  EXPECT_EQ(white_pixel(turned.photo).x, 1);
+  EXPECT_EQ(white_pixel(turned.photo).y, 3);
+  Scripted alike({{}, {0.8F}, {0.8F}, {}});
+  EXPECT_EQ(find_turned(alike, with_white_pixel(6, 1)).quarters, 1) << "the first of equals";
+}
+
+TEST(FindTurned, APhotoWithASureFaceOrWithoutAnyStaysAsItIs) {
+  Scripted sure(std::vector<std::vector<float>>(1, {0.7F}));
+  EXPECT_EQ(find_turned(sure, with_white_pixel(6, 1)).quarters, 0);
+  EXPECT_EQ(sure.shown.size(), 1U) << "nobody looks at it turned";
+  Scripted unsure({{0.6F, 0.5F}, {}, {0.69F}, {0.1F, 0.1F, 0.1F}});
+  const TurnedPhoto photo = find_turned(unsure, with_white_pixel(6, 1));
+  EXPECT_EQ(unsure.shown.size(), 4U);
+  EXPECT_EQ(photo.quarters, 0);
+  EXPECT_EQ(photo.faces.size(), 2U);
+  EXPECT_EQ(white_pixel(photo.photo).x, 6);
 }
 
 }  // namespace

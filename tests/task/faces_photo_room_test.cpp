@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -107,6 +108,27 @@ TEST(ChunkMeter, TellsFullChunksAsTheyComeAndTheRestAtTheEnd) {
     EXPECT_GT(chunk.rss_bytes, 1U << 20);
   }
   EXPECT_GE(told[2].begin_s, told[0].begin_s);
+}
+
+TEST(ChunkMeter, EachChunkHasTheTimeOfItsOwnPhotos) {
+  constexpr double kWork_s = 0.01;
+  const auto cpu_s = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  std::vector<FacesChunk> told;
+  ChunkMeter meter(1, 2, [&](const FacesChunk& chunk) { told.push_back(chunk); });
+  for (const bool works : {true, true, false, false}) {
+    meter.begin(0);
+    for (const double begin_s = cpu_s(); works && cpu_s() - begin_s < kWork_s;) continue;
+    meter.end(0, 0);
+  }
+  ASSERT_EQ(told.size(), 2U);
+  for (const double seconds : {told[0].cpu_s, told[0].process_cpu_s, told[0].seconds, told[1].begin_s}) {
+    EXPECT_GE(seconds, 2 * kWork_s);
+  }
+  EXPECT_LT(told[1].cpu_s, kWork_s) << "what the chunk before took is not counted again";
 }
 
 }  // namespace

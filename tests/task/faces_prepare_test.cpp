@@ -147,6 +147,19 @@ TEST(AlignFace, BesideThePhotoItIsBlackAndOtherSizesScale) {
   EXPECT_EQ(twice[(224 + 100) * 192 + 80], 50);
 }
 
+TEST(AlignFace, APhotoThatEndsWithinTheFaceEndsWithItsLastPixel) {
+  std::vector<std::uint8_t> face(3 * 112 * 96);
+  align_face(coordinates(60, 80), moved(kUpright, {1, 0, -10, -20}), {3, 112, 96}, face);
+  for (std::size_t y = 0; y < 112; ++y) {
+    for (std::size_t x = 0; x < 96; ++x) {
+      const bool is_on_photo = x >= 10 && x < 90 && y >= 20 && y < 80;
+      ASSERT_EQ(face[y * 96 + x], is_on_photo ? x - 10 : 0) << x << " " << y;
+      ASSERT_EQ(face[(112 + y) * 96 + x], is_on_photo ? y - 20 : 0) << x << " " << y;
+      ASSERT_EQ(face[(2 * 112 + y) * 96 + x], is_on_photo ? 7 : 0) << x << " " << y;
+    }
+  }
+}
+
 TEST(AlignFace, AWiderFaceHasItsLandmarksInTheMiddle) {
   std::vector<std::uint8_t> square(3 * 112 * 112);
   align_face(coordinates(200, 200), kUpright, {3, 112, 112}, square);

@@ -13,6 +13,7 @@
 #include "task/activation_map.h"
 #include "task/detect/average_precision.h"
 #include "task/detect/blank_images.h"
+#include "task/detect/decoders/anchors.h"
 #include "task/faces/compare.h"
 #include "task/training/evaluation.h"
 #include "task/training/step_times.h"
@@ -206,6 +207,24 @@ TEST(TrainingJudge, BoxesLieOnImagesOfAnyShape) {
   EXPECT_THAT(quality.coco.ap, Optional(DoubleNear(1, 1e-9)));
   judge->begin();
   EXPECT_EQ(quality_of_verdicts(std::vector<std::string>{judge->verdict()}).images, 0) << "each evaluation is its own";
+}
+
+TEST(AnchorDecoder, TakesTheSidesAndAnchorsOfItsNetwork) {
+  const BoxDecoder decoder =
+      anchor_decoder(two_anchors(50, 100, 2, {{0.5F, 0.5F, 0.2F, 0.4F}, {0.9F, 0.5F, 0.2F, 0.2F}}));
+  EXPECT_EQ(decoder.usual_iou, 0.55F);
+  EXPECT_EQ(decoder.usual_candidates, 300U);
+  const std::vector<float> offsets = {1, 5, 0, 0, 0, 0, 0, 0}, scores = {0, -20, 20, 20, 0, 0};
+  const ImageOutputs outputs = {{"boxes", offsets}, {"scores", scores}};
+  const auto found = decoder.found(outputs, {}, 1);
+  ASSERT_EQ(found.size(), 1U);
+  // A tenth of the width and half of the height off the middle.
+  EXPECT_NEAR(found[0].x1, 42, 1e-3);
+  EXPECT_NEAR(found[0].x2, 62, 1e-3);
+  EXPECT_NEAR(found[0].y1, 25, 1e-3);
+  EXPECT_NEAR(found[0].y2, 45, 1e-3);
+  EXPECT_EQ(found[0].label, 1);
+  EXPECT_TRUE(decoder.found(outputs, {.labels = {0}}, 1).empty());
 }
 
 /// A detector that finds its box always, or only where an image's first pixel is 200.

@@ -296,6 +296,38 @@ TEST_F(KnownParts, WhatFormerWeightsWereTrainedOnIsRememberedByTheNextRuns) {
   EXPECT_THAT(third.split.test, ElementsAre(8, 18, 19));
 }
 
+/// Even numbers are of one class, odd ones of the other.
+class TwoClasses : public NumberedImages {
+ public:
+  using NumberedImages::NumberedImages;
+  const std::vector<std::string>& classes() const override { return two_; }
+  std::int32_t label(std::size_t index) const override { return static_cast<std::int32_t>(*content(index) % 2); }
+
+ private:
+  const std::vector<std::string> two_ = {"even", "odd"};
+};
+
+TEST_F(KnownParts, AClassThatLosesItsTrainingImagesIsTold) {
+  const auto left_of = [&](const std::vector<std::string>& dropped, const data::Split& split) {
+    data::OpenedData data;
+    data.dataset = std::make_shared<TwoClasses>(options_.data.location, range(100, 110), range(100, 110));
+    data.split = split;
+    options_.drop = data::DropList{.file = "drop.txt", .names = dropped};
+    leave_out_dropped(options_, data);
+    return data;
+  };
+  const data::OpenedData lost = left_of({"101", "103", "105"}, {{0, 1, 2, 4}, {3, 6}, {5, 7, 8}});
+  EXPECT_THAT(lost.split.train, ElementsAre(0, 2, 4));
+  EXPECT_THAT(lost.split.val, ElementsAre(6));
+  EXPECT_THAT(lost.split.test, ElementsAre(5, 7, 8)) << "it is not asked for";
+  EXPECT_THAT(lost.notes, ElementsAre(HasSubstr("3 images named in 'drop.txt' are left out"),
+                                      "no image of class 'odd' is left to train on"));
+  EXPECT_THAT(left_of({"100", "777"}, {{0, 1, 2}, {3}, {}}).notes,
+              ElementsAre(HasSubstr("1 image named in"), HasSubstr("'777'")))
+      << "one of each class is left";
+  EXPECT_THAT(left_of({"103"}, {{0, 2}, {1, 3}, {}}).notes, SizeIs(1)) << "the training part had none before";
+}
+
 TEST_F(KnownParts, ARunGoesOnOnlyWhereItsDataIs) {
   options_.resume = true;
   EXPECT_NO_THROW(require_data_of_run(options_));

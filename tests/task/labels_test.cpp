@@ -2,11 +2,13 @@
 // probabilities. Folds of a cross-validation, and what heads say of samples that they were not fitted to.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/this_work.h"
 #include "task/labels/wrong_labels.h"
 
 namespace evener::task {
@@ -16,6 +18,17 @@ using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pointwise;
+
+/// What `work` is refused with.
+template <class Work>
+std::string refusal_of(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(taken)";
+}
 
 TEST(ConfidentJoint, CountsByHand) {
   // The thresholds are (0.9 + 0.7 + 0.2) / 3 = 0.6 and (0.8 + 0.4) / 2 = 0.6.
@@ -118,13 +131,36 @@ TEST(ConfidentJoint, AddsTheSurestUntilAsManyAsEstimated) {
   ConfidentJoint joint = confident_joint(probabilities, labels);
   joint.counts = {{3, 0}, {1, 3}};
   joint.confident = {0, 0, 0, 1, 1, -1, -1};
-  joint.thresholds = {0.6, 0.9};
-  const std::vector<DoubtfulLabel> doubtful = doubtful_labels(probabilities, labels, joint);
-  ASSERT_GE(doubtful.size(), 1U);
-  EXPECT_EQ(doubtful[0].sample, 6U) << "one of four labels of the second class is estimated to be wrong";
-  EXPECT_EQ(doubtful[0].kind, LabelDoubt::kLikely);
-  EXPECT_NEAR(doubtful[0].score, 0.58, 1e-6);
-  for (std::size_t i = 1; i < doubtful.size(); ++i) EXPECT_NE(doubtful[i].kind, LabelDoubt::kLikely);
+  joint.thresholds = {0.6, 0.8};
+  const auto told = [&] {
+    std::vector<std::pair<std::uint32_t, LabelDoubt>> samples;
+    for (const DoubtfulLabel& one : doubtful_labels(probabilities, labels, joint)) {
+      samples.emplace_back(one.sample, one.kind);
+      const double other = one.sample == 1 ? 0.6 : one.sample == 5 ? 0.56 : 0.58;
+      EXPECT_NEAR(one.score, other, 1e-6) << "(1 + P - (1 - P)) / 2";
+      EXPECT_NEAR(one.probability, other, 1e-6);
+      EXPECT_NEAR(one.label_probability, 1 - other, 1e-6);
+      EXPECT_EQ(one.suggested, one.sample == 1 ? 1 : 0);
+    }
+    return samples;
+  };
+  // One of four labels of the second class is estimated to be wrong: the surest, which no longer looks like both.
+  EXPECT_THAT(told(), ElementsAre(std::pair(6U, LabelDoubt::kLikely), std::pair(1U, LabelDoubt::kBoth),
+                                  std::pair(5U, LabelDoubt::kBoth)));
+  joint.confident[6] = 0;
+  EXPECT_THAT(told(), ElementsAre(std::pair(6U, LabelDoubt::kWrong), std::pair(1U, LabelDoubt::kBoth),
+                                  std::pair(5U, LabelDoubt::kBoth)))
+      << "a wrong one is one of those that are estimated";
+}
+
+TEST(ConfidentJoint, EqualScoresStandInTheOrderOfTheirSamples) {
+  const ClassProbabilities probabilities{2, {0.9F, 0.1F, 0.1F, 0.9F, 0.1F, 0.9F, 0.1F, 0.9F, 0.9F, 0.1F}};
+  const std::vector<std::int32_t> labels = {0, 0, 1, 0, 0};
+  std::vector<std::uint32_t> samples;
+  for (const auto& one : doubtful_labels(probabilities, labels, confident_joint(probabilities, labels))) {
+    samples.push_back(one.sample);
+  }
+  EXPECT_THAT(samples, ElementsAre(1, 3));
 }
 
 TEST(ConfidentJoint, IsOfAllClassesThatHaveSamples) {
@@ -139,9 +175,13 @@ TEST(ConfidentJoint, IsOfAllClassesThatHaveSamples) {
 
 TEST(ConfidentJoint, RefusesOtherLengthsAndLabels) {
   const ClassProbabilities probabilities{2, {0.5F, 0.5F}};
-  EXPECT_THROW(confident_joint(probabilities, std::vector<std::int32_t>{0, 1}), Error);
-  EXPECT_THROW(confident_joint(probabilities, std::vector<std::int32_t>{2}), Error);
-  EXPECT_THROW(confident_joint(probabilities, std::vector<std::int32_t>{-1}), Error);
+  const auto refusal = [&](const std::vector<std::int32_t>& labels) {
+    EXPECT_THROW(doubtful_labels(probabilities, labels, {}), Error);
+    return refusal_of([&] { confident_joint(probabilities, labels); });
+  };
+  EXPECT_EQ(refusal({0, 1}), "there are probabilities of 1 samples, and 2 labels");
+  EXPECT_EQ(refusal({2}), "label 2 is none of 2 classes");
+  EXPECT_EQ(refusal({-1}), "label -1 is none of 2 classes");
 }
 
 std::vector<std::uint32_t> each_alone(std::size_t count) {
@@ -191,7 +231,7 @@ TEST(LabelFolds, KeepCopiesTogether) {
     ++sizes[folds[i]];
   }
   for (const auto& [group, of_group] : folds_of_group) EXPECT_EQ(of_group.size(), 1U) << group;
-  for (const auto& [fold, size] : sizes) EXPECT_NEAR(size, 12.5, 2.5) << fold;
+  for (const auto& [fold, size] : sizes) EXPECT_NEAR(size, 12.5, 0.5) << fold << ": large groups first";
 }
 
 TEST(LabelFolds, CopiesOfCopiesAreOneGroup) {
@@ -204,8 +244,13 @@ TEST(LabelFolds, CopiesOfCopiesAreOneGroup) {
 
 TEST(LabelFolds, NeedEnoughImages) {
   const std::vector<std::int32_t> labels = {0, 1, 1};
-  EXPECT_THROW(stratified_folds(labels, 2, std::vector<std::uint32_t>{0, 1, 1}, 3, 1), Error);
-  EXPECT_THROW(stratified_folds(labels, 2, each_alone(3), 1, 1), Error);
+  const auto refusal = [&](const std::vector<std::uint32_t>& groups, std::size_t folds) {
+    return refusal_of([&] { stratified_folds(labels, 2, groups, folds, 1); });
+  };
+  EXPECT_EQ(refusal({0, 1, 1}, 3), "2 different images can't be divided into 3 folds");
+  EXPECT_EQ(refusal(each_alone(3), 1), "3 different images can't be divided into 1 folds");
+  EXPECT_EQ(refusal({}, 2), "0 different images can't be divided into 2 folds");
+  EXPECT_EQ(refusal({0, 1, 1}, 2), "(taken)");
 }
 
 /// Two clouds, of which some samples have the other's label.
@@ -243,6 +288,135 @@ TEST(CrossValidation, JudgesEachSampleByTheOthers) {
   for (std::size_t i = 0; i < table.samples(); ++i) {
     EXPECT_NEAR(judged.probabilities.of(i)[0] + judged.probabilities.of(i)[1], 1, 1e-5);
   }
+}
+
+/// Clouds of four classes that lie over each other, of which the last has few samples, in three folds of unlike sizes.
+FeatureTable four_clouds(std::size_t samples, std::size_t values) {
+  FeatureTable table;
+  table.values = values;
+  Random random(6, Purpose::kSynthetic);
+  for (std::size_t i = 0; i < samples; ++i) {
+    const std::size_t label = i % 10 == 9 ? 3 : i % 3;
+    for (std::size_t k = 0; k < values; ++k) {
+      table.features.push_back(static_cast<float>(random.normal() + (k == label ? 2.5 : 0)));
+    }
+    table.labels.push_back(static_cast<std::int32_t>(label));
+  }
+  return table;
+}
+
+std::vector<std::uint32_t> unlike_folds(std::size_t samples) {
+  std::vector<std::uint32_t> folds;
+  for (std::size_t i = 0; i < samples; ++i) folds.push_back(i % 7 < 4 ? 2 : i % 7 < 6 ? 0 : 1);
+  return folds;
+}
+
+/// Probabilities of the samples of `fold` by a head of each `every`th sample of the others, into `all`.
+void judge_by_others(const FeatureTable& table, const std::vector<std::uint32_t>& folds, std::uint32_t fold,
+                     double decay, std::size_t every, std::vector<double>& all) {
+  FeatureTable others;
+  others.values = table.values;
+  for (std::size_t i = 0; i < table.samples(); i += every) {
+    if (folds[i] == fold) continue;
+    for (std::size_t k = 0; k < table.values; ++k) others.features.push_back(table.features[i * table.values + k]);
+    others.labels.push_back(table.labels[i]);
+  }
+  const LinearFit fit = fit_softmax(others, 4, decay, 2);
+  for (std::size_t i = 0; i < table.samples(); ++i) {
+    if (folds[i] != fold) continue;
+    double total = 0;
+    for (std::size_t c = 0; c < 4; ++c) {
+      double sum = fit.bias[c];
+      for (std::size_t k = 0; k < table.values; ++k) {
+        sum += double{fit.weight[c * table.values + k]} * double{table.features[i * table.values + k]};
+      }
+      total += all[i * 4 + c] = std::exp(sum);
+    }
+    for (std::size_t c = 0; c < 4; ++c) all[i * 4 + c] /= total;
+  }
+}
+
+/// The sum of the samples' cross-entropies, of one fold or of all.
+double loss_of(const FeatureTable& table, const std::vector<double>& all, const std::function<bool(std::size_t)>& of) {
+  double loss = 0;
+  for (std::size_t i = 0; i < table.samples(); ++i) {
+    if (of(i)) loss -= std::log(all[i * 4 + static_cast<std::size_t>(table.labels[i])]);
+  }
+  return loss;
+}
+
+void expect_sums_of(const CrossValidation& judged, const FeatureTable& table) {
+  double right = 0;
+  std::vector<double> all(judged.probabilities.values.begin(), judged.probabilities.values.end());
+  for (std::size_t i = 0; i < table.samples(); ++i) {
+    const auto of = judged.probabilities.of(i);
+    right += std::ranges::max_element(of) - of.begin() == table.labels[i] ? 1 : 0;
+  }
+  const auto samples = static_cast<double>(table.samples());
+  EXPECT_NEAR(judged.loss, loss_of(table, all, [](std::size_t) { return true; }) / samples, 1e-5);
+  EXPECT_DOUBLE_EQ(judged.accuracy, right / samples);
+}
+
+TEST(CrossValidation, IsThatOfHeadsFittedToTheOtherFolds) {
+  const FeatureTable table = four_clouds(90, 5);
+  const std::vector<std::uint32_t> folds = unlike_folds(90);
+  std::map<double, std::vector<double>> by_loss;
+  std::map<double, double> decays;
+  for (const double decay : {0.01, 0.1, 1.0}) {
+    std::vector<double> all(90 * 4);
+    for (std::uint32_t fold = 0; fold < 3; ++fold) judge_by_others(table, folds, fold, decay, 1, all);
+    const double loss = loss_of(table, all, [](std::size_t) { return true; });
+    by_loss[loss] = all;
+    decays[loss] = decay;
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> told;
+  const CrossValidation judged =
+      cross_validate(table, 4, folds, 1, [&](std::size_t done, std::size_t of) { told.emplace_back(done, of); });
+  EXPECT_EQ(judged.decay, decays.begin()->second) << "the least loss";
+  EXPECT_THAT(judged.probabilities.values, Pointwise(testing::FloatNear(2e-5F), by_loss.begin()->second));
+  expect_sums_of(judged, table);
+  ASSERT_EQ(told.size(), 9U) << "three decays on three folds";
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(told[i], std::pair(i + 1, std::size_t{9}));
+}
+
+TEST(CrossValidation, OfManyValuesTriesDecaysOnOneFoldAndSomeSamples) {
+  constexpr std::size_t kSamples = 4100, kValues = 250;
+  const FeatureTable table = four_clouds(kSamples, kValues);
+  const std::vector<std::uint32_t> folds = unlike_folds(kSamples);
+  std::map<double, double> decays;
+  for (const double decay : {0.01, 0.1, 1.0}) {
+    std::vector<double> tried(kSamples * 4);
+    judge_by_others(table, folds, 0, decay, 2, tried);
+    decays[loss_of(table, tried, [&](std::size_t i) { return folds[i] == 0; })] = decay;
+  }
+  std::size_t last = 0, fits = 0;
+  const CrossValidation judged = cross_validate(table, 4, folds, 2, [&](std::size_t done, std::size_t of) {
+    last = done;
+    fits = of;
+  });
+  EXPECT_EQ(judged.decay, decays.begin()->second);
+  EXPECT_EQ(fits, 3U + 3U) << "three decays, and then each fold";
+  EXPECT_EQ(last, fits);
+  std::vector<double> all(kSamples * 4);
+  judge_by_others(table, folds, 1, judged.decay, 1, all);
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    if (folds[i] != 1) continue;
+    for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(judged.probabilities.of(i)[c], all[i * 4 + c], 1e-4);
+  }
+  expect_sums_of(judged, table);
+}
+
+TEST(CrossValidation, OfASampleFarAwayIsAProbabilityAndAStopEndsIt) {
+  FeatureTable table = two_clouds(20, 7);
+  table.features[0] = 1e6F;
+  const auto folds = stratified_folds(table.labels, 2, each_alone(20), 4, 1);
+  const CrossValidation judged = cross_validate(table, 2, folds, 1);
+  EXPECT_NEAR(judged.probabilities.of(0)[0] + judged.probabilities.of(0)[1], 1, 1e-5);
+  EXPECT_TRUE(std::isfinite(judged.loss));
+  StopFlag stop;
+  stop.request();
+  const WorkScope scope(this_work_until(&stop));
+  EXPECT_THROW(cross_validate(table, 2, folds, 1), Interrupted);
 }
 
 TEST(CrossValidation, DoesNotDependOnThreads) {

@@ -208,6 +208,52 @@ TEST_F(QuantizerTest, ExactlyTheAllowedLossIsAllowed) {
   EXPECT_EQ(found.quality, 0.5);
 }
 
+TEST_F(QuantizerTest, LayersThatAreKeptAnywayStayInFloat) {
+  const RandomImages images(4);
+  const Quantizer some = quantizer(images);
+  const std::string last = *some.matching("last").begin();
+  const auto quality = [&](const network::Network& network, const TensorMap&) {
+    const auto head = std::ranges::find(network.layers(), last, &network::Layer::name);
+    return weight_bits_of(head->op) == 0 ? 0.75 : 0.5;
+  };
+  const KeptLayers found = keep_sensitive(some, quality, {last}, 0.5);
+  EXPECT_THAT(found.layers, testing::ElementsAre(last));
+  EXPECT_EQ(found.quality, 0.75);
+}
+
+// Int8 kernels have one scale for all that is concatenated: the largest that one of its parts needs.
+TEST_F(QuantizerTest, PartsOfAConcatenationHaveTheScaleOfTheLargest) {
+  network::Network parts("parts", {3, 16, 16});
+  const int stem = parts.add("stem", network::Conv2d{.out_channels = 4});
+  const int small = parts.add("small", network::Conv2d{.out_channels = 4}, {stem});
+  const int large = parts.add("large", network::Conv2d{.out_channels = 4}, {stem});
+  parts.add("both", network::Concat{}, {small, large});
+  parts.add("last", network::Conv2d{.out_channels = 2});
+  parts.add("average", network::GlobalAveragePool{});
+  parts.add("flatten", network::Flatten{});
+  parts.add("fc", network::Linear{.out_features = 4});
+  TensorMap state = network::initial_state(parts, 1);
+  HostTensor& weight = state.at("large.weight");
+  for (std::int64_t i = 0; i < element_count(weight.shape); ++i) weight.floats()[i] *= 20;
+  const RandomImages images(4);
+  const QuantizeOptions options{{Calibration::kMinMax}, 8, true};
+  const QuantizedModel model = Quantizer(probe(), parts, state, images, options).quantized({});
+  float largest = 0;
+  observe_results(probe(), parts, state, {"large"}, images, 4, [&](const TensorMap& results, auto indices) {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      for (const float value : values_of(results.at("large"), i)) largest = std::max(largest, std::abs(value));
+    }
+  });
+  for (const char* name : {"small", "large"}) {
+    const float scale = model.state.at(network::quantizer_name(name) + ".scale").floats()[0];
+    const network::Levels levels = network::activation_levels(model.scheme.activations.at(name));
+    EXPECT_NEAR(scale * levels.most / largest, 1, 1e-4) << name;
+  }
+  EXPECT_LT(model.state.at(network::quantizer_name("stem") + ".scale").floats()[0],
+            model.state.at(network::quantizer_name("large") + ".scale").floats()[0])
+      << "which is no part of it";
+}
+
 TEST_F(QuantizerTest, FewImagesAreToldAndNoneRefused) {
   EXPECT_THAT(quantizer(RandomImages(1)).notes(), Contains(HasSubstr("calibrated on 1 image alone")));
   EXPECT_THROW(quantizer(RandomImages(0)), UsageError);

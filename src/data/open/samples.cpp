@@ -1,6 +1,7 @@
 #include "data/open/samples.h"
 
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
@@ -88,6 +89,7 @@ class ArraySamples : public Samples {
  private:
   template <class T>
   void copy(std::size_t index, std::span<T> values) const {
+    if (std::is_same_v<T, std::uint8_t> != is_bytes()) return Samples::read(index, values);  // which throws
     std::memcpy(values.data(), array_.bytes.data() + index * values.size_bytes(), values.size_bytes());
   }
 

@@ -28,13 +28,6 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-/// The fields of /proc/PID/stat after the command's name, which may hold blanks; field 3 of proc(5) is the first.
-std::optional<std::istringstream> fields_after_name(const std::string& text) {
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  return std::istringstream(text.substr(name_end + 1));
-}
-
 namespace fs = std::filesystem;
 
 std::uint64_t grown(std::uint64_t from, std::uint64_t to) {
@@ -130,25 +123,15 @@ std::vector<CpuTicks> parse_stat(const std::string& text) {
 }
 
 std::optional<std::uint64_t> parse_process_ticks(const std::string& text) {
-  std::optional<std::istringstream> found = fields_after_name(text);
-  if (!found) return std::nullopt;
-  std::istringstream& fields = *found;
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;  // state (field 3) to cmajflt (13), see proc(5)
   std::uint64_t user = 0, system = 0, children_user = 0, children_system = 0;
   if (!(fields >> user >> system)) return std::nullopt;
   fields >> children_user >> children_system;
   return user + system + children_user + children_system;
-}
-
-std::optional<std::uint64_t> parse_process_start(const std::string& text) {
-  std::optional<std::istringstream> fields = fields_after_name(text);
-  std::string state, skipped;
-  if (!fields || !(*fields >> state) || state == "Z" || state == "X") return std::nullopt;
-  for (int field = 4; field < 22; ++field) *fields >> skipped;
-  std::uint64_t ticks = 0;
-  if (!(*fields >> ticks)) return std::nullopt;
-  return ticks;
 }
 
 Counters read_counters(const fs::path& root, const std::vector<int>& children) {

@@ -38,9 +38,6 @@ std::vector<CpuTicks> parse_stat(const std::string& text);
 /// Parses /proc/PID/stat: user + system ticks of the process and of its ended children. The command's name may contain
 /// spaces and parentheses.
 std::optional<std::uint64_t> parse_process_ticks(const std::string& text);
-/// Parses /proc/PID/stat: when the process began, in clock ticks since the machine's start, which tells it from a later
-/// process of the same number. Nothing for one that has ended and was not waited for yet.
-std::optional<std::uint64_t> parse_process_start(const std::string& text);
 
 /// Counters that only grow, read at one moment. Absent if their file can't be read.
 struct Counters {

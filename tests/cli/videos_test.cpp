@@ -262,7 +262,7 @@ TEST_F(FacesOnVideos, FramesOfAPipeAreLookedAtUntilItsEnd) {
 }
 
 TEST_F(FacesOnVideos, CtrlCIsTheEndOfAPipeWhoseFacesAreKept) {
-  write_video(file("clip.mkv"), 6);
+  write_video(file("clip.mkv"), 40);
   VideoPipe pipe(file("pipe"), read_file(file("clip.mkv")));  // stays open
   RunningProgram program(program_path(), quickly({file("pipe"), "--out", file("out")}), options());
   const fs::path journal = folder_ / "out/faces.journal";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <set>
@@ -219,6 +220,17 @@ TEST(Cgroup, AnInnerGroupMayHaveMoreLeftThanTheOneAroundIt) {
   EXPECT_EQ(limits.memory_bytes, 4000000U);
   EXPECT_EQ(limits.available_bytes, 500000U);
   EXPECT_EQ(limits.memory_file, (root / "sys/fs/cgroup/job/memory.max").string()) << "the one that binds";
+  write_text(root / "sys/fs/cgroup/job/step/memory.current", "3900000");
+  EXPECT_EQ(read_cgroup_limits(root.path()).memory_file, (root / "sys/fs/cgroup/job/step/memory.max").string());
+
+  // A limit of the process that leaves more isn't the one that is named.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+  const rlimit large{std::min<rlim_t>(rlim_t{1} << 50, before.rlim_max), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &large), 0);
+  const std::string advice = memory_advice(root.path());
+  setrlimit(RLIMIT_DATA, &before);
+  EXPECT_THAT(advice, testing::HasSubstr("the control group's limit of " + bytes_text(4'000'000)));
 }
 
 TEST(OomKills, AreCountedByTheKernel) {

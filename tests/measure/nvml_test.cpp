@@ -127,6 +127,9 @@ TEST_F(Nvml, CardsThatTellNothingAreLeftOutAndTheOthersKeepTheirNumbers) {
   std::vector<std::string> names;
   for (const Channel& channel : nvml->channels()) names.push_back(channel.name);
   EXPECT_THAT(names, ElementsAre("gpu 1", "gpu 2"));
+  ASSERT_EQ(nvml->lacks().size(), 1U);
+  EXPECT_EQ(nvml->lacks()[0].part, "gpu 0");
+  EXPECT_THAT(nvml->lacks()[0].why, HasSubstr("neither energy nor power"));
   EXPECT_DOUBLE_EQ(nvml->channels()[0].joules_per_count, 1e-3);
   EXPECT_EQ(nvml->channels()[1].joules_per_count, 0);
   EXPECT_DOUBLE_EQ(nvml->channels()[0].most_watts, 3000);

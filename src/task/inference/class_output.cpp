@@ -46,7 +46,6 @@ std::int64_t row_of(const NetworkOutput& output) {
 std::int64_t classes_of(const std::vector<NetworkOutput>& outputs, std::size_t index, std::size_t labels) {
   const NetworkOutput& output = outputs[index];
   const std::int64_t row = row_of(output);
-  if (row == 0 || row == 1 || is_number_of_a_class(output)) return 0;
   if (row == kUnknown || row == static_cast<std::int64_t>(labels)) return row;
   const bool is_column = output.shape.size() == 2 && output.shape.back() == 1;
   const bool has_more = std::ranges::any_of(outputs, [&](const NetworkOutput& other) {

@@ -44,9 +44,9 @@ std::string filters(const std::vector<std::int64_t>& wanted, bool in_microsecond
 
 constexpr const char* kBegin = "ffmpeg -nostdin -hide_banner -nostats -v level+info ";
 
-/// Frames whose size changes aren't scaled to that of the first one. `stream`: "V:0" is the first that is no cover.
+/// Frames keep their sizes; several threads would hold the last one back. `stream`: "V:0" is the first that's no cover.
 std::string output_options(const std::string& chain, const std::string& stream = "V:0") {
-  return "-map 0:" + stream + " -vf " + chain + " -vsync passthrough -noautoscale -c:v rawvideo -f rawvideo pipe:1";
+  return "-map 0:" + stream + " -vf " + chain + " -vsync passthrough -noautoscale -threads 1 -f rawvideo pipe:1";
 }
 
 /// What the filter showinfo tells of a frame.

@@ -24,6 +24,7 @@
 #include "data/open/pictures.h"
 #include "data/resize.h"
 #include "data/video/video.h"
+#include "data/video/video_files.h"
 #include "job/cache_folder.h"
 #include "job/detect/box_sink.h"
 #include "job/detect/pictures.h"
@@ -198,22 +199,28 @@ std::vector<fs::path> write_marked_videos(const fs::path& folder, const BoxSink&
   return written;
 }
 
+/// Looked at before the network is opened, which may take long, and before a camera is.
+const DetectFlags& with_files_to_save(const DetectFlags& flags) {
+  const bool needs_files = *flags.output.save || !flags.output.crops->empty();
+  if (needs_files && std::ranges::any_of(*flags.images.images, data::is_live_source)) {
+    throw UsageError(
+        "the frames of a camera or a pipe are gone once they were looked at: --save and --crops need files; record a "
+        "video first");
+  }
+  return flags;
+}
+
 /// One run of the job.
 class Detection {
  public:
   Detection(const DetectFlags& flags, Observer& observer)
-      : flags_(flags),
+      : flags_(with_files_to_save(flags)),
         line_(observer),
         session_(flags.placement, flags.model.request()),
         classes_(task::detector_classes(session_.network())),
         images_(open_photos(flags, session_.network(), classes_, session_.threads())),
         detector_(session_.network(),
-                  flags.boxes.options(images_.shown.labelled, classes_, task::usual_decoding(session_.network()))) {
-    if (images_.photos->live() == nullptr || (!*flags.output.save && flags.output.crops->empty())) return;
-    throw UsageError(
-        "the frames of a camera or a pipe are gone once they were looked at: --save and --crops need files; record a "
-        "video first");
-  }
+                  flags.boxes.options(images_.shown.labelled, classes_, task::usual_decoding(session_.network()))) {}
 
   DetectionRun run() {
     const placement::Plan& plan = session_.plan();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "base/version.h"
 #include "data/each_index.h"
 #include "data/open/pictures.h"
+#include "data/video/video_files.h"
 #include "job/cache_folder.h"
 #include "job/faces/comparison.h"
 #include "job/faces/faces_flags.h"
@@ -153,14 +155,14 @@ bool goes_on(const FacesOutputFlags& output) {
 
 /// Opens the photos, and checks that one can be read before weights are downloaded, which would be in vain.
 data::Pictures readable_photos(const FacesCommandFlags& flags) {
-  data::FrameChoice choice = flags.videos.choice();
-  choice.keeps_all_names = true;
-  data::Pictures photos(*flags.photos.photos, choice);
   const bool needs_files = *flags.output.resume || !flags.output.sort->empty() || !flags.photos.pairs->empty();
-  if (photos.live() != nullptr && needs_files) {
+  if (needs_files && std::ranges::any_of(*flags.photos.photos, data::is_live_source)) {
     throw UsageError(
         "--resume, --sort and --pairs need files: the frames of a camera or a pipe are gone once they were looked at");
   }
+  data::FrameChoice choice = flags.videos.choice();
+  choice.keeps_all_names = true;
+  data::Pictures photos(*flags.photos.photos, choice);
   if (*flags.photos.strict) photos.require_all();
   photos.require_readable();
   return photos;

@@ -23,6 +23,7 @@
 #include "base/version.h"
 #include "bench/scenario_record.h"
 #include "data/open/pictures.h"
+#include "data/video/video_files.h"
 #include "job/cache_folder.h"
 #include "job/infer/infer_sinks.h"
 #include "job/inference/images.h"
@@ -191,21 +192,21 @@ std::string setup_line(const InferenceSession& session, const InferImages& image
       counted(static_cast<std::size_t>(setup.streams), "stream"), precision_name(session.precision()), setup.batch);
 }
 
-/// Frames are no files that could be sorted, and those of a camera can't be shown again and again.
-void require_files_for(const InferCommandFlags& flags, const data::Samples& samples) {
-  const data::Pictures* const pictures = samples.pictures();
-  if (pictures == nullptr) return;
-  if (pictures->live() != nullptr && flags.scenario.wanted()) {
-    throw UsageError("--scenario shows images again and again, and those of a camera or a pipe come once");
-  }
-  if ((pictures->live() != nullptr || !pictures->videos().empty()) && !flags.predictions.sort->empty()) {
-    throw UsageError("--sort puts photos into folders, and frames of a video are no files: leave the videos out");
-  }
+/// Frames are no files that could be sorted.
+[[noreturn]] void refuse_sorted_frames() {
+  throw UsageError("--sort puts photos into folders, and frames of a video are no files: leave the videos out");
 }
 
-/// Looked at before the network is opened, which may take long.
-const InferCommandFlags& with_writable_places(const InferCommandFlags& flags) {
-  if (const std::string& sorted = *flags.predictions.sort; !sorted.empty()) require_writable_place(sorted);
+/// Looked at before the network is opened, which may take long, and before a camera is. Frames of a camera can't be
+/// shown again and again.
+const InferCommandFlags& with_possible_outputs(const InferCommandFlags& flags) {
+  const bool is_live = std::ranges::any_of(*flags.images.images, data::is_live_source);
+  if (is_live && flags.scenario.wanted()) {
+    throw UsageError("--scenario shows images again and again, and those of a camera or a pipe come once");
+  }
+  if (flags.predictions.sort->empty()) return flags;
+  if (is_live) refuse_sorted_frames();
+  require_writable_place(*flags.predictions.sort);
   return flags;
 }
 
@@ -301,7 +302,7 @@ std::vector<std::string> PhotoWatch::wait() {
 }
 
 Inference::Inference(const InferCommandFlags& flags)
-    : flags_(with_writable_places(flags)), session_(flags.placement, inference_request(flags)) {
+    : flags_(with_possible_outputs(flags)), session_(flags.placement, inference_request(flags)) {
   require_classifier(flags, session_.network());
 }
 
@@ -314,7 +315,8 @@ InferenceRun Inference::run(Observer& observer, const StopFlag* stop) {
   const task::InferenceModel& network = session_.network();
   InferImages images = open_images(flags_, network, session_.threads());
   require_classes(flags_, network, images);
-  require_files_for(flags_, *images.samples);
+  const data::Pictures* const pictures = images.samples->pictures();
+  if (pictures != nullptr && !pictures->videos().empty() && !flags_.predictions.sort->empty()) refuse_sorted_frames();
   job::require_meaning(flags_, network, images.are_random);
   if (!images.part_note.empty()) images.notes.push_back(images.part_note);
   if (const fs::path& sidecar = flags_.model.sidecar; !sidecar.empty()) {

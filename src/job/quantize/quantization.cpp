@@ -24,7 +24,6 @@
 #include "job/inference/session.h"
 #include "job/options/data_flags.h"
 #include "job/quantize/comparison.h"
-#include "job/quantize/quantize_flags.h"
 #include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
 #include "network/cost.h"

@@ -4,16 +4,84 @@
 #include <filesystem>
 
 #include "base/this_work.h"
+#include "data/locations.h"
 #include "job/detect/detection.h"
+#include "job/inference/inference_flags.h"
 #include "job/observer.h"
+#include "job/options/run_flags.h"
 #include "job/quantize/comparison.h"
-#include "job/quantize/quantize_flags.h"
 #include "run/metered_run.h"
 #include "task/inference/inference_model.h"
+#include "task/quantize/quantizer.h"
 
 namespace evener::job {
 
-// The images of `evener quantize`: those for calibration, and those for evaluation.
+/// The data for calibration and for measuring accuracy.
+struct CalibrationDataFlags : OptionGroup {
+  CalibrationDataFlags();
+
+  Option<std::string> data{*this, "--data DATA", OptionRules{.joint = data::kLocationJoint},
+                           "Images, as train and infer take them: its training part calibrates, its test part (or "
+                           "without one its validation part) is evaluated (default: the data of the run)"};
+  Option<std::string> calibration_data{*this, "--calibration-data DATA", OptionRules{.joint = data::kLocationJoint},
+                                       "Other images to calibrate with; all of --data is evaluated then"};
+  Option<std::int64_t> images{*this, "--images N", 300, within(from_to(1, 1000000)), "Images to calibrate with"};
+  Option<std::string> split{*this, "--split TRAIN/VALIDATION/TEST",
+                            "Percent, of data that comes undivided (default: as the run's)"};
+  Option<std::optional<std::int64_t>> seed{*this, "--seed N", within(zero_or_more()),
+                                           "Of the split (default: the run's)"};
+};
+
+/// How values are quantised.
+struct QuantizationFlags : OptionGroup {
+  QuantizationFlags() : OptionGroup("Quantisation") {}
+
+  Option<std::string> calibration{*this, "--calibration NAME", "mse",
+                                  one_of({"mse", "minmax", "percentile", "entropy"}),
+                                  "Ranges of activations: mse, minmax, percentile, entropy"};
+  Option<double> percentile{*this, "--percentile PERCENT", 99.99, within(from_to(50, 100)),
+                            "Of magnitudes, that --calibration percentile keeps"};
+  Option<std::string> weight_bits{*this, "--weight-bits BITS", "auto", one_of({"auto", "8", "7", "6", "5", "4"}),
+                                  "8; 7 for processors without int8 dot products; 4 to 6 for smaller weights; auto: 8 "
+                                  "or 7, as this processor needs"};
+  Option<std::vector<std::string>> keep{
+      *this, "--keep LAYER",
+      "Layers that stay in float, by a pattern of their names, or first, or last; may be repeated"};
+  Option<std::optional<double>> accuracy_drop{*this, "--accuracy-drop POINTS", within(from_to(0, 100)),
+                                              "Keep as few of the most sensitive layers in float as are needed to lose "
+                                              "at most so much accuracy, or mAP@0.5 of a detector"};
+  Option<std::string> decoder{*this, "--decoder NAME", "Of a detector's file, as evener detect takes it"};
+  Option<bool> no_bias_correction{*this, "--no-bias-correction",
+                                  "Leave biases as they are, whatever rounding weights does to means"};
+
+  task::QuantizeOptions options(std::int64_t images) const;
+  /// --accuracy-drop, which is in percentage points, as a share; 0 where it isn't given.
+  double most_lost() const { return accuracy_drop->value_or(0) / 100; }
+};
+
+struct QuantizeOutputFlags : OutputFlags {
+  QuantizeOutputFlags()
+      : OutputFlags(
+            "Folder for quantized.safetensors (.onnx of another program's file), layers.csv and the record "
+            "(default: runs/MODEL-TIME)",
+            "Write the record there; - is stdout") {}
+
+  Option<double> seconds{*this, "--seconds SECONDS", 1, within(more_than_zero()).not_recorded(),
+                         "How long each speed is measured"};
+};
+
+struct QuantizeFlags {
+  QuantizeFlags();
+
+  InferenceFlags infer;  // its network and placement are options; its images are filled in
+  CalibrationDataFlags data;
+  QuantizationFlags quantization;
+  QuantizeOutputFlags output;
+  EnergyFlags energy;
+
+  OptionSet options();
+  std::vector<const OptionGroup*> groups() const { return {&infer.model, &data, &quantization, &infer.placement}; }
+};
 
 /// The images for evaluation before and after quantisation, and those from which ranges are taken.
 struct QuantizeImages {

@@ -241,9 +241,9 @@ FacesResult FacesJob::run(const data::Pictures& photos, const std::vector<std::s
   const int lanes = static_cast<int>(detectors_.size());
   const DetectorTimes before = detector_times();
   room_->forget();
-  const std::size_t batch = embedder_->batch();
-  ChunkMeter meter(lanes, options_.chunk, on_chunk);
   const bool is_live = photos.live() != nullptr;
+  const std::size_t batch = is_live ? 1 : embedder_->batch();  // a camera's next face may never come
+  ChunkMeter meter(lanes, options_.chunk, on_chunk);
   const auto next_index = [&]() -> std::optional<std::size_t> {
     if (is_live) return photos.has(next) ? std::optional(next++) : std::nullopt;
     return next < which.size() ? std::optional(which[next++]) : std::nullopt;

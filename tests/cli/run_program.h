@@ -31,7 +31,7 @@ inline const double kSlowdown = is_sanitized() ? 5 : 1;
 struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to, or replacing parts of, this process's
   std::filesystem::path cwd = {};                  // empty = this process's
-  double timeout_s = 60 * kSlowdown;               // then the program and its children are killed
+  double timeout_s = 250 * kSlowdown;              // then the program and its children are killed
 };
 
 struct ProgramResult {

@@ -203,9 +203,9 @@ TEST(LongReading, IsNotBegunWhereABatchCantFitIntoMemory) {
   const TemporaryFolder folder;
   write_slow_folder(folder.path());
   const ProgramResult result = run_program({"train", "resnet34", "--data", folder.path().string(), "--batch", "1000"},
-                                           {.environment = {}, .cwd = folder.path(), .timeout_s = 10 * kSlowdown});
+                                           {.environment = {}, .cwd = folder.path()});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("are available"), HasSubstr("such as --size 224x224")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("are available"), HasSubstr("as --size 224x224"), Not(HasSubstr("reading"))));
 }
 
 TEST(LongReading, IsShownAndEndsOnCtrlC) {

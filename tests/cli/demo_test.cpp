@@ -37,7 +37,7 @@ class DemoCommand : public ::testing::Test {
 TEST_F(DemoCommand, PassesAStopOnToTheRunUnderWay) {
   RunningProgram program(program_path(), {"demo", "--out", out(), "--seed", "7"});
   const auto begun = folder_ / "demo/probe/samples.csv";
-  for (int i = 0; i < 5000 && !std::filesystem::exists(begun); ++i) {
+  for (int i = 0; i < 20000 && !std::filesystem::exists(begun); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ASSERT_TRUE(std::filesystem::exists(begun)) << program.err();

@@ -94,7 +94,7 @@ TEST_F(FacesResumed, AKilledRunGoesOn) {
     // Some photos long: one that is half written doesn't count.
     constexpr std::uintmax_t kSomePhotosBytes = 600'000;
     const fs::path journal = folder_ / "out/faces.journal";
-    for (int i = 0; i < 20000 && (!fs::exists(journal) || fs::file_size(journal) < kSomePhotosBytes); ++i) {
+    for (int i = 0; i < 200000 && (!fs::exists(journal) || fs::file_size(journal) < kSomePhotosBytes); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     killed.send(SIGKILL);

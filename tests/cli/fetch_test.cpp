@@ -74,7 +74,7 @@ TEST_F(FetchCommand, GoesOnAfterCtrlC) {
   const auto arrived = [&] {
     return std::filesystem::exists(part, missing) && std::filesystem::file_size(part, missing) == half.size();
   };
-  for (int i = 0; i < 10'000 && !arrived(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 40'000 && !arrived(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   ASSERT_TRUE(arrived()) << program.err();
   program.send(SIGINT);
   const ProgramResult stopped = program.finish();

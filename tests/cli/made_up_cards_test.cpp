@@ -166,7 +166,7 @@ TEST_F(MadeUpCards, ALostRankIsNamed) {
                                   joined(digits(), {"--epochs", "2000"})),
                            program_options());
     const auto trains = [&] { return fs::exists(out / "epochs.csv") && fs::file_size(out / "epochs.csv") > 200; };
-    for (int i = 0; i < 1200 && !trains(); ++i) usleep(50'000);
+    for (int i = 0; i < 4000 && !trains(); ++i) usleep(50'000);
     const auto ranks = program.children();
     ASSERT_THAT(ranks, SizeIs(2)) << program.err();
     kill(ranks[1], signal);

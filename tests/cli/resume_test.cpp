@@ -44,15 +44,10 @@ Words digits(const fs::path& out, const std::string& epochs, const Words& more =
 }
 
 /// One of so many epochs of a quarter of a second that it can be stopped.
-Words stoppable_run(const fs::path& out, const Words& more = {}) {
-  const Words words = {"train",     "mlp:784-64-10",
-                       "--data",    "synth:digits:2000",
-                       "--on",      "cpu/t1",
-                       "--batch",   "8",
-                       "--epochs",  "40",
-                       "--augment", "resized-crop,colour",
-                       "--engine",  "native",
-                       "--out",     out.string()};
+Words stoppable_run(const fs::path& out, const Words& more = {}, const char* data = "synth:digits:2000") {
+  const Words words = {
+      "train",     "mlp:784-64-10",       "--data",   data,     "--on",  "cpu/t1",    "--batch", "8", "--epochs", "40",
+      "--augment", "resized-crop,colour", "--engine", "native", "--out", out.string()};
   return joined(words, more);
 }
 
@@ -219,9 +214,9 @@ TEST_F(Resume, ARunCanBeFollowed) {
 }
 
 TEST_F(Resume, ARunCanBeReportedFromItsFirstStepOn) {
-  RunningProgram program(test::program_path(),
-                         stoppable_run(out(), {"--batch", "1"}));  // half a second for the first epoch
-  for (int tries = 0; tries < 10000 && !fs::exists(out() / "record.json"); ++tries) {
+  // Several seconds for the first epoch.
+  RunningProgram program(test::program_path(), stoppable_run(out(), {"--batch", "1"}, "synth:digits:20000"));
+  for (int tries = 0; tries < 100000 && !fs::exists(out() / "record.json"); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   EXPECT_THAT(record_in(out())["epochs"], SizeIs(0));

@@ -279,10 +279,10 @@ TEST_F(FacesOnVideos, FramesOfAPipeAreLookedAtUntilItsEnd) {
 TEST_F(FacesOnVideos, CtrlCIsTheEndOfAPipeWhoseFacesAreKept) {
   write_video(file("clip.mkv"), 2);
   VideoPipe pipe(file("pipe"), read_file(file("clip.mkv")));  // stays open, and brings no other face
-  RunningProgram program(program_path(), quickly({file("pipe"), "--out", file("out")}), options());
+  RunningProgram program(program_path(), quickly({file("pipe"), "--out", file("out"), "--every", "2"}), options());
   const fs::path journal = folder_ / "out/faces.journal";
   constexpr std::uintmax_t kAFrame = 5000;  // bytes, and more than the settings have
-  for (int i = 0; i < 30000 && (!fs::exists(journal) || fs::file_size(journal) < kAFrame); ++i) {
+  for (int i = 0; i < 200000 && (!fs::exists(journal) || fs::file_size(journal) < kAFrame); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   program.send(SIGINT);

@@ -225,7 +225,7 @@ class MeetingDataset : public CountingDataset {
       std::unique_lock lock(mutex_);
       readers_.insert(std::this_thread::get_id());
       met_.notify_all();
-      met_.wait_for(lock, std::chrono::seconds(20), [this] { return failed_ || are_enough(); });
+      met_.wait_for(lock, std::chrono::seconds(200), [this] { return failed_ || are_enough(); });
       failed_ = !are_enough();
     }
     CountingDataset::read(index, chw);
@@ -264,7 +264,7 @@ class LateFailingDataset : public CountingDataset {
       throw Error("sample 31 is gone");
     }
     if (index == 3) {
-      for (int waited_ms = 0; !later_failed && waited_ms < 20'000; ++waited_ms) {
+      for (int waited_ms = 0; !later_failed && waited_ms < 200'000; ++waited_ms) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
       throw Error("sample 3 is gone");
@@ -310,7 +310,7 @@ TEST(Loader, IsDroppedWhileThreadsRead) {
     std::jthread release;  // ends after the loader
     Loader loader(dataset, {.batch = HeldDataset::kHeld, .threads = kThreads});
     loader.start(all_of(100), 0);
-    for (int waited_ms = 0; dataset->reads < kThreads && waited_ms < 20'000; ++waited_ms) {
+    for (int waited_ms = 0; dataset->reads < kThreads && waited_ms < 200'000; ++waited_ms) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     ASSERT_EQ(dataset->reads, kThreads);
@@ -373,7 +373,7 @@ TEST(Loader, PreparesAsManyBatchesAheadAsAskedAndNoMore) {
   loader.start(all_of(1000), 0);
   ASSERT_NE(loader.next(), nullptr);
   // The batch in the consumer's hands and three more, without its doing.
-  for (int waited_ms = 0; dataset->reads < 40 && waited_ms < 20'000; ++waited_ms) {
+  for (int waited_ms = 0; dataset->reads < 40 && waited_ms < 200'000; ++waited_ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -80,7 +80,7 @@ std::ptrdiff_t living(const std::set<pid_t>& threads) {
 
 /// A thread that has been joined may still be listed for a moment.
 bool all_end(const std::set<pid_t>& threads) {
-  for (int look = 0; look < 500 && living(threads) > 0; ++look) {
+  for (int look = 0; look < 20000 && living(threads) > 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return living(threads) == 0;

@@ -141,7 +141,7 @@ class MetData : public BatchData {
       std::unique_lock lock(mutex_);
       readers_.insert(std::this_thread::get_id());
       met_.notify_all();
-      met_.wait_for(lock, std::chrono::seconds(20), [this] { return failed_ || std::ssize(readers_) >= wanted_; });
+      met_.wait_for(lock, std::chrono::seconds(200), [this] { return failed_ || std::ssize(readers_) >= wanted_; });
       failed_ = std::ssize(readers_) < wanted_;
     }
     BatchData::read(index, chw);

@@ -554,7 +554,7 @@ Held held_by(const TestServer& server) {
     held.metrics.push_back(line.starts_with('#') ? line : line.substr(0, line.rfind(' ')));
   }
   // A connection that its client has closed is seen to be closed a moment later.
-  for (int look = 0; look < 1000 && server.counts().open > 0; ++look) {
+  for (int look = 0; look < 40000 && server.counts().open > 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   held.open = server.counts().open;

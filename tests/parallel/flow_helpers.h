@@ -41,7 +41,7 @@ template <class Condition>
 bool comes_true(Condition condition) {
   const Stopwatch clock;
   while (!condition()) {
-    if (clock.seconds() > 20) return false;
+    if (clock.seconds() > 200) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   return true;

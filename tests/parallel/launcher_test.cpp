@@ -206,7 +206,7 @@ TEST_F(RankProcesses, TheLargestSizeOfEachIsTold) {
 TEST_F(RankProcesses, AStopRequestReachesThem) {
   install_stop_handlers();
   const auto body = [](const RankContext&) {
-    for (int i = 0; i < 1000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 20000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return std::string(stop_requested() ? "stopped" : "never told");
   };
   options_.on_started = [](const std::vector<pid_t>&) { request_stop(); };
@@ -217,7 +217,7 @@ TEST_F(RankProcesses, AStopRequestReachesThem) {
 TEST_F(RankProcesses, ASignalToTheWholeGroupIsOneRequest) {
   const auto body = [](const RankContext&) {
     raise(SIGTERM);  // the group's
-    for (int i = 0; i < 1000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 20000 && !stop_requested(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     raise(SIGTERM);  // the one that the parent passes on
     return std::string(stop_requested() ? "stopped" : "never told");
   };
@@ -282,13 +282,13 @@ TEST_F(RankProcesses, EndWithWhoStartedThem) {
   ASSERT_EQ(read(ends[0], pids, sizeof pids), static_cast<ssize_t>(sizeof pids));
   waitpid(starter, nullptr, 0);
   for (const pid_t pid : pids) {  // re-parented, and reaped by whoever is init here, or a zombie at most
-    for (int i = 0; i < 500 && !gone(pid); ++i) {
+    for (int i = 0; i < 20000 && !gone(pid); ++i) {
       std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
       std::string number, name, state;
       stat >> number >> name >> state;
       if (state == "Z") break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      ASSERT_LT(i, 499) << "process " << pid << " outlived its run";
+      ASSERT_LT(i, 19999) << "process " << pid << " outlived its run";
     }
   }
 }

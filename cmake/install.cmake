@@ -43,6 +43,17 @@ if(HELP2MAN)
       --output \"\${folder}/evener.1\" \"$<TARGET_FILE:evener_cli>\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT manual)
 endif()
 
+# What completes commands and options in a shell, where Debian's shells look for it.
+install(CODE "
+  foreach(of bash:bash-completion/completions/evener zsh:zsh/vendor-completions/_evener fish:fish/vendor_completions.d/evener.fish)
+    string(REGEX MATCH \"([a-z]+):((.*)/.*)\" matched \"\${of}\")
+    set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share\")
+    set(file \"\${share}/\${CMAKE_MATCH_2}\")
+    file(MAKE_DIRECTORY \"\${share}/\${CMAKE_MATCH_3}\")
+    execute_process(COMMAND \"$<TARGET_FILE:evener_cli>\" completion \"\${CMAKE_MATCH_1}\" OUTPUT_FILE \"\${file}\"
+      COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()" COMPONENT manual)
+
 install(DIRECTORY include/evener DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(EXPORT evener NAMESPACE evener:: FILE evener-targets.cmake DESTINATION "${lib}/cmake/evener" COMPONENT development)
 configure_package_config_file(cmake/evener-config.cmake.in "${CMAKE_BINARY_DIR}/evener-config.cmake"

@@ -22,8 +22,7 @@ int main(int argc, char** argv) {
       const evener::Outputs outputs = network.run(evener::PictureSpan{frame.data(), 1, height, width, 3});
       const std::vector<float>& scores = outputs.at(network.main_output()).values;
       const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
-      const bool named = best < network.classes().size();
-      std::printf("frame %d: %s (%.3f)\n", number, named ? network.classes()[best].c_str() : "?", scores[best]);
+      std::printf("frame %d: %s (%.3f)\n", number, network.class_name(best).c_str(), scores[best]);
     }
     return 0;
   } catch (const evener::Error& error) {

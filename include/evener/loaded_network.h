@@ -1,6 +1,7 @@
 // A trained network that is kept in memory and run on images in memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -66,6 +67,9 @@ class LoadedNetwork {
   bool takes_images() const;
   /// Names of the classes, in the order of the scores; empty where the model has none.
   const std::vector<std::string>& classes() const;
+  /// The name of a class: "ants", or "class 3" where the model has no names. Throws UsageError where the network tells
+  /// no classes, such as a detector, saying what does.
+  std::string class_name(std::size_t index) const;
   /// The name of the output that has the classes' scores.
   const std::string& main_output() const;
   /// Sentences for people about how the network was loaded.

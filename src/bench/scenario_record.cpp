@@ -195,7 +195,6 @@ void fill_record(const ScenarioResult& result, Record& record) {
   record.notes.insert(record.notes.end(), result.notes.begin(), result.notes.end());
   auto& reasons = record.validity.reasons;
   reasons.insert(reasons.end(), result.validity.reasons.begin(), result.validity.reasons.end());
-  record.validity.valid = reasons.empty();
 }
 
 void write_latencies(const std::filesystem::path& path, const ScenarioResult& result) {

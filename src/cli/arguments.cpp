@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/parser.h"
+#include "cli/progress.h"
 #include "job/options/option.h"
 
 namespace evener::cli {
@@ -135,8 +136,8 @@ class Checker {
     const std::vector<Command>& commands = line_.command->commands;
     if (commands.empty()) {
       line_.has_positionals = true;
-      if (line_.command->passes_words_on) pass_on();
-      return;
+      if (line_.command->passes_words_on) return pass_on();
+      return count_plain(word);
     }
     std::vector<std::string> names;
     for (const Command& command : commands) {
@@ -149,6 +150,18 @@ class Checker {
       names.push_back(command.name);
     }
     fail(line_, unknown_name_message("command", word, names));
+  }
+
+  /// Of a word too many behind an option that may be given several times, tells that each value wants the name.
+  void count_plain(const std::string& word) {
+    std::size_t places = 0;
+    for (const job::OptionBase* option : line_.command->options.options()) {
+      if (option->is_positional() && option->kind() == job::ValueKind::kMany) return;
+      places += option->is_positional() ? 1 : 0;
+    }
+    if (++plain_ <= places || several_ == nullptr) return;
+    fail(line_, fmt::format("'{0}' is one argument too many: name {1} before each value, as in {1} {2} {1} {0}",
+                            printable(word), several_->name(), printable(several_value_)));
   }
 
   /// The word that was taken last and all behind it are for another command: behind a "--" no word is an option of
@@ -188,8 +201,12 @@ class Checker {
     } else if (has_value_behind()) {
       value = take();
     }
+    several_ = option->takes_several() ? option : nullptr;
+    several_value_ = value;
     if (value.empty()) fail(line_, fmt::format("'{}' needs a value: {}", name, option->value_words()));
-    if (option == &general_.config) line_.config = value;
+    if (option != &general_.config) return;
+    if (line_.config) fail(line_, job::given_twice_message(name, {*line_.config, value}));
+    line_.config = value;
   }
 
   bool has_value_behind() const { return at_ < words_.size() && !looks_like_option(words_[at_]); }
@@ -228,7 +245,9 @@ class Checker {
   const Command& program_;
   GeneralFlags& general_;
   const Words& words_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, plain_ = 0;
+  const job::OptionBase* several_ = nullptr;  // the last option with a value, if it may be given several times
+  std::string several_value_;
   CommandLine line_;
 };
 
@@ -275,7 +294,10 @@ const Command& parse(const Command& program, const std::string& version, int arg
   } catch (const UsageError& error) {
     fail(line, error.what());
   }
-  if (line.command->complete) line.command->complete();
+  if (line.command->complete) {
+    ProgressLine progress(/*quiet=*/false);
+    line.command->complete(progress);
+  }
   require_all(line);
   line.command->options.check();
   return *line.command;

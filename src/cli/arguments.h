@@ -9,9 +9,9 @@ namespace evener::cli {
 struct HelpPrinted {};
 
 /// Gives the options of the chosen command the values in argv; the keys of a `--config FILE.toml`, which every command
-/// with options takes, stand in for options not given there. Of an option given twice the last one counts. Returns the
-/// chosen command, a part of `program`; `program` itself where none was chosen. Throws UsageError with the nearest
-/// known name for unknown commands, options and keys, and for values that are no good; HelpPrinted.
+/// with options takes, stand in for options not given there. Returns the chosen command, a part of `program`; `program`
+/// itself where none was chosen. Throws UsageError with the nearest known name for unknown commands, options and keys,
+/// and for values that are no good; HelpPrinted.
 const Command& parse(const Command& program, const std::string& version, int argc, char** argv);
 
 }  // namespace evener::cli

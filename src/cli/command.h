@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "job/observer.h"
 #include "job/options/option.h"
 
 namespace evener::cli {
@@ -22,8 +23,9 @@ struct Command {
   /// Checks before any work whether the options go together and this machine can do what they ask for. Throws errors.
   /// May be empty.
   std::function<void()> check = {};
-  /// Called when the given options have their values: sets other options. Throws errors. May be empty.
-  std::function<void()> complete = {};
+  /// Called when the given options have their values: sets other options, for which weights may be downloaded. Throws
+  /// errors. May be empty.
+  std::function<void(job::Observer& progress)> complete = {};
   /// Runs the command, once the options have their values; owns the options. Returns the exit code (0 done, 3 done but
   /// INVALID). Throws errors.
   std::function<int()> run = {};

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/command.h"
-#include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "data/fetch/catalogue.h"
@@ -64,7 +63,8 @@ std::string use_text(const data::CatalogueEntry& entry, const std::string& folde
 
 void fetch_one(const data::CatalogueEntry& entry, const std::string& out, const std::string& from) {
   const std::string folder = (fs::path(out) / entry.name).string();
-  const bool fetched = fetch_entry(entry, folder, from);
+  ProgressLine line(/*quiet=*/false);
+  const bool fetched = job::fetch_entry(entry, folder, from, line);
   fmt::print("{} is in {}{}; {}\n  {}\n", entry.name, folder, fetched ? "" : " already", data::checksums_text(entry),
              use_text(entry, folder));
   std::fflush(stdout);  // several take long
@@ -78,7 +78,7 @@ int run_fetch(const FetchFlags& flags) {
   if (flags.names->empty()) throw UsageError("which data set? Give a NAME; 'evener data fetch --list' shows them");
   std::vector<const data::CatalogueEntry*> entries;
   for (const std::string& name : *flags.names) entries.push_back(&data::catalogue_entry(name));
-  const std::string from = fetch_mirror();
+  const std::string from = job::fetch_mirror();
   for (const data::CatalogueEntry* entry : entries) fetch_one(*entry, *flags.out, from);
   return 0;
 }
@@ -170,11 +170,7 @@ Command data_labels_command() {
               "  evener data labels runs/photos --out doubts          the data of a training, by its network\n"
               "  evener data labels mnist/                            by pixels alone\n"
               "  evener train resnet18 --data photos/ --drop doubts/labels.csv\n",
-          .complete =
-              [flags] {
-                job::LabelsFlags& labels = flags->labels;
-                take_named_weights(labels.weights, &labels.normalize, *labels.model);
-              },
+          .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
           .run = [flags] { return tell_labels(*flags); }};
 }
 

@@ -123,7 +123,7 @@ Command plan_command() {
           .summary = "Measure briefly how fast and how frugal a training is on every placement",
           .options = flags->options(),
           .footer = kPlanExamples,
-          .complete = [flags] { job::complete(*flags); },
+          .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
           .run = [flags] { return tell_plan(*flags); }};
 }
 
@@ -134,7 +134,7 @@ Command sweep_command() {
           .options = {flags.get()},
           .footer = kSweepExamples,
           .passes_words_on = true,
-          .complete = [flags] { job::complete(*flags); },
+          .complete = [flags](job::Observer&) { job::complete(*flags); },
           .run = [flags] { return tell_sweep(*flags); }};
 }
 

@@ -44,7 +44,7 @@ Examples:
   evener quantize runs/a                                calibrated and evaluated on the data of runs/a
   evener quantize resnet20 --weights resnet20.th --normalize imagenet --data cifar/ --out runs/int8
   evener quantize runs/a --calibration entropy --images 500
-  evener quantize runs/a --accuracy-drop 0.5            layers stay in float until at most half a point is lost
+  evener quantize runs/a --accuracy-drop 0.5%           layers stay in float until at most half a point is lost
   evener quantize runs/a --keep first --keep last --weight-bits 4
   evener quantize mobilenet_v2.tflite --data photos/ --out runs/int8
   evener infer runs/int8 photos/)";
@@ -143,11 +143,13 @@ Command export_command() {
           "  evener export runs/a --onnx fish.onnx --normalize-inside\n"
           "  evener export resnet18 --weights resnet18.pth --normalize imagenet --onnx resnet18.onnx\n"
           "  evener export mobilenet_v2 --size 512x512 --onnx random.onnx\n",
-      .run = [flags] {
-        ProgressLine line(false);
-        job::export_network(*flags, line);
-        return 0;
-      }};
+      .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
+      .run =
+          [flags] {
+            ProgressLine line(false);
+            job::export_network(*flags, line);
+            return 0;
+          }};
 }
 
 Command quantize_command() {
@@ -156,7 +158,7 @@ Command quantize_command() {
           .summary = "Quantise a trained network to int8 (PTQ), and tell what that changes",
           .options = flags->options(),
           .footer = kQuantizeExamples,
-          .complete = [flags] { job::complete(*flags); },
+          .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
           .run = [flags] { return tell_quantize(*flags); }};
 }
 
@@ -175,7 +177,7 @@ Command calibrate_command() {
           "  evener calibrate runs/ants\n"
           "  evener calibrate runs/ants --unlike holidays/ --unknown 0.02\n"
           "  evener calibrate resnet20 --weights resnet20.th --normalize imagenet --data cifar/ --split 40/30/30\n",
-      .complete = [flags] { job::complete(*flags); },
+      .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
       .run =
           [flags] {
             ProgressLine line(*flags->output.quiet);
@@ -211,7 +213,7 @@ Command serve_command() {
           .summary = "Answer over HTTP with a trained network",
           .options = flags->options(),
           .footer = kServeFooter,
-          .complete = [flags] { job::complete(*flags); },
+          .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
           .run = [flags] { return tell_serve(*flags); }};
 }
 

@@ -30,10 +30,9 @@ CLI::Option* bind_value(CLI::App& app, job::OptionBase& option) {
   // The word for a positional's value is its name.
   bound->type_name(option.is_positional() ? "" : option.words().value)->default_str(option.default_text());
   if (option.kind() == job::ValueKind::kSwitchOrOne) {
-    bound->expected(0, 1)->take_last();
+    bound->expected(0, 1)->take_all();
   } else if (option.kind() != job::ValueKind::kMany) {
-    // A command can be repeated with a word added at its end; but a second MODEL is one too many.
-    if (!option.is_positional()) bound->take_all();
+    if (!option.is_positional()) bound->take_all();  // a second one is refused by read(); a second MODEL by CLI11
   } else if (option.is_positional()) {
     bound->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();
   } else {

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/fetching.h"
 #include "cli/json_output.h"
 #include "cli/progress.h"
 #include "job/detect/box_sink.h"
@@ -26,7 +25,7 @@ constexpr const char* kDetectExamples = R"(Examples:
   evener detect runs/cells photos/ --out runs/labels --format yolo --confidence 0.5
   evener detect runs/cells                                how well: on what its data has to test on
   evener detect runs/cells --data VOC2007 --part test --out runs/voc
-  evener detect runs/cells photos/ --format jsonl --classes RBC,WBC --on cpu/t1
+  evener detect runs/cells photos/ --format jsonl --only RBC,WBC --on cpu/t1
   evener detect ssdlite320_mobilenet_v3_large --weights ssdlite320.pth --labels coco.txt street.jpg)";
 
 int tell_detect(const job::DetectFlags& flags) {
@@ -79,6 +78,7 @@ Command detect_command() {
           .summary = "Find objects on photos with a trained detector; mAP where boxes are known",
           .options = flags->options(),
           .footer = kDetectExamples,
+          .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
           .run = [flags] { return tell_detect(*flags); }};
 }
 
@@ -88,7 +88,7 @@ Command faces_command() {
           .summary = "Find the faces on photos, embed them, and cluster them by person",
           .options = flags->options(),
           .footer = kFacesExamples,
-          .complete = [flags] { take_named_face_weights(flags->networks); },
+          .complete = [flags](job::Observer& line) { job::complete(*flags, &line); },
           .run = [flags] { return tell_faces(*flags); }};
 }
 

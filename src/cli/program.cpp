@@ -67,7 +67,7 @@ std::string system_text(const std::system_error& error) {
 Command all_commands() {
   Command program{"evener", "evener trains and measures image networks on every processor a machine has."};
   program.footer =
-      "'evener COMMAND --help' shows a command's options with examples; of an option given twice the last one counts.\n"
+      "'evener COMMAND --help' shows a command's options with examples.\n"
       "'evener setup --help' tells about the set-up.";
   program.commands = {doctor_command(),    demo_command(),    info_command(),   train_command(),
                       infer_command(),     serve_command(),   export_command(), quantize_command(),

@@ -216,7 +216,7 @@ struct HistoryFlags : job::OptionGroup {
        "End with 1 where the latest level is surely worse than the one before by more than this: slower=5%, "
        "memory=10%, accuracy=1% (points), energy=10%; several with commas"},
       "",
-      {.has_commas = true}};
+      {.has_commas = true, .joint = ","}};
   job::Option<std::string> since{*this, {"--since", "DAY", "Without the runs before this day, as in 2026-11-01"}};
   job::Option<bool> count_invalid{*this, {"--count-invalid", "", "Count runs that are INVALID, too"}};
   job::Option<std::string> html{

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "network/zoo.h"
+#include "task/inference/trained_model.h"
 
 namespace evener::job {
 namespace {
@@ -24,6 +25,7 @@ const data::CatalogueEntry* find_entry(const std::string& name) {
 }
 
 [[noreturn]] void refuse(const std::string& word, const std::string& model) {
+  network::build(model, {});  // whose message knows the nearest name of a network
   std::vector<std::string> known;
   for (const data::CatalogueEntry& entry : data::fetch_catalogue()) {
     if (entry.name.ends_with("-" + word)) known.push_back(entry.name.substr(0, entry.name.size() - word.size() - 1));
@@ -53,7 +55,7 @@ std::optional<NamedWeights> named_weights(const std::string& word, const std::st
   std::error_code unreadable;
   if (word.empty() || fs::exists(word, unreadable)) return std::nullopt;
   const data::CatalogueEntry* entry = find_entry(word);
-  if (entry == nullptr && (word == kImagenet || word == kCoco)) {
+  if (entry == nullptr && (word == kImagenet || word == kCoco) && !model.empty() && !task::names_a_path(model)) {
     const std::string classifier = network::classifier_of(model);
     entry = find_entry((word == kImagenet && !classifier.empty() ? classifier : model) + "-" + word);
     if (entry == nullptr) refuse(word, model);

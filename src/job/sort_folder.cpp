@@ -47,15 +47,17 @@ void require_beside_photos(const fs::path& out, const std::vector<std::string>& 
   }
 }
 
-void require_writable_place(const fs::path& out) {
-  fs::path place = fs::absolute(out).lexically_normal();
+void require_writable_place(const std::string& option, const fs::path& out) {
+  const fs::path whole = fs::absolute(out).lexically_normal();
+  fs::path place = whole;
   std::error_code none;
   while (!fs::exists(fs::symlink_status(place, none)) && place.has_relative_path()) place = place.parent_path();
-  if (!fs::is_directory(place)) return;  // who looks into it says so
+  if (place == whole && !fs::is_directory(place))
+    throw UsageError(option + " '" + out.string() + "' is no folder; name one");
   try {
     require_writable_directory(place);
   } catch (const Error& error) {
-    throw Error(fmt::format("--sort '{}': {}", out.string(), error.what()));
+    throw Error(fmt::format("{} '{}': {}", option, out.string(), error.what()));
   }
 }
 

@@ -20,8 +20,9 @@ std::map<std::string, std::string> folders_of(const std::vector<std::string>& na
 /// the sorted photos for input.
 void require_beside_photos(const std::filesystem::path& out, const std::vector<std::string>& photos);
 
-/// Throws Error where `out` can't be written to, or if it doesn't exist, can't be created. Creates nothing.
-void require_writable_place(const std::filesystem::path& out);
+/// Throws Error where `out`, which `option` named, can't be written to, or if it doesn't exist, can't be created.
+/// Creates nothing.
+void require_writable_place(const std::string& option, const std::filesystem::path& out);
 
 /// Marks a folder whose photos have no class (data::kNoClassMark), so that a training on the sorted folder doesn't take
 /// it for a class. Throws Error where the mark can't be written.

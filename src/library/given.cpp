@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -114,12 +115,14 @@ job::OptionSet givable(job::OptionSet options) {
 }
 
 void give(const job::OptionSet& options, const Options& given) {
-  for (const auto& [name, value] : given.values()) {
+  std::map<std::string, OptionValue> last;  // what a program sets twice has the last value
+  for (const auto& [name, value] : given.values()) last.insert_or_assign(option_key(name), value);
+  for (const auto& [name, value] : last) {
     job::OptionBase& option = find_option(options, name);
     if (option.kind() != job::ValueKind::kSwitchOrOne || !value.is_truth()) {
-      option.read(value.words());
+      option.give(value.words());
     } else if (value.words().front() == "true") {
-      option.read({""});
+      option.give({""});
     }
   }
 }

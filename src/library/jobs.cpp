@@ -174,19 +174,20 @@ Result train(const Options& options, Observer* observer, const StopFlag* stop) {
   if (*flags.placement.replicas == "processes") {
     throw UsageError("replicas=processes is for the command: here replicas are threads of the calling process");
   }
-  job::choose_by_weights(flags);
-  job::complete(flags);
-  // Replicas are threads: the calling program may have threads of its own, so forked children could inherit locks that
-  // are held for ever.
-  auto& replicas = flags.placement.replicas;
-  replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
-  library::check(library::givable(flags.options()));
-  job::check_placement(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
     const WorkScope scope(this_work_until(&own));
+    job::choose_by_weights(flags);
+    job::complete(flags, &sender);
+    // Replicas are threads: the calling program may have threads of its own, so forked children could inherit locks
+    // that are held for ever.
+    auto& replicas = flags.placement.replicas;
+    replicas.given() ? replicas.read({"threads"}) : replicas.preset("threads");
+    library::check(library::givable(flags.options()));
+    job::check_placement(flags);
     job::choose_by_trying(flags, sender, &own);
     const job::TrainingOutcome outcome = job::run_training(flags, sender);
-    return Result{status_of(outcome.status), outcome.status_reason, outcome.out, record_text(outcome.record), {}};
+    return Result{status_of(outcome.status), outcome.status_reason, outcome.out, record_text(outcome.record),
+                  lines_of(job::training_text(outcome.record))};
   });
 }
 
@@ -196,12 +197,13 @@ Result infer(const Options& options, Observer* observer, const StopFlag* stop) {
   take(flags.options(), options);
   if (*flags.predictions.watch)
     throw UsageError("--watch is for the command: here a program calls again with what came");
-  job::complete(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    job::complete(flags, &sender);
     const job::InferenceRun run = job::infer(flags, sender, &own);
     if (run.was_stopped) throw Interrupted("interrupted; the record says what is known until then");
     if (!flags.scenario.wanted()) require_predictions(run.answered);
-    return Result{Result::Status::kDone, "", run.folder, record_text(run.record), {}};
+    const std::string text = flags.scenario.wanted() ? job::scenario_text(run.record) : job::inference_text(run);
+    return Result{Result::Status::kDone, "", run.folder, record_text(run.record), lines_of(text)};
   });
 }
 
@@ -209,6 +211,7 @@ Result find_faces(const Options& options, Observer* observer, const StopFlag* st
   job::FacesCommandFlags flags;
   take(flags.options(), options);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    job::complete(flags, &sender);
     const job::FacesRun run = job::find_faces(flags, sender, &own);
     const auto folder = std::filesystem::is_directory(run.results) ? run.results : run.results.parent_path();
     return Result{Result::Status::kDone, "", folder, record_text(run.record), run.summary};
@@ -220,6 +223,7 @@ Result detect(const Options& options, Observer* observer, const StopFlag* stop) 
   tell_nothing_by_default(flags);
   take(flags.options(), options);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    job::complete(flags, &sender);
     const job::DetectionRun run = job::detect(flags, sender, &own);
     require_predictions(run.answered);
     const std::string quality = run.quality ? job::quality_text(*run.quality, run.classes) : "";
@@ -230,8 +234,8 @@ Result detect(const Options& options, Observer* observer, const StopFlag* stop) 
 Result quantize(const Options& options, Observer* observer, const StopFlag* stop) {
   job::QuantizeFlags flags;
   take(flags.options(), options);
-  job::complete(flags);
   return run_job(observer, stop, [&flags](Sender& sender, const StopFlag& own) {
+    job::complete(flags, &sender);
     const job::QuantizedRun run = job::quantize(flags, sender, &own);
     return Result{Result::Status::kDone, "", run.folder, record_text(run.record),
                   lines_of(job::comparison_text(run.comparison))};

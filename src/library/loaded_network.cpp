@@ -12,6 +12,7 @@
 #include "base/tensor.h"
 #include "base/this_work.h"
 #include "job/cache_folder.h"
+#include "job/infer/infer_sinks.h"
 #include "job/inference/inference_flags.h"
 #include "library/event_post.h"
 #include "library/given.h"
@@ -26,8 +27,9 @@ class LoadedNetwork::Implementation {
     const job::OptionSet known = library::givable(flags_.options());
     library::give(known, all.set("model", model));
     library::check(known);
-    job::take_sidecar(flags_.model);
     thread_.call([&] {
+      job::Observer silent;
+      job::complete(flags_.model, &silent);
       plan_ = flags_.placement.plan();
       precision_ = flags_.placement.precision_on(plan_);
       network_.emplace(flags_.model.request(false, kSeed));
@@ -200,6 +202,11 @@ bool LoadedNetwork::takes_images() const {
 }
 const std::vector<std::string>& LoadedNetwork::classes() const {
   return implementation_->network().classes();
+}
+std::string LoadedNetwork::class_name(std::size_t index) const {
+  const task::InferenceModel& network = implementation_->network();
+  if (const std::string why = network.no_classes(); !why.empty()) throw UsageError(why);
+  return job::class_name(network, index);
 }
 const std::string& LoadedNetwork::main_output() const {
   return implementation_->network().main_output();

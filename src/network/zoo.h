@@ -19,7 +19,7 @@ struct ModelOptions {
 
 /// Builds "resnet18", "resnet34", "mlp:784-256-10", "mlp:784-500-10:sigmoid". Throws UsageError for an unknown name
 /// (offering the nearest), a malformed specification, or data that does not fit (an MLP whose first number isn't C*H*W,
-/// fewer outputs than classes).
+/// another number of outputs than of classes).
 Network build(std::string_view model, const ModelOptions& options);
 
 /// Whether the published weights of this model of the zoo were trained on whole pictures, rather than on centre crops

@@ -205,7 +205,9 @@ std::string meaning_of(const std::string& text, int hosts) {
     return "not every host could be reached to start evener on it (what ssh said stands above): check the names, that "
            "'ssh HOST true' works without a password, and that Open MPI is installed there";
   }
-  if (has("not enough slots")) return "two of the hosts are the same one: each may be named once";
+  if (has("not enough slots") || has("more processes than the ppr")) {
+    return "two of the hosts are the same one: each may be named once";
+  }
   return "";
 }
 

@@ -228,6 +228,9 @@ class Chooser {
 RowChoice nearest_to_limits(const std::vector<Row>& rows, const Goal& goal, const std::vector<std::size_t>& usable) {
   const std::size_t nearest =
       *std::ranges::min_element(usable, {}, [&](std::size_t i) { return excess(rows[i], goal); });
+  if (goal.budget_j && !rows[nearest].power) {
+    return {nearest, fmt::format("nothing surely {}, as no energy is known", limits_text(goal)), false, false};
+  }
   const std::string doubt = doubt_text(rows[nearest], goal);
   return {nearest,
           fmt::format("{} {}: the nearest is {} with {}{}", doubt.empty() ? "nothing" : "nothing surely",

@@ -65,8 +65,8 @@ struct Rounds {
     return fit_step(means);
   }
   /// The uncertainty of the step time at the largest size, as a share of it: half of the 95 % interval over all trials'
-  /// blocks, or half of the difference between trials if that is more. Absent if there are too few blocks for an
-  /// interval.
+  /// blocks, or if that is more half of the difference between trials, or what the median doesn't see of blocks that
+  /// last longer than most. Absent if there are too few blocks for an interval.
   std::optional<double> noise() const {
     std::vector<double> blocks;
     double low = 0, high = 0;
@@ -80,7 +80,8 @@ struct Rounds {
     const auto interval = record::median_interval(blocks);
     const double typical_s = median(blocks).value_or(0);
     if (!interval || typical_s <= 0) return std::nullopt;
-    return std::max(interval->high - interval->low, high - low) / 2 / typical_s;
+    const double unseen_s = std::abs(mean_of(blocks) - typical_s);
+    return std::max({(interval->high - interval->low) / 2, (high - low) / 2, unseen_s}) / typical_s;
   }
   /// The mean power of all trials at the largest size; absent where none of them knows it.
   std::optional<double> watts() const {
@@ -444,13 +445,12 @@ class Planner {
     return threads;
   }
 
-  /// The goal that was asked for, or by time where it needs energies and none is known.
+  /// The goal that was asked for, or by time where it needs energies and none is known. A budget stays: what draws
+  /// nobody knows how much keeps to none.
   Goal known_goal() const {
     Goal goal = result_.goal;
     const bool has_power = std::ranges::any_of(result_.rows, [](const Row& row) { return row.power.has_value(); });
-    if (!goal.needs_energy() || has_power) return goal;
-    goal.objective = Objective::kTime;
-    goal.budget_j.reset();
+    if (!has_power && goal.needs_energy()) goal.objective = Objective::kTime;
     return goal;
   }
 
@@ -516,10 +516,7 @@ class Planner {
     result_.reason = choice.reason;
     result_.decided = choice.decided;
     result_.within_limits = choice.within_limits;
-    if (asked.needs_energy() && !result_.goal.needs_energy()) {
-      result_.reason += fmt::format("; chosen by time{}, as no energy is known",
-                                    asked.budget_j ? " and without regard to the budget" : "");
-    }
+    if (asked.objective != result_.goal.objective) result_.reason += "; chosen by time, as no energy is known";
     const Row& row = result_.rows[choice.row];
     const double loaders = loader_images_per_s(row) * static_cast<double>(row.plan.replicas.size());
     if (row.images_per_s > 0.8 * loaders) {

@@ -65,8 +65,11 @@ std::string median_text(std::size_t samples, const std::string& over);
 /// the range if there are too few samples for an interval. "" without samples.
 std::string spread_text(const Metric& metric);
 
-/// A metric of trainings: all images over all training seconds, while images_per_s is a median without the warm-up.
+/// The whole: all images over all seconds of the work, while images_per_s is a median of blocks without the warm-up.
+/// What is called faster or slower by the median has to be so by the whole.
+constexpr const char* kMedianSpeed = "images_per_s";
 constexpr const char* kOverallSpeed = "images_per_s_overall";
+constexpr const char* kUnseenByMedians = "some steps last longer than most, which a median doesn't see";
 /// A warning if the two speeds differ by more than a tenth, with both speeds and the likely reason; else empty.
 std::string speed_note(const Record& record);
 

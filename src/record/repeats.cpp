@@ -13,8 +13,8 @@ namespace evener::record {
 namespace {
 
 constexpr double kTwoSided95 = 0.975;
-constexpr std::size_t kMostRuns = 10'000;  // nobody repeats a run as often
-constexpr double kMissed = 0.2;            // probability of missing the difference (1 - power)
+constexpr std::size_t kMostRuns = 100;  // nobody repeats a run more often
+constexpr double kMissed = 0.2;         // probability of missing the difference (1 - power)
 
 struct MeanAndSpread {
   double mean = 0;
@@ -104,6 +104,12 @@ std::optional<double> free_serial_share(std::span<const ScalingPoint> points) {
 }
 
 /// Transforms a mean and its interval by a monotonic function.
+/// Whether the runs differ so much that a serial share with this interval may be nearly any.
+bool is_untold(const std::optional<Interval>& of_share) {
+  constexpr double kNearlyAny = 0.5;
+  return of_share && of_share->high - of_share->low > kNearlyAny;
+}
+
 BlockMean as_figure(const BlockMean& of, auto figure) {
   BlockMean result{figure(of.mean), std::nullopt};
   if (!of.interval) return result;
@@ -295,10 +301,12 @@ Scaling scaling_of(std::vector<WorkersRuns> runs, std::size_t first_stage) {
     one.efficiency = as_figure(*one.speedup, [more](double speedup) { return speedup / more; });
     if (base.workers == 1) {
       one.karp_flatt = as_figure(*one.speedup, [&](double speedup) { return karp_flatt(speedup, some.workers); });
+      if (is_untold(one.karp_flatt->interval)) one.karp_flatt.reset();
     }
   }
   scaling.fit = fit_amdahl(means);
   if (scaling.fit) scaling.share_interval = share_over_blocks(runs, first_stage);
+  if (is_untold(scaling.share_interval)) scaling.fit.reset();
   return scaling;
 }
 

@@ -125,12 +125,12 @@ struct BlockMean {
 struct WorkersScaling {
   int workers = 1;
   std::optional<BlockMean> speedup, efficiency;  // against the fewest workers; absent for those
-  std::optional<BlockMean> karp_flatt;           // absent without runs of one worker
+  std::optional<BlockMean> karp_flatt;           // absent without runs of one worker, and as Scaling::fit
 };
 
 struct Scaling {
   std::vector<WorkersScaling> workers;     // in ascending order
-  std::optional<AmdahlFit> fit;            // over all runs
+  std::optional<AmdahlFit> fit;            // over all runs; absent where the share's interval is wider than 0.5
   std::optional<Interval> share_interval;  // 95 % interval of the serial share, from a fit for each block
 };
 

@@ -15,6 +15,7 @@ using Reasons = std::vector<ValidityReason>;
 
 constexpr const char* kOtherLoad = "other load";
 constexpr const char* kStolenTime = "stolen time";
+constexpr const char* kUnknownLoad = "unknown load";
 
 // Runs of a block are made one after the other in an order drawn by chance. So what comes and goes with time disturbs
 // their ratio by chance alone, and the spread over the blocks tells by how much. What belongs to a run itself doesn't.
@@ -22,6 +23,7 @@ constexpr ValidityRule kRules[] = {
     {"energy", Spoils::kEnergy, ""},
     {kOtherLoad, Spoils::kFigures, kBesideOthers},
     {kStolenTime, Spoils::kFigures, kBesideOthers},
+    {kUnknownLoad, Spoils::kFigures, ""},
     {"noise", Spoils::kFigures, "with much noise"},
     {"too few samples", Spoils::kFigures, "with few samples"},  // a sweep's sample is a run
     // A processor that is hot, or memory that is full, depends on the cell that ran before, and on what a cell needs.
@@ -83,6 +85,10 @@ void judge_other_load(const Record& record, const ValidityLimits& limits, Reason
                                      limits.others_percent),
                          "end them and run again"});
     }
+  } else if (record.status == Status::kDone) {
+    reasons.push_back({kUnknownLoad,
+                       "the run was too short to see what other programs took, or /proc could not be read",
+                       kind_of(record).do_more});
   }
   if (record.cpu.steal_percent_mean) {
     const double steal = of_machine(*record.cpu.steal_percent_mean, record);

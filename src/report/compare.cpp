@@ -125,10 +125,22 @@ void note_machines(ComparisonOfTwo& result, const record::Record& a, const recor
       fmt::format("they are of two machines: {}, and {}", machine_text(a.machine), machine_text(b.machine)));
 }
 
+/// The cell with the numbers of its blocks set apart from those of another sweep.
+SweepCellRuns blocks_apart(const Side& a, const Side& b, SweepCellRuns cell) {
+  std::error_code none;
+  if (fs::equivalent(a.folder, b.folder, none)) return cell;
+  for (SweepFigure& figure : cell.figures) {
+    for (record::BlockValue& one : figure.values) one.block += kOtherBlocks;
+  }
+  for (record::BlockValue& one : cell.others_percent) one.block += kOtherBlocks;
+  return cell;
+}
+
 void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const SweepCellRuns& of_a,
                   const SweepCellRuns& of_b, const std::string& rest) {
+  const SweepCellRuns apart = blocks_apart(a, b, of_b);
   const SweepFigure* base = of_a.figure(a.sweep->main_figure);
-  const SweepFigure* other = of_b.figure(a.sweep->main_figure);
+  const SweepFigure* other = apart.figure(a.sweep->main_figure);
   if (base == nullptr || other == nullptr || base->values.empty() || other->values.empty()) {
     result.notes.push_back(
         fmt::format("{}: not compared, as one of the two has no run with figures", rest.empty() ? of_a.name : rest));
@@ -138,13 +150,10 @@ void compare_pair(ComparisonOfTwo& result, const Side& a, const Side& b, const S
   pair.cell = rest;
   pair.a = *base;
   pair.b = *other;
-  std::error_code none;
-  if (!fs::equivalent(a.folder, b.folder, none)) {
-    for (record::BlockValue& one : pair.b.values) one.block += kOtherBlocks;
-  }
   const std::size_t stage = std::max(a.sweep->record.first_stage(), b.sweep->record.first_stage());
-  pair.comparison = compare_beside_load(of_a, of_b, pair.a, pair.b, stage);
-  pair.claim = claim_of(of_a, of_b, pair.comparison);
+  const ComparedCells compared = compare_cells(of_a, apart, pair.a, pair.b, stage);
+  pair.comparison = compared.comparison;
+  pair.claim = compared.claim;
   if (const auto load = load_beside({&of_a, &of_b})) {
     result.notes.push_back(busy_sentence(*load, pair.claim.beside, pair.comparison.at_equal));
   }
@@ -179,7 +188,7 @@ void decide_pairs(ComparisonOfTwo& result) {
     CellClaim& claim = result.pairs[n].claim;
     claim.p = corrected[n];
     decide(claim);
-    if (claim.p && claim.verdict == Verdict::kUndecided) {
+    if (claim.p && claim.verdict == Verdict::kUndecided && !claim.unseen) {
       claim.to_decide = record::runs_to_decide(result.pairs[n].comparison, static_cast<double>(claims));
     }
   }
@@ -200,7 +209,7 @@ Sweep sweep_of_run(const fs::path& folder) {
 }
 
 std::string decide_words(const CellClaim& claim) {
-  if (!claim.p) return "";  // more INVALID or unpaired runs wouldn't help
+  if (!claim.p || claim.unseen) return "";  // more runs that are INVALID, unpaired or uneven wouldn't help
   if (!claim.to_decide) return "; no reasonable number of repeats would show such a difference";
   return fmt::format("; if they differ as much as it seems, about {} of each would show it",
                      counted(*claim.to_decide, "run"));

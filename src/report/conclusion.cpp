@@ -40,6 +40,7 @@ struct Ranked {
   const Record* record;
   std::string way;  // "cpu/t2"; sets it apart from the others
   Metric speed;     // has a value
+  Metric whole;     // of which the speed is a median; without a value where there is none
 };
 
 /// The runs with a speed, the fastest first.
@@ -49,17 +50,25 @@ std::vector<Ranked> ranking(const Group& group) {
   for (std::size_t i = 0; i < group.size(); ++i) {
     const std::vector<Metric> metrics = record::metrics_of(group[i]->record);
     const Metric* speed = record::main_speed(metrics);
-    if (speed != nullptr && speed->value) ranked.push_back({&group[i]->record, ways[i], *speed});
+    if (speed == nullptr || !speed->value) continue;
+    const Metric* whole =
+        speed->name == record::kMedianSpeed ? record::find_metric(metrics, record::kOverallSpeed) : nullptr;
+    ranked.push_back({&group[i]->record, ways[i], *speed, whole == nullptr ? Metric() : *whole});
   }
   std::ranges::stable_sort(
       ranked, [](const Ranked& a, const Ranked& b) { return record::speed_ratio(b.speed, a.speed).value_or(1) > 1; });
   return ranked;
 }
 
+/// Whether the whole of `a` is faster than that of `b` beyond the noise between runs, as their medians are.
+bool whole_beats(const Ranked& a, const Ranked& b) {
+  return record::speed_ratio(b.whole, a.whole).value_or(2) >= 1 + kRunToRunNoise;
+}
+
 /// Whether `a` is faster than `b` beyond the noise within the runs and between them.
 bool beats(const Ranked& a, const Ranked& b) {
   const record::Comparison comparison = record::compare_speeds(b.speed, a.speed);
-  return comparison.verdict == record::Verdict::kFaster && *comparison.ratio >= 1 + kRunToRunNoise;
+  return comparison.verdict == record::Verdict::kFaster && *comparison.ratio >= 1 + kRunToRunNoise && whole_beats(a, b);
 }
 
 std::string rate_text(const Ranked& run) {
@@ -94,8 +103,12 @@ std::string undecided_sentence(const std::vector<Ranked>& leaders) {
     return fmt::format("{} {} about equally fast on {} ({} {}): single runs can't tell them apart", model, kind.did,
                        where, rates, unit);
   }
-  return fmt::format("Where {} {} fastest is undecided between {} ({} {}): the noise is larger than the difference",
-                     model, kind.does, where, rates, unit);
+  const bool is_unseen = std::ranges::any_of(
+      leaders, [&](const Ranked& run) { return &run != &leaders.front() && !whole_beats(leaders.front(), run); });
+  return fmt::format("Where {} {} fastest is undecided between {} ({} {}): {}", model, kind.does, where, rates, unit,
+                     is_unseen
+                         ? fmt::format("all images over all seconds don't show it, as {}", record::kUnseenByMedians)
+                         : "the noise is larger than the difference");
 }
 
 /// The sentences on runs with enough samples; `ranked`: the fastest first.

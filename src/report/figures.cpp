@@ -114,12 +114,6 @@ void note_run(const Run& run, std::vector<std::string>& notes) {
   }
   note_sessions(run, notes);
   note_checks(run, notes);
-  if (const auto epoch = overfitting_epoch(run.record)) {
-    notes.push_back(
-        fmt::format("{} overfits after epoch {}: the validation loss rises from there on, while the training loss "
-                    "falls. More images, --augment, --weight-decay or --patience help",
-                    run.name, *epoch));
-  }
   for (const std::string& note : run.record.notes) notes.push_back(fmt::format("{}: {}", run.name, note));
   for (const std::string& warning : run.warnings) notes.push_back(fmt::format("{}: {}", run.name, warning));
 }
@@ -175,6 +169,8 @@ bool has_value(const std::vector<record::Metric>& metrics, const std::string& na
 }
 
 std::optional<std::int64_t> overfitting_epoch(const record::Record& record) {
+  const auto is_told = [](const std::string& warning) { return warning.starts_with(kOverfitting); };
+  if (std::ranges::none_of(record.warnings, is_told)) return std::nullopt;
   constexpr double kRise = 1.1;
   const record::EpochRecord *lowest = nullptr, *last = nullptr;
   for (const auto& epoch : record.training.epochs) {

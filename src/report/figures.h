@@ -20,8 +20,10 @@ std::string figure_text(const record::Metric& metric, const char* missing);
 /// Whether the figure is among `metrics` and has a value.
 bool has_value(const std::vector<record::Metric>& metrics, const std::string& name);
 
-/// The epoch with the lowest validation loss, if the training overfitted after it: the validation loss rose by more
-/// than a tenth while the training loss still fell. Else absent.
+/// How the warning of a training begins that overfitted.
+inline constexpr const char* kOverfitting = "overfitting: ";
+/// Where the training warned of overfitting, the epoch after which it did: that of the lowest validation loss, if this
+/// rose by more than a tenth from there while the training loss still fell. Else absent.
 std::optional<std::int64_t> overfitting_epoch(const record::Record& record);
 
 /// Indices of the runs of each job, jobs and runs in the order given.

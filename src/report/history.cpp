@@ -152,6 +152,27 @@ void take_changes(HistoryFigure& figure, const record::SeriesChanges& found) {
   }
 }
 
+/// Holds each change of the median speed against the whole, on both sides as far as the next change.
+void hold_against_the_whole(HistorySeries& series) {
+  for (HistoryFigure& figure : series.figures) {
+    if (figure.metric.name != record::kMedianSpeed) continue;
+    const auto median_of_whole = [&](const HistoryLevel& level) {
+      std::vector<double> values;
+      for (std::size_t n = level.first; n <= level.last; ++n) {
+        const Metric* whole = record::find_metric(series.runs[figure.runs[n]].metrics, record::kOverallSpeed);
+        if (whole != nullptr && whole->value) values.push_back(*whole->value);
+      }
+      return median(values);
+    };
+    for (std::size_t n = 0; n < figure.changes.size(); ++n) {
+      const auto before = median_of_whole(figure.levels[n]), after = median_of_whole(figure.levels[n + 1]);
+      if (!before || !after || *before <= 0) continue;
+      const double change = *after / *before - 1;
+      if (change * figure.changes[n].change < 0) figure.changes[n].whole = change;
+    }
+  }
+}
+
 /// Corrects the p-values of all figures for the number of tests, and drops what can't be told then.
 void find_all_changes(History& history) {
   std::vector<HistoryFigure*> figures;
@@ -174,6 +195,7 @@ void find_all_changes(History& history) {
     figure.least = least_change(figure, figure.values.size(), history.tests);
     if (figure.metric.unit != "share") figure.two_levels = record::two_levels_of(figure.values);
   }
+  for (HistorySeries& series : history.series) hold_against_the_whole(series);
 }
 
 /// "INVALID: swap", "beside other programs".

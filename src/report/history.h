@@ -32,6 +32,8 @@ struct HistoryChange {
   double before = 0, after = 0;                   // the levels on both sides
   double change = 0;                              // relative: -0.05 = 5 % less; of a share the difference
   std::optional<record::Interval> interval = {};  // 95 % interval of `change`; absent for too few runs
+  std::optional<double> whole = {};  // of a median speed: what all images over all seconds changed by there, if they
+                                     // went the other way, so that nothing is known
 };
 
 /// A steady change of a figure over all runs.

@@ -134,6 +134,18 @@ void take_run(const Sweep& sweep, SweepCellRuns& cell, SweepRun run, const Recor
   cell.runs.push_back(std::move(run));
 }
 
+/// Why no run has an energy though there are sensors, or stated powers; else "".
+std::string why_without_energy(const Sweep& sweep) {
+  std::string why;
+  for (const SweepCellRuns& cell : sweep.cells) {
+    const SweepFigure* energy = cell.figure("energy_joules");
+    if (energy != nullptr && !energy->values.empty()) return "";
+    if (!why.empty() || !cell.record || cell.record->energy.devices.empty()) continue;
+    why = fmt::format("no energy is shown: {}; longer runs would have it", cell.record->energy.reason);
+  }
+  return why;
+}
+
 void note_left_out(Sweep& sweep, std::size_t other_series, std::size_t other_cells, std::size_t unfinished) {
   if (other_series > 0) {
     sweep.notes.push_back(fmt::format("{} of another program or machine {} not shown: results are not mixed",
@@ -279,6 +291,7 @@ Sweep sweep_of(const record::SweepRecord& record, const record::SweepJournal& jo
       sweep.notes.push_back(fmt::format("{}: the energy of {}", cell.name, energy->reason));
     }
   }
+  if (const std::string why = why_without_energy(sweep); !why.empty()) sweep.notes.push_back(why);
   number_jobs(sweep);
   make_claims(sweep);
   for (std::string& note : alike_notes(sweep)) sweep.notes.push_back(std::move(note));

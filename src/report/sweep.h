@@ -38,6 +38,8 @@ struct CellClaim {
   std::optional<double> speedup = {};    // above 1: better
   std::optional<record::Interval> interval = {};
   std::optional<double> deviation = {};  // standard deviation of a block's log ratio
+  std::optional<double> whole = {};      // of median speeds: the speedup by all images over all seconds
+  bool unseen = false;                   // the medians differ, and the whole doesn't show it
   std::optional<double> p = {};          // p-value, corrected for the number of claims
   record::Verdict verdict = record::Verdict::kUndecided;
   std::optional<std::size_t> to_decide =

@@ -60,8 +60,7 @@ CellClaim compared(const Sweep& sweep, std::size_t base, std::size_t cell, const
   const SweepCellRuns &first = sweep.cells[base], &second = sweep.cells[cell];
   const SweepFigure *of_first = first.figure(name), *of_second = second.figure(name);
   if (of_first == nullptr || of_second == nullptr || !of_first->mean.mean || !of_second->mean.mean) return {};
-  CellClaim claim =
-      claim_of(first, second, compare_beside_load(first, second, *of_first, *of_second, sweep.record.first_stage()));
+  CellClaim claim = compare_cells(first, second, *of_first, *of_second, sweep.record.first_stage()).claim;
   if (const std::string objection = energy_objection(first, second, *of_first, *of_second); !objection.empty()) {
     claim.p.reset();
     claim.reason = objection;
@@ -137,7 +136,8 @@ void find_best(JobClaim& job) {
     if (cell == best) continue;
     const CellClaim claim = job.claim(cell, best);
     job.beside = std::max(job.beside, claim.beside);
-    if (claim.interval && !claim.p && job.objection.empty()) job.objection = claim.reason;
+    const bool is_objected = claim.interval && (!claim.p || (claim.unseen && !beats(best, cell)));
+    if (is_objected && job.objection.empty()) job.objection = claim.reason;
     is_known = is_known && claim.p;
     largest = std::max(largest, claim.p.value_or(1));
   }
@@ -160,9 +160,10 @@ void tell_rows(Sweep& sweep, JobClaim& job) {
     if (cell == base) continue;
     CellClaim& claim = sweep.cells[cell].claim;
     claim = job.claim(base, cell);
-    if (claim.p && claim.verdict == record::Verdict::kUndecided) claim.to_decide = runs_to_decide(sweep, claim);
+    const bool is_open = claim.p && claim.verdict == record::Verdict::kUndecided && !claim.unseen;
+    if (is_open) claim.to_decide = runs_to_decide(sweep, claim);
   }
-  if (job.winner || !job.p) return;
+  if (job.winner || !job.p || !job.objection.empty()) return;
   std::size_t most = 0;
   for (std::size_t n = 1; n < job.leaders.size(); ++n) {
     const auto runs = runs_to_decide(sweep, job.claim(job.leaders[n], job.leaders[0]), job.leaders.size() - 1);
@@ -187,6 +188,12 @@ std::string what_ran(const SweepCellRuns& cell) {
     }
   }
   return text;
+}
+
+/// The whole of which the figure is the median; null without one.
+const SweepFigure* whole_of(const SweepCellRuns& cell, const record::Metric& metric) {
+  const SweepFigure* whole = metric.name == record::kMedianSpeed ? cell.figure(record::kOverallSpeed) : nullptr;
+  return whole == nullptr || whole->values.empty() ? nullptr : whole;
 }
 
 double mean_load(const SweepCellRuns& cell) {
@@ -220,15 +227,27 @@ RunComparison compare_figures(const SweepFigure& baseline, const SweepFigure& ca
                 : record::compare_runs(candidate.values, baseline.values, first_stage);
 }
 
-CellClaim claim_of(const SweepCellRuns& base, const SweepCellRuns& cell, const RunComparison& comparison) {
+ComparedCells compare_cells(const SweepCellRuns& base, const SweepCellRuns& cell, const SweepFigure& of_base,
+                            const SweepFigure& of_cell, std::size_t first_stage) {
+  const RunComparison comparison = compare_beside_load(base, cell, of_base, of_cell, first_stage);
   CellClaim claim{.speedup = comparison.ratio, .interval = comparison.interval, .deviation = comparison.deviation};
   claim.beside = beside_others(base, cell);
   claim.at_equal_load = comparison.at_equal;
   claim.reason = objection_to(base, cell, comparison);
-  if (!claim.reason.empty()) return claim;
+  if (!claim.reason.empty()) return {comparison, claim};
   claim.p = comparison.p;
   claim.reason = comparison.reason;
-  return claim;
+  const SweepFigure* const base_whole = whole_of(base, of_base.metric);
+  const SweepFigure* const cell_whole = whole_of(cell, of_cell.metric);
+  if (!claim.p || base_whole == nullptr || cell_whole == nullptr) return {comparison, claim};
+  const RunComparison by_whole = compare_beside_load(base, cell, *base_whole, *cell_whole, first_stage);
+  if (!by_whole.p) return {comparison, claim};
+  claim.whole = by_whole.ratio;
+  const bool is_same_way = (*claim.speedup > 1) == (*claim.whole > 1);
+  const double of_whole = is_same_way ? *by_whole.p : 1;
+  claim.unseen = *claim.p < record::kClaimLevel && of_whole >= record::kClaimLevel;
+  claim.p = std::max(*claim.p, of_whole);
+  return {comparison, claim};
 }
 
 CellClaim JobClaim::claim(std::size_t base, std::size_t cell) const {
@@ -238,6 +257,7 @@ CellClaim JobClaim::claim(std::size_t base, std::size_t cell) const {
   claim.base = base;
   if (base < cell) return claim;
   if (claim.speedup) claim.speedup = 1 / *claim.speedup;
+  if (claim.whole) claim.whole = 1 / *claim.whole;
   if (claim.interval) claim.interval = record::Interval{1 / claim.interval->high, 1 / claim.interval->low};
   if (claim.verdict != record::Verdict::kUndecided) {
     const bool was_faster = claim.verdict == record::Verdict::kFaster;
@@ -253,7 +273,10 @@ void decide(CellClaim& claim) {
     return;
   }
   const bool holds_one = claim.interval && claim.interval->low <= 1 && claim.interval->high >= 1;
-  claim.reason = holds_one ? "the interval contains 1" : "chance alone may do this among so many comparisons";
+  claim.reason = holds_one      ? "the interval contains 1"
+                 : claim.unseen ? fmt::format("all images over all seconds show {}x: {}", number_text(*claim.whole),
+                                              record::kUnseenByMedians)
+                                : "chance alone may do this among so many comparisons";
 }
 
 void make_claims(Sweep& sweep) {

@@ -16,9 +16,15 @@ namespace evener::report {
 /// objection, nor of energies of different classes or beside other programs.
 void make_claims(Sweep& sweep);
 
-/// What is claimed of a comparison of two cells, before its p-value is corrected; without p where objection_to() has an
-/// objection. `base` stays absent.
-CellClaim claim_of(const SweepCellRuns& base, const SweepCellRuns& cell, const record::RunComparison& comparison);
+/// Compares two cells by a figure of both: what is claimed, before its p-value is corrected; without p where
+/// objection_to() has an objection. A median speed is claimed as far as the whole, all images over all seconds, points
+/// the same way: p is the larger one of both, or 1. `base` stays absent.
+struct ComparedCells {
+  record::RunComparison comparison;
+  CellClaim claim;
+};
+ComparedCells compare_cells(const SweepCellRuns& base, const SweepCellRuns& cell, const SweepFigure& of_base,
+                            const SweepFigure& of_cell, std::size_t first_stage);
 /// Sets the verdict by the corrected p-value, or the reason why it stays undecided.
 void decide(CellClaim& claim);
 

@@ -277,15 +277,17 @@ Table scaling_table(const Sweep& sweep) {
 
 std::string scaling_sentence(const SweepScaling& of) {
   const auto& fit = of.scaling.fit;
-  if (!fit) return "";
+  const auto& interval = of.scaling.share_interval;
   const WorkersScaling& most = of.scaling.workers.back();
   if (most.speedup && of.verdict == record::Verdict::kSlower) {
     return fmt::format("More {} are slower: {} do the work {}x as fast as {}.", of.name, most.workers,
                        number_text(most.speedup->mean), of.scaling.workers.front().workers);
   }
-  constexpr double kNothing = 0.01, kAll = 0.95;  // an interval that contains both leaves the serial share open
-  const auto& interval = of.scaling.share_interval;
-  if (interval && interval->low < kNothing && interval->high > kAll) return "";
+  if (!fit && interval) {
+    return fmt::format("How much of the work stays serial with more {} these runs can't tell (95 %: {} to {}).",
+                       of.name, percent_text(interval->low), percent_text(interval->high));
+  }
+  if (!fit) return "";
   std::string text = fmt::format("With more {}, {} of the work stays serial by Amdahl's law", of.name,
                                  percent_text(fit->serial_share));
   if (interval) {

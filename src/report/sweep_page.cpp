@@ -229,7 +229,8 @@ std::string sweep_scaling_part(const Sweep& sweep) {
   if (sweep.scalings.empty()) return "";
   return section_html("Scaling",
                       "Speedup and efficiency are against the fewest workers, by the ratio within each block; "
-                      "Karp-Flatt is the serial fraction that alone would explain it. Amdahl: the speedup of the "
+                      "Karp-Flatt is the serial fraction that alone would explain it; '-': the runs differ too much to "
+                      "tell. Amdahl: the speedup of the "
                       "fitted law; Gustafson: that of work which grows with the workers.",
                       table_html(scaling_table(sweep), false));
 }

@@ -24,7 +24,7 @@ using record::Metric;
 constexpr const char* kNothing = "-";
 
 /// Figures that tables of sweeps show, but not tables of single runs.
-constexpr std::pair<const char*, const char*> kAlsoShown[] = {{"total_s", "time s"}, {"edp_joule_seconds", "EDP"}};
+constexpr std::pair<const char*, const char*> kAlsoShown[] = {{"total_s", "time s"}, {"edp_joule_seconds", "EDP J s"}};
 
 std::string title_in_sweep(const Metric& metric) {
   for (const auto& [name, title] : kAlsoShown) {
@@ -141,7 +141,7 @@ void add_notes(const Sweep& sweep, Table& table) {
           fmt::format("{}, block {}: {}: {}", cell.name, run.block, run_end_name(run.end), run.reason));
     }
     const CellClaim& claim = cell.claim;
-    if (claim.interval && !claim.p) {
+    if (claim.interval && (!claim.p || (claim.unseen && claim.verdict == record::Verdict::kUndecided))) {
       table.notes.push_back(
           fmt::format("{} against {} is undecided: {}", cell.name, sweep.cells[*claim.base].name, claim.reason));
     }
@@ -211,6 +211,7 @@ ReportJson cell_report(const Sweep& sweep, const SweepCellRuns& cell) {
           {"against", claim.base ? ReportJson(sweep.cells[*claim.base].name) : ReportJson(nullptr)},
           {"speedup", value_or_null(claim.speedup)},
           {"speedup_interval_95", ends_or_null(claim.interval)},
+          {"speedup_of_the_whole", value_or_null(claim.whole)},
           {"p_corrected", value_or_null(claim.p)},
           {"verdict", claim.base ? ReportJson(verdict_word(claim.verdict)) : ReportJson(nullptr)},
           {"beside_other_programs", claim.beside != BesideOthers::kNo},

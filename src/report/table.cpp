@@ -194,6 +194,9 @@ Table summary_table(std::span<const Run> runs) {
   }
   add("valid", false, [](const Run& run) { return validity_text(run.record); });
   table.notes = notes_of(runs);
+  for (const Run& run : runs) {
+    for (const std::string& warning : run.record.warnings) table.notes.push_back(run.name + ": " + warning);
+  }
   return table;
 }
 

@@ -35,10 +35,11 @@ double last_sample_s(const fs::path& path) {
   return last;
 }
 
-/// `goes_on`: append to the samples in the folder.
+/// `folder`: where the samples are written; empty: nowhere. `goes_on`: append to those that are there.
 measure::SamplerOptions sampling_options(const RunOptions& options, const fs::path& folder, bool goes_on) {
   measure::SamplerOptions sampling;
   sampling.interval_ms = options.sample_interval_ms;
+  if (folder.empty()) return sampling;
   sampling.csv = folder / (goes_on ? kSamples : kNewSamples);
   sampling.append = goes_on;
   if (goes_on) sampling.csv_start_s = last_sample_s(sampling.csv);
@@ -101,7 +102,7 @@ void MeteredRun::note(const std::string& text) {
 }
 
 void MeteredRun::measure_idle_power() {
-  if (!out_ || options_.energy.idle_s <= 0) return;
+  if (options_.energy.idle_s <= 0) return;
   constexpr double kLookEvery_s = 0.5;
   observer_.on_note("measuring the idle power for " + duration_text(options_.energy.idle_s));
   measure::EnergyMeter meter(measure::open_sensors(options_.energy, "/", boot_now_s));
@@ -112,8 +113,7 @@ void MeteredRun::measure_idle_power() {
 
 void MeteredRun::start_sampling() {
   others_.emplace();
-  if (!out_) return;
-  measure::SamplerOptions sampling = sampling_options(options_, out_->path(), earlier_.has_value());
+  measure::SamplerOptions sampling = sampling_options(options_, folder(), earlier_.has_value());
   sampling.energy = options_.energy;
   sampling.idle = idle_;
   sampling.phases = [this] { return phases_.snapshot(); };
@@ -138,9 +138,9 @@ void MeteredRun::take_samples(record::Record& record) {
     record.energy.phases.clear();
     record.energy.phases_reason = "the replicas are processes of their own, whose phases the sampler does not see";
   }
-  const fs::path samples = out_->path() / (earlier_ ? kSamples : kNewSamples);
+  const fs::path samples = folder() / (earlier_ ? kSamples : kNewSamples);
   std::error_code error;
-  const fs::path written = fs::exists(samples, error) ? samples : out_->path() / kSamples;
+  const fs::path written = fs::exists(samples, error) ? samples : folder() / kSamples;
   // Epochs' times are by the session's clock; convert them to the samples' clock, which may have started at another
   // time.
   const double session_began_s = now_s() - clock_.seconds();
@@ -313,7 +313,6 @@ void MeteredRun::ended(int child, std::uint64_t peak_rss_bytes) {
 }
 
 void MeteredRun::write(record::Record& record) {
-  if (!out_) return;
   take_samples(record);
   record.sessions.back().status = record.status;
   if (earlier_) {
@@ -328,7 +327,7 @@ void MeteredRun::write(record::Record& record) {
 
 void MeteredRun::judge_and_write(record::Record& record) const {
   if (!record.missing.contains("validity.valid")) record.validity = record::judge(record);
-  record::write_record(out_->path(), record);
+  if (out_) record::write_record(out_->path(), record);
 }
 
 std::vector<std::string> run_on_all_ranks(MeteredRun& run, const RankedJob& job, const RankOptions& options,

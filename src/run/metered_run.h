@@ -42,7 +42,7 @@ struct RunOptions {
   std::string version;  // of the program
   std::vector<std::string> command = command_line();
   std::filesystem::path out = {};          // empty: a new folder; see OutFolderOptions
-  std::string default_name = {};           // NAME of a new folder; empty: no folder, samples and record file
+  std::string default_name = {};           // NAME of a new folder; empty: no folder, and nothing is written
   bool resume = false, overwrite = false;  // see OutFolderOptions, as the next two
   bool can_resume = false;
   std::vector<std::filesystem::path> reads = {};
@@ -105,7 +105,8 @@ class MeteredRun {
 
   /// Does `work`, which returns its record, while recording phases and taking samples. The calling thread must not be
   /// pinned yet, since the sampler's thread would inherit that. Adds the sampler's figures, the earlier sessions and
-  /// the validity to the record, writes and returns it. A record whose `missing` has "validity.valid" isn't judged.
+  /// the validity to the record, with a folder or without, writes and returns it. A record whose `missing` has
+  /// "validity.valid" isn't judged.
   /// Nothing is written if `work` returns without begin() or after withdraw(). If `work` throws before begin(), a new
   /// folder is removed. If it throws Interrupted after begin(), the record so far is written first; with another
   /// exception this is done only if save_so_far() had written one.

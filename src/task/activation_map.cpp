@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "task/fine_tuning/linear_probe.h"
+#include "task/inference/calibration.h"
 
 namespace evener::task {
 namespace {
@@ -36,8 +36,10 @@ std::optional<PooledHead> pooled_head(const network::Network& network) {
   const auto input_of = [&](const network::Layer& layer) {
     return &layers[static_cast<std::size_t>(layer.inputs.front())];
   };
-  const network::Layer* layer = &*std::ranges::find(layers, head->features, &network::Layer::name);
-  while (std::holds_alternative<network::Flatten>(layer->op)) layer = input_of(*layer);
+  const network::Layer* layer = &layers[static_cast<std::size_t>(head->input)];
+  while (network::is_one_of<network::Flatten, network::Dropout, network::FakeQuantize>(layer->op)) {
+    layer = input_of(*layer);
+  }
   if (!std::holds_alternative<network::GlobalAveragePool>(layer->op)) return std::nullopt;
   const network::Layer* map = input_of(*layer);
   if (map->shape.size() != 3 || map->shape[1] * map->shape[2] < 2) return std::nullopt;

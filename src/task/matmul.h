@@ -70,8 +70,9 @@ class MatmulJob {
   /// Host memory of the matrices and of what the engine copies of them.
   std::uint64_t memory_bytes() const;
 
-  /// `on_product` is called after each timed product with their number and seconds so far. Throws Error naming the row
-  /// where a product is wrong, and Interrupted between two products.
+  /// `on_product` is called before the first product and its check, which aren't timed, with 0, and after each timed
+  /// one with their number and seconds so far. Throws Error naming the row where a product is wrong, and Interrupted
+  /// between two products.
   MatmulResult run(const std::function<void(std::int64_t done, double seconds)>& on_product);
 
  private:

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "weights/weights_file.h"
 
 namespace evener::weights {
 namespace {
@@ -135,6 +136,7 @@ void require_external_data(const fs::path& onnx) {
     if (!fs::is_regular_file(beside, unreadable)) {
       throw Error(where + " beside it, which is missing: copy that file there as well");
     }
+    require_downloaded(beside);
     const std::uint64_t size = fs::file_size(beside, unreadable);
     if (tensor.offset <= size && tensor.bytes <= size - tensor.offset) continue;
     throw Error(where + ", which is too short: tensor " + quoted_text(tensor.name) + " ends at byte " +

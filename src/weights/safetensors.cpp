@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "weights/weights_file.h"
 
 namespace evener::weights {
 namespace {
@@ -108,6 +109,7 @@ class HeaderReader {
     std::uint64_t length = 0;
     if (read_at(file_, path_, 0, &length, kLengthBytes) != kLengthBytes) fail("it was cut short while being read");
     if (length > kLongestHeader) {
+      require_downloaded(path_);
       fail("its first 8 bytes give a header of " + std::to_string(length) + " bytes, more than the " +
            std::to_string(kLongestHeader) + " allowed; it is probably another kind of file");
     }

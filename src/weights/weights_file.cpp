@@ -33,12 +33,10 @@ struct Signature {
   const char* kind;
 };
 
-constexpr std::array<Signature, 12> kSignatures = {{
+constexpr std::array<Signature, 11> kSignatures = {{
     {0, "\x89HDF\r\n"sv, "an HDF5 file, perhaps of Keras"},
     {0, "\x93NUMPY"sv, "a NumPy array"},
     {0, "GGUF"sv, "a GGUF model"},
-    {0, "version https://git-lfs"sv,
-     "a Git LFS pointer, a text that stands for the file; fetch it with 'git lfs pull'"},
     {257, "ustar"sv, "a tar archive; PyTorch wrote such ones before 0.2, and others are to be unpacked first"},
     {0, "\x1f\x8b"sv, "packed with gzip; unpack it first"},
     {0, "7767517\n"sv, "a network description of ncnn"},
@@ -49,6 +47,17 @@ constexpr std::array<Signature, 12> kSignatures = {{
     {0, "\x80"sv, "a Python pickle, but not of torch.save"},
 }};
 
+/// What came in place of the file that begins with `head`; "" = it is the file.
+const char* impostor(std::string head) {
+  if (head.starts_with("version https://git-lfs")) {
+    return "a Git LFS pointer, a text that stands for the file: fetch it with 'git lfs pull'";
+  }
+  head.erase(0, head.find_first_not_of(" \t\r\n\xef\xbb\xbf"));  // blanks, and the mark of UTF-8
+  for (char& c : head) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const bool html = head.starts_with('<') && (head.starts_with("<!doctype html") || head.find("<html") != head.npos);
+  return html ? "an HTML page, not a file of a network: the download went wrong, so repeat it" : "";
+}
+
 /// What a file that begins with `head` seems to be.
 std::string guess(const std::string& head) {
   if (head.empty()) return "empty";
@@ -57,10 +66,6 @@ std::string guess(const std::string& head) {
       return signature.kind;
     }
   }
-  std::string text = head;
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const bool html = text.find("<!doctype html") != std::string::npos || text.find("<html") != std::string::npos;
-  if (html) return "an HTML page, perhaps of a failed download";
   // ONNX begins with its version, field 1, a small number; the producer's name follows.
   if (head.front() == '\x08' && head.find('\x12') != std::string::npos) return "an ONNX model";
   const bool readable = std::ranges::all_of(head, [](unsigned char c) { return c >= 0x20 || std::isspace(c) != 0; });
@@ -85,7 +90,14 @@ SafetensorsFile read_torch(const fs::path& path) {
 
 }  // namespace
 
+void require_downloaded(const fs::path& path) {
+  if (std::error_code none; !fs::is_regular_file(path, none)) return;
+  const std::string found = impostor(head_of(path));
+  if (!found.empty()) throw Error("'" + path.string() + "' is " + found);
+}
+
 SafetensorsFile read_weights(const fs::path& path) {
+  require_downloaded(path);
   const std::string head = head_of(path);
   SafetensorsFile file;
   if (is_safetensors(head)) {

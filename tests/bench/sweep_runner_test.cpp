@@ -312,6 +312,7 @@ TEST(Pilot, GrowsByWhatTheDeviationSaysWithinBounds) {
   EXPECT_EQ(lengths_of(3, {.deviation = 0.05, .longest_run_s = 9, .is_whole = true}, 2), (Lengths{3, 4}));
   EXPECT_EQ(lengths_of(1, {.deviation = 0.1}, 1, 3), (Lengths{1, 3.6})) << "a sensor of energy needs three seconds";
   EXPECT_LE(lengths_of(0.001, {.deviation = 0.001}).size(), 5U);
+  EXPECT_EQ(lengths_of(1, {.deviation = 0.005}), Lengths{1}) << "480 s are far more than a minute";
 }
 
 TEST(Pilot, AFailureKeepsTheLengthBeforeIt) {

@@ -212,6 +212,46 @@ TEST_F(Calibrate, AFileOfAnotherProgramGetsATemperature) {
   EXPECT_NEAR(std::stod(ours[1][4]), std::stod(theirs[1][4]), 1e-2);
 }
 
+TEST_F(Calibrate, AQuantizedNetworkIsCalibratedAnew) {
+  if (!module_is_built("torch")) GTEST_SKIP() << "torch is not built";
+  const std::string run = calibrated(), int8 = file("int8");
+  const Words quantize = {"quantize", "--seconds", "0.05", "--on", "cpu/t1", "--out"};
+  const ProgramResult result = run_program(joined(quantize, {int8, run}), options());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("probabilities are calibrated by temperature"));
+  EXPECT_THAT(record_in(int8)["notes"].dump(), HasSubstr("in float the temperature is"));
+  const json figures = json::parse(read_file(fs::path(int8) / "calibration.json"));
+  EXPECT_EQ(figures["statistics_images"], 300);
+  EXPECT_EQ(figures["judged"], "test part");
+  EXPECT_EQ(record_in(int8)["metrics"]["temperature"]["value"], figures["temperature"]);
+  EXPECT_LT(figures["known_unknown"].get<double>(), 0.2);
+  const auto strange = rows({int8, noise()});
+  for (const auto& row : strange) EXPECT_GT(std::stod(row.at(5)), 1) << row[0];
+  // Without labels there is nothing to fit to.
+  const ProgramResult kept = run_program(joined(quantize, {file("kept"), run, "--data", noise()}), options());
+  ASSERT_EQ(kept.exit_code, 0) << kept.err;
+  EXPECT_THAT(kept.err, AllOf(HasSubstr("is kept; nothing is called unknown"), HasSubstr("evener calibrate")));
+  EXPECT_EQ(rows({file("kept"), noise()}).front().size(), 5U);
+  const Words logits = {noise(), "--output-type", "logit"};
+  const auto with = rows(joined({file("kept")}, logits)),
+             without = rows(joined({file("kept"), "--uncalibrated"}, logits));
+  const double temperature = record_in(run)["metrics"]["temperature"]["value"].get<double>();
+  EXPECT_NEAR(std::stod(with[1][4]) * temperature, std::stod(without[1][4]), 1e-3);
+}
+
+TEST_F(Calibrate, SharedPagesShowWhereACalibratedNetworkLooked) {
+  if (!module_is_built("torch")) GTEST_SKIP() << "torch is not built";
+  const std::string run = file("run");
+  trained_once("digits-resnet-calibrated",
+               {"train", "resnet20", "--data", "synth:digits:200", "--size", "16x16", "--split", "60/20/20", "--batch",
+                "16", "--epochs", "1", "--on", "cpu/t1"},
+               run);
+  ASSERT_TRUE(fs::exists(fs::path(run) / "best.calibration.safetensors"));
+  const ProgramResult result = run_program({"share", run}, options());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(fs::path(run) / "share" / "answers.json"), HasSubstr("\"map\""));
+}
+
 TEST_F(Calibrate, TrainingsLeaveItOutWhereAskedAndWhereImagesAreFew) {
   const Words train = {"train", "mlp:784-8-10", "--epochs", "1", "--on", "cpu/t1", "--quiet"};
   const auto files_of = [&](const std::string& name, const Words& more) {
@@ -223,6 +263,11 @@ TEST_F(Calibrate, TrainingsLeaveItOutWhereAskedAndWhereImagesAreFew) {
   EXPECT_TRUE(files_of("a", many));
   EXPECT_FALSE(files_of("b", joined(many, {"--no-calibration"})));
   EXPECT_FALSE(files_of("c", {"--data", "synth:digits:200", "--split", "80/10/10"}));
+  const std::string notes = record_in(file("c"))["notes"].dump(), way_out = "--split 75/15/10 gives 30";
+  EXPECT_THAT(notes, AllOf(HasSubstr("the probabilities are not calibrated: a calibration takes 30"),
+                           HasSubstr("there are 20: " + way_out)));
+  EXPECT_THAT(refused_calibration({file("c")}).err, HasSubstr("or train on this data anew: " + way_out));
+  EXPECT_TRUE(files_of("e", {"--data", "synth:digits:200", "--split", "75/15/10"}));
   EXPECT_TRUE(files_of("d", joined(many, {"--unknown", "0"})));
   EXPECT_EQ(rows({file("d"), noise()}).front().size(), 5U);
 }

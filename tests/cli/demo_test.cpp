@@ -143,6 +143,19 @@ TEST(RunAll, TellsOfDownloadsBeforeAndGoesOnWithoutThem) {
   EXPECT_THAT(told, testing::HasSubstr("failed: 002-ways\n"));
 }
 
+TEST(RunAll, HelpRunsNothing) {
+  const TemporaryFolder folder;
+  const std::string program = (source_folder() / "experiments/run-all").string();
+  for (const char* words : {"--help", "out --help", "-x"}) {
+    const std::string said = (folder.path() / "said").string();
+    const int status = std::system(("EVENER=/bin/echo '" + program + "' " + words + " > '" + said + "' 2>&1").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), words[0] == '-' && words[1] == 'x' ? 2 : 0) << words;
+    EXPECT_THAT(read_file(said), testing::AllOf(testing::HasSubstr("run-all OUT"),
+                                                testing::Not(testing::HasSubstr("sweep experiments/"))))
+        << words;
+  }
+}
+
 TEST(PublishedFigures, BelongToAnExperimentAndNameItsCells) {
   std::size_t tables = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(source_folder() / "experiments/published")) {

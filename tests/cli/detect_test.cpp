@@ -13,7 +13,7 @@
 #include "base/test_folder.h"
 #include "cli/in_process_helpers.h"
 #include "cli/run_helpers.h"
-#include "engine/graph_file.h"
+#include "engine/detector_file.h"
 #include "network/init.h"
 #include "network/zoo.h"
 #include "task/inference/model_metadata.h"
@@ -151,7 +151,7 @@ TEST_F(Detect, EveryFormatTellsTheSameBoxes) {
 
 TEST_F(Detect, TheTableTellsFiveScoresOfAClass) {
   const auto line_of = [&](const std::string& boxes) {
-    return detect({file("photos/a.pgm"), "--confidence", "0.01", "--classes", "square", "--max-boxes", boxes}).out;
+    return detect({file("photos/a.pgm"), "--confidence", "0.01", "--only", "square", "--max-boxes", boxes}).out;
   };
   const std::string score = "0\\.[0-9][0-9]", five = score + ", " + score + ", " + score + ", " + score + ", " + score;
   EXPECT_THAT(line_of("1"), testing::MatchesRegex(".*/a\\.pgm  square \\(" + score + "\\)\n"));
@@ -179,7 +179,7 @@ TEST_F(Detect, CropsOfSimilarNamesLieInFoldersOfTheirOwn) {
 }
 
 TEST_F(Detect, WritesFilesForEachPhoto) {
-  const ProgramResult result = detect({file("photos"), "--confidence", "0.2", "--max-boxes", "3", "--classes", "square",
+  const ProgramResult result = detect({file("photos"), "--confidence", "0.2", "--max-boxes", "3", "--only", "square",
                                        "--out", file("run"), "--format", "voc", "--save", "--crops", file("crops")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(text_of(folder_ / "run" / "annotations" / "a.xml"), HasSubstr("<name>square</name>"));
@@ -229,7 +229,7 @@ TEST_F(Detect, TellsTheBoxesToLookAtAndJudgesByAll) {
   const auto packed =
       test::run_in_process({"data", "pack", "synth:shapes:6", "--size", "64x64", "--out", file("set.safetensors")});
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
-  const Words data = {"--data", file("set.safetensors"), "--part", "all", "--format", "yolo", "--classes", "square"};
+  const Words data = {"--data", file("set.safetensors"), "--part", "all", "--format", "yolo", "--only", "square"};
   const ProgramResult run = detect(joined(data, {"--out", file("run"), "--confidence", "0.25"}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   ASSERT_EQ(detect(joined(data, {"--out", file("all"), "--confidence", "0.001"})).exit_code, 0);
@@ -263,8 +263,7 @@ TEST_F(Detect, TellsTheBoxesToLookAtAndJudgesByAll) {
   EXPECT_EQ(metrics_in(file("few")), metrics_in(file("all")));
   // Mistakes are boxes that somebody would look at, however unlikely ones are told.
   EXPECT_THAT(text_of(folder_ / "all" / "confusion.csv"), testing::Not(HasSubstr(",square,")));
-  const Words for_coco = {"--data", file("set.safetensors"), "--part", "all", "--format", "coco", "--classes",
-                          "square"};
+  const Words for_coco = {"--data", file("set.safetensors"), "--part", "all", "--format", "coco", "--only", "square"};
   EXPECT_EQ(json::parse(detect(for_coco).out)["annotations"].size(), all.size() - 1);
 }
 
@@ -335,7 +334,7 @@ TEST_F(Detect, SaysWhatIsWrong) {
   const ProgramResult classifier = test::run_in_process({"detect", "resnet18", file("photos")});
   EXPECT_EQ(classifier.exit_code, 2);
   EXPECT_THAT(classifier.err, HasSubstr("'resnet18' is no detector"));
-  const ProgramResult unknown = refused({file("photos"), "--classes", "squared"});
+  const ProgramResult unknown = refused({file("photos"), "--only", "squared"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("squared"), HasSubstr("square")));
   EXPECT_THAT(refused({file("photos"), "--save"}).err, HasSubstr("--out DIR"));
@@ -358,32 +357,11 @@ class DetectFiles : public testing::Test {
 
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Writes a network for images of 64x64 whose one output is the table `values` of rows x columns, plus `per_mean`
-  /// times the mean of the image.
   void write(const std::string& name, int rows, int columns, const std::vector<float>& values,
              const std::vector<float>& per_mean) const {
-    test::GraphFile graph;
-    const std::string table = "1," + std::to_string(rows) + "," + std::to_string(columns);
-    const auto mean = [&](int from, const std::vector<float>& axes, const char* keeps) {
-      const int along = graph.converted("i64", graph.constant(axes, std::to_string(axes.size())));
-      return graph.node("ReduceMean", "opset1", std::string("keep_dims=\"") + keeps + "\"", {from, along});
-    };
-    const int of_image = mean(mean(graph.input("f32", "1,3,64,64"), {1}, "false"), {1, 2}, "true");
-    const char* numpy = "auto_broadcast=\"numpy\"";
-    const int scaled = graph.node("Multiply", "opset1", numpy, {of_image, graph.constant(per_mean, table)});
-    graph.output(graph.node("Add", "opset1", numpy, {scaled, graph.constant(values, table)}, "output"));
-    graph.write(file(name));
+    test::write_table_file(file(name), rows, columns, values, per_mean);
   }
-
-  /// Of YOLOX for 84 places and two classes: a box from (8, 16) to (24, 32) of the second class, whose objectness is
-  /// the mean of the image's pixels.
-  void write_yolox(const std::string& name) const {
-    std::vector<float> values(84 * 7), per_mean(84 * 7);
-    float* const row = &values[64 * 7];  // the first place of stride 16
-    row[0] = 1, row[1] = 1.5F, row[6] = 1;
-    per_mean[64 * 7 + 4] = 1.0F / 255;
-    write(name, 84, 7, values, per_mean);
-  }
+  void write_yolox(const std::string& name) const { test::write_yolox_file(file(name)); }
 
   ProgramResult detect(const Words& words) const {
     return test::run_program(joined({"detect"}, words), {.environment = {{"XDG_CACHE_HOME", file("cache")}}});

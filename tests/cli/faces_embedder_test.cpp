@@ -34,7 +34,7 @@ class FacesEmbedderFile : public test::Faces {
   }
 
   ProgramResult embed(const std::string& network, const Words& more = {}) const {
-    return run(joined({file("photos"), "--detector-weights", weights().string(), "--thresholds", "0,0,0", "--on",
+    return run(joined({file("photos"), "--detector-weights", weights().string(), "--confidence", "0,0,0", "--on",
                        "cpu/t1", "--out", file("out"), "--overwrite", "--embedder", file(network)},
                       more));
   }
@@ -88,7 +88,7 @@ TEST_F(FacesEmbedderFile, WhatIsNoEmbedderIsRefused) {
 
 TEST_F(FacesEmbedderFile, AnotherWayOfSeeingFacesIsNotMixed) {
   ASSERT_EQ(embed("means.onnx").exit_code, 0);
-  const Words again = {file("photos"), "--detector-weights", weights().string(), "--thresholds", "0,0,0",
+  const Words again = {file("photos"), "--detector-weights", weights().string(), "--confidence", "0,0,0",
                        "--out",        file("out"),          "--resume",         "--embedder",   file("means.onnx")};
   EXPECT_EQ(run(again).exit_code, 0);
   const ProgramResult result = run_here(joined(again, {"--cut", "upright"}));
@@ -158,7 +158,7 @@ TEST_F(FacesDetectorFile, ARunIsGoneOnWithTheSameDetectorAlone) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("were found with " + option), HasSubstr("--overwrite")));
   };
   refuses({"--detector-weights", weights().string()}, "--detector a file of content");
-  refuses({"--detector", file("faces.onnx"), "--thresholds", "0.4"}, "--thresholds its default, not with 0.4");
+  refuses({"--detector", file("faces.onnx"), "--confidence", "0.4"}, "--confidence its default, not with 0.4");
   refuses({"--detector", file("faces.onnx"), "--min-size", "30"}, "--min-size 0");
   test::write_five_points_onnx(folder_ / "other.onnx", {.channels = {1, 1, 2}});
   refuses({"--detector", file("other.onnx")}, "--detector a file of content");
@@ -194,7 +194,7 @@ TEST_F(FacesDetectorFile, OptionsOfOneDetectorAreNotOfTheOther) {
   const Words by_file = {"--detector", file("faces.onnx")};
   refuses(joined(by_file, {"--detector-weights", "mtcnn"}), "--detector-weights is for mtcnn");
   refuses(joined(by_file, {"--factor", "0.5"}), "--factor is for mtcnn");
-  refuses(joined(by_file, {"--thresholds", "0.6,0.7,0.7"}), "no number from 0 to 1");
+  refuses(joined(by_file, {"--confidence", "0.6,0.7,0.7"}), "not a number from 0 to 1");
   refuses(joined(by_file, {"--detector-size", "100x64"}), "--detector-size");
   refuses(joined(by_file, {"--detector-size", "wide"}), "wide");
   refuses({"--detector-weights", weights().string(), "--detector-size", "64x64"}, "is for a detector in a file");

@@ -53,7 +53,7 @@ ProgramResult Faces::run_here(const Words& words) const {
 }
 
 Words Faces::words(const Words& more) const {
-  return joined({"--detector-weights", weights().string(), "--thresholds", "0,0,0", "--embedder", "mobilefacenet",
+  return joined({"--detector-weights", weights().string(), "--confidence", "0,0,0", "--embedder", "mobilefacenet",
                  "--on", "cpu/t1"},
                 more);
 }

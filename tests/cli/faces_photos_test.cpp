@@ -137,7 +137,7 @@ class FacesBadInput : public test::Faces {
 
   ProgramResult look(const Words& more = {}) const { return run(words(more)); }
   Words words(const Words& more) const {
-    return joined({file("photos"), "--detector-weights", weights().string(), "--thresholds", "0,0,0", "--on", "cpu/t2",
+    return joined({file("photos"), "--detector-weights", weights().string(), "--confidence", "0,0,0", "--on", "cpu/t2",
                    "--out", file("out"), "--overwrite", "--embedder", file("means.onnx")},
                   more);
   }
@@ -171,7 +171,7 @@ TEST_F(FacesBadInput, OddPhotosAreLookedAt) {
   write_photo("wide.pgm", 20000, 13);
   write_photo("narrow.pgm", 13, 20000);
   write_photo("good.pgm");
-  const ProgramResult result = look({"--thresholds", "0.9,0.9,0.9"});
+  const ProgramResult result = look({"--confidence", "0.9,0.9,0.9"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("on 10 photos;"));
   EXPECT_EQ(record_in(folder_ / "out")["data"]["skipped"], 0);

@@ -89,7 +89,7 @@ TEST_F(FacesRun, TheLargestFaceAloneAndLimitsOfLikeness) {
 
 TEST_F(FacesRun, TellsWhatALargerSmallestFaceWouldSave) {
   write_photo("large.pgm", 640, 480);
-  const Words words = {file("photos"), "--overwrite", "--out", file("out"), "--thresholds", "1,1,1"};
+  const Words words = {file("photos"), "--overwrite", "--out", file("out"), "--confidence", "1,1,1"};
   EXPECT_THAT(faces(words).out, HasSubstr("--min-size 40 would leave out smaller faces, and 75 % of that"));
   EXPECT_THAT(faces(joined(words, {"--min-size", "40"})).out, Not(HasSubstr("would leave out")));
 }
@@ -153,8 +153,8 @@ TEST_F(FacesRun, WhatIsMissingIsNamedWithWhatToDo) {
   expect(run_here(joined(photos, {"--detector-weights", file("empty")})), 1, "no pnet.pt");
   expect(refused({file("empty"), "--out", file("out")}), 1, "no image files");
   expect(refused({file("nowhere"), "--out", file("out")}), 1, "nowhere");
-  expect(refused(joined(photos, {"--thresholds", "0.6,0.7"})), 2, "three numbers from 0 to 1");
-  expect(refused(joined(photos, {"--thresholds", "0.6,0.7,2"})), 2, "three numbers from 0 to 1");
+  expect(refused(joined(photos, {"--confidence", "0.6,0.7"})), 2, "as in 0.6,0.7,0.7");
+  expect(refused(joined(photos, {"--confidence", "0.6,0.7,2"})), 2, "as in 0.6,0.7,0.7");
   expect(refused(joined(photos, {"--min-size", "5"})), 2, "--min-size");
   expect(refused(joined(photos, {"--limit", "3"})), 2, "--limit");
   expect(refused(joined(photos, {"--embedder", "mobilefacenett"})), 2, "mobilefacenet");

@@ -19,6 +19,14 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+int port_told(RunningProgram& program) {
+  const std::string address = "http://127.0.0.1:";
+  if (!program.wait_for("; Ctrl-C ends it")) return 0;
+  const std::string out = program.out();
+  const std::size_t found = out.find(address);
+  return found == std::string::npos ? 0 : std::stoi(out.substr(found + address.size()));
+}
+
 void Infer::SetUp() {
   for (const char* name : {"torch", "openvino"}) {
     if (!module_is_built(name)) GTEST_SKIP() << "the " << name << " engine is not built";

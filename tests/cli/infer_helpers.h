@@ -13,6 +13,9 @@ namespace evener::test {
 
 std::vector<std::string> lines_of(const std::string& text);
 
+/// The port of the address that `evener serve` has told; 0 if it ended before.
+int port_told(RunningProgram& program);
+
 class Infer : public testing::Test {
  protected:
   void SetUp() override;

@@ -55,7 +55,7 @@ class InferSort : public Infer {
 TEST_F(InferSort, PutsLinksIntoAFolderOfEachClassAndKeepsWhatPeoplePutRight) {
   trained();
   pictures({"1.pgm", "2.pgm", "more/2.pgm"});
-  const ProgramResult first = sort({"--sort-threshold", "0"});
+  const ProgramResult first = sort({"--confidence", "0"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const auto folders = sorted_in(file("sorted"));
   ASSERT_EQ(folders.size(), 3U) << "two of one name have names of their own";
@@ -69,7 +69,7 @@ TEST_F(InferSort, PutsLinksIntoAFolderOfEachClassAndKeepsWhatPeoplePutRight) {
   fs::create_directories(file("sorted") + "/mine");
   fs::rename(link, file("sorted") + "/mine/1.pgm");
   pictures({"4.pgm"});
-  const ProgramResult second = sort({"--sort-threshold", "0"});
+  const ProgramResult second = sort({"--confidence", "0"});
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.out, AllOf(HasSubstr("1 into " + found), HasSubstr("3 were there already")));
   EXPECT_EQ(sorted_in(file("sorted")).size(), 4U);
@@ -101,7 +101,7 @@ TEST_F(InferSort, CopiesWhereAskedAndPutsUnsurePhotosAside) {
   trained();
   pictures({"1.pgm"});
   for (int time = 0; time < 2; ++time) {
-    const ProgramResult result = sort({"--sort-by", "copy", "--sort-threshold", "1"});
+    const ProgramResult result = sort({"--sort-by", "copy", "--confidence", "1"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
   EXPECT_EQ(sorted_in(file("sorted")), (std::map<std::string, std::string>{{"1.pgm", "unsure"}}));
@@ -113,7 +113,7 @@ TEST_F(InferSort, MakesACutCopyWholeAndKnowsCopiesWithNumbers) {
   trained();
   pictures({"1.pgm", "more/1.pgm", "2.pgm"});
   std::ofstream(file("pictures") + "/more/1.pgm") << "P5\n20 30\n255\n" << std::string(600, 'y');
-  const Words by_copy = {"--sort-by", "copy", "--sort-threshold", "1"};
+  const Words by_copy = {"--sort-by", "copy", "--confidence", "1"};
   ASSERT_EQ(sort(by_copy).exit_code, 0);
   const fs::path unsure = file("sorted") + "/unsure";
   ASSERT_EQ(test::file_count(unsure), 4) << "1.pgm, 1-2.pgm, 2.pgm, and the mark";
@@ -174,9 +174,10 @@ TEST_F(InferSort, WatchGoesOnWithPhotosThatCome) {
   pictures({"1.pgm"});
   test::RunningProgram program(
       test::program_path(),
-      {"infer", file("run"), file("pictures"), "--sort", file("sorted"), "--sort-threshold", "1", "--watch"},
-      options());
+      {"infer", file("run"), file("pictures"), "--sort", file("sorted"), "--confidence", "1", "--watch"}, options());
   EXPECT_TRUE(program.wait_for("waiting for more photos"));
+  std::ofstream(fs::path(file("pictures")) / "clip.mp4") << "a video";
+  EXPECT_TRUE(program.wait_for("clip.mp4' is a video, which --watch passes over"));
   pictures({"2.pgm"});
   EXPECT_TRUE(program.wait_for("2.pgm"));
   program.send(SIGINT);

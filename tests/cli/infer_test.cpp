@@ -71,7 +71,7 @@ TEST_F(Infer, PicturesAreCutAsThoseOfTheTraining) {
   const std::string photos = pictures({"a/1.pgm", "a/2.pgm", "b/3.pgm", "b/4.pgm"});
   const std::string run = file("bordered");
   const ProgramResult trained =
-      run_program({"train", "mlp:784-10", "--data", photos, "--size", "28x28", "--channels", "1", "--crop", "letterbox",
+      run_program({"train", "mlp:784-2", "--data", photos, "--size", "28x28", "--channels", "1", "--crop", "letterbox",
                    "--split", "100/0", "--epochs", "1", "--on", "cpu/t1", "--out", run});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const auto scores = [&](const Words& more) {
@@ -195,7 +195,7 @@ TEST_F(Infer, ScoresAreNamedByWhatTheyAre) {
 TEST_F(Infer, ThreadsShareACallWhereThereAreFewerCallsThanThreads) {
   const auto setup = [this](const Words& more) {
     const ProgramResult result = infer(joined({"mlp:4-3-2", "--on", "cpu/t2", "--json", "-", "--seconds", "0"}, more));
-    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;  // a scenario beside other programs is INVALID
     const json record = json::parse(result.out);
     return std::pair(record["batch"].get<int>(), record["config"]["streams"].get<int>());
   };
@@ -306,7 +306,8 @@ TEST_F(Infer, SaysWhatIsWrong) {
   EXPECT_THAT(failure({run, "random:3", "--part", "test"}, 2), HasSubstr("--part"));
   EXPECT_THAT(failure({run, pictures({"2019/a.pgm", "2020/b.pgm"}), "--part", "test"}, 2),
               AllOf(HasSubstr("are no classes that mlp:784-32-10 knows"), HasSubstr("leave out --part")));
-  EXPECT_THAT(failure({run, "random:3", "--threshold", "0.5", "--output-type", "logit"}, 2), HasSubstr("--threshold"));
+  EXPECT_THAT(failure({run, "random:3", "--confidence", "0.5", "--output-type", "logit"}, 2),
+              HasSubstr("--confidence"));
   EXPECT_EQ(infer({run, "random:3", "--out", file("out")}).exit_code, 0);
   EXPECT_THAT(failure({run, "random:3", "--out", file("out")}, 2),
               AllOf(HasSubstr("holds a run already"), Not(HasSubstr("--resume"))));

@@ -58,7 +58,7 @@ TEST_F(MatmulCommand, TellsWhatItFoundAndKeepsARecord) {
 
 TEST_F(MatmulCommand, TellsDevicesApart) {
   const ProgramResult result = matmul({"--on", "cpu/t1+cpu/t1", "--json", "-", "--repeats", "2"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_THAT(result.exit_code, testing::AnyOf(0, 3)) << result.err;  // times beside other programs are INVALID
   const json record = json::parse(result.out);
   EXPECT_TRUE(record["metrics"].contains("gflops_cpu"));
   EXPECT_TRUE(record["metrics"].contains("gflops_cpu_2"));

@@ -106,6 +106,12 @@ json handed_to_inference(const Words& given) {
           {"around", around_json(job::run_options(flags, plan, "w.pt"))}};
 }
 
+/// How boxes are told of a detector of three classes.
+json boxes_json(const job::DetectBoxesFlags& flags) {
+  const task::DecodeOptions boxes = flags.options(false, {"cat", "dog", "cow"}, {});
+  return {{"confidence", boxes.confidence}, {"iou", boxes.iou}, {"most", boxes.most}, {"labels", boxes.labels}};
+}
+
 json handed_to_server(const Words& given) {
   job::ServeFlags flags;
   give_all(flags.options(), given);
@@ -116,6 +122,7 @@ json handed_to_server(const Words& given) {
   return {{"request", request_json(flags.model.request(false, 1))},
           {"seen", seen_json(flags.model)},
           {"infer", infer_json(infer)},
+          {"boxes", boxes_json(flags.boxes)},
           {"queue", {{"capacity", queue.capacity}, {"max_wait_s", queue.max_wait_s}}},
           {"lanes_and_batch", {queue.lanes, queue.batch}},
           {"takes_bytes_of_images", flags.server.takes_bytes(true)},
@@ -167,16 +174,12 @@ json handed_to_detection(const Words& given) {
   job::DetectFlags flags;
   give_all(flags.options(), given);
   const placement::Plan plan = flags.placement.plan();
-  const task::DecodeOptions boxes = flags.boxes.options(false, {"cat", "dog", "cow"}, {});
   json told = {{"request", request_json(flags.model.request())},
                {"seen", seen_json(flags.model)},
                {"infer", infer_json(job::infer_options(flags, plan, flags.placement.precision_on(plan),
                                                        threads_of(flags.placement)))},
-               {"confidence", boxes.confidence},
+               {"boxes", boxes_json(flags.boxes)},
                {"confidence_where_known", flags.boxes.options(true, {"cat", "dog", "cow"}, {}).confidence},
-               {"iou", boxes.iou},
-               {"most", boxes.most},
-               {"labels", boxes.labels},
                {"around", around_json(job::run_options(flags, plan, "w.pt"))}};
   if (flags.images.data->empty()) return told;
   static const task::InferenceModel detector([] {

@@ -36,10 +36,9 @@ class PlanCommand : public testing::Test {
     if (!test::module_is_built("torch")) GTEST_SKIP() << "the torch engine is not built";
   }
   Words plan(const Words& more) const {
-    Words words = {"plan", "mlp:784-32-10", "--data",   "synth:digits:400", "--batch",
-                   "16",   "--split",       "70/10/20", "--seconds",        "1"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return test::joined({"plan", "mlp:784-32-10", "--data", "synth:digits:400", "--batch", "16", "--split", "70/10/20",
+                         "--seconds", "1"},
+                        more);
   }
   test::TemporaryFolder folder_;
 };

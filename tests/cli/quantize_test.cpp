@@ -172,7 +172,7 @@ TEST_F(QuantizeTrouble, MistakesAreTold) {
   expect_refused({run_folder, "--images", "0"}, "--images");
   expect_refused({run_folder, "--keep", "conv*"}, "they are 0, 2");
   expect_refused({run_folder, "--calibration", "best"}, "minmax");
-  expect_refused({run_folder, "--data", "random:20", "--accuracy-drop", "1"},
+  expect_refused({run_folder, "--data", "random:20", "--accuracy-drop", "1%"},
                  "--accuracy-drop needs images whose classes");
   expect_refused({run_folder, "--data", "synth:digits:50", "--split", "0/0/100"}, "no images in its train part");
 }
@@ -215,7 +215,7 @@ TEST_F(QuantizeTrouble, AnAccuracyThatFellEndsWithAWarning) {
   const auto percent = [&](const char* name) { return fmt::format("{:.4g} %", 100 * test::metric(out_, name)); };
   EXPECT_THAT(warnings[0].get<std::string>(),
               AllOf(HasSubstr("the accuracy is " + percent("accuracy") + " of 120 images"),
-                    HasSubstr("was " + percent("float_accuracy") + " in float"), HasSubstr("--accuracy-drop 1")));
+                    HasSubstr("was " + percent("float_accuracy") + " in float"), HasSubstr("--accuracy-drop 1%")));
   EXPECT_THAT(lost.out, HasSubstr("warning               " + warnings[0].get<std::string>() + "\nresults"));
 }
 
@@ -272,14 +272,14 @@ TEST_F(QuantizeTrouble, FoldersThatAreNoClassesAreTakenWhole) {
 TEST_F(QuantizeTrouble, ADetectorIsJudgedByItsPrecision) {
   const Words detector = {"ssdlite_mobilenet_v2", "--classes", "3", "--size", "64x64", "--split", "50/0/50"};
   const ProgramResult result =
-      quantize(test::joined(detector, {"--data", "synth:shapes:8", "--images", "4", "--accuracy-drop", "100"}));
+      quantize(test::joined(detector, {"--data", "synth:shapes:8", "--images", "4", "--accuracy-drop", "100%"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("mAP@0.5 "), HasSubstr("mAP@0.5:0.95"), Not(HasSubstr("same"))));
   EXPECT_THAT(result.err, HasSubstr("1 network tried"));
   EXPECT_NEAR(test::metric(out_, "map_50"), test::metric(out_, "float_map_50"), 0.02) << "next to nothing";
   const ProgramResult found = run({"detect", out_, "--data", "synth:shapes:4", "--part", "all", "--quiet"});
   EXPECT_EQ(found.exit_code, 0) << found.err;
-  expect_refused(test::joined(detector, {"--data", "random:4", "--accuracy-drop", "1"}),
+  expect_refused(test::joined(detector, {"--data", "random:4", "--accuracy-drop", "1%"}),
                  "--accuracy-drop needs images whose boxes");
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "cli/trained_once_helpers.h"
@@ -11,9 +13,22 @@ namespace evener::test {
 
 namespace fs = std::filesystem;
 
-Words joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+Words joined(const Words& words, const Words& more) {
+  constexpr std::array kRepeated = {"--class", "--data", "--freeze", "--keep", "--meter"};
+  const auto is_given_anew = [&](const std::string& word) {
+    return word.starts_with("--") && std::ranges::find(kRepeated, word) == kRepeated.end() &&
+           std::ranges::find(more, word) != more.end();
+  };
+  Words all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_given_anew(words[i])) {
+      all.push_back(words[i]);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with("--")) {
+      ++i;  // its value
+    }
+  }
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 Words from_digits(const fs::path& folder) {

@@ -13,8 +13,8 @@ namespace evener::test {
 
 using Words = std::vector<std::string>;
 
-/// `words`, and `more` behind them.
-Words joined(Words words, const Words& more);
+/// `words`, without those options that `more` gives anew, and then `more`.
+Words joined(const Words& words, const Words& more);
 
 /// Options that go on from a ResNet-20 which has learnt ten digits of 20x20 pixels, in `folder`, this test's own.
 Words from_digits(const std::filesystem::path& folder);

@@ -20,15 +20,6 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The port of the address that a program has told; 0 if it ended before.
-int port_told(RunningProgram& program) {
-  const std::string address = "http://127.0.0.1:";
-  if (!program.wait_for("; Ctrl-C ends it")) return 0;
-  const std::string out = program.out();
-  const std::size_t found = out.find(address);
-  return found == std::string::npos ? 0 : std::stoi(out.substr(found + address.size()));
-}
-
 class ServeCommand : public Infer {
  protected:
   void SetUp() override {

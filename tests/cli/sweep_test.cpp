@@ -134,7 +134,7 @@ TEST_F(SweepCommand, RunsEachCellInEachBlockAndTellsIt) {
 
 TEST_F(SweepCommand, KeepsWhenItBeganAndRefusesToWorkBesideAnother) {
   const auto words = [&](const Words& more) {
-    return joined(joined({"sweep", "--no-html", "--runs", "1", "--out", out()}, more),
+    return joined(joined({"sweep", "--no-html", "--repeats", "1", "--out", out()}, more),
                   {"matmul", "64", "--seconds", "0.05"});
   };
   EXPECT_THAT(run_in_process(words({"--setup", "exit 4"})).err,

@@ -21,7 +21,7 @@ inline Words small_run(const std::filesystem::path& out, const Words& more = {})
                  "cpu/t1", "--batch",       "16",        "--epochs",         "3",
                  "--lr",   "0.1",           "--split",   "70/10/20",         "--momentum",
                  "0.9",    "--out",         out.string()};
-  return joined(std::move(words), more);
+  return joined(words, more);
 }
 
 /// The same words with another value for an option that is among them.

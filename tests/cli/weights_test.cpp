@@ -1,6 +1,7 @@
 // evener train --weights, --freeze, --normalize and --epochs 0, as a user runs them.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -74,7 +75,7 @@ class WeightsOption : public testing::Test {
 
 TEST_F(WeightsOption, EpochsZeroEvaluatesWhatWasTrained) {
   ASSERT_EQ(train_mlp("a", 3).exit_code, 0);
-  const ProgramResult result = train_mlp("b", 0, {"--weights", file("a/best.safetensors")});
+  const ProgramResult result = train_mlp("b", 0, {"--weights", file("a")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("validation accuracy"), HasSubstr("(given weights), loss")));
   const json trained = record_in(folder_ / "a"), evaluated = record_in(folder_ / "b");
@@ -83,7 +84,7 @@ TEST_F(WeightsOption, EpochsZeroEvaluatesWhatWasTrained) {
   EXPECT_EQ(evaluated["accuracy"]["val"], trained["accuracy"]["val"]);
   EXPECT_EQ(evaluated["config"]["normalize"], "weights");
   EXPECT_EQ(evaluated["config"]["mean"], trained["config"]["mean"]);
-  EXPECT_EQ(evaluated["config"]["weights"], file("a/best.safetensors"));
+  EXPECT_EQ(evaluated["config"]["weights"], file("a/best.safetensors")) << "the run's best weights";
   EXPECT_TRUE(evaluated["validity"]["valid"].is_null());
   EXPECT_TRUE(evaluated["epochs"].empty());
   for (const char* name : {"last.safetensors", "best.safetensors"})
@@ -437,6 +438,41 @@ TEST_F(NamedWeights, OfANetworkWithoutAnyAreRefused) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("no weights of resnet20 for 'imagenet'"), HasSubstr("mobilenet_v2")));
   EXPECT_THAT(train({"resnet18", "--data", "synth:digits:20", "--weights", "none.pth"}, "").err,
               HasSubstr("does not exist"));
+}
+
+TEST_F(NamedWeights, AreDownloadedByEveryCommandOnceItsWordsAreGood) {
+  std::atomic<int> asked = 0;
+  const test::LoopbackServer server([&](const Request&) {
+    ++asked;
+    return Reply{test::http_reply(404, "", "")};
+  });
+  const auto told = [&](const Words& words) {
+    return test::run_in_process(words, {.environment = {{"EVENER_FETCH_FROM", server.url()},
+                                                        {"no_proxy", "127.0.0.1"},
+                                                        {"NO_PROXY", "127.0.0.1"},
+                                                        {"XDG_CACHE_HOME", folder_.path().string()}}})
+        .err;
+  };
+  EXPECT_THAT(told({"train", "mobilenetv2", "--data", "synth:digits:20", "--weights", "imagenet"}),
+              HasSubstr("did you mean 'mobilenet_v2'?"));
+  EXPECT_THAT(told({"train", "resnet18", "--data", "no/photos", "--weights", "imagenet"}), HasSubstr("no/photos"));
+  EXPECT_THAT(told({"plan", "resnet18", "--weights", "imagenet"}), HasSubstr("needs --data"));
+  EXPECT_EQ(asked, 0);
+  const std::string data = "synth:digits:20", onnx = (folder_ / "a.onnx").string();
+  const std::vector<Words> commands = {{"train", "resnet18", "--data", data},
+                                       {"plan", "resnet18", "--data", data},
+                                       {"infer", "resnet18", "random:1"},
+                                       {"serve", "resnet18"},
+                                       {"quantize", "resnet18", "--data", data},
+                                       {"calibrate", "resnet18"},
+                                       {"export", "resnet18", "--onnx", onnx},
+                                       {"detect", "ssdlite_mobilenet_v2"},
+                                       {"data", "labels", data, "--model", "resnet18"}};
+  for (const Words& words : commands) {
+    EXPECT_THAT(told(joined(words, {"--weights", "imagenet"})), HasSubstr("-imagenet/")) << words.front();
+    EXPECT_THAT(told(joined(words, {"--weights", folder_.path().string()})), HasSubstr("holds no weights"))
+        << words.front();
+  }
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
 #include "data/channel_statistics.h"
 #include "data/data_helpers.h"
+#include "data/open/open_data.h"
 
 namespace evener::data {
 namespace {
@@ -131,6 +133,21 @@ TEST(Split, OfADatasetGoesByItsTargetsAndNamesItsSamples) {
     EXPECT_EQ(std::count_if(part->begin(), part->end(), [](std::uint32_t sample) { return sample % 2 == 0; }), count);
     for (const std::uint32_t sample : *part) EXPECT_TRUE(std::binary_search(some.begin(), some.end(), sample));
   }
+}
+
+TEST(Split, OneThatGivesMoreToValidateIsNamedWhereThereIsOne) {
+  const auto advice = [](std::uint32_t images, bool came_divided = false) {
+    OpenedData data{.kind = "", .dataset = std::make_shared<CountingDataset>(images, ImageShape{1, 2, 2})};
+    data.came_divided = came_divided;
+    std::vector<std::uint32_t> all(images);
+    std::iota(all.begin(), all.end(), 0U);
+    data.split = split_samples(*data.dataset, all, {70, 15, 15}, 1);
+    return more_to_validate(data, 30, 1);
+  };
+  EXPECT_EQ(advice(112), "--split 55/30/15 gives 34");
+  EXPECT_EQ(advice(62), "--split 50/50 gives 30") << "a test part would leave too few";
+  EXPECT_EQ(advice(40), "of 40 images no --split leaves enough to train on as well");
+  EXPECT_EQ(advice(112, true), "put more into the part for it");
 }
 
 /// Runs that are resumed rely on these numbers: they are divided anew by the program that goes on with them.

@@ -56,7 +56,7 @@ TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
   EXPECT_EQ(usual.embedder.name, "inception_resnet_v1");
   EXPECT_FALSE(usual.embedder.cut);
   const task::FacesOptions given = faces_options({{"--min-size", "33"},
-                                                  {"--thresholds", "0,0.5,1"},
+                                                  {"--confidence", "0,0.5,1"},
                                                   {"--factor", "0.5"},
                                                   {"--margin", "7"},
                                                   {"--largest", "true"},
@@ -67,6 +67,8 @@ TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
   EXPECT_EQ(given.detector.mtcnn.min_size, 33);
   EXPECT_THAT(given.detector.mtcnn.thresholds, ElementsAre(0, 0.5F, 1));
   EXPECT_EQ(given.detector.mtcnn.factor, 0.5);
+  const task::FacesOptions sure = faces_options({{"--confidence", "0.9"}});
+  EXPECT_THAT(sure.detector.mtcnn.thresholds, ElementsAre(0.6F, 0.7F, 0.9F)) << "one is the last network's";
   EXPECT_EQ(given.margin, 7);
   EXPECT_FALSE(given.all);
   EXPECT_TRUE(given.turn);
@@ -84,16 +86,16 @@ TEST(FacesOptionsTest, EachOptionReachesItsPlace) {
   EXPECT_FALSE(as_it_says.least_score);
   EXPECT_EQ(as_it_says.min_size, 0);
   const task::DetectorRequest asked =
-      in_file({{"--detector-size", "64x32"}, {"--thresholds", "0.25"}, {"--min-size", "33"}});
+      in_file({{"--detector-size", "64x32"}, {"--confidence", "0.25"}, {"--min-size", "33"}});
   EXPECT_EQ(asked.name, "d.onnx");
   EXPECT_EQ(asked.file.size, (task::SeenSize{64, 32}));
   EXPECT_EQ(asked.file.least_score, 0.25F);
   EXPECT_EQ(asked.file.min_size, 33);
   for (const char* wrong : {"0.6,0.7", "0.6,0.7,0.7,0.7", "0.6,,0.7", "0.6,0.7,1.1", "-0.1,0.7,0.7", "a,b,c", ","}) {
     EXPECT_THAT(faces_error([&] {
-                  faces_options({{"--thresholds", wrong}});
+                  faces_options({{"--confidence", wrong}});
                 }),
-                HasSubstr("are not three numbers"))
+                HasSubstr("nor three of them, as in 0.6,0.7,0.7"))
         << wrong;
   }
   EXPECT_THAT(faces_error([] {

@@ -423,14 +423,14 @@ TEST_F(FacesRules, EachOptionThatChangesFacesIsAmongTheSettings) {
                                         {"--precision", "bf16"},
                                         {"--weights", file("w.pt")},
                                         {"--min-size", "33"},
-                                        {"--thresholds", "0.6,0.7,0.71"},
+                                        {"--confidence", "0.6,0.7,0.71"},
                                         {"--factor", "0.5"}}) {
     EXPECT_THAT(changed(ours, {{name, word}}), ElementsAre(name));
   }
   const Given files = {{"--detector", file("d.onnx")}, {"--embedder", file("e.onnx")}};
   for (const auto& [name, word] : Given{{"--detector-size", "64x32"},
                                         {"--min-size", "33"},
-                                        {"--thresholds", "0.4"},
+                                        {"--confidence", "0.4"},
                                         {"--size", "20x10"},
                                         {"--normalize", "imagenet"},
                                         {"--channel-order", "bgr"}}) {

@@ -210,7 +210,7 @@ TEST_F(PredictedClasses, TablesTellWhatIsWorthTelling) {
 TEST_F(PredictedClasses, OnlySoManyAndSoLikelyClassesAreTold) {
   samples({{}, {}, {}});
   flags_.topk.read({"2"});
-  flags_.threshold.read({"0.25"});
+  flags_.confidence.read({"0.25"});
   flags_.format.read({"csv"});
   answer({{0.5F, 0.25F, 0.125F, 0.0625F, 0.03125F, 0.03125F},
           probabilities(3, 0.8F, 5),
@@ -233,7 +233,7 @@ TEST_F(PredictedClasses, LinesOfJsonHaveNamesAndNumbers) {
 TEST_F(PredictedClasses, LogitsAreToldAsTheyAreWhateverTheThreshold) {
   samples({{}});
   flags_.output_type.read({"logit"});
-  flags_.threshold.read({"0.9"});
+  flags_.confidence.read({"0.9"});
   flags_.topk.read({"3"});
   answer({{-3, 7.5F, -2, 0.25F, -9, -8}}, false);
   EXPECT_EQ(lines_.text, "i0.png  b 7.5, d 0.25, c -2\n");
@@ -340,7 +340,7 @@ TEST_F(PredictedClasses, PhotosGoIntoTheFoldersOfTheirClassesAndUnsureOnesApart)
   samples_->folder = (folder_ / "photos").string() + "/";
   for (int i = 0; i < 3; ++i) test::write_text(samples_->name(static_cast<std::size_t>(i)), std::to_string(i));
   flags_.sort.read({(folder_ / "sorted").string()});
-  flags_.sort_threshold.read({"0.5"});
+  flags_.confidence.read({"0.5"});
   const std::vector<float> at_the_bound = {0.5F, 0.25F, 0.125F, 0.0625F, 0.03125F, 0.03125F};
   const InferSinks& writer = answer({at_the_bound, {0.1F, 0.1F, 0.49F, 0.31F, 0, 0}, probabilities(3, 0.9F, 1)}, false,
                                     {}, {samples_->folder});
@@ -530,7 +530,7 @@ TEST(ScenarioFlags, EachReachesItsOption) {
   give_scenario(server, {{"--scenario", "server"},
                          {"--latency-limit", "15"},
                          {"--target-rate", "40.5"},
-                         {"--percentile", "0.97"},
+                         {"--percentile", "97%"},
                          {"--min-duration", "90"},
                          {"--scenario-seeds", "5,6,7,18446744073709551615"}});
   const bench::ScenarioOptions options = server.scenario_options(10);
@@ -557,10 +557,10 @@ TEST(ScenarioFlags, WhatHasNoEffectIsRefused) {
   EXPECT_THAT(scenario_refusal({{"--scenario", "server"}, {"--quick", "true"}, {"--full", "true"}}),
               HasSubstr("exclude"));
   EXPECT_THAT(scenario_refusal({{"--scenario", "offline"}, {"--target-rate", "4"}}), HasSubstr("it is for server"));
-  EXPECT_THAT(scenario_refusal({{"--scenario", "offline"}, {"--percentile", "0.9"}}), HasSubstr("single-stream"));
+  EXPECT_THAT(scenario_refusal({{"--scenario", "offline"}, {"--percentile", "90%"}}), HasSubstr("single-stream"));
   EXPECT_THAT(scenario_refusal({{"--scenario", "server"}, {"--samples-per-query", "4"}}), HasSubstr("multi-stream"));
   EXPECT_THAT(scenario_refusal({{"--scenario", "server"}, {"--latency-limit", "0"}}), HasSubstr("more than 0"));
-  EXPECT_THAT(scenario_refusal({{"--scenario", "server"}, {"--percentile", "1"}}), HasSubstr("0.9999"));
+  EXPECT_THAT(scenario_refusal({{"--scenario", "server"}, {"--percentile", "100%"}}), HasSubstr("99.99%"));
   for (const char* seeds : {"1,2,3", "1,2,3,4,5", "1,2,x,4", "1,2,3,", "-1,2,3,4"}) {
     EXPECT_THAT(scenario_refusal({{"--scenario", "server"}, {"--scenario-seeds", seeds}}),
                 HasSubstr("four whole numbers"));

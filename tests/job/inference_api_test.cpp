@@ -75,6 +75,10 @@ TEST_F(ServeApi, KnowsItsAddressesAndNoOthers) {
   EXPECT_EQ(server["name"], "evener");
   EXPECT_EQ(server["version"], program_version());
   EXPECT_EQ(json::parse(ask("/v2/").body), server) << "a stroke at the end changes nothing";
+  EXPECT_EQ(json::parse(ask("/").body), server) << "who asks for nothing is told what there is";
+  const json addresses = server["addresses"];
+  EXPECT_THAT(addresses, testing::Contains("/v2/models/sums/infer"));
+  for (const std::string address : addresses) EXPECT_NE(ask(address).status, 404) << address;
   EXPECT_EQ(json::parse(ask("/v2/health/live").body), json({{"live", true}}));
   EXPECT_EQ(json::parse(ask("/v2/health/ready").body), json({{"ready", true}}));
   EXPECT_EQ(json::parse(ask("/v2/models/sums/ready").body), json({{"name", "sums"}, {"ready", true}}));
@@ -85,11 +89,14 @@ TEST_F(ServeApi, KnowsItsAddressesAndNoOthers) {
   EXPECT_EQ(facts["platform"], "evener_test");
   EXPECT_EQ(facts["inputs"], json::parse(R"([{"name": "pixels", "datatype": "UINT8", "shape": [-1, 1, 2, 3]}])"));
   EXPECT_EQ(facts["outputs"][1], json::parse(R"({"name": "more", "datatype": "FP32", "shape": [-1, 7, 3]})"));
+  const char* all =
+      "unknown address; there are /v2, /v2/health/live, /v2/health/ready, /v2/models/sums, /v2/models/sums/ready, "
+      "/v2/models/sums/infer, /metrics";
   const std::pair<const char*, const char*> unknown[] = {
-      {"/", "there are /v2, /v2/models/sums and /metrics"},
-      {"/metrics/x", "there are /v2, /v2/models/sums and /metrics"},
-      {"/v2/health/alive", "unknown address; the server's are those of the Open Inference Protocol"},
-      {"/v2/model/sums", "unknown address; the server's are those of the Open Inference Protocol"},
+      {"/infer", all},
+      {"/metrics/x", all},
+      {"/v2/health/alive", all},
+      {"/v2/model/sums", all},
       {"/v2/models/other/infer", "unknown model 'other'; this server has 'sums'"},
       {"/v2/models/sums/versions/12", "'sums' has version 1, not '12'"},
       {"/v2/models/sums/infer/x", "unknown address below the model's"},

@@ -180,6 +180,46 @@ TEST(ConfigFile, IsReadByTheDescriptionOfTheOptions) {
   EXPECT_THAT(error_of([&] { read("[oven]\n"); }), HasSubstr("unknown key 'oven'"));
 }
 
+TEST(Option, GivenTwiceIsRefusedUnlessAllOfItCounts) {
+  OvenFlags oven;
+  const OptionSet options{&oven};
+  options.give("--racks", {"2"});
+  EXPECT_EQ(error_of([&] { options.give("--racks", {"3"}); }), "--racks is given twice, 2 and 3: give it once");
+  EXPECT_EQ(error_of([&] {
+              oven.heat.read({"top", "both", "top"});
+            }),
+            "--heat is given 3 times, top, both and top: give it once");
+  for (const char* word : {"salt", "dill"}) options.give("--spice", {word});
+  for (const char* word : {"rye", "oats"}) options.give("--dough", {word});
+  for (const char* word : {"true", "true"}) options.give("--steam", {word});
+  EXPECT_THAT(*oven.spices, ElementsAre("salt", "dill"));
+  EXPECT_EQ(*oven.dough, "rye + oats");
+  EXPECT_TRUE(*oven.steam) << "both say the same";
+}
+
+struct LossFlags : OptionGroup {
+  LossFlags() : OptionGroup("Loss") {}
+  Option<Percentage> kept{*this, "--kept P%", {99.5}, within(percent_from_to(50, 100)), "What stays"};
+  Option<std::optional<Percentage>> lost{*this, "--lost P%", "What goes"};
+};
+
+TEST(Option, APercentageHasItsSign) {
+  LossFlags loss;
+  EXPECT_EQ(loss.kept.default_text(), "99.5%");
+  const auto refusal = [&](const char* text) { return error_of([&] { loss.lost.read({text}); }); };
+  EXPECT_THAT(refusal("5"), testing::EndsWith("a percentage with its sign, such as 5%"));
+  EXPECT_THAT(refusal("0.5"), testing::EndsWith("such as 0.5% (a share of 0.5 is 50%)"));
+  EXPECT_THAT(refusal("much"),
+              testing::EndsWith("--lost is 'much'; it has to be a percentage with its sign, such as 5%"));
+  loss.lost.read({"2.5%"});
+  EXPECT_EQ((*loss.lost)->share(), 0.025);
+  loss.kept.read({"49%"});
+  EXPECT_EQ(error_of([&] { loss.check(); }), "--kept is 49%; it has to be from 50% to 100%");
+  json config;
+  loss.record(config);
+  EXPECT_EQ(config, (json{{"kept", "49%"}, {"lost", "2.5%"}}));
+}
+
 struct TapFlags : OptionGroup {
   TapFlags() : OptionGroup("Tap") {}
   Option<std::optional<std::string>> open{*this, "--open [HOW]", "It may stand alone"};

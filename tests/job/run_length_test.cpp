@@ -161,19 +161,27 @@ TEST(RunLength, SaysOfEachCellWhatItsLastPilotRunTold) {
     runs.sensor_period_s = sensor_period_s;
     Notes notes;
     steady_plan(AskedSweep(kTraining).plan(), 0.01, {}, folder.path(), runs, notes, "p", "m");
+    EXPECT_THAT(notes.texts.front(), AllOf(HasSubstr("by the first pilot run a run takes about "),
+                                           HasSubstr(" and each block of 2 cells about ")));
+    notes.texts.erase(notes.texts.begin());
     return notes.texts;
   };
   EXPECT_THAT(told(0.04, 5, 0), ElementsAre("pilot runs of lr=0.1: epochs = 60: too few samples for a deviation",
                                             "pilot runs of lr=0.2: epochs = 60: too few samples for a deviation"));
-  // Of 60 s the root is 7.7: 0.4 becomes 5.2 %. A sensor of energy needs ten values, thus 100 s.
-  EXPECT_THAT(told(0.4, 20, 0), Each(HasSubstr("speed deviates by 5.2 % within a run, more than was asked for")));
+  // Of 60 s the root is 7.7: 0.09 becomes 1.2 %. A sensor of energy needs ten values, thus 100 s.
+  EXPECT_THAT(told(0.09, 20, 0), Each(AllOf(HasSubstr("speed deviates by 1.2 % within a run; 1 % would take runs of "),
+                                            HasSubstr(", and none is made longer than 1 min 00 s: end what else"))));
+  // Beside a load that would take half an hour a run, the first pilot run is the last.
+  EXPECT_THAT(told(0.4, 20, 0), Each(AllOf(HasSubstr("epochs = 2: speed deviates by 28 % within a run; 1 % would take "
+                                                     "runs of 32 min"),
+                                           HasSubstr("or ask for less"))));
   EXPECT_THAT(told(0.039, 20, 10), Each(HasSubstr("within a run; too short for the sensor of energy")));
   EXPECT_THAT(told(0.039, 20, 1), Each(testing::EndsWith("% within a run"))) << "16 s are enough";
 }
 
 TEST(RunLength, ALimitOfARunIsOneOfItsLengthToo) {
   const test::TestFolder folder;
-  MadeUpRuns runs(0.4);
+  MadeUpRuns runs(0.045);
   Notes notes;
   const SteadyPlan steady = steady_plan(AskedSweep(kTraining).plan(), 0.01, 10, folder.path(), runs, notes, "p", "m");
   EXPECT_EQ(steady.plan.fixed.at("epochs"), SweepValue{"10"});

@@ -34,15 +34,15 @@ TrainingOutcome learn_digits(const fs::path& out, EpochWatcher& watcher, const s
   options.give("--epochs", {epochs});
   options.give("--out", {out.string()});
   options.check();
-  complete(flags);
+  complete(flags, &watcher);
   return train(flags, watcher, &watcher.stop);
 }
 
 double share_recognised(const fs::path& run) {
   InferCommandFlags flags;
   flags.options().give("MODEL", {run.string()});
-  complete(flags);
   Observer nobody;
+  complete(flags, &nobody);
   const InferenceRun answers = infer(flags, nobody);
   return static_cast<double>(answers.scores.correct) / static_cast<double>(answers.scores.images);
 }

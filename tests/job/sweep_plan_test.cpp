@@ -71,13 +71,13 @@ TEST(SweepWordsTest, VariablesStandBeforeTheCommand) {
   }
 }
 
-TEST(SweepWordsTest, TheLastOfAnOptionGivenTwiceCounts) {
-  const Asked fixed(sweep_of_training({"--batch", "16,32", "--batch", "64"}));
-  EXPECT_THAT(fixed.plan().axes, IsEmpty());
-  EXPECT_THAT(fixed.plan().fixed.at("batch"), ElementsAre("64"));
-  const Asked axis(sweep_of_training({"--batch", "64", "--batch", "16,32"}));
-  EXPECT_EQ(axis.plan().axes.size(), 1u);
-  EXPECT_FALSE(axis.plan().fixed.contains("batch"));
+TEST(SweepWordsTest, AnOptionGivenTwiceIsRefusedUnlessAllOfItCounts) {
+  const auto refusal = [](const PlanWords& more) { return words_refusal(sweep_of_training(more)); };
+  EXPECT_EQ(refusal({"--batch", "16,32", "--batch", "64"}),
+            "--batch is given twice, 16,32 and 64: give it once, with commas between several values");
+  EXPECT_THAT(refusal({"--batch", "64", "--batch", "64"}), HasSubstr("--batch is given twice, 64 and 64"));
+  EXPECT_THAT(refusal({"--out", "a", "--out", "b"}), HasSubstr("--out is given twice, a and b"));
+  EXPECT_THAT(words_refusal({"A=1", "A=2", "matmul"}), HasSubstr("A is given twice, 1 and 2"));
   const Asked data(sweep_of_training({"--data", "synth:shapes:20"}));  // of which all count
   EXPECT_THAT(data.plan().fixed.at("data"), ElementsAre("synth:digits:200", "synth:shapes:20"));
 }
@@ -200,9 +200,9 @@ TEST(SweepKeys, AreOptionsOfTheCommandOrVariables) {
 }
 
 TEST(MeasuredCommands, HaveTheOptionsOfTheirOwn) {
-  const std::vector<std::pair<std::string, const char*>> own = {
-      {"train", "--epochs"},      {"infer", "--scenario"},       {"faces", "--pairs"},
-      {"detect", "--confidence"}, {"quantize", "--calibration"}, {"matmul", "--repeats"}};
+  const std::vector<std::pair<std::string, const char*>> own = {{"train", "--epochs"},         {"infer", "--scenario"},
+                                                                {"faces", "--pairs"},          {"detect", "--iou"},
+                                                                {"quantize", "--calibration"}, {"matmul", "--repeats"}};
   for (const auto& [name, option] : own) {
     const MeasuredCommand command = measured_command(name);
     EXPECT_EQ(command.name, name);
@@ -230,7 +230,7 @@ TEST(SweepFlagsTest, FillWhatARecordSays) {
   EXPECT_EQ(sweep.energy_repeats, 4);
   EXPECT_EQ(sweep.order_seed, 13u);
   record::SweepRecord plain;
-  Asked({"--runs", "9", "matmul"}).flags.fill(plain);
+  Asked({"--repeats", "9", "matmul"}).flags.fill(plain);
   EXPECT_EQ(plain.repeats, 9);
   EXPECT_FALSE(plain.until_width);
 }
@@ -245,11 +245,11 @@ std::string checked(const PlanWords& words) {
 
 TEST(SweepFlagsTest, GoTogether) {
   EXPECT_EQ(checked({"--repeats", "1", "matmul"}), "good");
-  EXPECT_THAT(checked({"--repeats", "5", "--runs", "5", "matmul"}), HasSubstr("say the same"));
   EXPECT_EQ(checked({"--until", "ci=2%", "--repeats", "5", "matmul"}), "good");
-  EXPECT_EQ(checked({"--until", "ci=100", "matmul"}), "good");
+  EXPECT_EQ(checked({"--until", "ci=100%", "matmul"}), "good");
   EXPECT_THAT(checked({"--until", "ci=2%", "--repeats", "4", "matmul"}), HasSubstr("and 4 are too few"));
-  EXPECT_THAT(checked({"--until", "ci=2%", "--runs", "4", "matmul"}), HasSubstr("and 4 are too few"));
+  EXPECT_THAT(checked({"--until", "ci=3", "matmul"}), HasSubstr("such as ci=3%"));
+  EXPECT_THAT(checked({"--steady", "0.05", "matmul"}), HasSubstr("such as 0.05% (a share of 0.05 is 5%)"));
   EXPECT_EQ(checked({"--until", "ci=2%", "--max-runs", "8", "--repeats", "8", "matmul"}), "good");
   EXPECT_THAT(checked({"--until", "ci=2%", "--max-runs", "8", "--repeats", "9", "matmul"}),
               HasSubstr("--max-runs 8 is less than --repeats 9"));

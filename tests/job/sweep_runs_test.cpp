@@ -159,9 +159,10 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
   predict(sweep, notes, planner.program());
   const std::vector<std::string> calls = planner.calls();
   ASSERT_EQ(calls.size(), 3u);
-  EXPECT_THAT(calls,
-              Contains(AllOf(HasSubstr("plan mlp:4-2 --batch=8 --on=cpu/t1,cpu/t2,cuda:0,cpu/t4 --quiet --json "),
-                             testing::EndsWith("POLICY="))));
+  EXPECT_THAT(
+      calls,
+      Contains(AllOf(HasSubstr("plan mlp:4-2 --epochs=2 --batch=8 --on=cpu/t1,cpu/t2,cuda:0,cpu/t4 --quiet --json "),
+                     testing::EndsWith("POLICY="))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=8 --on=cpu/t2 --quiet"), testing::EndsWith("POLICY=passive"))));
   EXPECT_THAT(calls, Contains(AllOf(HasSubstr("--batch=16 --precision=bf16 --seed=5 --on=cpu/t2 --quiet"),
                                     testing::EndsWith("POLICY="))));
@@ -174,6 +175,22 @@ TEST(SweepPredictions, OnePlanForEachKindOfWorkWithItsPlacements) {
   EXPECT_FALSE(sweep.cells[6].predicted) << "the plan refused it";
   EXPECT_FALSE(sweep.cells[7].predicted) << "the plan doesn't name it";
   EXPECT_THAT(notes.texts, Contains("planning cpu/t1, cpu/t2, cuda:0, cpu/t4"));
+}
+
+TEST(SweepPredictions, AreOfTheTrainingThatWeightsMakeOfTheWords) {
+  const Planner planner(kAnswer);
+  record::SweepRecord sweep;
+  sweep.command = "train";
+  sweep.cells = {cell_with({"--weights=w.pth", "--on=cpu/t1"}),
+                 cell_with({"--weights=w.pth", "--on=cpu/t1", "--patience=1"}),
+                 cell_with({"--weights=w.pth", "--on=cpu/t1", "--lr=0.1"})};
+  Notes notes;
+  predict(sweep, notes, planner.program());
+  const std::vector<std::string> calls = planner.calls();
+  EXPECT_EQ(calls.size(), 2u) << "with a rate of its own a batch has 64 images, else 12";
+  EXPECT_THAT(calls, Contains(HasSubstr("plan mlp:4-2 --weights=w.pth --lr=0.1 --on=cpu/t1")));
+  const std::vector<double> run_s = {6 * 5, 6 * 5, 10 * 5};
+  for (std::size_t i = 0; i < run_s.size(); ++i) EXPECT_EQ(sweep.cells[i].predicted->run_s, run_s[i]) << i;
 }
 
 TEST(SweepPredictions, WhatCannotBePlannedIsToldAndStaysWithout) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/test_folder.h"
+#include "job/plan/plan_job.h"
 #include "job/train/train_flags.h"
 #include "job/train/training.h"
 #include "network/zoo.h"
@@ -133,7 +134,7 @@ std::unique_ptr<TrainFlags> completed(const std::string& model, const std::strin
   flags->options().give("--data", {"synth:digits:200"});
   if (!weights.empty()) flags->options().give("--weights", {weights});
   for (const auto& [name, words] : given) flags->options().give(name, words);
-  complete(*flags);
+  complete(*flags, nullptr);
   return flags;
 }
 
@@ -202,6 +203,41 @@ TEST_F(FineTuningDefaults, WhatLearnsQuantizedHasAGentleRateOfItsOwn) {
   EXPECT_EQ(learning(*flags), "sgd 0.0005 constant 10 0 64 0 0 0");
   const auto given = completed("resnet18", usual_weights(), {{"--quantize", {"int8"}}, {"--lr", {"0.01"}}});
   EXPECT_EQ(learning(*given), "sgd 0.01 constant 10 0 64 0 0 0");
+}
+
+nlohmann::json what_plans_depend_on(const TrainFlags& flags) {
+  nlohmann::json values;
+  for (const OptionGroup* group : flags.groups) {
+    for (const OptionBase* option : group->options()) {
+      if (option->rules().in_plans && option->name() != "--on") option->record(values);
+    }
+  }
+  return values;
+}
+
+TEST_F(FineTuningDefaults, APlanIsOfTheTrainingThatTheSameWordsAskFor) {
+  const std::vector<Given> others = {{},
+                                     {{"--lr", {"0.05"}}},
+                                     {{"--warmup", {"2"}}},
+                                     {{"--batch", {"5"}}},
+                                     {{"--size", {"96x64"}}, {"--patience", {"2"}}},
+                                     {{"--quantize", {"int8"}}},
+                                     {{"--unknown", {"0"}}, {"--no-calibration", {"true"}}}};
+  for (const char* model : {"resnet18", "ssdlite_mobilenet_v2"}) {
+    for (const std::string& file : {std::string(), usual_weights()}) {
+      for (const Given& given : others) {
+        const auto trained = completed(model, file, given);
+        PlanFlags planned;
+        planned.options().give("MODEL", {model});
+        planned.options().give("--data", {"synth:digits:200"});
+        if (!file.empty()) planned.options().give("--weights", {file});
+        for (const auto& [name, values] : given) planned.options().give(name, values);
+        complete(planned, nullptr);
+        EXPECT_EQ(learning(planned), learning(*trained)) << model << file;
+        EXPECT_EQ(what_plans_depend_on(planned), what_plans_depend_on(*trained)) << model << file;
+      }
+    }
+  }
 }
 
 TEST_F(FineTuningDefaults, DetectorsHaveTheirOwn) {

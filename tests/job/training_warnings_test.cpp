@@ -72,7 +72,7 @@ TEST(TrainingWarnings, QuantisationThatLostAccuracyTellsBothFigures) {
   after.training.accuracy.val = 0.92;
   EXPECT_EQ(quantization_loss(flags, after), "") << "chance";
   after.training.accuracy.val = 0.4;
-  flags.options().give("--weights", {(folder / "best.safetensors").string()});
+  flags.model.weights.read({(folder / "best.safetensors").string()});
   EXPECT_EQ(quantization_loss(flags, after), "") << "no record beside them";
 }
 

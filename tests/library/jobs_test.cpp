@@ -166,6 +166,7 @@ TEST_F(LibraryInference, ANetworkOfVectorsTakesNoPictures) {
     for (std::size_t c = 0; c < 3; ++c) EXPECT_FLOAT_EQ(one.values[c], all.values[static_cast<std::size_t>(3 * i) + c]);
   }
   EXPECT_THROW(network.run(SampleSpan{nullptr, values.data(), {5, 3}}), Error);
+  EXPECT_EQ(network.class_name(2), "class 2") << "it has no names";
 
   LoadedNetwork moved = std::move(network);
   EXPECT_EQ(moved.run(SampleSpan{nullptr, values.data(), {5, 4}}).at(moved.main_output()).values, all.values);

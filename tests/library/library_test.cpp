@@ -18,6 +18,7 @@
 #include "base/simd_level.h"
 #include "base/test_folder.h"
 #include "base/tiny_onnx.h"
+#include "engine/detector_file.h"
 #include "evener/evener.h"
 
 namespace evener {
@@ -419,6 +420,7 @@ TEST_F(Library, EachOutputOfADetectorIsInTheOrderOfTheImages) {
   }
   const Outputs all = network.run(SampleSpan{images.data(), nullptr, {5, 3, 64, 64}});
   EXPECT_GT(all.size(), 1U);
+  EXPECT_THROW(network.class_name(7), UsageError) << "it tells no class of an image";
   for (const auto& [name, output] : all) {
     std::set<std::vector<float>> answers;
     const auto values = static_cast<std::ptrdiff_t>(output.values.size() / 5);
@@ -433,9 +435,22 @@ TEST_F(Library, EachOutputOfADetectorIsInTheOrderOfTheImages) {
   }
 }
 
+// As evener detect and infer see it (tests/cli/known_everywhere_test.cpp): whole, in a corner of grey 114, of 0 to 255.
+TEST_F(Library, AForeignDetectorSeesPicturesAsItsFamilyDoes) {
+  if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
+  test::write_yolox_file(folder_ / "m.xml");
+  LoadedNetwork network((folder_ / "m.xml").string());
+  const std::vector<std::uint8_t> wide(std::size_t{128} * 64 * 3, 200);
+  const std::vector<float> table = network.run(PictureSpan{wide.data(), 1, 64, 128, 3}).at("output").values;
+  EXPECT_NEAR(table.at(test::kObjectness), (200.0 + 114) / 2 / 255, 1e-4);
+  EXPECT_EQ(network.classes().size(), 2U);
+}
+
 TEST_F(Library, AnInt8NetworkSaysWhatInferSays) {
   if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
-  train(digits_training(folder_ / "run"));
+  EXPECT_THAT(train(digits_training(folder_ / "run")).summary, testing::Contains(testing::HasSubstr("accuracy")));
+  EXPECT_THAT(infer({{"model", folder_ / "run"}, {"on", "cpu/t1"}}).summary,
+              testing::Contains(testing::HasSubstr("accuracy")));
   quantize(
       {{"model", folder_ / "run"}, {"images", 20}, {"seconds", 0.01}, {"on", "cpu/t1"}, {"out", folder_ / "int8"}});
   const std::vector<float> values = some_vectors();

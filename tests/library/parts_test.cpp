@@ -40,14 +40,14 @@ TEST(GivenOptions, AreReadByNameWithEitherStroke) {
                                   {"weight-decay", 1e-5},
                                   {"nesterov", true},
                                   {"freeze", {"a*", "b*"}},
-                                  {"epochs", 3},
                                   {"epochs", 4}});
   EXPECT_EQ(*flags.model.model, "resnet18");
   EXPECT_EQ(*flags.optimisation.label_smoothing, 0.25);
   EXPECT_EQ(*flags.optimisation.weight_decay, 1e-5);
   EXPECT_TRUE(*flags.optimisation.nesterov);
   EXPECT_THAT(*flags.model.freeze, ElementsAre("a*", "b*"));
-  EXPECT_EQ(*flags.optimisation.epochs, 4) << "the last value counts";
+  EXPECT_EQ(*flags.optimisation.epochs, 4);
+  EXPECT_THROW(give(givable(flags.options()), {{"epochs", 5}}), UsageError) << "given twice";
   give(givable(flags.options()), {{"nesterov", false}});
   EXPECT_FALSE(*flags.optimisation.nesterov);
 }

@@ -11,11 +11,16 @@ endfunction()
 file(REMOVE_RECURSE "${WORK}")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/first")
 file(RENAME "${WORK}/first" "${WORK}/installed")  # an installation may be moved
-foreach(file LICENSE NOTICE)
-  if(NOT EXISTS "${WORK}/installed/share/doc/evener/${file}")
+foreach(file doc/evener/LICENSE doc/evener/NOTICE ${MANUAL} bash-completion/completions/evener
+    zsh/vendor-completions/_evener fish/vendor_completions.d/evener.fish)
+  if(NOT EXISTS "${WORK}/installed/share/${file}")
     message(FATAL_ERROR "${file} was not installed")
   endif()
 endforeach()
+file(READ "${WORK}/installed/share/bash-completion/completions/evener" script)
+if(NOT script MATCHES "complete .*evener")
+  message(FATAL_ERROR "no completion for bash: ${script}")
+endif()
 run("${CMAKE_COMMAND}" -G Ninja -S "${EXAMPLES}" -B "${WORK}/examples" "-DCMAKE_PREFIX_PATH=${WORK}/installed"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run("${CMAKE_COMMAND}" --build "${WORK}/examples")

@@ -220,6 +220,8 @@ TEST(HostReports, MpirunsOtherMessagesHaveAMeaningToo) {
       {"ORTE was unable to reliably start one or more daemons.", "not every host could be reached"},
       {"An ORTE daemon has unexpectedly failed after launch", "not every host could be reached"},
       {"There are not enough slots available in the system", "two of the hosts are the same one"},
+      {"Your job has requested more processes than the ppr for\nthis topology can support:",
+       "two of the hosts are the same"},
       {"process rank 3 with PID 12 on node\nb exited on signal 11 (Segmentation\nfault).",
        "host b (host 3 of 2) was lost: its process was ended by signal 11 (Segmentation fault)"}};
   for (const auto& [text, meaning] : rows) {

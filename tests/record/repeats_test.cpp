@@ -280,6 +280,25 @@ TEST(Scaling, OnlyBlocksWithAllNumbersOfWorkersTellTheShare) {
   EXPECT_NEAR(scaling.share_interval->high, 0.5, 1e-9);
 }
 
+// Two workers of which a busy core slows one down, in some blocks by much: nothing can be said of a serial share.
+TEST(Scaling, OfAShareThatMayBeNearlyAnyNothingIsSaid) {
+  const auto scaling_with = [](const std::vector<double>& of_two) {
+    WorkersRuns one{1, {}}, two{2, {}};
+    for (int block = 0; block < 4; ++block) {
+      one.seconds.push_back({block, 10});
+      two.seconds.push_back({block, of_two[static_cast<std::size_t>(block)]});
+    }
+    return scaling_of({one, two});
+  };
+  const Scaling noise = scaling_with({6, 45, 12, 30}), steady = scaling_with({6, 6.1, 5.9, 6});
+  EXPECT_TRUE(noise.workers[1].speedup) << "what was measured is told";
+  EXPECT_FALSE(noise.workers[1].karp_flatt);
+  EXPECT_FALSE(noise.fit);
+  EXPECT_GT(noise.share_interval->high - noise.share_interval->low, 0.5);
+  EXPECT_NEAR(steady.workers[1].karp_flatt->mean, 0.2, 0.01);
+  EXPECT_NEAR(steady.fit->serial_share, 0.2, 0.01);
+}
+
 TEST(Scaling, TwoBlocksHaveNoInterval) {
   const Scaling scaling = scaling_of({{2, seconds_of({{1, 10.0}, {2, 12.0}})}, {3, seconds_of({{1, 8.0}, {2, 9.0}})}});
   EXPECT_NEAR(scaling.workers[1].efficiency->mean, std::sqrt(10 / 8.0 * 12 / 9.0) / 1.5, 1e-9);

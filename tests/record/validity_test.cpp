@@ -53,9 +53,23 @@ TEST(Validity, ScenariosHaveTheirOwnRulesForHowMuchIsEnough) {
 
 TEST(Validity, WhatCantBeSeenIsNotAFault) {
   Record record = good_record();
+  const auto others = record.cpu.others_percent;
   record.cpu = {};
+  record.cpu.others_percent = others;
   record.memory = {};
   EXPECT_EQ(judge(record).valid, true);
+}
+
+TEST(Validity, WhatNobodyLookedAtIsNeverValid) {
+  Record record = good_record();
+  record.cpu.others_percent.reset();
+  const Validity validity = judge(record);
+  EXPECT_EQ(validity.valid, false);
+  ASSERT_EQ(validity.reasons.size(), 1U);
+  EXPECT_EQ(validity.reasons[0].rule, "unknown load");
+  EXPECT_EQ(spoiled_by(validity), Spoils::kFigures);
+  record.status = Status::kInterrupted;
+  EXPECT_EQ(judge(record).reasons.size(), 1U) << "that it didn't end is told already";
 }
 
 TEST(Validity, AllFaultsAreTold) {

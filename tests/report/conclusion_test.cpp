@@ -325,7 +325,7 @@ TEST_F(Compare, CellsOfASweepByTheirBlocksCorrectedForTheirNumber) {
   ASSERT_EQ(of.pairs.size(), 2U);
   EXPECT_EQ(of.pairs[0].cell, "batch=16");
   EXPECT_EQ(of.pairs[0].claim.verdict, record::Verdict::kFaster);
-  EXPECT_DOUBLE_EQ(*of.pairs[0].claim.p, 2 * *of.pairs[0].comparison.p);
+  EXPECT_NEAR(*of.pairs[0].claim.p, 2 * *of.pairs[0].comparison.p, 1e-12);
   EXPECT_FALSE(of.pairs[0].claim.to_decide.has_value());
   EXPECT_EQ(of.pairs[1].claim.verdict, record::Verdict::kUndecided);
   EXPECT_EQ(of.pairs[1].claim.reason, "the interval contains 1");

@@ -231,6 +231,15 @@ TEST_P(AtWidth, PlotsAreDrawnAndNothingIsFetched) {
   EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
 }
 
+TEST_F(InBrowser, LongPathsStayOnANarrowPage) {
+  std::vector<report::Run> runs = sample_runs();
+  runs[0].record.data.location = "/photos/" + std::string(200, 'x');
+  const WrittenPage page = write_html(folder_ / "report.html", runs);
+  const std::string dom = test::dom_of(page.path, folder_ / "profile", 400);
+  EXPECT_THAT(dom, HasSubstr(std::string(200, 'x') + "</h2>"));
+  EXPECT_THAT(dom, HasSubstr("data-overflow=\"overflow=false\""));
+}
+
 INSTANTIATE_TEST_SUITE_P(Narrow, AtWidth, ::testing::Values(1200, 400));
 
 /// Validation alone.

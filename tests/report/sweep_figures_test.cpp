@@ -130,7 +130,7 @@ TEST(SweepFigures, TheMainFigureComesFirstWithSpeedupAndVerdict) {
   std::vector<std::string> titles;
   for (const Column& column : table.columns) titles.push_back(column.title);
   EXPECT_THAT(titles, ElementsAre("on", "runs", "images/s", "speedup", "verdict", "time s", "energy", "energy is",
-                                  "EDP", "state"));
+                                  "EDP J s", "state"));
   EXPECT_EQ(table.rows[0][3], "1x, the base");
   EXPECT_EQ(table.rows[0][4], "-");
   EXPECT_THAT(table.rows[1][3], HasSubstr("2.96x"));

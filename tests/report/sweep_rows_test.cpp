@@ -225,16 +225,17 @@ TEST(ShownValue, LeavesOutTheFolderThatAllValuesAreIn) {
   EXPECT_EQ(shown_value(axes, "dir", "photos/"), "photos/");
 }
 
-TEST(ScalingSentence, SaysNothingOfAShareThatCouldBeAny) {
+TEST(ScalingSentence, SaysThatNothingCanBeSaidOfAShareThatCouldBeAny) {
   SweepScaling scaling;
   scaling.name = "threads";
   scaling.scaling.workers.resize(2);
   scaling.scaling.workers.back().workers = 2;
+  scaling.scaling.share_interval = record::Interval{0.45, 1};
+  EXPECT_EQ(scaling_sentence(scaling),
+            "How much of the work stays serial with more threads these runs can't tell (95 %: 45.0 % to 100.0 %).");
   scaling.scaling.fit = record::AmdahlFit{};
   scaling.scaling.fit->serial_share = 0.4;
-  scaling.scaling.share_interval = record::Interval{0, 1};
-  EXPECT_EQ(scaling_sentence(scaling), "");
-  scaling.scaling.share_interval = record::Interval{0.2, 1};
+  scaling.scaling.share_interval = record::Interval{0.2, 0.6};
   EXPECT_THAT(scaling_sentence(scaling), HasSubstr("40.0 % of the work stays serial"));
 }
 
@@ -261,6 +262,7 @@ record::Record record_of(const OneRun& run) {
       {.device = "cpu", .threads = 1, .cpus = {}, .emulated_speed = {}});
   if (!run.known) {
     record.energy.reason = "a window of 0.36 s is too short for the counters (at least 1 s)";
+    record.energy.devices.emplace_back();
     return record;
   }
   record.energy.joules = record.energy.work_joules = run.seconds * run.watts;
@@ -298,6 +300,13 @@ Sweep made(const std::vector<RunsOfCell>& measured, const std::vector<RunsOfCell
 double mean_of(const Sweep& sweep, std::size_t cell, const char* name) {
   const SweepFigure* figure = sweep.cells[cell].figure(name);
   return figure == nullptr ? NAN : figure->mean.mean.value_or(NAN);
+}
+
+TEST(SweepEnergy, IsSaidToBeAbsentWhereAllRunsAreTooShortForTheSensors) {
+  const OneRun too_short{.known = false};
+  const auto is_told = testing::Contains(HasSubstr("no energy is shown: a window of 0.36 s is too short"));
+  EXPECT_THAT(made({{too_short, too_short}, {too_short, too_short}}).notes, is_told);
+  EXPECT_THAT(made({{{}, {}}, {{}, {}}}).notes, Not(is_told));
 }
 
 /// The rows of the CSV file by title.

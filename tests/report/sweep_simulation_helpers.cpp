@@ -147,7 +147,7 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
   const auto disturbed =
       sweep.disturbance == nullptr ? std::function<double(Random&)>() : sweep.disturbance->begin(runs);
   const auto load = sweep.load == nullptr ? std::function<double(std::size_t, Random&)>() : sweep.load->begin(runs);
-  std::map<std::string, double> others_percent, joules;  // by the runs' folders
+  std::map<std::string, double> others_percent, joules, wholes;  // by the runs' folders
   for (double made = 0; auto run = schedule.next(); ++made) {
     const auto cell = std::ranges::find(of_trial.cells, run->cell, &record::SweepCell::key) - of_trial.cells.begin();
     const double slower = 1 - sweep.drift * made / sweep.drift_runs;
@@ -160,6 +160,10 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
     run->figure = sweep.speeds[static_cast<std::size_t>(cell)] * factor * std::exp(-slower_by * others / 100);
     if (!sweep.joules.empty()) {
       joules[run->folder] = sweep.joules[static_cast<std::size_t>(cell)] * std::exp(sweep.noise * random.normal());
+    }
+    if (!sweep.wholes.empty()) {
+      wholes[run->folder] =
+          sweep.wholes[static_cast<std::size_t>(cell)] * factor * std::exp(sweep.whole_noise * random.normal());
     }
     schedule.ended(*run);
   }
@@ -180,6 +184,12 @@ report::Sweep simulate(const record::SweepRecord& record, const SimulatedSweep& 
       made.energy.joules = joules.at(run.folder);
       made.energy.seconds = 10;
       made.energy.kind = record::EnergyClass::kMeasured;
+    }
+    if (!sweep.wholes.empty()) {
+      made.kind = "infer";  // a training's whole is that of its epochs
+      record::Metric whole = record::plain_number(record::kOverallSpeed, "", "", wholes.at(run.folder));
+      whole.unit = "images/s";
+      record::add_metric(made, whole);
     }
     record::ReplicaRecord& replica = made.placement.replicas.emplace_back();
     replica.stages.push_back(

@@ -42,6 +42,9 @@ struct SimulatedSweep {
   std::function<int(std::size_t)> threads = [](std::size_t) { return 1; };  // of each cell
   int cpus = 0;                                                             // of the machine; 0 = not known
   std::vector<double> joules = {};  // of the cells, without noise; empty: not measured
+  /// Of the cells: all images over all seconds, where `speeds` are medians; empty: not told.
+  std::vector<double> wholes = {};
+  double whole_noise = 0;  // standard deviation of its logarithm
 };
 
 /// A sweep of so many cells, "on" being its axis.

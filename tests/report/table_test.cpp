@@ -334,8 +334,10 @@ TEST(EnergyFigures, PowerIsDrawnWhereItIsKnown) {
                                                               HasSubstr("{\"name\":\"package-0\",\"values\":[65.5")));
 }
 
-std::optional<std::int64_t> overfits_from(const std::vector<double>& train, const std::vector<double>& val) {
+std::optional<std::int64_t> overfits_from(const std::vector<double>& train, const std::vector<double>& val,
+                                          const std::string& warning = "overfitting: 99 % of the images") {
   record::Record record;
+  record.warnings = {warning};
   for (std::size_t i = 0; i < train.size(); ++i) {
     record::EpochRecord epoch;
     epoch.epoch = static_cast<std::int64_t>(i) + 1;
@@ -348,6 +350,10 @@ std::optional<std::int64_t> overfits_from(const std::vector<double>& train, cons
 
 TEST(OverfittingEpoch, IsTheLowestValidationLossBeforeALastingRise) {
   EXPECT_EQ(overfits_from({1, 0.7, 0.5, 0.3}, {1, 0.8, 0.9, 1.1}), 2);
+}
+
+TEST(OverfittingEpoch, IsOneOnlyWhereTheTrainingJudgedSo) {
+  EXPECT_EQ(overfits_from({1, 0.7, 0.5, 0.3}, {1, 0.8, 0.9, 1.1}, "class imbalance: 'a' has 900 images"), std::nullopt);
 }
 
 TEST(OverfittingEpoch, AWobbleIsNone) {

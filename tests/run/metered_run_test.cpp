@@ -15,6 +15,7 @@
 #include "base/phase.h"
 #include "base/test_folder.h"
 #include "base/thrown.h"
+#include "record/validity.h"
 
 namespace evener::run {
 namespace {
@@ -54,6 +55,30 @@ class MeteredRunTest : public ::testing::Test {
   std::filesystem::path out_ = folder_ / "out";
   Shown shown_;
 };
+
+// A made-up load: what the sampler saw of this machine's own others, held against the rule.
+TEST_F(MeteredRunTest, JudgesWithAFolderAndWithout) {
+  for (const bool has_folder : {true, false}) {
+    RunOptions wanted = options();
+    if (!has_folder) wanted.out.clear();
+    MeteredRun run(wanted, shown_);
+    const record::Record record = run.measure([&] {
+      std::this_thread::sleep_for(kLongEnoughForCpuTime);
+      return count(run);
+    });
+    ASSERT_TRUE(record.cpu.others_percent) << has_folder;
+    ASSERT_TRUE(record.validity.valid) << "somebody looked";
+    const double others = record.cpu.others_percent->mean / std::max(1, record.machine.online_cpus);
+    EXPECT_EQ(record::is_beside_others({.reasons = record.validity.reasons}),
+              others > record::ValidityLimits().others_percent ||
+                  record.cpu.steal_percent_mean.value_or(0) / std::max(1, record.machine.online_cpus) >
+                      record::ValidityLimits().steal_percent)
+        << others;
+    EXPECT_TRUE(record.memory.peak_rss_bytes);
+    EXPECT_EQ(std::filesystem::exists(out_ / "record.json"), has_folder);
+    std::filesystem::remove_all(out_);
+  }
+}
 
 TEST_F(MeteredRunTest, GivesATaskARecordWithTheCommonPart) {
   MeteredRun run(options(), shown_);

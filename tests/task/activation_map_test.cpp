@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "network/zoo.h"
+#include "task/inference/calibration.h"
 
 namespace evener::task {
 namespace {
@@ -37,6 +38,12 @@ TEST(ActivationMap, OnlyHeadsOfMeansTellWhere) {
     EXPECT_EQ(head->classes, 2) << model;
     EXPECT_GE(head->height * head->width, 4) << model;
   }
+  network::Network with_features = network::build("resnet20", options);
+  const auto before = pooled_head(with_features);
+  with_features.mark_last_layer();
+  with_features.set_output("features", linear_head(with_features).value().input);
+  ASSERT_TRUE(pooled_head(with_features)) << "as a calibrated network has them";
+  EXPECT_EQ(pooled_head(with_features)->map, before->map);
   EXPECT_FALSE(pooled_head(network::build("mobilenet_v3_large", options))) << "two linear layers";
   EXPECT_FALSE(pooled_head(network::build("mlp:12288-8-2", options)));
   EXPECT_FALSE(pooled_head(network::build("resnet18", {network::Shape{3, 32, 32}, 2}))) << "a map of one place";

@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -15,6 +17,8 @@
 #include "engine/engine.h"
 #include "engine/graph_file.h"
 #include "network/init.h"
+#include "network/passes/fold_batch_norm.h"
+#include "network/passes/quantize.h"
 #include "network/zoo.h"
 #include "task/inference/export.h"
 #include "task/inference/inference_model.h"
@@ -255,6 +259,63 @@ TEST_F(Export, TheCheckFindsOtherWeights) {
               AllOf(HasSubstr("model.onnx"), HasSubstr("away from the network's")));
   options_.normalize_inside = true;  // the file doesn't
   EXPECT_THAT(message_of([&] { check_export(model(1), options_); }), HasSubstr("away from the network's"));
+}
+
+/// Of int8, with plausible scales.
+TrainedModel quantized(TrainedModel model) {
+  model.quantization =
+      network::choose_quantization(network::fold_batch_norm(model.network, model.state).network, 8, {});
+  network::NetworkWithState folded = network::fold_batch_norm(model.network, model.state);
+  model.network = network::with_quantization(folded.network, model.quantization);
+  model.state = std::move(folded.state);
+  for (const auto& parameter : model.network.parameters()) {
+    if (parameter.name.ends_with(".quantized.scale")) {
+      model.state[parameter.name] = HostTensor::of_floats({1}, {0.03F});
+    } else if (parameter.name.ends_with(".weight_scale")) {
+      const HostTensor& weight = model.state.at(parameter.name.substr(0, parameter.name.size() - 6));
+      const float* values = weight.floats();
+      float largest = 0;
+      for (std::int64_t i = 0; i < element_count(weight.shape); ++i) largest = std::max(largest, std::abs(values[i]));
+      const std::vector<float> scales(static_cast<std::size_t>(element_count(parameter.shape)), largest / 127);
+      model.state[parameter.name] = HostTensor::of_floats(parameter.shape, scales);
+    }
+  }
+  return model;
+}
+
+TEST_F(Export, OfInt8TheCheckFindsFaultsAndNoRounding) {
+  const TrainedModel deep = quantized(model(1));
+  options_.normalize_inside = true;
+  write_export(deep, options_);
+  const auto images = data::random_samples(5, {3, 16, 16}, 3);
+  for (const data::Samples* shown : std::initializer_list<const data::Samples*>{nullptr, images.get()}) {
+    const ExportCheck check = check_export(deep, options_, shown);
+    EXPECT_EQ(check.images, shown == nullptr ? 8u : 4u);
+    EXPECT_EQ(check.same_class, check.images);
+    EXPECT_LT(check.median_difference, 1e-3);
+    const auto refusal = [&](const TrainedModel& faulty, const ExportOptions& options) {
+      return message_of([&] { check_export(faulty, options, shown); });
+    };
+    ExportOptions other_mean = options_;
+    other_mean.normalization->mean = {0, 0, 0};
+    EXPECT_THAT(refusal(deep, other_mean), HasSubstr("don't use it")) << "normalised otherwise";
+    TrainedModel swapped = deep;
+    HostTensor& weight = std::ranges::find_if(swapped.state, [](const auto& tensor) {
+                           return tensor.second.shape.size() == 4 && tensor.second.shape[1] == 3;
+                         })->second;
+    const std::int64_t kernel = weight.shape[2] * weight.shape[3];
+    for (std::int64_t out = 0; out < weight.shape[0]; ++out) {
+      float* red = weight.floats() + out * 3 * kernel;
+      std::swap_ranges(red, red + kernel, red + 2 * kernel);
+    }
+    EXPECT_THAT(refusal(swapped, options_), HasSubstr("don't use it")) << "red and blue are swapped";
+    TrainedModel other_layer = deep;
+    HostTensor& scale = std::ranges::find_if(other_layer.state, [](const auto& tensor) {
+                          return tensor.first.starts_with("layer2.1") && tensor.first.ends_with("weight_scale");
+                        })->second;
+    for (std::int64_t i = 0; i < element_count(scale.shape); ++i) scale.floats()[i] *= 2;
+    EXPECT_THAT(refusal(other_layer, options_), HasSubstr("don't use it")) << "a layer has another scale";
+  }
 }
 
 TEST_F(Export, WhereNothingCanBeWrittenIsKnownBefore) {

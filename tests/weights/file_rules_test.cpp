@@ -301,7 +301,8 @@ TEST(FileKinds, AreToldByTheirBeginnings) {
   EXPECT_THAT(told("\xff\xd8\xff\xe0"), HasSubstr("a JPEG image"));
   EXPECT_THAT(told("<?xml version"), HasSubstr("an XML file"));
   EXPECT_THAT(told("%PDF-1"), HasSubstr("a PDF document"));
-  EXPECT_THAT(told("<HTML><body>"), HasSubstr("an HTML page"));
+  EXPECT_THAT(told("\xef\xbb\xbf\n<HTML><body>"), HasSubstr("is an HTML page, not a file of a network"));
+  EXPECT_THAT(told("text with <html> in it"), HasSubstr("a text"));
   EXPECT_THAT(told("\x08\x07zzzz"), HasSubstr("of an unknown kind")) << "no producer follows";
   EXPECT_THAT(told(le(std::uint64_t{2}) + "{}"), HasSubstr("it was read"));
   EXPECT_THAT(told(le(std::uint64_t{1} << 32) + "{}"), HasSubstr("of an unknown kind"));

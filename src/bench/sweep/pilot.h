@@ -40,9 +40,13 @@ struct FoundLength {
   bool is_steady = false;  // the goal was reached
 };
 
+/// The seconds of a run of which the deviation would be steady, as it falls with the root of the length, and a fifth
+/// more. Absent where the run tells none.
+std::optional<double> seconds_needed(const PilotRun& run, double deviation);
+
 /// Makes pilot runs of growing length, beginning with `length`, until one is steady, fails, or can't be made longer;
-/// five at most. A deviation falls with the root of the length, so each run is as much longer as the deviation of the
-/// one before says and a fifth more, from one and a half to eight times; four times where it tells none.
+/// five at most. Each is as much longer as seconds_needed() of the one before says, from one and a half to eight times;
+/// four times where it tells none. Gives up where that is far more than the longest run: a load makes it restless.
 FoundLength steady_length(double length, const PilotGoal& goal, const std::function<PilotRun(double length)>& run);
 
 }  // namespace evener::bench

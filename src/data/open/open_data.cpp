@@ -1,7 +1,10 @@
 // From a location to a divided dataset: chooses the source, checks the options, splits what comes undivided.
 #include "data/open/open_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -12,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
+#include "base/plural.h"
 #include "data/image_files.h"
 #include "data/locations.h"
 #include "data/passed_over.h"
@@ -254,6 +258,27 @@ OpenedData open_data(const DataOptions& given) {
     opened.notes.push_back("--decode fast changes nothing: '" + options.location + "' has no JPEG files to decode");
   }
   return opened;
+}
+
+std::string more_to_validate(const OpenedData& data, std::size_t least, std::uint64_t seed) {
+  if (data.came_divided) return "put more into the part for it";
+  std::vector<std::uint32_t> all;
+  for (const auto* part : {&data.split.train, &data.split.val, &data.split.test}) {
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  std::ranges::sort(all);
+  const double images = static_cast<double>(std::max<std::size_t>(all.size(), 1));
+  constexpr double kStep = 5, kTrained = 50;
+  const double tested = kStep * std::round(100 * static_cast<double>(data.split.test.size()) / images / kStep);
+  for (const double test : {tested, 0.0}) {
+    for (double val = kStep; val <= 100 - kTrained - test; val += kStep) {
+      const std::size_t found = split_samples(*data.dataset, all, {100 - val - test, val, test}, seed).val.size();
+      if (found < least) continue;
+      return fmt::format("--split {}/{}{} gives {}", 100 - val - test, val, test > 0 ? fmt::format("/{}", test) : "",
+                         found);
+    }
+  }
+  return fmt::format("of {} no --split leaves enough to train on as well", counted(all.size(), "image"));
 }
 
 }  // namespace evener::data

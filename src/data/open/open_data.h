@@ -46,6 +46,10 @@ struct OpenedData {
 /// (data/open/pictures.h), which decodes nothing before it is asked to.
 OpenedData open_data(const DataOptions& options);
 
+/// How to get `least` images to validate on where the data has fewer: "--split 55/30/15 gives 33", the first that
+/// leaves half of the images to train on. `seed`: of the split.
+std::string more_to_validate(const OpenedData& data, std::size_t least, std::uint64_t seed);
+
 /// Whether `location` names pictures without classes, which open_data refuses but Pictures takes: an image file, a
 /// pattern that is no file's name, or a folder with image files but fewer than two classes. Throws Error where a folder
 /// can't be listed.

@@ -21,6 +21,7 @@
 #include "engine/openvino/graphs.h"
 #include "network/passes/fold_batch_norm.h"
 #include "weights/onnx_parts.h"
+#include "weights/weights_file.h"
 
 namespace evener::engine::openvino_engine {
 namespace {
@@ -247,14 +248,17 @@ class OpenVinoModelFile : public ModelFile, public QuantizableFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Throws Error where a file with weights beside this one is missing: OpenVINO's own messages wouldn't name it.
+/// Throws Error where the file, or one with weights beside it, is missing or was not downloaded: OpenVINO's own
+/// messages wouldn't tell.
 void require_parts(const fs::path& path) {
+  weights::require_downloaded(path);
   if (path.extension() == ".onnx") weights::require_external_data(path);
   const fs::path values = fs::path(path).replace_extension(".bin");
   if (path.extension() == ".xml" && fs::exists(path) && !fs::exists(values)) {
     throw Error("'" + path.string() + "' has its weights in '" + values.filename().string() +
                 "' beside it, which is missing: copy that file there as well");
   }
+  if (path.extension() == ".xml") weights::require_downloaded(values);
 }
 
 /// See Engine::open_model_file.

@@ -90,7 +90,7 @@ class CalibrationSession {
     if (location.empty()) {
       throw UsageError("--data has to name labelled images, of which some were not trained on");
     }
-    const data::OpenedData opened = opened_data(location, config);
+    const data::OpenedData opened = opened_data(location, config, model_.weights());
     for (const std::string& note : opened.notes) line_.note("note: " + note);
     const auto classes = class_numbers(opened.dataset->classes(), model_, location);
     if (!classes) {
@@ -98,11 +98,14 @@ class CalibrationSession {
     }
     const PartSamples parts(opened, *classes);
     task::CalibrationImages images = parts.images();
+    if (!task::too_few_to_calibrate(opened.split.val.size(), "").empty()) {
+      images.more = more_images(opened, location, config);
+    }
     std::unique_ptr<data::Samples> unlike;
     if (!flags_.data.unlike->empty()) {
-      unlike = data::picture_samples(data::Pictures({*flags_.data.unlike}), flags_.model.preprocessing(model_));
+      unlike = data::picture_samples(data::Pictures(*flags_.data.unlike), flags_.model.preprocessing(model_));
       images.unlike = unlike.get();
-      images.unlike_location = *flags_.data.unlike;
+      images.unlike_location = fmt::format("{}", fmt::join(*flags_.data.unlike, data::kLocationJoint));
     }
     const task::CalibrationOutcome outcome = task::calibrate(model_, images, options());
     line_.finish();
@@ -120,17 +123,24 @@ class CalibrationSession {
   void require_usable() const {
     require_writable(model_.weights());
     if (const std::string why = model_.no_classes(); !why.empty()) throw UsageError(why);
-    if (model_.network() != nullptr && !model_.network()->anchors().empty()) {
-      throw UsageError("'" + model_.name() +
-                       "' finds boxes; probabilities are calibrated of networks that tell one class of each image");
-    }
     if (!model_.takes_images())
       throw UsageError("'" + model_.name() + "' takes no images, so it can't be calibrated here");
   }
 
-  data::OpenedData opened_data(const std::string& location, const RunConfig& config) const {
+  /// How to get more images to validate on than `opened` has.
+  std::string more_images(const data::OpenedData& opened, const std::string& location, const RunConfig& config) const {
+    const data::OpenedData anew = opened_data(location, config, /*weights=*/{});
+    const std::int64_t seed = flags_.data.seed->value_or(config.get<std::int64_t>("seed").value_or(1));
+    const std::string more =
+        data::more_to_validate(anew, task::kFewestCalibrationImages, static_cast<std::uint64_t>(seed));
+    const bool was_trained_on =
+        data::are_same_locations(config.data_location(), location) || opened.came_divided != anew.came_divided;
+    return was_trained_on ? "name others with --data, or train on this data anew: " + more : more;
+  }
+
+  data::OpenedData opened_data(const std::string& location, const RunConfig& config, const fs::path& weights) const {
     const LabelledDataRequest request{.location = location,
-                                      .weights = model_.weights(),
+                                      .weights = weights,
                                       .split = *flags_.data.split,
                                       .seed = *flags_.data.seed,
                                       .threads = session_.threads()};
@@ -161,12 +171,12 @@ class CalibrationSession {
 
 OptionSet CalibrateFlags::options() {
   OptionSet all{&model, &data, &placement, &output};
-  all.leave_out([&](const OptionBase& option) { return &option == &model.uncalibrated; });
+  all.leave_out([&](const OptionBase& option) { return &option == &model.uncalibrated || &option == &model.decoder; });
   return all;
 }
 
-void complete(CalibrateFlags& flags) {
-  take_sidecar(flags.model);
+void complete(CalibrateFlags& flags, Observer* observer) {
+  complete(flags.model, observer);
 }
 
 CalibratedNetwork calibrate(const CalibrateFlags& flags, Observer& observer, const StopFlag* stop) {
@@ -174,25 +184,40 @@ CalibratedNetwork calibrate(const CalibrateFlags& flags, Observer& observer, con
   return CalibrationSession(flags, observer).run();
 }
 
-void calibrate_training(const fs::path& folder, const data::OpenedData& data, double unknown_share,
+void calibrate_run(const task::InferenceRequest& network, const data::OpenedData& data,
+                   const std::vector<std::int32_t>& classes, double unknown_share, record::Record& record,
+                   Observer& observer) {
+  observer.show("calibrating");
+  const std::string text = answer_in_child([&] {
+    const task::InferenceModel model(uncalibrated_request(network));
+    const InferPlacementFlags placement;
+    task::CalibrationOptions options{.infer = placement.infer_options(placement.plan(), Precision::kFp32),
+                                     .unknown_share = unknown_share};
+    options.infer.reading_threads = usable_cpus();
+    const task::CalibrationOutcome outcome = task::calibrate(model, PartSamples(data, classes).images(), options);
+    write_all(model.weights(), network.model.model, outcome);
+    return record::calibration_text(outcome.record);
+  });
+  observer.finish();
+  const record::CalibrationRecord figures = record::calibration_from_text(text, "the calibration");
+  record::add_calibration(figures, record);
+  for (const std::string& sentence : record::calibration_sentences(figures)) observer.note(sentence);
+}
+
+void calibrate_training(const fs::path& folder, const data::OpenedData& data, std::uint64_t seed, double unknown_share,
                         record::Record& record, Observer& observer) {
-  if (data.split.val.size() < task::kFewestCalibrationImages) return;  // a note at the start says that these are few
+  const auto note_why_not = [&](const std::string& why) {
+    record.notes.push_back(fmt::format("{}: {}", record::kUncalibratedNote, why));
+    observer.note("note: " + record.notes.back());
+  };
   try {
-    observer.show("calibrating");
-    const std::string text = answer_in_child([&] {
-      const task::InferenceModel model(uncalibrated_request({.model = {.model = folder.string()}}));
-      const InferPlacementFlags placement;
-      task::CalibrationOptions options{.infer = placement.infer_options(placement.plan(), Precision::kFp32),
-                                       .unknown_share = unknown_share};
-      options.infer.reading_threads = usable_cpus();
-      const task::CalibrationOutcome outcome = task::calibrate(model, PartSamples(data, {}).images(), options);
-      write_all(model.weights(), folder, outcome);
-      return record::calibration_text(outcome.record);
-    });
-    observer.finish();
-    const record::CalibrationRecord figures = record::calibration_from_text(text, "the calibration");
-    record::add_calibration(figures, record);
-    for (const std::string& sentence : record::calibration_sentences(figures)) observer.note(sentence);
+    const std::size_t validated = data.split.val.size();
+    if (task::too_few_to_calibrate(validated, "").empty()) {
+      calibrate_run({.model = {.model = folder.string()}}, data, {}, unknown_share, record, observer);
+    } else {
+      note_why_not(
+          task::too_few_to_calibrate(validated, data::more_to_validate(data, task::kFewestCalibrationImages, seed)));
+    }
   } catch (const Interrupted&) {
     observer.finish();
     observer.note("note: the probabilities were not calibrated before the end; evener calibrate " +
@@ -200,8 +225,7 @@ void calibrate_training(const fs::path& folder, const data::OpenedData& data, do
     return;
   } catch (const Error& error) {
     observer.finish();
-    record.notes.push_back(fmt::format("{}: {}", record::kUncalibratedNote, error.what()));
-    observer.note("note: " + record.notes.back());
+    note_why_not(error.what());
   }
   record::write_record(folder, record);
 }

@@ -356,6 +356,7 @@ void choose_by_weights(TrainFlags& flags) {
   if (weights.empty()) return;
   std::error_code none;
   const bool is_name = (weights == "imagenet" || weights == "coco") && !fs::exists(weights, none);
+  if (fs::is_directory(weights, none)) weights = task::weights_in(weights).string();
   flags.model.model.read({is_name ? network_for(weights, boxes) : network_of_weights(weights, boxes)});
 }
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/tensor.h"
+#include "job/options/published_weights.h"
 #include "task/detect/detector.h"
 
 namespace evener::job {
@@ -30,27 +30,8 @@ DetectModelFlags::DetectModelFlags()
 
 task::InferenceRequest DetectModelFlags::request() const {
   task::InferenceRequest request = request_of_all();
-  if (!channel_order->empty()) request.reverse_channels = *channel_order == "bgr";
-  request.layout = asked_layout(*layout);
   request.study = task::detector_study(*decoder);
   return request;
-}
-
-void DetectModelFlags::check_together() const {
-  data::parse_resize_filter(*interpolation);
-}
-
-data::Preprocessing DetectModelFlags::preprocessing(const task::InferenceModel& network) const {
-  const auto& shape = network.input_shape();
-  if (!network.takes_images()) {
-    throw UsageError("'" + network.name() + "' takes inputs of shape " + shape_text(shape) +
-                     ", not photos: it is no detector that is known");
-  }
-  data::Preprocessing steps;
-  steps.shape = {shape[0], shape[1], shape[2]};
-  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kStretch) : data::parse_crop_mode(*crop);
-  steps.filter = interpolation.given() ? data::parse_resize_filter(*interpolation) : data::usual_filter(steps.crop);
-  return steps;
 }
 
 void DetectImagesFlags::check_together() const {
@@ -69,7 +50,7 @@ task::DecodeOptions DetectBoxesFlags::options(bool labelled, const std::vector<s
   options.confidence = labelled ? std::min(told, static_cast<float>(kToEvaluate)) : told;
   if (*iou) options.iou = static_cast<float>(**iou);
   options.most = static_cast<std::size_t>(*max_boxes);
-  options.labels = task::wanted_labels(comma_list(*classes), names);
+  options.labels = task::wanted_labels(comma_list(*only), names);
   return options;
 }
 
@@ -87,6 +68,10 @@ void DetectOutputFlags::check_together() const {
   if (*json == "-" && !is_silent) {
     throw UsageError("--json - and --format " + *format + " would both write to stdout: give one");
   }
+}
+
+void complete(DetectFlags& flags, Observer* observer) {
+  take_weights(flags.model.weights, &flags.model.normalize, *flags.model.model, observer);
 }
 
 }  // namespace evener::job

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "data/locations.h"
-#include "data/preprocess.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/option.h"
 #include "job/options/run_flags.h"
@@ -11,30 +10,12 @@
 
 namespace evener::job {
 
-/// Options about the network and how photos are fitted to its input.
+/// Options about the network, which has to be a detector.
 struct DetectModelFlags : TrainedModelFlags {
   DetectModelFlags();
 
-  Option<std::string> decoder{
-      *this, "--decoder NAME",
-      "Of a file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, "
-      "yolox, rows, lists, torchvision, detr, boxes-and-scores or faces (default: as its outputs look)"};
-  Option<std::string> crop{
-      *this, "--crop NAME", one_of({"", "stretch", "letterbox", "yolo", "yolox", "insightface"}),
-      "Photos of another proportion: stretch, letterbox (black beside them), or as a family has it: yolo (grey beside "
-      "them), yolox (in the upper left corner, on grey), insightface (there, on black) (default: as it was trained)"};
-  Option<std::string> interpolation = interpolation_option(*this);
-  Option<std::string> layout = layout_option(*this);
-  Option<std::string> channel_order{*this, "--channel-order NAME", one_of({"", "rgb", "bgr"}),
-                                    "That a file's network takes: rgb or bgr (default: as is usual for its family)"};
-
   /// Throws UsageError.
   task::InferenceRequest request() const;
-  /// How photos become what the network takes. Throws UsageError.
-  data::Preprocessing preprocessing(const task::InferenceModel& network) const;
-
- private:
-  void check_together() const override;
 };
 
 /// Options about the photos.
@@ -61,8 +42,8 @@ struct DetectBoxesFlags : OptionGroup {
                                     "Non-maximum suppression (NMS): boxes of one class with more of their union in "
                                     "common are one object (default: 0.55, or what is usual for a file's family)"};
   Option<int> max_boxes{*this, "--max-boxes N", 300, within(from_to(1, 100000)), "On an image: the likeliest"};
-  Option<std::string> classes{*this, "--classes NAMES", rules().with_commas(),
-                              "Only these: names or numbers from 0, as in cat,dog"};
+  Option<std::string> only{*this, "--only NAMES", rules().with_commas().joined_by(",").called({"--classes"}),
+                           "Only these: names or numbers from 0, as in cat,dog"};
 
   /// `labelled`: the boxes are known. `names`: of the network's classes. `usual`: as its family does it
   /// (task::usual_decoding). Throws UsageError.
@@ -103,5 +84,8 @@ struct DetectFlags {
   OptionSet options() { return {&model, &images, &videos, &placement, &boxes, &profiling, &output, &energy}; }
   std::vector<const OptionGroup*> groups() const { return {&model, &images, &videos, &placement, &boxes, &output}; }
 };
+
+/// Sets --weights to the file that a name or a run stands for (take_weights()).
+void complete(DetectFlags& flags, Observer* observer);
 
 }  // namespace evener::job

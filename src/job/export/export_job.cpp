@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/stop.h"
-#include "base/tensor.h"
+#include "job/inference/images.h"
 #include "job/options/data_flags.h"
+#include "job/options/published_weights.h"
 #include "task/inference/normalization.h"
 
 namespace evener::job {
@@ -37,13 +41,12 @@ std::string input_text(const network::Network& network, const task::ExportOption
 /// The calibration beside the weights, with its temperature taken into these; absent where there is none.
 std::optional<task::ClassifierCalibration> take_calibration(const ExportFlags& flags, task::TrainedModel& model,
                                                             Observer& observer) {
-  if (*flags.uncalibrated || model.weights.empty() || !task::feature_layer(model.network)) return std::nullopt;
+  const std::optional<task::LinearHead> head = task::linear_head(model.network);
+  if (*flags.uncalibrated || model.weights.empty() || !head) return std::nullopt;
   task::FoundCalibration found = task::read_calibration(model.weights);
   if (!found.note.empty()) observer.note("note: " + found.note);
   if (!found.calibration) return std::nullopt;
-  const std::int64_t features =
-      element_count(model.network.layers()[static_cast<std::size_t>(*task::feature_layer(model.network))].shape);
-  if (found.calibration->unknown && found.calibration->unknown->features != features) return std::nullopt;
+  if (found.calibration->unknown && found.calibration->unknown->features != head->values) return std::nullopt;
   task::fold_temperature(model.network, model.state, found.calibration->temperature);
   observer.note(fmt::format("logits are divided by the temperature {:.3g}{}", found.calibration->temperature,
                             found.calibration->unknown
@@ -52,6 +55,26 @@ std::optional<task::ClassifierCalibration> take_calibration(const ExportFlags& f
                                               task::kUnknownOutput)
                                 : ""));
   return std::move(found.calibration);
+}
+
+/// The images that the run holds out, by which its file is judged; null where there is no run, or they are gone.
+std::unique_ptr<data::Samples> held_out_images(const task::TrainedModel& model) {
+  const network::Shape& input = model.network.input_shape();
+  const RunConfig run(model.run);
+  if (input.size() != 3 || run.data_location().empty()) return nullptr;
+  const data::CropMode crop = model.crop.value_or(data::CropMode::kStretch);
+  const LabelledDataRequest request{.location = run.data_location(),
+                                    .weights = model.weights,
+                                    .part = kHeldOut,
+                                    .threads = usable_cores(),
+                                    .look_only = true};
+  try {
+    const data::OpenedData opened = open_labelled_data(
+        request, {.shape = {input[0], input[1], input[2]}, .crop = crop, .filter = data::usual_filter(crop)}, run);
+    return data::dataset_samples(opened.dataset, shown_part(opened, request, run).indices, {});
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 /// After Ctrl-C there is the whole file or, where it had not been begun, none.
@@ -83,6 +106,10 @@ void ExportFlags::check_together() const {
   }
 }
 
+void complete(ExportFlags& flags, Observer* observer) {
+  take_weights(flags.weights, &flags.normalize, *flags.model, observer);
+}
+
 void export_network(const ExportFlags& flags, Observer& observer, const StopFlag* stop) {
   const WorkScope scope(this_work_until(stop));
   const fs::path onnx = *flags.onnx;
@@ -105,10 +132,14 @@ void export_network(const ExportFlags& flags, Observer& observer, const StopFlag
   if (const std::string refusal = task::export_check_refusal(); !refusal.empty()) {
     return observer.note(*flags.onnx + " was not run: " + refusal);
   }
-  const task::ExportCheck check = task::check_export(model, options);
+  const std::unique_ptr<data::Samples> images = held_out_images(model);
+  const task::ExportCheck check = task::check_export(model, options, images.get());
   end_where_stopped(*flags.onnx + " is whole");
-  observer.tell(fmt::format("OpenVINO runs it: largest difference {:.2g} where outputs reach {:.3g}\n",
-                            check.largest_difference, check.largest_output));
+  const bool tells_classes = images != nullptr && network.anchors().empty();
+  observer.tell(fmt::format("OpenVINO runs it: largest difference {:.2g} where outputs reach {:.3g}, of {} {}{}\n",
+                            check.largest_difference, check.largest_output, check.images,
+                            images ? "images of the run's data" : "made-up inputs",
+                            tells_classes ? fmt::format("; the same class of {}", check.same_class) : ""));
 }
 
 }  // namespace evener::job

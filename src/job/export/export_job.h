@@ -21,7 +21,7 @@ struct ExportFlags : OptionGroup {
       "A run's folder (its best weights), a .safetensors file of one, or a network such as resnet18"};
   Option<std::string> onnx{*this, "--onnx FILE.onnx", rules().needed(), "File to write"};
   Option<std::string> weights{*this, "--weights FILE",
-                              "Weights of a network: safetensors, or a state dict saved by PyTorch"};
+                              "Weights of a network: safetensors, a state dict saved by PyTorch, a run, or imagenet"};
   Option<std::string> size{*this, "--size WIDTHxHEIGHT", "Image size in pixels (default: as it was trained)"};
   Option<std::optional<std::int64_t>> channels{*this, "--channels N", within(from_to(1, 4096)),
                                                "Image channels (default: as it was trained)"};
@@ -45,6 +45,9 @@ struct ExportFlags : OptionGroup {
  private:
   void check_together() const override;
 };
+
+/// Sets --weights to the file that a name or a run stands for (take_weights()).
+void complete(ExportFlags& flags, Observer* observer);
 
 /// Writes the file and, where OpenVINO can be used, runs it and compares its outputs with the network's. Notes the file
 /// as soon as it is written. Throws UsageError, Error and Interrupted, and leaves either the whole file or none.

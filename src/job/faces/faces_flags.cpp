@@ -1,5 +1,7 @@
 #include "job/faces/faces_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -9,30 +11,33 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "base/numbers.h"
 #include "base/precision.h"
 #include "base/utf8.h"
+#include "job/cache_folder.h"
 #include "job/inference/inference_flags.h"
 #include "job/options/data_flags.h"
+#include "job/options/published_weights.h"
 
 namespace evener::job {
 namespace {
 
-/// Numbers from 0 to 1 with commas between, as many as `expected`, an example of them, has.
-std::vector<float> parse_thresholds(const std::string& text, const std::string& expected) {
-  const auto wanted = static_cast<std::size_t>(std::ranges::count(expected, ',') + 1);
-  std::vector<float> thresholds;
-  std::istringstream stream(text);
+/// A number from 0 to 1, or as many as `usual` has with commas between: for each network of a detector. A single one
+/// is for the last of them; those before it keep the usual ones.
+std::vector<float> parse_confidence(const std::string& text, std::vector<float> usual) {
+  std::vector<float> given;
+  std::istringstream stream(text + ",");
   for (std::string part; std::getline(stream, part, ',');) {
-    char* end = nullptr;
-    const float value = std::strtof(part.c_str(), &end);
-    if (part.empty() || *end != '\0' || !(value >= 0 && value <= 1)) break;
-    thresholds.push_back(value);
+    const auto value = to_number<float>(part);
+    given.push_back(value && *value >= 0 && *value <= 1 ? *value : -1);
   }
-  if (thresholds.size() == wanted && static_cast<std::size_t>(std::ranges::count(text, ',') + 1) == wanted) {
-    return thresholds;
+  if (std::ranges::count(given, -1) == 0 && (given.size() == 1 || given.size() == usual.size())) {
+    std::ranges::copy_backward(given, usual.end());
+    return usual;
   }
-  throw UsageError(wanted == 1 ? "--thresholds '" + text + "' is no number from 0 to 1, as in " + expected
-                               : "--thresholds '" + text + "' are not three numbers from 0 to 1, as in " + expected);
+  throw UsageError(fmt::format("--confidence {} is not a number from 0 to 1, as in 0.5{}", quoted_text(text),
+                               usual.size() == 1 ? "" : ", nor three of them, as in 0.6,0.7,0.7"));
 }
 
 constexpr const char* kNoDetectorWeights =
@@ -66,7 +71,7 @@ task::DetectorRequest FaceNetworkFlags::detector_request() const {
       const ImageSize seen = parse_image_size(*detector_size);
       request.file.size = {seen.width, seen.height};
     }
-    if (!thresholds->empty()) request.file.least_score = parse_thresholds(*thresholds, "0.5").front();
+    if (!confidence->empty()) request.file.least_score = parse_confidence(*confidence, {0}).front();
     request.file.min_size = min_size->value_or(0);
     return request;
   }
@@ -76,8 +81,9 @@ task::DetectorRequest FaceNetworkFlags::detector_request() const {
   if (detector_weights->empty()) throw UsageError(kNoDetectorWeights);
   request.weights = *detector_weights;
   if (*min_size) request.mtcnn.min_size = **min_size;
-  if (!thresholds->empty())
-    std::ranges::copy(parse_thresholds(*thresholds, "0.6,0.7,0.7"), request.mtcnn.thresholds.begin());
+  auto& least = request.mtcnn.thresholds;
+  if (!confidence->empty())
+    std::ranges::copy(parse_confidence(*confidence, {least.begin(), least.end()}), least.begin());
   request.mtcnn.factor = *factor;
   return request;
 }
@@ -97,6 +103,7 @@ task::EmbedderRequest FaceNetworkFlags::embedder_request() const {
     take_sidecar(file);
     request.file = file.request(/*features=*/false, /*seed=*/1);
     request.file.calibrated = false;
+    request.file.study = {};  // it is no detector
     return request;
   }
   for (const OptionBase* option : std::initializer_list<const OptionBase*>{&size, &normalize, &channel_order}) {
@@ -136,6 +143,25 @@ nlohmann::json FacesCommandFlags::config() const {
     group->record(config);
   }
   return config;
+}
+
+void complete(FacesCommandFlags& flags, Observer* observer) {
+  constexpr const char *kFacenet = "facenet", *kMtcnn = "mtcnn", *kOfFacenet = "inception_resnet_v1";
+  FaceNetworkFlags& networks = flags.networks;
+  if (*networks.weights == kFacenet && named_weights(kFacenet, kOfFacenet)) {
+    if (*networks.embedder != kOfFacenet) {
+      throw UsageError(
+          fmt::format("--weights facenet are those of {}, and --embedder is {}; leave --embedder out, or give the file "
+                      "of its weights",
+                      kOfFacenet, *networks.embedder));
+    }
+    take_published(networks.weights, kFacenet, kOfFacenet, /*as_folder=*/false, observer);
+    if (!networks.detector_weights.given() && *networks.detector == kMtcnn) networks.detector_weights.read({kMtcnn});
+  }
+  take_weights(networks.weights, nullptr, *networks.embedder, observer);
+  if (*networks.detector_weights == kMtcnn && *networks.detector == kMtcnn) {
+    take_published(networks.detector_weights, kMtcnn, "", /*as_folder=*/true, observer);
+  }
 }
 
 }  // namespace evener::job

@@ -1,6 +1,7 @@
 // The options of `evener faces`.
 #pragma once
 
+#include "job/observer.h"
 #include "job/options/data_flags.h"
 #include "job/options/option.h"
 #include "job/options/run_flags.h"
@@ -50,9 +51,11 @@ struct FaceNetworkFlags : OptionGroup {
                           "embedder was trained; of a file upright if its faces are 112 pixels high)"};
   Option<std::optional<int>> min_size{*this, "--min-size PIXELS", within(from_to(12, 10000)),
                                       "Of the smallest face that is looked for (default: 20 of mtcnn; else any)"};
-  Option<std::string> thresholds{*this, "--thresholds P,R,O", rules().with_commas(),
-                                 "Least probability of a face after each network of mtcnn (default 0.6,0.7,0.7); of a "
-                                 "file's detector a single one (default: SCRFD 0.5, YuNet 0.9, RetinaFace 0.6)"};
+  Option<std::string> confidence{*this, "--confidence P|P,P,P",
+                                 rules().with_commas().called({"--threshold", "--thresholds"}),
+                                 "Faces that are less likely are left out (default: mtcnn 0.7, SCRFD 0.5, YuNet 0.9, "
+                                 "RetinaFace 0.6); or the least "
+                                 "probability after each of mtcnn's three networks (default: 0.6,0.7,0.7)"};
   Option<double> factor{*this, "--factor SHARE", 0.709, within(from_to(0.1, 0.95)),
                         "Of mtcnn: from one size of the photo to the next"};
   Option<double> margin{*this, "--margin PIXELS", 0, within(from_to(0, 100)),
@@ -121,5 +124,10 @@ struct FacesCommandFlags {
   /// The options for the record's config.
   nlohmann::json config() const;
 };
+
+/// Sets the weights to the files that names or runs stand for (take_weights()): "facenet" for the embedder's, and
+/// "mtcnn" for the detector's. "facenet" also takes mtcnn where no other detector and no weights of it are given.
+/// Throws UsageError where the embedder is another network.
+void complete(FacesCommandFlags& flags, Observer* observer);
 
 }  // namespace evener::job

@@ -47,12 +47,12 @@ void add_detector_settings(nlohmann::json& settings, const task::DetectorRequest
     const task::FaceDetectorFileOptions& file = detector.file;
     if (file.size) settings["--detector-size"] = fmt::format("{}x{}", file.size->width, file.size->height);
     settings["--min-size"] = file.min_size;
-    settings["--thresholds"] = file.least_score ? fmt::format("{}", *file.least_score) : "";
+    settings["--confidence"] = file.least_score ? fmt::format("{}", *file.least_score) : "";
     return;
   }
   const task::MtcnnOptions& mtcnn = detector.mtcnn;
   settings["--min-size"] = mtcnn.min_size;
-  settings["--thresholds"] = fmt::format("{}", fmt::join(mtcnn.thresholds, ","));
+  settings["--confidence"] = fmt::format("{}", fmt::join(mtcnn.thresholds, ","));
   settings["--factor"] = mtcnn.factor;
   std::string weights = "files of content";
   for (const auto& file : task::detector_weight_files(detector.weights)) weights += " " + content_text(file);
@@ -69,7 +69,10 @@ std::string text_of(const json& value) {
 }
 
 void require_same(const fs::path& folder, const json& earlier, const json& settings) {
-  for (const auto& [option, value] : settings.items()) {
+  std::vector<std::string> options = {"--detector"};  // first, as another one has other defaults
+  for (const auto& [option, value] : settings.items()) options.push_back(option);
+  for (const std::string& option : options) {
+    const json value = settings.value(option, json(""));
     const json before = earlier.value(option, json());
     if (before == value || (before.is_null() && value == "")) continue;  // an option that is newer than the journal
     throw UsageError("the faces in " + folder.string() + " were found with " + option + " " + text_of(before) +

@@ -294,7 +294,7 @@ std::string person_folder(int person, const std::string& name) {
 void check_sort_folder(const fs::path& out, const std::vector<std::string>& photos) {
   require_beside_photos(out, photos);
   check_content(out);
-  require_writable_place(out);
+  require_writable_place("--sort", out);
 }
 
 std::size_t sort_photos(const fs::path& out, const std::vector<SortedPhoto>& photos) {

@@ -45,16 +45,14 @@ void PredictionFlags::check_together() const {
         "--outputs raw writes files: give --out DIR for them, and leave out --format, --sort and --watch, which are "
         "for classes");
   }
-  if (sort->empty() && (sort_by.given() || sort_threshold.given())) {
-    throw UsageError("--sort-by and --sort-threshold say how --sort sorts: give --sort DIR, too");
-  }
+  if (sort->empty() && sort_by.given()) throw UsageError("--sort-by says how --sort sorts: give --sort DIR, too");
   if (*watch && (!out->empty() || !json->empty() || !features->empty())) {
     throw UsageError(
         "--watch tells and sorts photos as they come, and has no end for a record: leave out --out, --json and "
         "--features");
   }
-  if (type() == task::OutputType::kLogits && threshold.given()) {
-    throw UsageError("--threshold is a probability, which --output-type logit doesn't give: leave one out");
+  if (type() == task::OutputType::kLogits && confidence.given() && sort->empty()) {
+    throw UsageError("--confidence is a probability, which --output-type logit doesn't give: leave one out");
   }
 }
 
@@ -83,7 +81,7 @@ bench::ScenarioOptions ScenarioFlags::scenario_options(std::int64_t samples) con
   bench::ScenarioOptions options = *full ? bench::full_options(name, samples) : bench::quick_options(name);
   options.samples = samples;
   options.samples_per_query = *samples_per_query;
-  if (*percentile) options.percentile = **percentile;
+  if (*percentile) options.percentile = (*percentile)->share();
   options.latency_limit_s = *latency_limit_ms / 1000;
   options.target_rate = *target_rate;
   if (*min_duration_s) {

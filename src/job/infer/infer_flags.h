@@ -28,8 +28,9 @@ struct ScenarioFlags : OptionGroup {
   Option<std::int64_t> samples_per_query{*this, "--samples-per-query N", 8,
                                          within(from_to(1, 1'000'000)).not_in_plans(),
                                          "Multi-stream: images of a query"};
-  Option<std::optional<double>> percentile{*this, "--percentile SHARE", within(from_to(0.01, 0.9999)).not_in_plans(),
-                                           "Of latency (default: 0.90 single-stream, 0.99 multi-stream and server)"};
+  Option<std::optional<Percentage>> percentile{*this, "--percentile P%",
+                                               within(percent_from_to(1, 99.99)).not_in_plans(),
+                                               "Of latency (default: 90% single-stream, 99% multi-stream and server)"};
   Option<std::optional<double>> min_duration_s{*this, "--min-duration SECONDS", within(zero_or_more()).not_in_plans(),
                                                "A run goes on at least so long (default: 5, with --full 600)"};
   Option<std::string> seeds{*this, "--scenario-seeds N,N,N,N", "1,2,3,4", rules().with_commas().not_in_plans(),
@@ -52,8 +53,10 @@ struct PredictionFlags : OutputFlags {
                     "Write the record there; - is stdout, instead of predictions") {}
 
   Option<int> topk{*this, "--topk N", 5, within(from_to(1, 1000000)), "The likeliest classes of each image are told"};
-  Option<double> threshold{*this, "--threshold P", 0, within(from_to(0, 1)),
-                           "Classes that are less likely are not told"};
+  Option<std::optional<double>> confidence{
+      *this, "--confidence P", within(from_to(0, 1)).called({"--threshold", "--sort-threshold", "--conf"}),
+      "Classes that are less likely are not told; photos whose class is, --sort puts into 'unsure' (default: 0; of "
+      "--sort 0.8)"};
   Option<std::string> output_type{*this, "--output-type NAME", "auto", one_of({"auto", "prob", "logit"}),
                                   "prob or logit; auto and prob: probabilities, made of scores unless they are such "
                                   "already; prob: values from 0 to 1 are, whatever their sum"};
@@ -69,8 +72,6 @@ struct PredictionFlags : OutputFlags {
                            "Put each photo into a folder for its class there, unsure ones into 'unsure', and those "
                            "like nothing trained on into 'unknown'; what is there already stays where it is"};
   Option<std::string> sort_by{*this, "--sort-by WAY", "link", one_of({"link", "copy"}).not_recorded(), "link or copy"};
-  Option<double> sort_threshold{*this, "--sort-threshold P", 0.8, within(from_to(0, 1)).not_recorded(),
-                                "Photos whose class is less likely go into 'unsure'"};
   Option<bool> watch{*this, "--watch", rules().not_recorded(),
                      "Go on with photos that come to the folders, until Ctrl-C"};
 

@@ -107,6 +107,8 @@ void remove_if_left(const fs::path& temporary) {
 }
 
 /// The folders of sorted photos whose class isn't clear, and of those that are like nothing trained on.
+/// The probability with which --sort believes a class.
+constexpr double kSureEnough = 0.8;
 constexpr const char *kUnsureFolder = "unsure", *kUnknownFolder = "unknown";
 
 /// Samples that are not files can't be sorted.
@@ -318,7 +320,7 @@ void SortSink::take(const task::Prediction& prediction) {
   const auto output = prediction.outputs.at(network_.main_output());
   const task::ClassScore best = network_.top_classes(output, 1, flags_.probability_type()).front();
   const bool unknown = is_unknown(unknown_of(network_, prediction));
-  const bool is_unsure = !(best.score >= *flags_.sort_threshold);
+  const bool is_unsure = !(best.score >= flags_.confidence->value_or(kSureEnough));
   const std::string aside = unknown ? no_class(kUnknownFolder) : is_unsure ? no_class(kUnsureFolder) : "";
   const std::string name = class_name(network_, best.index);
   const auto folder = folders_.find(name);
@@ -406,7 +408,7 @@ ClassSink::ClassSink(const PredictionFlags& flags, const task::InferenceModel& n
                      bool labelled, bool are_random, const std::filesystem::path& folder, Observer& observer)
     : flags_(flags), network_(network), samples_(samples), observer_(observer), format_(*flags.format) {
   // Users who give options on what is told of each image want the images to be told.
-  const bool wants_each = flags.topk.given() || flags.threshold.given();
+  const bool wants_each = flags.topk.given() || (flags.confidence.given() && flags.sort->empty());
   if (format_.empty()) {
     format_ = ((labelled || are_random) && !wants_each) || *flags.json == "-" ? "none" : "table";
   }
@@ -442,7 +444,7 @@ void ClassSink::take(const task::Prediction& prediction) {
   if (format_ == "none" && !csv_) return;
   auto top = network_.top_classes(output, static_cast<std::size_t>(*flags_.topk), flags_.type());
   if (flags_.type() != task::OutputType::kLogits) {
-    std::erase_if(top, [&](const task::ClassScore& one) { return one.score < *flags_.threshold; });
+    std::erase_if(top, [&](const task::ClassScore& one) { return one.score < flags_.confidence->value_or(0); });
   }
   if (!top.empty() && !std::isnan(top.front().score)) show(prediction, top.front());
   tell(samples_.name(prediction.index), top, unknown);

@@ -23,6 +23,7 @@
 #include "base/version.h"
 #include "bench/scenario_record.h"
 #include "data/open/pictures.h"
+#include "data/picture_listing.h"
 #include "data/video/video_files.h"
 #include "job/cache_folder.h"
 #include "job/infer/infer_sinks.h"
@@ -108,12 +109,20 @@ class ScenarioOnLine : public bench::ScenarioObserver {
   RedrawPace pace_;
 };
 
-std::vector<std::string> photos_in(const std::vector<std::string>& locations) {
+/// The photos in `locations`; of videos, those that are new among `videos` are told.
+std::vector<std::string> photos_in(const std::vector<std::string>& locations, std::set<std::string>& videos,
+                                   const std::function<void(const std::string& video)>& tell) {
   std::vector<std::string> files;
   for (const std::string& location : locations) {  // one of them may not be there yet
     try {
-      const data::Pictures pictures({location});
-      for (std::size_t i = 0; i < pictures.size(); ++i) files.push_back(pictures.source(i));
+      const data::PictureListing listing = data::list_pictures({location}, data::ListVideos::kAll);
+      for (const std::string& file : listing.files) {
+        if (!listing.videos.contains(file)) {
+          files.push_back(file);
+        } else if (videos.insert(file).second && tell) {
+          tell(file);
+        }
+      }
     } catch (const Interrupted&) {
       throw;
     } catch (const Error&) {  // there are none at this moment
@@ -162,13 +171,6 @@ void require_classes(const InferCommandFlags& flags, const task::InferenceModel&
   images.notes.push_back(why);
 }
 
-void require_classifier(const InferCommandFlags& flags, const task::InferenceModel& network) {
-  if (*flags.predictions.outputs == "raw") return;
-  if (network.network() != nullptr && !network.network()->anchors().empty()) {
-    throw UsageError("'" + network.name() + "' finds boxes, not one class for each image; use evener detect");
-  }
-}
-
 /// "2 threads", those of a CPU replica: how many there are is not always what the machine promises.
 std::string threads_text(const placement::Plan& plan) {
   int threads = 0;
@@ -206,7 +208,7 @@ const InferCommandFlags& with_possible_outputs(const InferCommandFlags& flags) {
   }
   if (flags.predictions.sort->empty()) return flags;
   if (is_live) refuse_sorted_frames();
-  require_writable_place(*flags.predictions.sort);
+  require_writable_place(flags.predictions.sort.name(), *flags.predictions.sort);
   return flags;
 }
 
@@ -275,16 +277,17 @@ std::string scenario_text(const record::Record& record) {
 }
 
 PhotoWatch::PhotoWatch(std::vector<std::string> locations) : locations_(std::move(locations)) {
-  for (const std::string& file : photos_in(locations_)) {
+  for (const std::string& file : photos_in(locations_, videos_, {})) {
     if (const auto state = state_of(file)) known_.emplace(file, *state);
   }
   at_first_ = known_.size();
+  if (at_first_ == 0) videos_.clear();  // else they are told of where the photos are
 }
 
-std::vector<std::string> PhotoWatch::wait() {
+std::vector<std::string> PhotoWatch::wait(const std::function<void(const std::string& video)>& tell_video) {
   std::vector<std::string> complete;
   while (complete.empty() && wait_a_second()) {
-    for (const std::string& file : photos_in(locations_)) {
+    for (const std::string& file : photos_in(locations_, videos_, tell_video)) {
       const std::optional<State> state = state_of(file);
       const auto known = known_.find(file);
       if (!state || (known != known_.end() && known->second == *state)) continue;
@@ -302,9 +305,7 @@ std::vector<std::string> PhotoWatch::wait() {
 }
 
 Inference::Inference(const InferCommandFlags& flags)
-    : flags_(with_possible_outputs(flags)), session_(flags.placement, inference_request(flags)) {
-  require_classifier(flags, session_.network());
-}
+    : flags_(with_possible_outputs(flags)), session_(flags.placement, inference_request(flags)) {}
 
 void Inference::require_meaning() const {
   job::require_meaning(flags_, session_.network(), false);
@@ -439,8 +440,8 @@ run::RunOptions run_options(const InferCommandFlags& flags, const placement::Pla
           .json = *flags.predictions.json};
 }
 
-void complete(InferCommandFlags& flags) {
-  take_sidecar(flags.model);
+void complete(InferCommandFlags& flags, Observer* observer) {
+  complete(flags.model, observer);
 }
 
 InferenceRun infer(const InferCommandFlags& flags, Observer& observer, const StopFlag* stop) {

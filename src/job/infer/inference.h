@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,8 +40,9 @@ class PhotoWatch {
   std::size_t at_first() const { return at_first_; }
 
   /// Waits for files that are new or have changed, and then have stayed the same for a second, so that they are no
-  /// longer being copied. Returns an empty list after a stop request.
-  std::vector<std::string> wait();
+  /// longer being copied. Videos are passed over: each new one is told once. Returns an empty list after a stop
+  /// request.
+  std::vector<std::string> wait(const std::function<void(const std::string& video)>& tell_video);
 
  private:
   /// Size and modification time, which change while a file is written.
@@ -49,6 +52,7 @@ class PhotoWatch {
   std::size_t at_first_ = 0;
   std::map<std::string, State> known_;
   std::map<std::string, State> growing_;  // files that may still be incomplete
+  std::set<std::string> videos_;          // that were told
 };
 
 struct InferCommandFlags : InferFlags {
@@ -81,8 +85,11 @@ struct InferenceRun {
   bool was_stopped = false;                // a scenario was stopped before its end
 };
 
-/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
-void complete(InferCommandFlags& flags);
+/// What came of an inference, for people: accuracy, classes, mistakes, unknown images, sorted photos.
+std::string inference_text(const InferenceRun& run);
+
+/// See complete(InferModelFlags&, Observer*).
+void complete(InferCommandFlags& flags, Observer* observer);
 
 /// A trained network that is opened once and run on images, with --watch several times.
 class Inference {

@@ -337,6 +337,7 @@ data::OpenedData open_labelled_data(const LabelledDataRequest& request, const da
   options.keeps_fitting = steps.keeps_fitting;
   options.threads = request.threads;
   options.strict = request.strict;
+  options.look_only = request.look_only;
   options.seed = static_cast<std::uint64_t>(request.seed.value_or(run.get<std::int64_t>("seed").value_or(1)));
   if (was_trained_on(run, request.location)) {
     options.split = run.get<std::vector<double>>("split").value_or(std::vector<double>());

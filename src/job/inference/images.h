@@ -57,6 +57,7 @@ struct LabelledDataRequest {
   std::vector<data::ClassFiles> classes = {};  // data::DataOptions::classes; empty = as the training's
   bool strict = false;
   int threads = 1;
+  bool look_only = false;  // data::DataOptions::look_only: files are decoded when they are read
 };
 
 /// The request by `flags`.

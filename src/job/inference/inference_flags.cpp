@@ -11,7 +11,9 @@
 #include "job/options/data_flags.h"
 #include "job/options/learning_flags.h"
 #include "job/options/option.h"
+#include "job/options/published_weights.h"
 #include "network/zoo.h"
+#include "task/detect/detector.h"
 
 namespace evener::job {
 namespace {
@@ -68,27 +70,34 @@ task::InferenceRequest TrainedModelFlags::request_of_all() const {
   }
   request.normalization = task::parse_normalization(*normalize);
   request.labels = *labels;
+  using engine::ChannelPlace;
+  if (*layout != "auto") request.layout = *layout == "nhwc" ? ChannelPlace::kLast : ChannelPlace::kFirst;
+  if (!channel_order->empty()) request.reverse_channels = *channel_order == "bgr";
+  request.study = task::perhaps_detector_study(*decoder);
   return request;
 }
 
-Option<std::string> interpolation_option(OptionGroup& group) {
-  return {group,
-          {"--interpolation", "NAME",
-           "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not antialiased (default: "
-           "bilinear, or as --crop has it)"},
-          "bilinear"};
+data::Preprocessing TrainedModelFlags::preprocessing(const task::InferenceModel& network) const {
+  const auto& shape = network.input_shape();
+  if (!network.takes_images()) {
+    throw UsageError("'" + network.name() + "' takes inputs of shape " + shape_text(shape) +
+                     ", not pictures: give arrays (.npy or .safetensors)");
+  }
+  data::Preprocessing steps;
+  steps.shape = {shape[0], shape[1], shape[2]};
+  // What is not known to have seen whole pictures was, as usual, trained by others on the middle of ImageNet's.
+  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kCentre) : data::parse_crop_mode(*crop);
+  steps.filter = interpolation.given() ? data::parse_resize_filter(*interpolation) : data::usual_filter(steps.crop);
+  if (steps.crop == data::CropMode::kCentre) {
+    steps.crop_fraction = crop->empty() && network.crop() ? 1 : kUsualFraction;
+    steps.keeps_fitting = crop->empty();
+  }
+  return steps;
 }
 
-Option<std::string> layout_option(OptionGroup& group) {
-  return {group,
-          {"--layout", "NAME", "Of a file's input: auto, nchw or nhwc"},
-          "auto",
-          {.one_of = {"auto", "nchw", "nhwc"}}};
-}
-
-std::optional<engine::ChannelPlace> asked_layout(const std::string& name) {
-  if (name == "auto") return std::nullopt;
-  return name == "nhwc" ? engine::ChannelPlace::kLast : engine::ChannelPlace::kFirst;
+void TrainedModelFlags::check_together() const {
+  if (!crop->empty()) data::parse_crop_mode(*crop);
+  data::parse_resize_filter(*interpolation);
 }
 
 InferModelFlags::InferModelFlags()
@@ -104,35 +113,24 @@ task::InferenceRequest InferModelFlags::request(bool features, std::uint64_t see
   request.model.channels = *channels;
   request.model.classes = *classes;
   request.model.seed = seed;
-  request.layout = asked_layout(*layout);
-  if (channel_order.given()) request.reverse_channels = *channel_order == "bgr";
   request.features = features;
   request.calibrated = !*uncalibrated;
   request.output = *output_name;
+  if (!request.output.empty() && decoder->empty()) request.study = {};  // it tells classes then
   return request;
 }
 
 data::Preprocessing InferModelFlags::preprocessing(const task::InferenceModel& network) const {
-  const auto& shape = network.input_shape();
-  if (!network.takes_images()) {
-    throw UsageError("'" + network.name() + "' takes inputs of shape " + shape_text(shape) +
-                     ", not pictures: give arrays (.npy or .safetensors)");
-  }
-  data::Preprocessing steps;
-  steps.shape = {shape[0], shape[1], shape[2]};
-  // What is not known to have seen whole pictures was, as usual, trained by others on the middle of ImageNet's.
-  steps.crop = crop->empty() ? network.crop().value_or(data::CropMode::kCentre) : data::parse_crop_mode(*crop);
-  steps.filter = interpolation.given() ? data::parse_resize_filter(*interpolation) : data::usual_filter(steps.crop);
-  if (steps.crop == data::CropMode::kCentre) {
-    steps.crop_fraction = crop_fraction->value_or(crop->empty() && network.crop() ? 1 : kUsualFraction);
-    steps.keeps_fitting = crop->empty() && !*crop_fraction;
+  data::Preprocessing steps = TrainedModelFlags::preprocessing(network);
+  if (steps.crop == data::CropMode::kCentre && *crop_fraction) {
+    steps.crop_fraction = **crop_fraction;
+    steps.keeps_fitting = false;
   }
   return steps;
 }
 
 void InferModelFlags::check_together() const {
-  if (!crop->empty()) data::parse_crop_mode(*crop);
-  data::parse_resize_filter(*interpolation);
+  TrainedModelFlags::check_together();
   if (*crop_fraction && !crop->empty() && *crop != "centre") {
     throw UsageError("--crop-fraction is for --crop centre, not " + *crop);
   }
@@ -182,6 +180,11 @@ void take_sidecar(InferModelFlags& flags) {
   }
   flags.inherit(words);
   flags.sidecar = sidecar;
+}
+
+void complete(InferModelFlags& flags, Observer* observer) {
+  take_weights(flags.weights, &flags.normalize, *flags.model, observer);
+  take_sidecar(flags);
 }
 
 }  // namespace evener::job

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/preprocess.h"
+#include "job/observer.h"
 #include "job/options/data_flags.h"
 #include "job/options/option.h"
 #include "job/options/placement_flags.h"
@@ -58,7 +59,7 @@ class RunConfig {
 /// finds it again.
 void add_data_path(const std::string& data, nlohmann::json& config);
 
-/// A trained network, and the size and normalisation of its images.
+/// A trained network, and how images are fitted to its input.
 struct TrainedModelFlags : OptionGroup {
   /// `named`, `of_weights`: what --help says of MODEL and --weights.
   TrainedModelFlags(OptionWords named, std::string of_weights)
@@ -73,20 +74,35 @@ struct TrainedModelFlags : OptionGroup {
   Option<std::string> normalize{*this, "--normalize RULE",
                                 "Mean and deviation of images: imagenet, MEAN/STD of values from 0 to 1, such as "
                                 "0.5/0.5, or pixels: 0 to 255 as they are (default: as the file says)"};
+  Option<std::string> crop{
+      *this, "--crop NAME", suggesting({"stretch", "letterbox", "centre", "yolo", "yolox", "insightface"}),
+      "Pictures of another size: stretch, letterbox (black beside them), centre (their middle), or as a family of "
+      "detectors has it: yolo (grey beside them), yolox (in the upper left corner, on grey), insightface (there, on "
+      "black) (default: as the network was trained; otherwise centre, and those of its size whole)"};
+  Option<std::string> interpolation{
+      *this, "--interpolation NAME", "bilinear",
+      "nearest, bilinear, bicubic or lanczos, antialiased; or opencv: bilinear, not antialiased (default: bilinear, or "
+      "as --crop has it)"};
+  Option<std::string> layout{*this, "--layout NAME", "auto", one_of({"auto", "nchw", "nhwc"}),
+                             "Of a file's input: auto, nchw or nhwc"};
+  Option<std::string> channel_order{
+      *this, "--channel-order NAME", one_of({"", "rgb", "bgr"}),
+      "That a file's network takes: rgb or bgr (default: rgb, or as is usual for a detector's family)"};
+  Option<std::string> decoder{
+      *this, "--decoder NAME",
+      "Of a detector's file (.onnx, .xml, .tflite), how its outputs are read: yolov5, yolov6, yolov8, yolox, rows, "
+      "lists, torchvision, detr, boxes-and-scores or faces (default: as its outputs look)"};
+
+  /// How pictures are brought to the network's input shape. Throws UsageError.
+  data::Preprocessing preprocessing(const task::InferenceModel& network) const;
 
  protected:
-  /// Throws UsageError.
+  /// A file is taken for a detector where it surely is one. Throws UsageError.
   task::InferenceRequest request_of_all() const;
+  void check_together() const override;
 };
 
-/// How images are brought to the size of a network's input.
-Option<std::string> interpolation_option(OptionGroup& group);
-/// Where a file's network has the channels of images.
-Option<std::string> layout_option(OptionGroup& group);
-/// Absent for "auto".
-std::optional<engine::ChannelPlace> asked_layout(const std::string& name);
-
-/// Options about the network, and how images are fitted to its input.
+/// Options about the network, of commands that may be shown any.
 struct InferModelFlags : TrainedModelFlags {
   InferModelFlags();
 
@@ -94,17 +110,8 @@ struct InferModelFlags : TrainedModelFlags {
                                               "Number of classes (default: as the weights have)"};
   Option<std::optional<std::int64_t>> channels{*this, "--channels N", within(from_to(1, 4096)),
                                                "1 grey, 3 colour (default: as it was trained)"};
-  Option<std::string> crop{
-      *this, "--crop NAME", suggesting({"stretch", "letterbox", "centre"}),
-      "Pictures of another size: stretch, letterbox (black beside them), or centre (centre crop: their middle) "
-      "(default: as the network was trained; otherwise centre, and those of its size whole)"};
   Option<std::optional<double>> crop_fraction{*this, "--crop-fraction SHARE", within(from_to(0.01, 1)),
                                               "Of the shorter side that centre takes (default: 0.875)"};
-  Option<std::string> interpolation = interpolation_option(*this);
-  Option<std::string> layout = layout_option(*this);
-  Option<std::string> channel_order{*this, "--channel-order NAME", "rgb", one_of({"rgb", "bgr"}),
-                                    "That a file's network takes: rgb or bgr"};
-
   Option<std::string> output_name{
       *this, "--output-name NAME",
       "The output that tells classes (default: the one with as many values as there are names, or the first row)"};
@@ -116,7 +123,7 @@ struct InferModelFlags : TrainedModelFlags {
 
   /// `features`: see task::InferenceRequest. Throws UsageError.
   task::InferenceRequest request(bool features, std::uint64_t seed) const;
-  /// How pictures are brought to the network's input shape. Throws UsageError.
+  /// See TrainedModelFlags::preprocessing().
   data::Preprocessing preprocessing(const task::InferenceModel& network) const;
 
  private:
@@ -196,5 +203,10 @@ struct InferenceFlags {
 /// Sets options of `flags` that were not given from the .toml file with the name of the network's file (MODEL, or else
 /// --weights), if there is one. Paths in it are relative to its folder. Throws UsageError naming file, line and key.
 void take_sidecar(InferModelFlags& flags);
+
+/// Sets --weights to the file that a name or a run stands for (take_weights()), and then options that were not given
+/// from the .toml file beside the network's (take_sidecar()). `observer`: of a download; null: nothing is to be done
+/// yet. Throws UsageError and Error.
+void complete(InferModelFlags& flags, Observer* observer);
 
 }  // namespace evener::job

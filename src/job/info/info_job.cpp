@@ -332,8 +332,7 @@ void add_layers(const std::vector<engine::ModelLayer>& layers, Description& info
 std::string detector_text(const task::InferenceModel& model) {
   if (!model.habits().decoder) return "";
   const std::vector<std::int64_t>& shape = model.input_shape();
-  return task::understood_text(
-      model, {.shape = {shape[0], shape[1], shape[2]}, .crop = model.crop().value_or(data::CropMode::kStretch)});
+  return task::understood_text(model, {.shape = {shape[0], shape[1], shape[2]}, .crop = model.crop().value()});
 }
 
 /// A network of another program.
@@ -348,7 +347,7 @@ Description foreign_info(const task::ModelRequest& request) {
   info.text +=
       info_row("input", shape_text(shape) + (model.takes_images() ? " (C, H, W)" : "") +
                             (model.fixed_batch() ? fmt::format(", batch {}", *model.fixed_batch()) : ", any batch"));
-  const bool tells_classes = !model.habits().decoder && model.no_classes().empty();
+  const bool tells_classes = model.no_classes().empty();
   ordered_json outputs = ordered_json::array();
   for (const task::NetworkOutput& output : model.outputs()) {
     const char* const tells = tells_classes && output.name == model.main_output() ? ", tells classes" : "";
@@ -358,7 +357,8 @@ Description foreign_info(const task::ModelRequest& request) {
                        {"shape", output.rank_is_known ? ordered_json(output.shape) : ordered_json()},
                        {"type", output.type}});
   }
-  info.text += info_row("classes", model.no_classes().empty() ? class_names_text(model.classes()) : model.no_classes());
+  info.text += info_row("classes",
+                        tells_classes || model.is_detector() ? class_names_text(model.classes()) : model.no_classes());
   const std::string detector = detector_text(model);
   const std::string no_detector = tells_classes ? "" : model.habits().doubt;
   if (!detector.empty()) info.text += info_row("detector", detector);
@@ -403,9 +403,9 @@ Description record_info(const fs::path& run) {
 }
 
 bool holds_weights(const fs::path& run) {
-  return std::ranges::any_of(std::initializer_list<const char*>{task::kQuantizedWeights, task::kQuantizedForeign,
-                                                                "best.safetensors", "last.safetensors"},
-                             [&](const char* name) { return fs::exists(run / name); });
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{task::kQuantizedWeights, "best.safetensors", "last.safetensors"},
+      [&](const char* name) { return fs::exists(run / name); });
 }
 
 /// In the order of DType.
@@ -443,11 +443,10 @@ Description file_info(const task::ModelRequest& request) {
     throw Error(fmt::format("'{}' doesn't exist; 'evener info --help' lists the networks that have names",
                             printable(request.model)));
   }
-  if (task::is_foreign_model(request.model)) return foreign_info(request);
+  if (!task::foreign_file(request.model).empty()) return foreign_info(request);
   if (fs::is_directory(path, unreadable)) {
-    if (!holds_weights(path) && fs::exists(path / "record.json")) return record_info(path);
-    const bool is_foreign = fs::exists(path / task::kQuantizedForeign, unreadable);
-    return is_foreign ? foreign_info(request) : trained_info(request);
+    const bool has_record_alone = !holds_weights(path) && fs::exists(path / "record.json");
+    return has_record_alone ? record_info(path) : trained_info(request);
   }
   const weights::SafetensorsFile read = weights::read_weights(path);
   if (!task::model_facts(read.metadata).model.empty()) return trained_info(request);

@@ -239,7 +239,7 @@ nlohmann::ordered_json labels_json(const LabelFindings& findings) {
 }
 
 void require_place_for_labels(const fs::path& folder, bool overwrite) {
-  require_writable_place(folder);
+  require_writable_place("--out", folder);
   for (const char* file : {kLabelsTable, kLabelsPage}) {
     if (overwrite || !fs::exists(folder / file)) continue;
     throw UsageError(fmt::format("'{}' is there already: give another --out, or --overwrite to replace it",

@@ -7,6 +7,7 @@
 
 #include "data/locations.h"
 #include "job/options/option.h"
+#include "job/options/published_weights.h"
 #include "job/options/run_flags.h"
 
 namespace evener::job {
@@ -53,5 +54,10 @@ struct LabelsCommandFlags {
 
   OptionSet options() { return {&labels, &output}; }
 };
+
+/// Sets --weights to the file that a name or a run stands for (take_weights()).
+inline void complete(LabelsCommandFlags& flags, Observer* observer) {
+  take_weights(flags.labels.weights, &flags.labels.normalize, *flags.labels.model, observer);
+}
 
 }  // namespace evener::job

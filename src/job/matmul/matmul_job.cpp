@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/module.h"
 #include "base/names.h"
@@ -111,8 +112,16 @@ class Products {
   }
 
   void show(std::int64_t done, double seconds) {
-    if (!pace_.is_due(observer_)) return;
-    observer_.show(fmt::format("{} in {}", counted(done, "product"), duration_text(seconds)));
+    constexpr double kNextText_s = 10;
+    if (done == 0) {
+      pace_ = RedrawPace(now_s());
+      if (observer_.redraws()) observer_.show("a first product and its check, which don't count");
+    }
+    if (done == 0 || !pace_.is_due(observer_, kNextText_s)) return;
+    const std::int64_t wanted = *flags_.repeats.repeats;
+    const double left_s = seconds / static_cast<double>(done) * static_cast<double>(wanted - done);
+    const std::string left = done < wanted ? fmt::format(" of {}, about {} left", wanted, time_left_text(left_s)) : "";
+    observer_.show(fmt::format("{}{}; so far {}", counted(done, "product"), left, duration_text(seconds)));
   }
 
   const MatmulFlags& flags_;

@@ -68,7 +68,7 @@ struct DataFlags : SourceFlags {
   DataFlags();
 
   Option<std::string> augment{
-      *this, "--augment CHANGES", rules().with_commas().kept_as("augment"),
+      *this, "--augment CHANGES", rules().with_commas().joined_by(",").kept_as("augment"),
       "Data augmentation, random changes of training images: flip, crop[:PADDING], resized-crop[:LEAST_AREA], "
       "colour[:STRENGTH], mixup[:ALPHA]; where there are boxes also mosaic[:SHARE] and iou-crop; with commas between"};
   Option<std::string> drop{

@@ -47,6 +47,10 @@ bool read_value(const std::string& text, T& value) {
   } else if constexpr (std::is_same_v<T, std::string>) {
     value = text;
     return true;
+  } else if constexpr (std::is_same_v<T, Percentage>) {
+    const auto read = to_percentage(text);
+    value = read.value_or(Percentage());
+    return read.has_value();
   } else {
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data() + (text.size() > 1 && text[0] == '+'), end, value);
@@ -60,6 +64,8 @@ std::string words_of_type() {
     return words_of_type<typename T::value_type>();
   } else if constexpr (std::is_floating_point_v<T>) {
     return "a number";
+  } else if constexpr (std::is_same_v<T, Percentage>) {
+    return "a percentage";
   } else if constexpr (std::is_unsigned_v<T>) {
     return "a whole number, 0 or more";
   } else {
@@ -71,6 +77,10 @@ template <typename T>
 void check_range(const OptionBase& option, const T& value) {
   if constexpr (IsOptional<T>::value) {
     if (value) check_range(option, *value);
+  } else if constexpr (std::is_same_v<T, Percentage>) {
+    if (const auto& range = option.rules().range; range && !range->contains(value.percent)) {
+      throw UsageError(fmt::format("{} is {}; it has to be {}", option.name(), value.text(), range->words));
+    }
   } else if constexpr (std::is_arithmetic_v<T>) {
     const auto& range = option.rules().range;
     if (!range || range->contains(static_cast<double>(value))) return;
@@ -132,8 +142,7 @@ class ConfigReader {
     }
     const toml::array* list = node.as_array();
     if (!list) return {option.name() + "=" + value_text(key, node)};
-    if (option.kind() != ValueKind::kMany && option.rules().joint.empty())
-      fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
+    if (!option.takes_several()) fail(node.source().begin.line, fmt::format("'{}' takes one value", key));
     std::vector<std::string> result;
     for (const toml::node& item : *list) result.push_back(option.name() + "=" + value_text(key, item));
     return result;
@@ -183,6 +192,10 @@ ValueRange from_to(double least, double most) {
   return {least, most, false, false, fmt::format("from {} to {}", least, most)};
 }
 
+ValueRange percent_from_to(double least, double most) {
+  return {least, most, false, false, fmt::format("from {}% to {}%", least, most)};
+}
+
 OptionWords option_words(const std::string& written, std::string help) {
   const std::size_t space = written.find(' ');
   return {written.substr(0, space), space == std::string::npos ? "" : written.substr(space + 1), std::move(help)};
@@ -202,18 +215,18 @@ std::string OptionBase::key() const {
 }
 
 void OptionBase::read(const std::vector<std::string>& values) {
+  if (values.size() > 1 && !takes_several()) throw UsageError(given_twice_message(name(), values));
   given_ = true;
-  const auto read_some = [this](const std::vector<std::string>& some) {
-    given_words_ = some;
-    if (read_values(some)) return;
-    throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(some, " "), value_words()));
-  };
-  if (kind() == ValueKind::kMany || values.empty()) return read_some(values);
-  if (!rules_.joint.empty()) return read_some({fmt::format("{}", fmt::join(values, rules_.joint))});
-  for (const std::string& value : values) {
-    read_some({value});
-    if (&value != &values.back()) check();  // the last one, which counts, is checked with its group
-  }
+  given_words_ = values;
+  if (!rules_.joint.empty()) given_words_ = {fmt::format("{}", fmt::join(values, rules_.joint))};
+  if (read_values(given_words_)) return;
+  throw UsageError(fmt::format("{} '{}' is not {}, or is too large", name(), fmt::join(values, " "), value_words()));
+}
+
+void OptionBase::give(const std::vector<std::string>& words) {
+  std::vector<std::string> all = kind() == ValueKind::kSwitch ? std::vector<std::string>() : given_words_;
+  all.insert(all.end(), words.begin(), words.end());
+  read(all);
 }
 
 void OptionBase::record(json& config) const {
@@ -287,6 +300,8 @@ std::string Option<T>::default_text() const {
     return initial_;
   } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
     return fmt::format("{}", initial_);
+  } else if constexpr (std::is_same_v<T, Percentage>) {
+    return initial_.text();
   } else {
     return "";  // a switch is off, a list is empty, and of what is absent the help text says what stands in for it
   }
@@ -301,13 +316,23 @@ bool Option<T>::read_values(const std::vector<std::string>& values) {
     value_ = values.empty() ? "" : values.back();
     return true;
   } else {
-    return !values.empty() && read_value(values.back(), value_);
+    if (!values.empty() && read_value(values.back(), value_)) return true;
+    if constexpr (std::is_same_v<T, Percentage> || std::is_same_v<T, std::optional<Percentage>>) {
+      const std::string text = values.empty() ? "" : values.back();
+      throw UsageError(fmt::format("{} is {}; it has to be a percentage with its sign, such as {}", name(),
+                                   quoted_text(text), percentage_for(text, "5%")));
+    }
+    return false;
   }
 }
 
 template <typename T>
 void Option<T>::tell(json& value) const {
-  if constexpr (IsOptional<T>::value) {
+  if constexpr (std::is_same_v<T, Percentage>) {
+    value = value_.text();
+  } else if constexpr (std::is_same_v<T, std::optional<Percentage>>) {
+    value = value_ ? json(value_->text()) : json();
+  } else if constexpr (IsOptional<T>::value) {
     value = value_ ? json(*value_) : json();
   } else if constexpr (std::is_same_v<T, std::string>) {
     value = value_.empty() ? json() : json(value_);
@@ -322,9 +347,11 @@ template class Option<int>;
 template class Option<std::int64_t>;
 template class Option<std::uint64_t>;
 template class Option<double>;
+template class Option<Percentage>;
 template class Option<std::optional<int>>;
 template class Option<std::optional<std::int64_t>>;
 template class Option<std::optional<double>>;
+template class Option<std::optional<Percentage>>;
 template class Option<std::optional<std::string>>;
 template class Option<std::vector<std::string>>;
 
@@ -348,10 +375,17 @@ void OptionGroup::inherit(const GivenWords& words) {
 }
 
 void OptionSet::give(const std::string& name, const std::vector<std::string>& words) const {
-  if (OptionBase* option = find(name)) return option->read(words);
+  if (OptionBase* option = find(name)) return option->give(words);
   std::vector<std::string> known;
   for (const OptionBase* option : options()) known.push_back(option->name());
   throw UsageError(unknown_name_message("option", name, known));
+}
+
+std::string given_twice_message(const std::string& name, const std::vector<std::string>& values) {
+  const std::vector<std::string> first(values.begin(), values.end() - 1);
+  const std::string count = first.size() == 1 ? "twice" : fmt::format("{} times", values.size());
+  return fmt::format("{} is given {}, {} and {}: give it once", name, count,
+                     printable(fmt::format("{}", fmt::join(first, ", "))), printable(values.back()));
 }
 
 ConfigValues read_config(const std::filesystem::path& file, const OptionSet& options, const std::string& path) {

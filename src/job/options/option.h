@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/numbers.h"
+
 namespace evener::job {
 
 /// The numbers that an option takes. Exclusive limits are not among them.
@@ -30,6 +32,8 @@ ValueRange zero_or_more();
 /// From 0 to, but without, 1.
 ValueRange share();
 ValueRange from_to(double least, double most);
+/// Of a percentage.
+ValueRange percent_from_to(double least, double most);
 
 /// How an option is written: {"--lr", "RATE", "Learning rate"}. A name without "--" is that of a positional ("MODEL").
 /// `value` is the word that stands for its value in --help; a switch has none.
@@ -57,8 +61,8 @@ struct OptionRules {
   bool recorded = true;  // stands in the config of a run's record under its key
   bool in_plans = true;  // makes a difference to what `evener plan` finds out
   MustStay stays = {};
-  std::string joint = {};  // of a text that may be given several times: joins the values; empty: the last value counts
-  bool inherited = true;   // --resume RUN_DIR takes it from the run, where it isn't given
+  std::string joint = {};                   // of a text that may be given several times: joins the values
+  bool inherited = true;                    // --resume RUN_DIR takes it from the run, where it isn't given
   std::vector<std::string> elsewhere = {};  // as OptionWords::elsewhere
 
   // The same rules and one more, to be written behind each other.
@@ -71,6 +75,7 @@ struct OptionRules {
   OptionRules not_recorded() const { return with(&OptionRules::recorded, false); }
   OptionRules not_in_plans() const { return with(&OptionRules::in_plans, false); }
   OptionRules not_inherited() const { return with(&OptionRules::inherited, false); }
+  OptionRules joined_by(std::string text) const { return with(&OptionRules::joint, std::move(text)); }
 
   template <typename T>
   OptionRules with(T OptionRules::*member, T value) const {
@@ -136,9 +141,13 @@ class OptionBase {
   /// The words that read() was called with last.
   const std::vector<std::string>& given_words() const { return given_words_; }
 
-  /// Takes the words that were typed: for a list all of them; otherwise the last one, where those before it have to be
-  /// good values, too; for a switch "true" or "false". Throws UsageError.
+  /// Whether it may be given several times: a list, or texts that are joined.
+  bool takes_several() const { return kind() == ValueKind::kMany || !rules_.joint.empty(); }
+  /// Takes the words that were typed: for a list all of them, otherwise one; for a switch "true" or "false". Throws
+  /// UsageError, also for more words than it takes.
   void read(const std::vector<std::string>& values);
+  /// As read(), but together with the words that it was given before. A switch just gets its new value.
+  void give(const std::vector<std::string>& words);
   /// Throws UsageError for a value that is out of range, or not in OptionRules::one_of.
   virtual void check() const = 0;
 
@@ -173,9 +182,9 @@ class OptionBase {
   std::vector<std::string> given_words_;
 };
 
-/// An option with a value of type T: std::string, bool (a switch), int, std::int64_t, std::uint64_t, double, an
-/// optional of a number (absent = not given), an optional string (a switch that may have a value: "" = none), or a list
-/// of strings. It adds itself to its group.
+/// An option with a value of type T: std::string, bool (a switch), int, std::int64_t, std::uint64_t, double,
+/// Percentage, an optional of a number (absent = not given), an optional string (a switch that may have a value: "" =
+/// none), or a list of strings. It adds itself to its group.
 template <typename T>
 class Option final : public OptionBase {
  public:
@@ -214,9 +223,11 @@ extern template class Option<int>;
 extern template class Option<std::int64_t>;
 extern template class Option<std::uint64_t>;
 extern template class Option<double>;
+extern template class Option<Percentage>;
 extern template class Option<std::optional<int>>;
 extern template class Option<std::optional<std::int64_t>>;
 extern template class Option<std::optional<double>>;
+extern template class Option<std::optional<Percentage>>;
 extern template class Option<std::optional<std::string>>;
 extern template class Option<std::vector<std::string>>;
 
@@ -275,6 +286,7 @@ class OptionSet {
   };
 
   void add(OptionGroup& group) { sections_.push_back({&group, group.options()}); }
+  void add(const Section& section) { sections_.push_back(section); }
   /// Removes the options for which `useless` returns true: they can't be given, and keep their defaults.
   void leave_out(const std::function<bool(const OptionBase&)>& useless) {
     for (Section& section : sections_) {
@@ -297,8 +309,8 @@ class OptionSet {
     }
     return nullptr;
   }
-  /// Sets the option `name` to `words`, as a command line does. Throws UsageError for an unknown name, with the nearest
-  /// one, and for words that are no value of the option.
+  /// Gives the option `name` these `words`, as a command line does. Throws UsageError for an unknown name, with the
+  /// nearest one, and for words that are no value of the option, or one too many.
   void give(const std::string& name, const std::vector<std::string>& words) const;
   /// Names of the required options that weren't given.
   std::vector<std::string> missing() const {
@@ -316,6 +328,9 @@ class OptionSet {
  private:
   std::vector<Section> sections_;
 };
+
+/// "--size is given twice, 64x64 and 32x32: give it once".
+std::string given_twice_message(const std::string& name, const std::vector<std::string>& values);
 
 /// The options in a file, as they would be typed on the command line.
 struct ConfigValues {

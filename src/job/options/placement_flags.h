@@ -114,7 +114,7 @@ struct GoalFlags : OptionGroup {
   Option<std::optional<double>> budget{
       *this, "--budget WH", within(more_than_zero()).not_inherited(),
       "With --on auto: only what trains all epochs with so many watt-hours, and of that the fastest"};
-  Option<std::string> price{*this, "--price PRICES", rules().with_commas().not_inherited(),
+  Option<std::string> price{*this, "--price PRICES", rules().with_commas().joined_by(",").not_inherited(),
                             "For --for cost, what a kilowatt-hour and an hour of the machine cost, such as "
                             "kwh=0.30,hour=1.2, in any currency"};
 

@@ -81,7 +81,7 @@ struct EnergyFlags : OptionGroup {
       *this, "--meter SOURCE", rules().not_recorded().not_inherited(),
       "A meter of your own, which a command reads: run:COMMAND#VALUE=W (docs/measuring.md)"};
   Option<std::string> assumed{
-      *this, "--assume-power POWERS", rules().with_commas(),
+      *this, "--assume-power POWERS", rules().with_commas().joined_by(","),
       "For what no sensor measures, such as cpu=65W,idle=20W,gpu=150W: the energy is then called estimated"};
 
   /// `plan`: names the GPUs whose energy is measured.

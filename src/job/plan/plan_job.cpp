@@ -332,9 +332,10 @@ PlanFlags::PlanFlags() {
 }
 
 OptionSet PlanFlags::options() {
-  OptionSet options = TrainFlags::options();
-  options.leave_out(
-      [this](const OptionBase& option) { return !option.rules().in_plans && &option != &optimisation.epochs; });
+  OptionSet options{&model, &data, &optimisation, &calibration};
+  OptionSet others{&placement, &goal, &output, &measuring, &energy};
+  others.leave_out([](const OptionBase& option) { return !option.rules().in_plans; });
+  for (const OptionSet::Section& section : others.sections()) options.add(section);
   options.add(probing);
   return options;
 }
@@ -356,8 +357,8 @@ static std::vector<std::string> listed_precisions(const std::string& list) {
   return names;
 }
 
-void complete(PlanFlags& flags) {
-  choose_detector_defaults(flags);
+void complete(PlanFlags& flags, Observer* observer) {
+  complete_learning(flags, observer);
   const std::vector<std::string> names = listed_precisions(*flags.placement.precision);
   if (names.empty()) return;
   flags.precisions.clear();

@@ -19,7 +19,8 @@ nlohmann::ordered_json comparison_json(const plan::Comparison& comparison);
 /// letters stand for. A star marks the rows that none beats in both. "" for fewer than two such rows.
 std::string front_plot(const plan::Comparison& comparison);
 
-/// A training's options without those of a run's output, and the time for measuring.
+/// A training's options without those of a run's output and measurements, and the time for measuring. Those that make
+/// no difference here can be given, too: what trains is planned by the same words.
 struct PlanFlags : TrainFlags {
   struct Probing : OptionGroup {
     Probing() : OptionGroup("Measuring") {}
@@ -34,9 +35,9 @@ struct PlanFlags : TrainFlags {
   OptionSet options();
 };
 
-/// Sets options that were not given, and reads a list in --precision ("fp32,bf16"; "auto": those that are fast here).
-/// Throws UsageError.
-void complete(PlanFlags& flags);
+/// Sets options that were not given as `train` does (complete_learning()), and reads a list in --precision
+/// ("fp32,bf16"; "auto": those that are fast here). Throws UsageError.
+void complete(PlanFlags& flags, Observer* observer);
 
 struct PlanOutcome {
   plan::Comparison comparison;

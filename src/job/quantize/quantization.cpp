@@ -14,11 +14,13 @@
 #include "base/names.h"
 #include "base/plural.h"
 #include "base/simd_level.h"
+#include "base/terminal_text.h"
 #include "base/version.h"
 #include "data/locations.h"
 #include "data/open/open_data.h"
 #include "data/open/split_manifest.h"
 #include "data/picture_listing.h"
+#include "job/calibrate/calibration_job.h"
 #include "job/inference/images.h"
 #include "job/inference/inference_flags.h"
 #include "job/inference/session.h"
@@ -69,7 +71,7 @@ DetectImages open_for_detector(const QuantizeFlags& flags, const task::Inference
 
 DetectImages open(QuantizeFlags& flags, const task::InferenceModel& network, const std::string& location,
                   const std::string& part, int threads) {
-  if (task::is_detector(network) && !is_array_or_random(location)) {
+  if (network.is_detector() && !is_array_or_random(location)) {
     return open_for_detector(flags, network, location, part, threads);
   }
   ImagesFlags& images = flags.infer.images;
@@ -108,7 +110,6 @@ class Quantization {
   static task::InferenceRequest described(const QuantizeFlags& flags) {
     task::InferenceRequest request = flags.infer.model.request(false, 1);
     request.describe = true;
-    request.study = task::perhaps_detector_study(*flags.quantization.decoder);
     request.calibrated = false;  // of the float network's features
     return request;
   }
@@ -150,13 +151,11 @@ class Quantization {
     }
   }
 
-  bool is_detector() const { return task::is_detector(model_); }
-
   void require_searchable() const {
     if (!flags_.quantization.accuracy_drop->has_value() || images_.evaluation.shown.labelled) return;
     throw UsageError(
         fmt::format("--accuracy-drop needs images whose {} are known, to see how much is lost; '{}' has none",
-                    is_detector() ? "boxes" : "classes", images_.evaluation.shown.location));
+                    model_.is_detector() ? "boxes" : "classes", images_.evaluation.shown.location));
   }
 
   void note(const std::string& text) { run_->note(text); }
@@ -172,7 +171,7 @@ class Quantization {
       stays_a_graph() ? quantize_graph(file) : quantize(file);
     } else {
       task::pack_to_file(model_, crop_of_file(), file);
-      note("the network learnt with quantisation: its own scales are kept, and nothing is calibrated");
+      note("the network learnt with quantisation: its own scales are kept");
       found_.before = measure_side(model_);
     }
     found_.float_bytes = stays_a_graph() ? fs::file_size(model_.weights()) : task::float_bytes(*model_.state());
@@ -182,7 +181,7 @@ class Quantization {
     request.model.model = file.string();
     line_.note("running the quantised network");
     request.labels = *flags_.infer.model.labels;
-    if (stays_a_graph()) request.study = task::detector_study(*flags_.quantization.decoder);
+    if (stays_a_graph()) request.study = task::detector_study(*flags_.infer.model.decoder);
     const task::InferenceModel quantized(request);
     found_.after = measure_side(quantized);
     if (found_.after.unread > 0) {
@@ -195,6 +194,8 @@ class Quantization {
     found_.no_power = machine_meter()->refusal();
     tell_kept();
     if (!model_.run().empty()) data::SplitManifest::copy(model_.run(), run_->folder());
+    request.model.model = run_->folder().string();
+    calibrate(request, file);
     run_->take_times(run_->record());
     fill_quantize_metrics(found_, run_->record());
     const std::string warning = quantization_warning(found_, remedy());
@@ -203,7 +204,7 @@ class Quantization {
 
   std::string remedy() const {
     if (is_quantized()) return "train it longer, with a smaller --lr, or with --quantize int8 where it had fewer bits";
-    const std::string search = stays_a_graph() ? "" : "--accuracy-drop 1 looks for layers to keep in float; ";
+    const std::string search = stays_a_graph() ? "" : "--accuracy-drop 1% looks for layers to keep in float; ";
     return search +
            "--keep LAYER keeps one (layers.csv has their errors), and more --images or another --calibration may help" +
            (stays_a_graph() ? "" : ", and 'evener train --quantize int8' most");
@@ -274,8 +275,7 @@ class Quantization {
 
   void compare_engines(const task::InferenceModel& quantized) {
     found_.classes_known = !model_.classes().empty() || images_.evaluation.shown.labelled;
-    if (quantized.network() == nullptr || is_detector() || !quantized.no_classes().empty() || found_.after.images == 0)
-      return;
+    if (quantized.network() == nullptr || !quantized.no_classes().empty() || found_.after.images == 0) return;
     line_.note("comparing fake quantisation with int8");
     found_.engines =
         task::engine_agreement(quantized, *images_.evaluation.shown.samples, placement::cpu_threads(plan_));
@@ -329,6 +329,40 @@ class Quantization {
     found_.layers = std::move(outcome.layers);
   }
 
+  /// A calibrated network stays so: int8 changes its features and scores, so that it is calibrated anew where the data
+  /// allows it, else keeps the temperature alone.
+  void calibrate(const task::InferenceRequest& quantized, const fs::path& file) {
+    const auto before = task::read_calibration(model_.weights()).calibration;
+    if (!before) return;
+    try {
+      const fs::path figures = model_.weights().parent_path() / record::kCalibrationFile;
+      const double unknown = fs::exists(figures) ? record::read_calibration_record(figures).unknown_wanted
+                             : before->unknown   ? *UnknownFlags().unknown
+                                                 : 0;
+      if (!images_.evaluation.shown.labelled) throw Error("it takes images whose classes are known");
+      const RunConfig config(model_.run());
+      const LabelledDataRequest request{.location = flags_.data.data->empty() ? own_data(config) : *flags_.data.data,
+                                        .weights = model_.weights(),
+                                        .split = *flags_.data.split,
+                                        .seed = *flags_.data.seed,
+                                        .threads = session_.threads()};
+      const data::OpenedData data = open_labelled_data(request, flags_.infer.model.preprocessing(model_), config);
+      const auto classes = class_numbers(data.dataset->classes(), model_, request.location);
+      calibrate_run(quantized, data, classes.value(), unknown, run_->record(), line_);
+      note(fmt::format("that was fitted anew, to the quantised network; in float the temperature is {:.3g}",
+                       before->temperature));
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const Error& error) {
+      line_.finish();
+      task::write_calibration(file, {.temperature = before->temperature});
+      note(
+          fmt::format("the temperature of the float network, {:.3g}, is kept; nothing is called unknown, and 'evener "
+                      "calibrate {} --data DATA' does that: {}",
+                      before->temperature, shell_word(run_->folder().string()), error.what()));
+    }
+  }
+
   void tell_kept() {
     std::string kept;
     for (const auto& layer : found_.layers) {
@@ -343,7 +377,7 @@ class Quantization {
     infer.usual_engine = true;  // one engine for both networks
     const task::FigureOptions options{.infer = std::move(infer),
                                       .seconds = *flags_.output.seconds,
-                                      .photos = is_detector() ? images_.evaluation.photos : nullptr,
+                                      .photos = model_.is_detector() ? images_.evaluation.photos : nullptr,
                                       .boxes = usual_boxes(),
                                       .joules_so_far = [meter = machine_meter()] {
                                         meter->poll();
@@ -354,7 +388,7 @@ class Quantization {
 
   /// Of a detector.
   task::DecodeOptions usual_boxes() const {
-    if (!is_detector()) return {};
+    if (!model_.is_detector()) return {};
     return DetectBoxesFlags().options(true, {}, task::usual_decoding(model_));
   }
 
@@ -392,7 +426,7 @@ QuantizeFlags::QuantizeFlags() {
 
 task::QuantizeOptions QuantizationFlags::options(std::int64_t images) const {
   task::QuantizeOptions options;
-  options.ranges = {task::parse_calibration(*calibration), *percentile};
+  options.ranges = {task::parse_calibration(*calibration), percentile->percent};
   options.weight_bits = *weight_bits == "auto" ? (has_int8_products() ? 8 : 7) : std::stoi(*weight_bits);
   options.bias_correction = !*no_bias_correction;
   options.images = static_cast<std::size_t>(images);
@@ -410,8 +444,8 @@ QuantizeImages open_quantize_images(QuantizeFlags& flags, const task::InferenceM
   return images;
 }
 
-void complete(QuantizeFlags& flags) {
-  take_sidecar(flags.infer.model);
+void complete(QuantizeFlags& flags, Observer* observer) {
+  complete(flags.infer.model, observer);
 }
 
 run::RunOptions run_options(const QuantizeFlags& flags, const placement::Plan& plan,

@@ -25,7 +25,7 @@ struct CalibrationDataFlags : OptionGroup {
                            "without one its validation part) is evaluated (default: the data of the run)"};
   Option<std::string> calibration_data{*this, "--calibration-data DATA", OptionRules{.joint = data::kLocationJoint},
                                        "Other images to calibrate with; all of --data is evaluated then"};
-  Option<std::int64_t> images{*this, "--images N", 300, within(from_to(1, 1000000)), "Images to calibrate with"};
+  Option<std::int64_t> images{*this, "--images N", 300, within(from_to(1, 1000000)), "Most images to calibrate with"};
   Option<std::string> split{*this, "--split TRAIN/VALIDATION/TEST",
                             "Percent, of data that comes undivided (default: as the run's)"};
   Option<std::optional<std::int64_t>> seed{*this, "--seed N", within(zero_or_more()),
@@ -39,24 +39,27 @@ struct QuantizationFlags : OptionGroup {
   Option<std::string> calibration{*this, "--calibration NAME", "mse",
                                   one_of({"mse", "minmax", "percentile", "entropy"}),
                                   "Ranges of activations: mse, minmax, percentile, entropy"};
-  Option<double> percentile{*this, "--percentile PERCENT", 99.99, within(from_to(50, 100)),
-                            "Of magnitudes, that --calibration percentile keeps"};
+  Option<Percentage> percentile{*this,
+                                "--percentile P%",
+                                {99.99},
+                                within(percent_from_to(50, 100)),
+                                "Of magnitudes, that --calibration percentile keeps"};
   Option<std::string> weight_bits{*this, "--weight-bits BITS", "auto", one_of({"auto", "8", "7", "6", "5", "4"}),
                                   "8; 7 for processors without int8 dot products; 4 to 6 for smaller weights; auto: 8 "
                                   "or 7, as this processor needs"};
   Option<std::vector<std::string>> keep{
       *this, "--keep LAYER",
       "Layers that stay in float, by a pattern of their names, or first, or last; may be repeated"};
-  Option<std::optional<double>> accuracy_drop{*this, "--accuracy-drop POINTS", within(from_to(0, 100)),
-                                              "Keep as few of the most sensitive layers in float as are needed to lose "
-                                              "at most so much accuracy, or mAP@0.5 of a detector"};
-  Option<std::string> decoder{*this, "--decoder NAME", "Of a detector's file, as evener detect takes it"};
+  Option<std::optional<Percentage>> accuracy_drop{
+      *this, "--accuracy-drop P%", within(percent_from_to(0, 100)),
+      "Keep as few of the most sensitive layers in float as are needed to lose at most so many percentage points of "
+      "accuracy, or of mAP@0.5 of a detector"};
   Option<bool> no_bias_correction{*this, "--no-bias-correction",
                                   "Leave biases as they are, whatever rounding weights does to means"};
 
   task::QuantizeOptions options(std::int64_t images) const;
-  /// --accuracy-drop, which is in percentage points, as a share; 0 where it isn't given.
-  double most_lost() const { return accuracy_drop->value_or(0) / 100; }
+  /// --accuracy-drop as a share; 0 where it isn't given.
+  double most_lost() const { return accuracy_drop->value_or(Percentage()).share(); }
 };
 
 struct QuantizeOutputFlags : OutputFlags {
@@ -99,8 +102,8 @@ struct QuantizedRun {
   std::filesystem::path folder;   // of the quantised network
 };
 
-/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
-void complete(QuantizeFlags& flags);
+/// See complete(InferModelFlags&, Observer*).
+void complete(QuantizeFlags& flags, Observer* observer);
 
 /// Calibrates, quantises, and measures both networks. `flags` must be completed; options that depend on the network are
 /// set here. `stop`: ends it in good order, as a signal does; null: signals alone. Throws UsageError, Error and

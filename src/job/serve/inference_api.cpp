@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "base/numbers.h"
 #include "base/version.h"
 #include "data/codecs/decode.h"
+#include "job/serve/box_outputs.h"
 
 namespace evener::job {
 namespace {
@@ -70,7 +72,7 @@ bool is_picture(const HttpRequest& request) {
       refusal, kSendPictures, kJsonLength));
 }
 
-task::SampleValues sample_of_body(const HttpRequest& request, const ServedModel& model) {
+SentSample sample_of_body(const HttpRequest& request, const ServedModel& model) {
   try {
     return sample_of_picture(request.body, model);
   } catch (const BadRequest& error) {
@@ -103,12 +105,13 @@ HttpResponse InferenceApi::answer(HttpRequest& request, const HttpCounts& http) 
   if (first == "metrics" && path.empty()) {
     return {.content_type = "text/plain; version=0.0.4", .body = metrics_.text(queue_, http)};
   }
-  if (first != "v2") return http_error(404, "there are /v2, /v2/models/" + model_.name + " and /metrics");
+  if (first.empty()) return server_facts();
+  if (first != "v2") return http_error(404, "unknown address; there are " + addresses_text());
   if (path.empty()) return server_facts();
   if (path == "health/live") return json_response({{"live", true}});
   if (path == "health/ready") return draining_ ? try_later("the server is ending") : json_response({{"ready", true}});
   if (next_word(path) == "models") return about_model(path, request);
-  return http_error(404, "unknown address; the server's are those of the Open Inference Protocol");
+  return http_error(404, "unknown address; there are " + addresses_text());
 }
 
 HttpResponse InferenceApi::about_model(std::string_view path, HttpRequest& request) {
@@ -136,9 +139,20 @@ HttpResponse InferenceApi::about_model(std::string_view path, HttpRequest& reque
   return response;
 }
 
+std::vector<std::string> InferenceApi::addresses() const {
+  const std::string model = "/v2/models/" + model_.name;
+  return {"/v2", "/v2/health/live", "/v2/health/ready", model, model + "/ready", model + "/infer", "/metrics"};
+}
+
+std::string InferenceApi::addresses_text() const {
+  return fmt::format("{}", fmt::join(addresses(), ", "));
+}
+
 HttpResponse InferenceApi::server_facts() const {
-  return json_response(
-      {{"name", "evener"}, {"version", program_version()}, {"extensions", {"binary_tensor_data", "classification"}}});
+  return json_response({{"name", "evener"},
+                        {"version", program_version()},
+                        {"extensions", {"binary_tensor_data", "classification"}},
+                        {"addresses", addresses()}});
 }
 
 HttpResponse InferenceApi::model_facts() const {
@@ -149,7 +163,7 @@ HttpResponse InferenceApi::model_facts() const {
   };
   OrderedJson outputs = OrderedJson::array();
   for (const ServedOutput& output : model_.outputs) {
-    outputs.push_back({{"name", output.name}, {"datatype", "FP32"}, {"shape", batch_of(output.shape)}});
+    outputs.push_back({{"name", output.name}, {"datatype", output.datatype}, {"shape", batch_of(output.shape)}});
   }
   const OrderedJson input = {
       {"name", model_.input}, {"datatype", model_.datatype()}, {"shape", batch_of(model_.shape)}};
@@ -179,7 +193,7 @@ HttpResponse InferenceApi::infer(HttpRequest& request) {
 }
 
 HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
-  std::vector<task::SampleValues> samples;
+  std::vector<SentSample> samples;
   const InferRequest asked = read(request, samples);
   const std::vector<WantedOutput> wanted = wanted_outputs(asked, model_);
   const bool wants_classes = std::ranges::any_of(wanted, [](const WantedOutput& output) { return output.classes > 0; });
@@ -189,9 +203,18 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
         fmt::format("{} samples are more than the queue holds; send at most {} at once", samples.size(), most));
   }
   request.body = {};
-  const TensorMap outputs = queue_.answer(std::move(samples), limit_s_);
+  std::vector<task::PhotoSize> sizes;
+  for (const SentSample& sample : samples) sizes.push_back(sample.size);
+  const TensorMap outputs = queue_.answer({std::make_move_iterator(samples.begin()),  // without the sizes
+                                           std::make_move_iterator(samples.end())},
+                                          limit_s_);
+  ServedBoxes boxes;
+  if (model_.detector) boxes = served_boxes(*model_.detector, outputs, sizes, model_.pictures.value());
   std::vector<ToldOutput> told;
-  for (const WantedOutput& output : wanted) told.push_back({output, &outputs.at(output.name)});
+  for (const WantedOutput& output : wanted) {
+    told.push_back(model_.detector ? boxes.told(output) : ToldOutput{output});
+    if (told.back().values == nullptr) told.back().values = &outputs.at(output.name);
+  }
   InferAnswer answer = write_infer_answer(model_.name, asked.id, told, model_.classes);
   HttpResponse response{.body = std::move(answer.body)};
   if (answer.json_bytes) {
@@ -201,7 +224,7 @@ HttpResponse InferenceApi::infer_unguarded(HttpRequest& request) {
   return response;
 }
 
-InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleValues>& samples) {
+InferRequest InferenceApi::read(HttpRequest& request, std::vector<SentSample>& samples) {
   const std::scoped_lock reading(readers_);
   const std::optional<std::size_t> json_bytes = parse_length(request.header(kJsonLengthInLowerCase));
   InferRequest asked;
@@ -214,7 +237,8 @@ InferRequest InferenceApi::read(HttpRequest& request, std::vector<task::SampleVa
     return asked;
   }
   if (is_picture(request)) {
-    asked.outputs = {{.name = model_.outputs.front().name, .classes = classes_asked_for(request)}};
+    const std::size_t classes = classes_asked_for(request);
+    if (!model_.detector || classes > 0) asked.outputs = {{.name = model_.outputs.front().name, .classes = classes}};
     if (model_.tells_unknown) asked.outputs.push_back({.name = task::kUnknownOutput});
     samples.push_back(sample_of_body(request, model_));
     return asked;

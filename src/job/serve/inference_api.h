@@ -90,13 +90,15 @@ class InferenceApi {
   void drain() { draining_ = true; }
 
  private:
+  std::vector<std::string> addresses() const;
+  std::string addresses_text() const;
   HttpResponse server_facts() const;
   HttpResponse model_facts() const;
   HttpResponse about_model(std::string_view path, HttpRequest& request);
   HttpResponse infer(HttpRequest& request);
   HttpResponse infer_unguarded(HttpRequest& request);
   /// Parses the body of a request, and converts its tensors into `samples`.
-  InferRequest read(HttpRequest& request, std::vector<task::SampleValues>& samples);
+  InferRequest read(HttpRequest& request, std::vector<SentSample>& samples);
 
   const ServedModel& model_;
   task::BatchQueue& queue_;

@@ -281,27 +281,37 @@ std::string json_text(const std::string& text) {
 /// Appends an output's JSON to `json`, and to `binary` what follows it.
 void append_output(const ToldOutput& output, const std::vector<std::string>& classes, std::string& json,
                    std::string& binary) {
-  const bool classifies = output.wanted.classes > 0;
-  std::vector<std::int64_t> shape = output.values->shape;
-  const std::vector<std::string> texts = classifies ? class_texts(output, classes, shape) : std::vector<std::string>();
+  const HostTensor& values = *output.values;
+  std::vector<std::int64_t> shape = values.shape;
+  std::vector<std::string> of_classes;
+  const std::vector<std::string>* texts = output.texts;
+  if (output.wanted.classes > 0) {
+    of_classes = class_texts(output, classes, shape);
+    texts = &of_classes;
+  }
+  const bool is_whole = values.dtype == DType::kI32;
   json += fmt::format(R"({{"name":{},"datatype":"{}","shape":[{}])", json_text(output.wanted.name),
-                      classifies ? "BYTES" : "FP32", fmt::join(shape, ","));
-  const auto values = static_cast<std::size_t>(element_count(output.values->shape));
+                      texts != nullptr ? "BYTES"
+                      : is_whole       ? "INT32"
+                                       : "FP32",
+                      fmt::join(shape, ","));
   if (output.wanted.binary) {
     const std::size_t before = binary.size();
-    classifies ? binary.append(as_binary(texts))
-               : binary.append(reinterpret_cast<const char*>(output.values->floats()), values * sizeof(float));
+    texts != nullptr ? binary.append(as_binary(*texts))
+                     : binary.append(reinterpret_cast<const char*>(values.bytes.data()), values.bytes.size());
     json += fmt::format(R"(,"parameters":{{"binary_data_size":{}}}}})", binary.size() - before);
     return;
   }
   json += ",\"data\":[";
-  const std::size_t count = classifies ? texts.size() : values;
+  const auto count = static_cast<std::size_t>(element_count(shape));
   for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) json += ',';
-    if (classifies) {
-      json += json_text(texts[i]);
+    if (texts != nullptr) {
+      json += json_text((*texts)[i]);
+    } else if (is_whole) {
+      json += std::to_string(reinterpret_cast<const std::int32_t*>(values.bytes.data())[i]);
     } else {
-      append_number(json, output.values->floats()[i]);
+      append_number(json, values.floats()[i]);
     }
   }
   json += "]}";
@@ -337,9 +347,10 @@ std::vector<std::uint8_t> bytes_of(const float* numbers, std::size_t each) {
   return bytes;
 }
 
-task::SampleValues sample_of_values(const SentTensor& tensor, std::size_t index, const ServedModel& model) {
+SentSample sample_of_values(const SentTensor& tensor, std::size_t index, const ServedModel& model) {
   const auto each = static_cast<std::size_t>(element_count(model.shape));
-  task::SampleValues sample;
+  SentSample sample;
+  if (model.shape.size() == 3) sample.size = {model.shape[2], model.shape[1]};
   if (model.is_bytes && tensor.binary) {
     const auto* const from = reinterpret_cast<const std::uint8_t*>(tensor.binary->data()) + index * each;
     sample.bytes.assign(from, from + each);
@@ -355,12 +366,12 @@ task::SampleValues sample_of_values(const SentTensor& tensor, std::size_t index,
   return sample;
 }
 
-std::vector<task::SampleValues> samples_of_pictures(const SentTensor& tensor, const ServedModel& model) {
+std::vector<SentSample> samples_of_pictures(const SentTensor& tensor, const ServedModel& model) {
   const bool is_list = tensor.shape.size() == 1 || (tensor.shape.size() == 2 && tensor.shape.back() == 1);
   if (!model.pictures || !is_list) {
     throw BadRequest(fmt::format("{}; this is BYTES of shape [{}]", taken_text(model), fmt::join(tensor.shape, ",")));
   }
-  std::vector<task::SampleValues> samples;
+  std::vector<SentSample> samples;
   for (const std::string& file : elements_of_bytes(tensor)) samples.push_back(sample_of_picture(file, model));
   return samples;
 }
@@ -443,12 +454,12 @@ InferAnswer write_infer_answer(const std::string& model, const std::string& id, 
   return answer;
 }
 
-std::vector<task::SampleValues> samples_of(const InferRequest& request, const ServedModel& model) {
+std::vector<SentSample> samples_of(const InferRequest& request, const ServedModel& model) {
   if (request.inputs.size() != 1 || request.inputs.front().name != model.input) {
     throw BadRequest(taken_text(model) + ", and nothing else");
   }
   const SentTensor& tensor = request.inputs.front();
-  std::vector<task::SampleValues> samples;
+  std::vector<SentSample> samples;
   if (tensor.datatype == "BYTES") {
     samples = samples_of_pictures(tensor, model);
   } else {
@@ -459,12 +470,14 @@ std::vector<task::SampleValues> samples_of(const InferRequest& request, const Se
   return samples;
 }
 
-task::SampleValues sample_of_picture(const std::string& file, const ServedModel& model) {
+SentSample sample_of_picture(const std::string& file, const ServedModel& model) {
   if (!model.pictures) throw BadRequest(taken_text(model) + "; it takes no pictures");
-  task::SampleValues sample;
+  SentSample sample;
   sample.bytes.resize(static_cast<std::size_t>(element_count(model.shape)));
   try {
-    data::preprocess(data::decode_picture(file), *model.pictures, sample.bytes);
+    data::Picture picture = data::decode_picture(file);
+    sample.size = {picture.width, picture.height};
+    data::preprocess(std::move(picture), *model.pictures, sample.bytes);
   } catch (const Error& error) {
     throw BadRequest(fmt::format("a picture can't be read: {}", error.what()));
   }
@@ -474,7 +487,7 @@ task::SampleValues sample_of_picture(const std::string& file, const ServedModel&
   return sample;
 }
 
-task::SampleValues sample_of_raw(const std::string& body, const ServedModel& model) {
+SentSample sample_of_raw(const std::string& body, const ServedModel& model) {
   const bool fits = body.size() == model.sample_bytes();
   if (model.pictures && data::unknown_format(body).empty()) {
     try {
@@ -497,7 +510,7 @@ std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const Serv
   std::vector<WantedOutput> wanted = request.outputs;
   if (wanted.empty()) {
     for (const ServedOutput& output : model.outputs) {
-      wanted.push_back({.name = output.name, .binary = request.binary_outputs});
+      if (output.is_usual) wanted.push_back({.name = output.name, .binary = request.binary_outputs});
     }
   }
   std::vector<std::string> known;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/tensor.h"
 #include "data/preprocess.h"
+#include "task/detect/detector.h"
 #include "task/inference/infer.h"
 
 namespace evener::job {
@@ -64,7 +66,8 @@ std::vector<std::string> elements_of_bytes(const SentTensor& tensor);
 /// An output for a response.
 struct ToldOutput {
   WantedOutput wanted;
-  const HostTensor* values = nullptr;  // floats, whose first extent counts the samples
+  const HostTensor* values = nullptr;               // floats or int32, whose first extent counts the samples
+  const std::vector<std::string>* texts = nullptr;  // told in place of the values, one for each
 };
 
 struct InferAnswer {
@@ -79,7 +82,9 @@ InferAnswer write_infer_answer(const std::string& model, const std::string& id, 
 
 struct ServedOutput {
   std::string name;
-  std::vector<std::int64_t> shape;  // of one sample
+  std::vector<std::int64_t> shape;  // of one sample; -1 = as the answer has it
+  const char* datatype = "FP32";
+  bool is_usual = true;  // told where a request names none
 };
 
 /// A server's description of its network.
@@ -90,10 +95,11 @@ struct ServedModel {
   std::vector<std::int64_t> shape;                   // of one sample
   bool is_bytes = true;                              // it takes UINT8, otherwise FP32
   std::optional<data::Preprocessing> pictures = {};  // how picture files become samples; absent = it takes no pictures
-  std::vector<ServedOutput> outputs;                 // the one that tells classes first
+  std::vector<ServedOutput> outputs;                 // the one that tells classes first, or boxes
   std::vector<std::string> classes = {};             // names; empty = not known
   bool tells_unknown = false;                        // it has the output task::kUnknownOutput
   std::string no_classes = {};                       // why its outputs are no classes; "" = they are
+  std::shared_ptr<const task::Detector> detector = {};  // reads box_outputs() from its own outputs; null: it is none
 
   const char* datatype() const { return is_bytes ? "UINT8" : "FP32"; }
   std::size_t sample_bytes() const {
@@ -101,17 +107,22 @@ struct ServedModel {
   }
 };
 
+/// A sample, and the size of the image that it was made of.
+struct SentSample : task::SampleValues {
+  task::PhotoSize size;  // 0 x 0 of a vector
+};
+
 /// The samples of a request, from tensors or picture files. Throws BadRequest where the model doesn't take them.
-std::vector<task::SampleValues> samples_of(const InferRequest& request, const ServedModel& model);
+std::vector<SentSample> samples_of(const InferRequest& request, const ServedModel& model);
 
 /// The sample of a picture's file, given by its bytes. Throws BadRequest where it can't be decoded.
-task::SampleValues sample_of_picture(const std::string& file, const ServedModel& model);
+SentSample sample_of_picture(const std::string& file, const ServedModel& model);
 
 /// The sample of a raw request, whose body has no JSON (Inference-Header-Content-Length: 0): the bytes of its values,
 /// or a picture's file. Throws BadRequest.
-task::SampleValues sample_of_raw(const std::string& body, const ServedModel& model);
+SentSample sample_of_raw(const std::string& body, const ServedModel& model);
 
-/// The outputs that the request names, or all where it names none. Throws BadRequest for unknown names.
+/// The outputs that the request names, or the usual ones where it names none. Throws BadRequest for unknown names.
 std::vector<WantedOutput> wanted_outputs(const InferRequest& request, const ServedModel& model);
 
 }  // namespace evener::job

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -21,6 +23,7 @@
 #include "job/cache_folder.h"
 #include "job/inference/inference_flags.h"
 #include "job/inference/session.h"
+#include "job/serve/box_outputs.h"
 #include "job/serve/inference_api.h"
 #include "measure/energy_meter.h"
 #include "measure/sensors/open_sensors.h"
@@ -55,13 +58,37 @@ void require_servable(const ServeFlags& flags, const task::InferenceModel& netwo
   }
 }
 
-/// The one that tells classes first.
-std::vector<ServedOutput> outputs_of(task::InferJob& job, const ComingSamples& samples, const std::string& main) {
+/// The one that tells classes first. Of a detector the boxes, and then what they are read from, which is long.
+std::vector<ServedOutput> outputs_of(task::InferJob& job, const ComingSamples& samples,
+                                     const task::InferenceModel& network) {
   std::vector<ServedOutput> outputs;
-  for (auto& [name, shape] : output_shapes(job, samples)) outputs.push_back({name, std::move(shape)});
+  const bool is_usual = !network.is_detector();
+  for (auto& [name, shape] : output_shapes(job, samples)) {
+    outputs.push_back({.name = name, .shape = std::move(shape), .is_usual = is_usual});
+  }
+  if (network.is_detector()) {
+    std::vector<ServedOutput> all = box_outputs();
+    std::ranges::move(outputs, std::back_inserter(all));
+    return all;
+  }
   std::stable_partition(outputs.begin(), outputs.end(),
-                        [&](const ServedOutput& output) { return output.name == main; });
+                        [&](const ServedOutput& output) { return output.name == network.main_output(); });
   return outputs;
+}
+
+/// Null where the network is none. Throws UsageError where options are for one.
+std::shared_ptr<const task::Detector> detector_of(const DetectBoxesFlags& flags, const task::InferenceModel& network) {
+  if (network.is_detector()) {
+    return std::make_shared<task::Detector>(
+        network, flags.options(false, task::detector_classes(network), task::usual_decoding(network)));
+  }
+  for (const OptionBase* option : flags.OptionGroup::options()) {
+    if (!option->given()) continue;
+    const std::string& doubt = network.habits().doubt;
+    throw UsageError(fmt::format("{} is for detectors, and '{}' is none{}", option->name(), network.name(),
+                                 doubt.empty() ? "" : ": " + doubt));
+  }
+  return nullptr;
 }
 
 std::string name_in_addresses(const ServeFlags& flags, const task::InferenceModel& network) {
@@ -78,10 +105,11 @@ ServedModel served_model(const ServeFlags& flags, const task::InferenceModel& ne
   model.shape = samples.shape();
   model.is_bytes = samples.is_bytes();
   if (network.takes_images()) model.pictures = flags.model.preprocessing(network);
-  model.outputs = outputs_of(job, samples, network.main_output());
+  model.outputs = outputs_of(job, samples, network);
   model.classes = network.classes();
   model.no_classes = network.no_classes();
   model.tells_unknown = network.tells_unknown();
+  model.detector = detector_of(flags.boxes, network);
   return model;
 }
 
@@ -108,6 +136,12 @@ void tell_setup(Observer& observer, const ServedModel& model, const task::Infere
                             shape_text(model.shape), engine_text(setup), plan.text, counted(setup.streams, "stream"),
                             setup.batch));
   if (model.pictures) observer.note("seen are " + data::seen_text(*model.pictures));
+  if (model.detector) {
+    const std::string understood = task::understood_text(network, model.pictures.value());
+    observer.note(fmt::format("told are boxes likelier than {}; {}", model.detector->options().confidence,
+                              understood.empty() ? counted(model.detector->classes().size(), "class", "classes")
+                                                 : "understood as " + understood));
+  }
   for (const std::vector<std::string>* notes : {&network.notes(), &plan.notes}) {
     for (const std::string& text : *notes) observer.note("note: " + text);
   }
@@ -203,8 +237,8 @@ task::InferOptions ServeFlags::infer_options(const placement::Plan& plan) const 
   return options;
 }
 
-void complete(ServeFlags& flags) {
-  take_sidecar(flags.model);
+void complete(ServeFlags& flags, Observer* observer) {
+  complete(flags.model, observer);
 }
 
 ServedTotals serve(const ServeFlags& flags, Observer& observer, const StopFlag* stop) {

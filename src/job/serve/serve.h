@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/this_work.h"
+#include "job/detect/detect_flags.h"
 #include "job/http/http_server.h"
 #include "job/inference/inference_flags.h"
 #include "job/observer.h"
@@ -63,10 +64,11 @@ struct ServeFlags {
 
   InferModelFlags model;
   InferPlacementFlags placement;
+  DetectBoxesFlags boxes;
   Server server;
   EnergyFlags energy;
 
-  OptionSet options() { return {&model, &placement, &server, &energy}; }
+  OptionSet options() { return {&model, &placement, &boxes, &server, &energy}; }
   /// The options of the inference on `plan`, which placement.plan() returned.
   task::InferOptions infer_options(const placement::Plan& plan) const;
 };
@@ -82,8 +84,8 @@ struct ServedTotals {
 /// contradict each other. Where the joules aren't known, why. `idle_asked`: the idle power was to be measured.
 std::string served_energy_text(const record::Energy& energy, std::uint64_t samples, bool idle_asked);
 
-/// Sets options that were not given from the .toml file beside the network's file (take_sidecar()). Throws UsageError.
-void complete(ServeFlags& flags);
+/// See complete(InferModelFlags&, Observer*).
+void complete(ServeFlags& flags, Observer* observer);
 
 /// Serves until `stop` or a signal, and then answers the requests that were accepted. Tells `observer` the address on a
 /// line of its own once requests can be sent. `flags` must be completed. Throws UsageError and Error.

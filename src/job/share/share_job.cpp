@@ -44,7 +44,7 @@ fs::path share(const ShareFlags& flags, Observer& observer, const StopFlag* stop
   options.give("--overwrite", {"true"});
   options.check();
   infer_flags.predictions.shows_maps = true;
-  complete(infer_flags);
+  complete(infer_flags, &observer);
   infer(infer_flags, observer, stop);
   shared.judging = report::load_run(folder);
   shared.judging.name = shared.training.name;

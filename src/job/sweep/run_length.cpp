@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -53,7 +54,9 @@ class PilotRuns {
   bench::PilotRun run(record::SweepCell cell, double length) const {
     const std::string text = fmt::format("{:g}", length);
     const fs::path folder = folder_ / (cell.folder + "-" + text);
-    cell.words.push_back("--" + option_.key + "=" + text);  // of an option given twice the last one counts
+    const std::string name = "--" + option_.key + "=";
+    std::erase_if(cell.words, [&](const std::string& word) { return word.starts_with(name); });
+    cell.words.push_back(name + text);
     const auto left = executor_.left_in(folder);
     const bench::ExecutedRun executed = left ? *left : executor_.execute(cell, folder);
     if (!record::has_figures(executed.end)) return {.failure = executed.reason, .seconds = executed.seconds};
@@ -71,13 +74,27 @@ class PilotRuns {
 };
 
 /// What a cell's last pilot run says, after "pilot runs of on=cpu/t1: epochs = 12: ".
-std::string verdict_text(const bench::FoundLength& found) {
+std::string verdict_text(const bench::FoundLength& found, const bench::PilotGoal& goal) {
   if (!found.last.failure.empty()) return "it failed, so that its length stays: " + found.last.failure;
   if (!found.last.deviation) return "too few samples for a deviation";
+  const double needed_s = bench::seconds_needed(found.last, goal.deviation).value_or(0);
   return fmt::format("speed deviates by {:.2g} % within a run{}", 100 * *found.last.deviation,
                      found.is_steady               ? ""
                      : found.last.energy_needs > 1 ? "; too short for the sensor of energy"
-                                                   : ", more than was asked for");
+                     : needed_s > goal.longest_run_s
+                         ? fmt::format("; {:g} % would take runs of {}, and none is made longer than {}: end what else "
+                                       "runs here, or ask for less",
+                                       100 * goal.deviation, duration_text(needed_s), duration_text(goal.longest_run_s))
+                         : ", more than was asked for");
+}
+
+/// How long the sweep will take, by its first pilot run.
+std::string forecast_text(const bench::PilotRun& first, const bench::PilotGoal& goal, const SweepPlan& plan) {
+  const double needed_s = bench::seconds_needed(first, goal.deviation).value_or(first.seconds);
+  const double run_s = std::clamp(needed_s, first.seconds, std::max(first.seconds, goal.longest_run_s));
+  const std::size_t cells = cells_of(plan).size();
+  return fmt::format("by the first pilot run a run takes about {}, and each block of {} about {}", duration_text(run_s),
+                     counted(cells, "cell"), duration_text(run_s * static_cast<double>(cells)));
 }
 
 /// What is told of all cells.
@@ -129,15 +146,18 @@ SteadyPlan steady_plan(const SweepPlan& plan, double deviation, std::optional<do
   const std::string identity = bench::short_hash(program + machine);
   const PilotRuns pilot(option, folder / record::kPilotFolder / identity.substr(0, 6), executor);
   std::vector<bench::FoundLength> found;
+  bool is_told = false;
   for (const record::SweepCell& cell : cells_of(plan)) {
     const std::string known = bench::cell_name(plan.axes, cell.values), name = known.empty() ? "the cell" : known;
     found.push_back(bench::steady_length(option.length, goal, [&](double length) {
       observer.show(fmt::format("pilot run of {}, {} ...", name, length_text(option, length)));
-      return pilot.run(cell, length);
+      bench::PilotRun run = pilot.run(cell, length);
+      if (run.failure.empty() && !std::exchange(is_told, true)) observer.note(forecast_text(run, goal, plan));
+      return run;
     }));
     option.length = found.back().length;
-    observer.note(
-        fmt::format("pilot runs of {}: {}: {}", name, length_text(option, option.length), verdict_text(found.back())));
+    observer.note(fmt::format("pilot runs of {}: {}: {}", name, length_text(option, option.length),
+                              verdict_text(found.back(), goal)));
   }
   SteadyPlan steady{.plan = plan, .sentence = steady_sentence(option, option.length, deviation, found)};
   steady.plan.fixed[option.key] = {fmt::format("{:g}", option.length)};

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -32,24 +31,14 @@ namespace {
 
 constexpr int kFewestWithUntil = 5;
 
-/// 0.02 for "2%", and for "2"; absent for anything but a number above 0 and up to 100.
-std::optional<double> share_of(std::string_view percent) {
-  if (percent.ends_with("%")) percent.remove_suffix(1);
-  const double share = to_number<double>(percent).value_or(0) / 100;
-  return std::isfinite(share) && share > 0 && share <= 1 ? std::optional(share) : std::nullopt;
-}
-
 /// 0.02 for "ci=2%".
 double width_of(const std::string& text) {
   constexpr std::string_view kBegin = "ci=";
-  const auto share = text.starts_with(kBegin) ? share_of(std::string_view(text).substr(kBegin.size())) : std::nullopt;
-  if (share) return *share;
-  throw UsageError(fmt::format("--until is {}; it has to be ci=P%, such as ci=2%", quoted_text(text)));
-}
-
-double steady_deviation(const std::string& text) {
-  if (const auto share = share_of(text)) return *share;
-  throw UsageError(fmt::format("--steady is {}; it has to be P%, such as 2%", quoted_text(text)));
+  const std::string_view number = std::string_view(text).substr(text.starts_with(kBegin) ? kBegin.size() : 0);
+  const double percent = to_percentage(number).value_or(Percentage()).percent;
+  if (number.size() < text.size() && percent > 0 && percent <= 100) return percent / 100;
+  throw UsageError(
+      fmt::format("--until is {}; it has to be ci=P%, such as ci={}", quoted_text(text), percentage_for(number, "2%")));
 }
 
 using SweepWords = std::vector<std::string>;
@@ -75,6 +64,10 @@ std::vector<std::string> split_at_commas(const std::string& text) {
     if (comma == std::string::npos) return parts;
     begin = comma + 1;
   }
+}
+
+bool is_variable(const std::string& key) {
+  return key.starts_with('$');
 }
 
 class WordReader {
@@ -114,7 +107,8 @@ class WordReader {
       positionals_.push_back(word);
     } else if (is_variable_word(word)) {
       const std::size_t equals = word.find('=');
-      add("$" + word.substr(0, equals), divided("$" + word.substr(0, equals), word.substr(equals + 1), false));
+      const std::string key = "$" + word.substr(0, equals), value = word.substr(equals + 1);
+      add(key, value, divided(key, value, false));
     } else {
       command_ = measured_command(word);
       plan_.command = word;
@@ -134,7 +128,7 @@ class WordReader {
     OptionBase* own = own_.find(name);
     if (own == nullptr) fail_unknown(name);
     const auto value = value_of(*own, word, equals);
-    own->read({value.value_or("true")});
+    own->give({value.value_or("true")});
   }
 
   /// The value of an option on the command line; absent for a switch without a value.
@@ -161,6 +155,9 @@ class WordReader {
   /// The values that a text stands for.
   std::vector<SweepValue> divided(const std::string& key, const std::string& text, bool has_commas) const {
     if (has_commas && text.find(',') != std::string::npos) {
+      const std::vector<std::string> parts = split_at_commas(text);
+      const auto is_assigned = [](const std::string& part) { return part.find('=') != std::string::npos; };
+      if (std::ranges::all_of(parts, is_assigned)) return {{text}};  // one value, such as cpu=65W,idle=20W
       throw UsageError(
           fmt::format("'{0}' has values with commas of their own, so '{1}' could be one value or several. Write it "
                       "into a file for 'evener sweep FILE.toml': under [options] {0} = \"{1}\" for the one, under "
@@ -178,19 +175,22 @@ class WordReader {
 
   void add_option(const OptionBase& option, const std::optional<std::string>& value) {
     const bool has_commas = option.rules().has_commas || option.words().value.find(',') != std::string::npos;
-    if (!value) return add(option.key(), {{"true"}});
+    if (!value) return add(option.key(), "true", {{"true"}});
     const bool is_further = !option.rules().joint.empty() && plan_.fixed.contains(option.key());
     if (option.kind() == ValueKind::kMany || is_further) {  // it may stand here several times
       plan_.fixed[option.key()].push_back(*value);
       return;
     }
-    add(option.key(), divided(option.key(), *value, has_commas));
+    add(option.key(), *value, divided(option.key(), *value, has_commas));
   }
 
-  /// Of an option given twice the last one counts.
-  void add(const std::string& key, std::vector<SweepValue> values) {
-    std::erase_if(plan_.axes, [&](const record::SweepAxis& axis) { return axis.names.front() == key; });
-    plan_.fixed.erase(key);
+  /// `text`: the values as they were written.
+  void add(const std::string& key, const std::string& text, std::vector<SweepValue> values) {
+    const auto [before, is_first] = texts_.emplace(key, text);
+    if (!is_first && !(text == "true" && before->second == text)) {
+      const std::string name = is_variable(key) ? key.substr(1) : "--" + key;
+      throw UsageError(given_twice_message(name, {before->second, text}) + ", with commas between several values");
+    }
     if (values.size() == 1) {
       plan_.fixed[key] = values.front();
       return;
@@ -212,7 +212,8 @@ class WordReader {
         plan_.fixed[option->key()] = {positionals_.begin() + static_cast<std::ptrdiff_t>(next), positionals_.end()};
         next = positionals_.size();
       } else {
-        add(option->key(), divided(option->key(), positionals_[next++], option->rules().has_commas));
+        const std::string& text = positionals_[next++];
+        add(option->key(), text, divided(option->key(), text, option->rules().has_commas));
       }
     }
     if (next < positionals_.size()) {
@@ -234,6 +235,7 @@ class WordReader {
   std::size_t at_ = 0;
   std::optional<MeasuredCommand> command_;
   SweepWords positionals_;
+  std::map<std::string, std::string> texts_;  // by key
   SweepPlan plan_;
 };
 
@@ -242,7 +244,7 @@ template <typename Flags>
 MeasuredCommand measured(const char* name) {
   const auto flags = std::make_shared<Flags>();
   MeasuredCommand command{.name = name, .options = flags->options(), .complete = [flags] {}, .check = [] {}};
-  if constexpr (requires { complete(*flags); }) command.complete = [flags] { complete(*flags); };
+  if constexpr (requires { complete(*flags, nullptr); }) command.complete = [flags] { complete(*flags, nullptr); };
   if constexpr (std::is_same_v<Flags, TrainFlags>) command.check = [flags] { check_placement(*flags); };
   return command;
 }
@@ -256,10 +258,6 @@ const std::vector<std::pair<std::string, std::function<MeasuredCommand()>>>& mea
       {"quantize", [] { return measured<QuantizeFlags>("quantize"); }},
       {"matmul", [] { return measured<MatmulFlags>("matmul"); }}};
   return commands;
-}
-
-bool is_variable(const std::string& key) {
-  return key.starts_with('$');
 }
 
 bool is_switch(const OptionBase& option) {
@@ -337,11 +335,11 @@ void check_settings(const std::string& name, const std::map<std::string, SweepVa
 }  // namespace
 
 void SweepFlags::fill(record::SweepRecord& sweep) const {
-  sweep.repeats = runs->value_or(*repeats);
+  sweep.repeats = *repeats;
   sweep.warmup = *warmup;
   if (!until->empty()) sweep.until_width = width_of(*until);
   sweep.max_runs = *max_runs;
-  if (!steady->empty()) sweep.steady_deviation = steady_deviation(*steady);
+  if (*steady) sweep.steady_deviation = (*steady)->share();
   sweep.setup = *setup;
   sweep.prepare = *prepare;
   sweep.cleanup = *cleanup;
@@ -353,11 +351,9 @@ void SweepFlags::fill(record::SweepRecord& sweep) const {
 }
 
 void SweepFlags::check_together() const {
-  if (runs.given() && repeats.given()) throw UsageError("--runs and --repeats say the same: give one");
-  if (!steady->empty()) steady_deviation(*steady);
   if (until->empty()) return;
   width_of(*until);
-  const int first = runs->value_or(*repeats);
+  const int first = *repeats;
   if (first < kFewestWithUntil) {
     throw UsageError(
         fmt::format("--until judges the spread by the first runs, and {} are too few: give --repeats {} or more", first,
@@ -378,7 +374,7 @@ void complete(SweepFlags& flags) {
     WordReader(words, flags).read_own();
     flags.plan = plan_from_file(path, flags);
   }
-  if (!flags.steady->empty()) run_length_of(flags.plan);
+  if (*flags.steady) run_length_of(flags.plan);
 }
 
 MeasuredCommand measured_command(const std::string& name) {

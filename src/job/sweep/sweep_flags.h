@@ -58,8 +58,8 @@ struct SweepFlags : OptionGroup {
       "between them are axes; before it NAME=VALUES for environment variables (docs/sweeps.md)"};
   Option<std::string> out{*this, "--out DIR", rules().called({"--output"}),
                           "Folder of the sweep; one that is there goes on (default: runs/NAME)"};
-  Option<int> repeats{*this, "--repeats N", 5, within(from_to(1, 10000)), "Runs of each cell that count"};
-  Option<std::optional<int>> runs{*this, "--runs N", within(from_to(1, 10000)), "The same as --repeats"};
+  Option<int> repeats{*this, "--repeats N", 5, within(from_to(1, 10000)).called({"--runs"}),
+                      "Runs of each cell that count"};
   Option<int> warmup{
       *this, "--warmup N", 0, within(from_to(0, 10000)),
       "Runs of each cell before the others, which don't count (before the command: train has a --warmup of its own)"};
@@ -67,9 +67,10 @@ struct SweepFlags : OptionGroup {
                             "More runs of a cell than --repeats (5 or more then), until its mean speed is known to +-P "
                             "% (if runs are independent)"};
   Option<int> max_runs{*this, "--max-runs N", 30, within(from_to(5, 10000)), "With --until: at most so many of a cell"};
-  Option<std::string> steady{*this, "--steady P%",
-                             "Make all runs so long (epochs, --min-duration, --seconds) that within a run speed "
-                             "deviates by P % at most, found by pilot runs"};
+  Option<std::optional<Percentage>> steady{
+      *this, "--steady P%", within({0, 100, true, false, "more than 0% and at most 100%"}),
+      "Make all runs so long (epochs, --min-duration, --seconds) that within a run speed "
+      "deviates by P % at most, found by pilot runs"};
   Option<std::string> scale{*this, "--scale NAME",
                             "Of an experiment's file: what stands under [scale.NAME] replaces the rest"};
   Option<std::string> reference{*this, "--reference FILE",

@@ -23,6 +23,7 @@
 #include "bench/sweep/identity.h"
 #include "bench/sweep/runner.h"
 #include "job/passing_folder.h"
+#include "job/plan/plan_job.h"
 #include "job/sweep/sweep_flags.h"
 #include "report/sweep_page.h"
 #include "run/metered_run.h"
@@ -34,32 +35,69 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestPlan = 10'000'000;
 
-/// What the words say behind "NAME=", or else the option's default.
-std::string value_in_words(const record::SweepCell& cell, const OptionSet& options, const std::string& name) {
-  const auto found = std::ranges::find_if(cell.words, [&](const auto& word) { return word.starts_with(name + "="); });
-  return found == cell.words.end() ? options.find(name)->default_text() : found->substr(name.size() + 1);
-}
+/// A cell of the sweep, and its command with the options that its words give and its other options completed.
+struct CompletedCell {
+  explicit CompletedCell(record::SweepCell& of) : cell(of), command(measured_command(of.words.front())) {
+    std::vector<OptionBase*> places;
+    for (OptionBase* option : command.options.options()) {
+      if (option->is_positional()) places.push_back(option);
+    }
+    auto place = places.begin();
+    for (std::size_t n = 1; n < cell.words.size(); ++n) {
+      const std::string& word = cell.words[n];
+      const std::size_t equals = word.find('=');
+      if (!word.starts_with("--")) {
+        (*place)->give({word});
+        if ((*place)->kind() != ValueKind::kMany) ++place;
+      } else if (OptionBase& option = *command.options.find(word.substr(0, equals)); equals != std::string::npos) {
+        option.give({word.substr(equals + 1)});
+      } else {
+        option.give(option.kind() == ValueKind::kSwitch ? SweepValue{"true"} : SweepValue{});
+      }
+    }
+    command.complete();
+  }
 
-/// The words of an `evener plan` for the work of a cell, without its placement and without options that make no
-/// difference to a plan. `options`: those of the measured command.
-std::vector<std::string> plan_words(const record::SweepCell& cell, const OptionSet& options) {
+  /// The value of an option, or else its default.
+  std::string value(const std::string& name) const {
+    const OptionBase& option = *command.options.find(name);
+    return option.given() ? option.given_words().back() : option.default_text();
+  }
+
+  /// All that a plan depends on, but the placement: cells where it is the same can be planned together.
+  std::string work() const {
+    nlohmann::json values = cell.environment;
+    for (const OptionBase* option : command.options.options()) {
+      if (option->rules().in_plans && option->name() != "--on") option->record(values);
+    }
+    return values.dump();
+  }
+
+  record::SweepCell& cell;
+  MeasuredCommand command;
+};
+
+/// The words of an `evener plan` for the work of a cell, without its placement and without options that plan lacks.
+std::vector<std::string> plan_words(const record::SweepCell& cell) {
+  PlanFlags flags;
+  const OptionSet known = flags.options();
   std::vector<std::string> words = {"evener", "plan"};
   for (std::size_t n = 1; n < cell.words.size(); ++n) {
-    const OptionBase* option = options.find(cell.words[n].substr(0, cell.words[n].find('=')));
-    if (option == nullptr || (option->rules().in_plans && option->name() != "--on")) words.push_back(cell.words[n]);
+    const std::string name = cell.words[n].substr(0, cell.words[n].find('='));
+    if (!name.starts_with("--") || (name != "--on" && known.find(name) != nullptr)) words.push_back(cell.words[n]);
   }
   return words;
 }
 
 /// Copies the prediction for the cell's placement from the JSON of a plan into the cell: images per second, and the
 /// seconds of all its epochs. Leaves the cell as it is where the plan lacks the placement.
-void take_prediction(const nlohmann::json& plan, const OptionSet& options, record::SweepCell& cell) {
-  const std::string on = value_in_words(cell, options, "--on");
-  const double epochs = std::stod(value_in_words(cell, options, "--epochs"));
+void take_prediction(const nlohmann::json& plan, const CompletedCell& of) {
+  const std::string on = of.value("--on");
+  const double epochs = std::stod(of.value("--epochs"));
   for (const nlohmann::json& row : plan.value("placements", nlohmann::json::array())) {
     if (row.value("placement", "") != on || !row.contains("images_per_s")) continue;
-    cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
-                                            .run_s = row.value("epoch_s", 0.0) * epochs};
+    of.cell.predicted = record::CellPrediction{.images_per_s = row.value("images_per_s", 0.0),
+                                               .run_s = row.value("epoch_s", 0.0) * epochs};
   }
 }
 
@@ -245,24 +283,24 @@ std::size_t cells_with(const report::Sweep& sweep, std::size_t report::SweepCell
 
 void predict(record::SweepRecord& sweep, Observer& observer, const fs::path& program) {
   if (sweep.command != "train") throw UsageError("--predict: only trainings are planned, not '" + sweep.command + "'");
-  const MeasuredCommand command = measured_command(sweep.command);
-  using Work = std::pair<std::vector<std::string>, std::map<std::string, std::string>>;
-  std::map<Work, std::vector<record::SweepCell*>> works;
+  std::map<std::string, std::vector<CompletedCell>> works;
   for (record::SweepCell& cell : sweep.cells) {
-    if (!cell.predicted) works[{plan_words(cell, command.options), cell.environment}].push_back(&cell);
+    if (cell.predicted) continue;
+    CompletedCell completed(cell);
+    works[completed.work()].push_back(std::move(completed));
   }
   for (const auto& [work, cells] : works) {
     std::vector<std::string> placements;
-    for (const record::SweepCell* cell : cells) {
-      const std::string on = value_in_words(*cell, command.options, "--on");
+    for (const CompletedCell& cell : cells) {
+      const std::string on = cell.value("--on");
       if (std::ranges::find(placements, on) == placements.end()) placements.push_back(on);
     }
     observer.note(fmt::format("planning {}", fmt::join(placements, ", ")));
-    std::vector<std::string> words = work.first;
+    std::vector<std::string> words = plan_words(cells.front().cell);
     words.push_back(fmt::format("--on={}", fmt::join(placements, ",")));
-    const nlohmann::json plan = run_plan_child(program, words, work.second, observer);
+    const nlohmann::json plan = run_plan_child(program, words, cells.front().cell.environment, observer);
     if (!plan.is_object()) continue;
-    for (record::SweepCell* cell : cells) take_prediction(plan, command.options, *cell);
+    for (const CompletedCell& cell : cells) take_prediction(plan, cell);
   }
 }
 

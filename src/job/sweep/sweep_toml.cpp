@@ -149,7 +149,7 @@ class ExperimentReader {
 
   void check_value(const OptionBase* option, const std::string& key, const toml::node& node,
                    const SweepValue& value) const {
-    const bool is_list = option != nullptr && option->kind() == ValueKind::kMany;
+    const bool is_list = option != nullptr && option->takes_several();
     if (!is_list && value.size() != 1) fail(line_of(node), fmt::format("'{}' takes one value", key));
     if (value.empty()) fail(line_of(node), fmt::format("'{}' is an empty list", key));
     const bool is_truth = value.front() == "true" || value.front() == "false";
@@ -166,7 +166,7 @@ class ExperimentReader {
     for (const auto& [name, value_node] : *options) {
       const std::string key(name.str());
       const OptionBase* option = option_at(key, value_node);
-      if (value_node.is_array() && (option == nullptr || option->kind() != ValueKind::kMany)) {
+      if (value_node.is_array() && (option == nullptr || !option->takes_several())) {
         fail(line_of(value_node),
              fmt::format("'{}' takes one value; several are an axis, and stand under [axes]", key));
       }

@@ -111,7 +111,11 @@ plan::Comparison compare_placements(const TrainFlags& flags, const std::vector<p
 }
 
 void require_within_limits(const plan::Comparison& comparison) {
-  if (!comparison.within_limits) throw UsageError(comparison.reason + "; allow more, or train fewer --epochs");
+  if (comparison.within_limits) return;
+  const std::string& unknown = comparison.energy_refusal;
+  throw UsageError(comparison.reason + (comparison.goal.budget_j && !unknown.empty()
+                                            ? ": " + unknown + "; give --meter or --assume-power"
+                                            : "; allow more, or train fewer --epochs"));
 }
 
 std::string refusals_text(const plan::Comparison& comparison) {

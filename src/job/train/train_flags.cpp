@@ -1,5 +1,7 @@
 #include "job/train/train_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
@@ -8,12 +10,16 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/names.h"
+#include "job/cache_folder.h"
 #include "job/options/data_flags.h"
+#include "job/options/published_weights.h"
 #include "job/train/training.h"
 #include "network/zoo.h"
 #include "placement/machine.h"
 #include "placement/placement.h"
 #include "record/record.h"
+#include "task/inference/trained_model.h"
 #include "task/training/start.h"
 
 namespace evener::job {
@@ -278,15 +284,39 @@ task::TrainOptions train_options(const TrainFlags& flags, const placement::Plan&
   return options;
 }
 
-void complete(TrainFlags& flags) {
-  take_over_options(flags);
-  choose_by_goal(flags);
+/// Downloads the weights that are named once the data has been looked at, whose mistakes cost no time then.
+static void take_weights_for_data(TrainFlags& flags, Observer* observer) {
+  const std::string& model = *flags.model.model;
+  if (flags.data.location->empty()) return;  // which is refused for want of it
+  const auto named = named_weights(*flags.model.weights, model);
+  std::error_code none;
+  if (named && observer != nullptr && !std::filesystem::exists(named->file, none)) look_at_data(flags);
+  take_weights(flags.model.weights, &flags.model.normalize, model, observer);
+}
+
+void complete_learning(TrainFlags& flags, Observer* observer) {
+  const std::string& model = *flags.model.model;
+  const bool is_known = std::ranges::count(network::known_models(), model, &network::ModelInfo::name) > 0;
+  if (!is_known && !flags.chooses && task::names_a_path(model)) {
+    throw UsageError(
+        fmt::format("MODEL is the name of a network, and '{0}' a path: give a further folder of data as --data {0}, a "
+                    "run or a file "
+                    "of weights as --weights {0}",
+                    printable(model)));
+  }
+  take_weights_for_data(flags, observer);
   choose_detector_defaults(flags);
   // Without batch-norms, which are folded, rates that train a network anew destroy it (ResNet-20 at 0.01 and a momentum
   // of 0.9 went back to chance; at 0.0005 it learnt).
   auto& rate = flags.optimisation.learning_rate;
   if (!rate.given() && learns_quantized(flags)) rate.read({"0.0005"});
   choose_tuning_defaults(flags);
+}
+
+void complete(TrainFlags& flags, Observer* observer) {
+  take_over_options(flags);
+  choose_by_goal(flags);
+  complete_learning(flags, observer);
 }
 
 void check_placement(const TrainFlags& flags) {

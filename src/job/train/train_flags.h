@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "job/observer.h"
 #include "job/options/data_flags.h"
 #include "job/options/learning_flags.h"
 #include "job/options/option.h"
@@ -52,8 +53,14 @@ nlohmann::json config_of(const TrainFlags& flags);
 GivenWords words_of(const TrainFlags& flags);
 
 /// Sets options that were not given: to those of the run that is resumed, or to defaults that suit the network. To be
-/// called once, before any other use of the flags. Throws UsageError.
-void complete(TrainFlags& flags);
+/// called once, before any other use of the flags. `observer`: of a download; null: nothing is to be done yet. Throws
+/// UsageError and Error.
+void complete(TrainFlags& flags, Observer* observer);
+
+/// The part of complete() that decides what is learnt and how, for all commands that have a training's options: sets
+/// --weights to the file that a name or a run stands for, after a look at the data, and defaults that suit the network
+/// and its weights.
+void complete_learning(TrainFlags& flags, Observer* observer);
 
 /// Throws UsageError for mistakes that show without the data: options of different groups that don't go together, and
 /// an invalid placement. Doesn't check whether this machine has the devices.

@@ -452,7 +452,8 @@ TrainingOutcome run_training(const TrainFlags& flags, TrainWatcher& watcher) {
   const bool is_done = job.has_value() && *flags.optimisation.epochs > 0 && outcome.status == record::Status::kDone;
   if (is_done && !*flags.calibration.no_calibration &&
       job->data().dataset->target_kind() == data::TargetKind::kClasses) {
-    calibrate_training(run.folder(), job->data(), *flags.calibration.unknown, outcome.record, watcher);
+    calibrate_training(run.folder(), job->data(), options.data.seed, *flags.calibration.unknown, outcome.record,
+                       watcher);
   }
   job.reset();
   if (const auto& profiled = observer.profiled(); profiled && outcome.status == record::Status::kDone) {

@@ -70,6 +70,9 @@ void fill_setup(record::Record& record, const TrainFlags& flags, const task::Tra
 /// Fills in the results. A run that only evaluated notes why it isn't judged.
 void fill_results(record::Record& record, const task::TrainResult& result);
 
+/// What came of a training, for people: accuracy, speed, time, memory, warnings.
+std::string training_text(const record::Record& record);
+
 /// Writes what each rank did in the last whole steps as Chrome's trace event format (chrome://tracing,
 /// ui.perfetto.dev): a process for each replica, in it a row for each stage, on which gaps are the bubble. `work`: of
 /// all ranks. The timeline of each of the `hosts` begins at 0, as their clocks aren't synchronised. Throws Error where

@@ -12,6 +12,7 @@
 #include "job/copies_table.h"
 #include "job/train/training.h"
 #include "record/statistics.h"
+#include "report/figures.h"
 #include "task/detect/blank_images.h"
 
 namespace evener::job {
@@ -165,9 +166,9 @@ std::string overfitting(const task::TrainSetup& setup, const record::EpochRecord
   const double most = record::share_interval(*best.val_accuracy, images).high;
   if (*best.train_accuracy < most + kFarAbove) return "";
   return fmt::format(
-      "overfitting: {} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}). More "
+      "{}{} of the images to train on were right in epoch {}, and {} of those to validate (95 %: {}). More "
       "images help most; then --augment flip,resized-crop:0.5, --weights of a trained network, --weight-decay",
-      percent(*best.train_accuracy), best.epoch, percent(*best.val_accuracy),
+      report::kOverfitting, percent(*best.train_accuracy), best.epoch, percent(*best.val_accuracy),
       record::share_interval_text(*best.val_accuracy, images));
 }
 

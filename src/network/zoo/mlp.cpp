@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/plural.h"
 #include "base/tensor.h"
 #include "network/zoo.h"
 
@@ -88,9 +89,10 @@ void require_fit(std::string_view model, const Specification& specification, con
                                  model, inputs, shape_text(*options.input), given, size.empty() ? "" : size + ", or ",
                                  given));
   }
-  if (options.classes && *options.classes > outputs) {
-    throw UsageError(fmt::format("model '{}' has {} outputs, but there are {} classes. Make its last number {} or more",
-                                 model, outputs, *options.classes, *options.classes));
+  if (options.classes && *options.classes != outputs) {
+    throw UsageError(fmt::format("model '{}' has {}, but there are {}: make its last number {}", model,
+                                 counted(outputs, "output"), counted(*options.classes, "class", "classes"),
+                                 *options.classes));
   }
 }
 

@@ -53,12 +53,12 @@ class Calibrating {
       : model_(model), images_(images), options_(options) {
     const std::size_t validation = images.validation == nullptr ? 0 : images.validation->size();
     if (!model.no_classes().empty()) throw UsageError(model.no_classes());
-    if (validation < kFewestCalibrationImages) throw_too_few(validation);
+    require_enough(validation);
   }
 
   CalibrationOutcome run() {
     const Answers validation = answers_of(*images_.validation, "validation");
-    if (validation.logits.images() < kFewestCalibrationImages) throw_too_few(validation.logits.images());
+    require_enough(validation.logits.images());
     const std::optional<Answers> test = test_answers();
     found_.calibration.temperature = fit_temperature(validation.logits);
     record().temperature = found_.calibration.temperature;
@@ -73,10 +73,8 @@ class Calibrating {
  private:
   record::CalibrationRecord& record() { return found_.record; }
 
-  [[noreturn]] static void throw_too_few(std::size_t images) {
-    throw Error(fmt::format(
-        "a calibration takes {} or more images to validate on, which the network was not trained on; there are {}",
-        kFewestCalibrationImages, images));
+  void require_enough(std::size_t validation) const {
+    if (const std::string why = too_few_to_calibrate(validation, images_.more); !why.empty()) throw Error(why);
   }
 
   Answers answers_of(const data::Samples& all, const char* part, bool labelled = true) {
@@ -241,6 +239,13 @@ class Calibrating {
 };
 
 }  // namespace
+
+std::string too_few_to_calibrate(std::size_t validation, const std::string& more) {
+  if (validation >= kFewestCalibrationImages) return "";
+  return fmt::format(
+      "a calibration takes {} or more images to validate on, which the network was not trained on; there are {}{}{}",
+      kFewestCalibrationImages, validation, more.empty() ? "" : ": ", more);
+}
 
 CalibrationOutcome calibrate(const InferenceModel& model, const CalibrationImages& images,
                              const CalibrationOptions& options) {

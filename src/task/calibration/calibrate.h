@@ -24,6 +24,7 @@ struct CalibrationImages {
                                               // what was fitted to the other half
   const data::Samples* unlike = nullptr;      // of none of the classes
   std::string unlike_location = {};           // for people
+  std::string more = {};                      // how to get more of `validation`, where they are too few
 };
 
 struct CalibrationOptions {
@@ -37,6 +38,9 @@ struct CalibrationOutcome {
   ClassifierCalibration calibration;
   record::CalibrationRecord record;
 };
+
+/// Why so few images to validate on calibrate nothing; "" = they are enough. `more`: as CalibrationImages has it.
+std::string too_few_to_calibrate(std::size_t validation, const std::string& more);
 
 /// Runs `model` on the images and calibrates it. It must have been opened without a calibration of its own, and with
 /// its features where it has some (InferenceRequest::features_if_any). The same images give the same result, whatever

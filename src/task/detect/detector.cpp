@@ -61,10 +61,6 @@ std::string normalization_text(const data::ChannelStatistics& normalization) {
 
 }  // namespace
 
-bool is_detector(const InferenceModel& model) {
-  return model.habits().decoder != nullptr || has_anchors(model);
-}
-
 DecodeOptions usual_decoding(const InferenceModel& model) {
   const auto decoder = decoder_of(model);
   DecodeOptions options;
@@ -145,9 +141,13 @@ Detector::Detector(const InferenceModel& model, DecodeOptions options)
       decoder_(decoder_of(model)) {}
 
 std::vector<Detection> Detector::found(const Prediction& prediction, const Photos& photos) const {
-  const PhotoSize size = photos.photo_size(prediction.index);
-  const PhotoPlace place = photos.place(prediction.index);
-  std::vector<Detection> boxes = decoder_->found(prediction.outputs, options_, place.scale_y);
+  return found(prediction.outputs, photos.photo_size(prediction.index), photos.steps());
+}
+
+std::vector<Detection> Detector::found(const ImageOutputs& outputs, const PhotoSize& photo,
+                                       const data::Preprocessing& steps) const {
+  const PhotoPlace place = place_of(photo, steps);
+  std::vector<Detection> boxes = decoder_->found(outputs, options_, place.scale_y);
   for (Detection& box : boxes) {
     if (box.score <= 1.01F && box.label < std::ssize(classes_)) {
       box.score = std::min(box.score, 1.0F);  // of float16, a sigmoid may be rounded above
@@ -158,7 +158,7 @@ std::vector<Detection> Detector::found(const Prediction& prediction, const Photo
         "all classes with --labels FILE, or say how its outputs are read with --decoder NAME",
         name_, box.label, box.score, counted(classes_.size(), "class", "classes")));
   }
-  return on_photo(std::move(boxes), place, static_cast<float>(size.width), static_cast<float>(size.height));
+  return on_photo(std::move(boxes), place, static_cast<float>(photo.width), static_cast<float>(photo.height));
 }
 
 }  // namespace evener::task

@@ -25,6 +25,9 @@ class Detector {
   /// The boxes found on the photo of `prediction`, in the photo's pixels, the likeliest first. Throws Error where they
   /// have other classes or scores than the network was understood to give.
   std::vector<Detection> found(const Prediction& prediction, const Photos& photos) const;
+  /// The same of a photo that was shown to the network by `steps`. Thread-safe.
+  std::vector<Detection> found(const ImageOutputs& outputs, const PhotoSize& photo,
+                               const data::Preprocessing& steps) const;
 
  private:
   const std::string name_;
@@ -40,9 +43,6 @@ std::vector<std::int32_t> wanted_labels(const std::vector<std::string>& wanted,
 /// Names of the classes of a detector; "class 7" and so on where its file has none. Throws UsageError where it is no
 /// detector.
 std::vector<std::string> detector_classes(const InferenceModel& model);
-
-/// Whether boxes can be read from the network's outputs.
-bool is_detector(const InferenceModel& model);
 
 /// NMS as the detector's family does it, and otherwise the defaults. Throws UsageError where it is no detector.
 DecodeOptions usual_decoding(const InferenceModel& model);

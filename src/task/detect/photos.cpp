@@ -116,9 +116,8 @@ PhotoSize Photos::photo_size(std::size_t index) const {
   return found->second;
 }
 
-PhotoPlace Photos::place(std::size_t index) const {
-  const PhotoSize size = photo_size(index);
-  const data::PictureFrame frame = data::frame_of(size.width, size.height, steps_);
+PhotoPlace place_of(const PhotoSize& size, const data::Preprocessing& steps) {
+  const data::PictureFrame frame = data::frame_of(size.width, size.height, steps);
   return {static_cast<float>(frame.scale_x), static_cast<float>(frame.scale_y), static_cast<float>(frame.left),
           static_cast<float>(frame.top)};
 }

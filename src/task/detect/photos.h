@@ -19,14 +19,19 @@
 
 namespace evener::task {
 
+/// Where a photo of that size lies on the image that data::preprocess() makes of it by `steps`.
+PhotoPlace place_of(const PhotoSize& size, const data::Preprocessing& steps);
+
 class Photos : public data::Samples {
  public:
   const std::vector<std::int64_t>& shape() const override { return shape_; }
   bool is_bytes() const override { return true; }
+  /// How photos become what the network sees.
+  const data::Preprocessing& steps() const { return steps_; }
   /// The size of a photo. Known only once the photo was read: throws Error otherwise.
   PhotoSize photo_size(std::size_t index) const;
   /// Where the photo lies on the network's image. Throws as photo_size().
-  PhotoPlace place(std::size_t index) const;
+  PhotoPlace place(std::size_t index) const { return place_of(photo_size(index), steps_); }
   /// The photo at its own size. Thread-safe. Throws Error with the reason alone.
   virtual data::Picture picture(std::size_t index) const = 0;
   /// The known boxes on the photo, in its own pixels; absent where they aren't known.

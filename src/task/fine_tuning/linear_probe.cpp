@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -87,19 +86,6 @@ void copy_to(const std::vector<double>& values, HostTensor& tensor) {
 std::unique_ptr<data::Samples> copied_samples(const data::OpenedData& data, const LinearProbeOptions& options,
                                               std::size_t copies) {
   return std::make_unique<CopiedSamples>(data, options, copies);
-}
-
-std::optional<LinearHead> linear_head(const network::Network& network) {
-  if (network.outputs().size() != 1 || !network.anchors().empty()) return std::nullopt;
-  const auto& layers = network.layers();
-  const network::Layer& last = layers[static_cast<std::size_t>(network.outputs().front().layer)];
-  const auto* linear = std::get_if<network::Linear>(&last.op);
-  if (linear == nullptr || linear->weight_bits != 0) return std::nullopt;
-  const network::Layer* before = &layers[static_cast<std::size_t>(last.inputs.front())];
-  while (std::holds_alternative<network::Dropout>(before->op)) {
-    before = &layers[static_cast<std::size_t>(before->inputs.front())];
-  }
-  return LinearHead{last.name, before->name, element_count(before->shape), linear->out_features, linear->bias};
 }
 
 LinearProbe fit_linear_probe(const network::Network& network, const LinearHead& head, TensorMap& state,

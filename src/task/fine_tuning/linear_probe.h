@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/tensor.h"
@@ -14,18 +13,9 @@
 #include "data/open/open_data.h"
 #include "data/open/samples.h"
 #include "network/network.h"
+#include "task/inference/calibration.h"
 
 namespace evener::task {
-
-/// A last linear layer that alone makes the network's only output.
-struct LinearHead {
-  std::string layer;     // its name
-  std::string features;  // the layer whose result it reads, apart from a dropout between them
-  std::int64_t values = 0, classes = 0;
-  bool has_bias = true;
-};
-/// The last linear layer of `network`; absent where the output is made in another way.
-std::optional<LinearHead> linear_head(const network::Network& network);
 
 struct LinearProbeOptions {
   data::ChannelStatistics normalization;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "base/content_hash.h"
 #include "base/error.h"
@@ -171,22 +172,36 @@ void apply_temperature(HostTensor& scores, double temperature, OutputType holds)
   }
 }
 
-std::optional<int> feature_layer(const network::Network& network) {
-  if (!network.anchors().empty()) return std::nullopt;
-  const network::Layer& last = network.layers()[static_cast<std::size_t>(network.outputs().front().layer)];
-  if (!std::holds_alternative<network::Linear>(last.op)) return std::nullopt;
-  return last.inputs.front();
+std::optional<LinearHead> linear_head(const network::Network& network) {
+  const auto& layers = network.layers();
+  const auto layer_at = [&](int index) { return &layers[static_cast<std::size_t>(index)]; };
+  const network::Layer& last = *layer_at(network.outputs().front().layer);
+  const auto* linear = std::get_if<network::Linear>(&last.op);
+  if (linear == nullptr || !network.anchors().empty()) return std::nullopt;
+  const int input = last.inputs.front();
+  const bool has_others = std::ranges::any_of(std::span(network.outputs()).subspan(1),
+                                              [&](const network::Output& other) { return other.layer != input; });
+  if (has_others) return std::nullopt;
+  const network::Layer* before = layer_at(input);
+  while (std::holds_alternative<network::Dropout>(before->op)) before = layer_at(before->inputs.front());
+  return LinearHead{.layer = last.name,
+                    .features = before->name,
+                    .input = input,
+                    .values = element_count(before->shape),
+                    .classes = linear->out_features,
+                    .has_bias = linear->bias,
+                    .is_quantized = linear->weight_bits != 0};
 }
 
 void fold_temperature(const network::Network& network, TensorMap& state, double temperature) {
-  const network::Layer& last = network.layers()[static_cast<std::size_t>(network.outputs().front().layer)];
-  if (!std::holds_alternative<network::Linear>(last.op)) {
+  const std::optional<LinearHead> head = linear_head(network);
+  if (!head) {
     throw Error(fmt::format("the output of {} is not made by a linear layer, into whose weights a temperature could go",
                             network.model()));
   }
   // A layer of whole-numbered weights keeps these numbers, and their scale changes.
   for (const char* part : {".weight", ".bias", ".weight_scale"}) {
-    const auto found = state.find(last.name + part);
+    const auto found = state.find(head->layer + part);
     if (found == state.end()) continue;
     HostTensor& tensor = found->second;
     tensor = tensor.to_floats();

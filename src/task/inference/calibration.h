@@ -70,12 +70,20 @@ FoundCalibration read_calibration(const std::filesystem::path& weights);
 /// are_probabilities()) become those of the temperature: p^(1/T), brought to the sum 1.
 void apply_temperature(HostTensor& scores, double temperature, OutputType holds = OutputType::kAuto);
 
-/// The layer that the linear layer reads whose result is the network's first output; absent where another layer makes
-/// it.
-std::optional<int> feature_layer(const network::Network& network);
+/// The linear layer that makes the scores of a classifier.
+struct LinearHead {
+  std::string layer;     // its name
+  std::string features;  // the layer whose result it reads, apart from a dropout between them
+  int input = 0;         // the index of what it reads
+  std::int64_t values = 0, classes = 0;
+  bool has_bias = true, is_quantized = false;
+};
+/// The head of `network`, which has no outputs but the scores and perhaps the features that the head reads; absent
+/// where the scores are made in another way, or there are other outputs.
+std::optional<LinearHead> linear_head(const network::Network& network);
 
-/// Divides the weights and biases of the linear layer that makes the network's first output by the temperature, so that
-/// its logits are calibrated in all software. Throws Error where another layer makes it.
+/// Divides the weights and biases of the network's head by the temperature, so that its logits are calibrated in all
+/// software. Throws Error where it has no linear head.
 void fold_temperature(const network::Network& network, TensorMap& state, double temperature);
 
 }  // namespace evener::task

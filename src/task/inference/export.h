@@ -1,11 +1,13 @@
 // Exports a trained network for other software: writes it as an ONNX file, runs that file, and compares the outputs.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "data/channel_statistics.h"
+#include "data/open/samples.h"
 #include "network/network.h"
 #include "task/inference/calibration.h"
 #include "task/inference/trained_model.h"
@@ -29,16 +31,20 @@ void require_export(const std::filesystem::path& onnx);
 /// images itself and the normalisation isn't known.
 void write_export(const TrainedModel& model, const ExportOptions& options);
 
-/// The difference of two engines' outputs on random images: ours runs the network, another runs the file.
+/// How outputs differ on some images: one engine runs the network, another runs the file.
 struct ExportCheck {
-  double largest_difference = 0;  // between two corresponding values
-  double largest_output = 0;      // the largest absolute value of the outputs
+  std::size_t images = 0, same_class = 0;  // `same_class`: of how many the largest value of each output has its place
+  double largest_difference = 0;           // between two corresponding values
+  double largest_output = 0;               // the largest absolute value of the outputs
+  double median_difference = 0;            // of the images' largest ones, each as a share of the image's largest output
 };
 
 /// Why the file can't be checked here, such as a missing module of an engine; "" = it can.
 std::string export_check_refusal();
-/// Runs the file that write_export wrote and compares its outputs. Throws Error where they differ by more than
-/// rounding.
-ExportCheck check_export(const TrainedModel& model, const ExportOptions& options);
+/// Runs the file that write_export wrote on some of the images, or where these are null on made-up ones, and compares
+/// its outputs. Throws Error where they differ by more than rounding, of which quantised values make steps now and
+/// then: there most images count, and of images that the network was made for their classes.
+ExportCheck check_export(const TrainedModel& model, const ExportOptions& options,
+                         const data::Samples* images = nullptr);
 
 }  // namespace evener::task

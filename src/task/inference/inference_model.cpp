@@ -35,22 +35,20 @@ ChannelPlace place_in(const std::vector<std::int64_t>& shape) {
   return is_channels(shape[3]) && !is_channels(shape[1]) ? ChannelPlace::kLast : ChannelPlace::kFirst;
 }
 
-/// The file of another program's format that `model` names: itself, or what `evener quantize` left in a folder. Empty:
-/// it names something else.
-fs::path foreign_file(const std::string& model) {
-  if (is_foreign_model(model)) return model;
-  if (!fs::is_directory(model)) return {};
-  for (const char* name : {kQuantizedForeign, kQuantizedGraph}) {
-    if (const fs::path inside = fs::path(model) / name; fs::exists(inside)) return inside;
-  }
-  return {};
-}
-
 }  // namespace
 
 bool is_foreign_model(const std::string& model) {
   return std::ranges::any_of(std::initializer_list<const char*>{".onnx", ".tflite", ".xml"},
                              [&](const char* ending) { return model.ends_with(ending); });
+}
+
+fs::path foreign_file(const std::string& model) {
+  if (is_foreign_model(model)) return model;
+  std::error_code unreadable;
+  for (const char* name : {kQuantizedForeign, kQuantizedGraph}) {
+    if (const fs::path inside = fs::path(model) / name; fs::exists(inside, unreadable)) return inside;
+  }
+  return {};
 }
 
 InferenceModel::InferenceModel(const InferenceRequest& request) {
@@ -106,7 +104,7 @@ void InferenceModel::take_features(const InferenceRequest& request) {
     layer = read_by_last_linear(network);
     if (!layer) throw UsageError("--features gives what the last linear layer reads, and " + name_ + " has none");
   } else if (request.features_if_any || (calibration_ && calibration_->unknown)) {
-    layer = feature_layer(network);
+    if (const auto head = linear_head(network)) layer = head->input;
   }
   if (!layer) return;
   network.mark_last_layer();
@@ -115,7 +113,7 @@ void InferenceModel::take_features(const InferenceRequest& request) {
 }
 
 void InferenceModel::take_calibration(const InferenceRequest& request) {
-  if (!no_classes().empty() || (trained_ && !trained_->network.anchors().empty())) return;
+  if (!no_classes().empty()) return;
   FoundCalibration found = read_calibration(weights_);
   if (!found.note.empty()) notes_.push_back(std::move(found.note));
   if (!found.calibration) return;
@@ -158,11 +156,10 @@ TensorMap InferenceModel::answers(TensorMap outputs) const {
 
 void InferenceModel::take_classes(const InferenceRequest& request) {
   if (!request.tells_classes) return;
-  if (trained_ && !trained_->network.anchors().empty()) {  // a detector counts its names itself
-    if (!request.labels.empty()) classes_ = read_labels(request.labels);
+  if (is_detector()) {  // who knows it counts its names
+    if (trained_ && !request.labels.empty()) classes_ = read_labels(request.labels);
     return;
   }
-  if (habits_.decoder) return;  // so does who knows it
   if (!request.labels.empty()) {
     classes_ = read_labels(request.labels);
     named_by_ = request.labels;
@@ -194,7 +191,9 @@ void InferenceModel::take_classes(const InferenceRequest& request) {
 }
 
 std::string InferenceModel::no_classes() const {
-  if (habits_.decoder || (trained_ && !trained_->network.anchors().empty())) return "";
+  if (is_detector()) {
+    return "'" + name_ + "' finds boxes, not one class for each image; 'evener detect' and 'evener serve' tell them";
+  }
   std::string why = class_output_.refusal;
   if (why.empty() && class_output_.from_one_value && trained_) {
     why = fmt::format("its output {} is one value for each image, not a score for each class",
@@ -215,7 +214,6 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   trained_ = open_trained_model(request.model);
   name_ = trained_->network.model();
   tells_features_ = request.features || request.features_if_any;
-  if (tells_features_) take_features(request);
   weights_ = trained_->weights;
   run_ = trained_->run;
   classes_ = trained_->classes;
@@ -226,7 +224,9 @@ void InferenceModel::take_trained(const InferenceRequest& request) {
   for (const network::Output& output : trained_->network.outputs()) {
     outputs_.push_back({.name = output.name, .shape = trained_->network.output_shape(output)});
   }
+  if (tells_features_) take_features(request);
   crop_ = trained_->crop;
+  if (!crop_ && is_detector()) crop_ = data::CropMode::kStretch;
   take_normalization(request, trained_->normalization);
 }
 

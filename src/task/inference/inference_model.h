@@ -99,7 +99,7 @@ class InferenceModel {
   const data::ChannelStatistics& normalization_of(bool are_bytes) const {
     return are_bytes || !float_normalization_ ? normalization_ : *float_normalization_;
   }
-  /// How pictures were fitted to its input in training; absent where its file doesn't tell.
+  /// How pictures were fitted to its input in training; absent where its file doesn't tell, and never of a detector.
   std::optional<data::CropMode> crop() const { return crop_; }
   /// What is usual for a file's network, where InferenceRequest::study knows it.
   const FileHabits& habits() const { return habits_; }
@@ -127,7 +127,9 @@ class InferenceModel {
   /// What main_output() holds: logits where a network of ours or a product with weights makes it, probabilities where a
   /// softmax does; kAuto: only its values tell.
   OutputType holds() const { return holds_; }
-  /// Why its outputs are no classes, beginning with its name; "" = they are classes, or it is a detector.
+  /// Whether boxes can be read from its outputs (task::Detector).
+  bool is_detector() const { return habits_.decoder || (trained_ && !trained_->network.anchors().empty()); }
+  /// Why its outputs are no classes of an image, beginning with its name; "" = they are.
   std::string no_classes() const;
   /// The calibration beside its weights that answers() applies; null: there is none, or it wasn't asked for.
   const ClassifierCalibration* calibration() const { return calibration_ ? &*calibration_ : nullptr; }
@@ -194,5 +196,8 @@ class InferenceModel {
 
 /// Whether `model` names a file of another program: .onnx, .tflite, .xml.
 bool is_foreign_model(const std::string& model);
+/// The file of another program's format that `model` names: itself, or what `evener quantize` left in a folder. Empty:
+/// it names something else.
+std::filesystem::path foreign_file(const std::string& model);
 
 }  // namespace evener::task

@@ -62,22 +62,6 @@ std::optional<FittingNetwork> fitted(const std::string& model, const weights::Sa
   }
 }
 
-fs::path weights_in(const fs::path& run) {
-  for (const char* name : {kQuantizedWeights, "best.safetensors", "last.safetensors"}) {
-    if (fs::exists(run / name)) return run / name;
-  }
-  if (fs::exists(run / kQuantizedForeign)) {
-    throw Error(
-        fmt::format("'{}' holds {}, which 'evener infer' runs and other software takes as it is; weights of a network "
-                    "of ours are not in it",
-                    run.string(), kQuantizedForeign));
-  }
-  throw Error(
-      fmt::format("'{}' holds no weights: neither best.safetensors nor last.safetensors is there. Name the --out "
-                  "folder of a training that has finished an epoch",
-                  run.string()));
-}
-
 /// The input shape that was asked for, completed from the file, or else from the model.
 std::optional<network::Shape> input_of(const ModelRequest& request, const ModelFacts& facts, const std::string& model) {
   if (!request.width && !request.height && !request.channels) return facts.input;
@@ -102,6 +86,23 @@ TrainedModel random_model(const ModelRequest& request) {
 }
 
 }  // namespace
+
+fs::path weights_in(const fs::path& run) {
+  for (const char* name : {kQuantizedWeights, "best.safetensors", "last.safetensors"}) {
+    if (fs::exists(run / name)) return run / name;
+  }
+  for (const char* name : {kQuantizedForeign, kQuantizedGraph}) {
+    if (!fs::exists(run / name)) continue;
+    throw Error(
+        fmt::format("'{}' holds {}, which 'evener infer' runs and other software takes as it is; weights of a network "
+                    "of ours are not in it",
+                    run.string(), name));
+  }
+  throw Error(
+      fmt::format("'{}' holds no weights: neither best.safetensors nor last.safetensors is there. Name the --out "
+                  "folder of a training that has finished an epoch",
+                  run.string()));
+}
 
 TensorMap packed(const network::Network& network, TensorMap state) {
   for (const network::Layer& layer : network.layers()) {

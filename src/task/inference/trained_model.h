@@ -98,6 +98,10 @@ struct TrainedModel {
 /// where a file of weights doesn't say which network it is of; Error naming what is wrong with a file.
 TrainedModel open_trained_model(const ModelRequest& request);
 
+/// The file of a run's best weights, or the last where there are no best ones, in its folder. Throws Error where it has
+/// none.
+std::filesystem::path weights_in(const std::filesystem::path& run);
+
 /// Whether `model` names a folder or a file, not a network of the zoo.
 bool names_a_path(const std::string& model);
 

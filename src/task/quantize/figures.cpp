@@ -76,7 +76,7 @@ std::vector<data::Skipped> show_boxes(InferJob& job, const InferenceModel& model
 std::vector<data::Skipped> show(InferJob& job, const InferenceModel& model, const data::Samples& samples,
                                 const FigureOptions& options, RunFigures& figures) {
   if (options.photos != nullptr) return show_boxes(job, model, samples, options, figures);
-  const bool has_classes = !is_detector(model) && model.no_classes().empty();
+  const bool has_classes = model.no_classes().empty();
   if (has_classes) figures.classes.assign(samples.size(), -1);
   const auto take = [&](const Prediction& prediction) {
     ++figures.images;

@@ -270,18 +270,10 @@ TrainSetup PreparedTraining::State::describe() {
     described.notes.push_back("batch-norm takes the statistics of each part of a batch alone, which changes what is " +
                               ("learnt (--accumulate " + std::to_string(options.accumulate) + ")"));
   }
-  const std::int64_t outputs =
-      has_boxes ? network::detected_classes(described.network) : element_count(described.network.output_shape());
-  if (const auto classes = static_cast<std::int64_t>(data.dataset->classes().size()); outputs > classes) {
-    described.notes.push_back("the network has " + std::to_string(outputs) + " outputs and the data " +
-                              std::to_string(classes) + " classes: the last " + std::to_string(outputs - classes) +
-                              " stand for nothing");
-  }
   if (options.epochs > 0 && !data.split.val.empty() && data.split.val.size() < kFewJudged) {
-    described.notes.push_back(
-        fmt::format("only {} to validate on: which weights are the best is mostly chance; {}",
-                    counted(data.split.val.size(), "image"),
-                    data.came_divided ? "put more into the part for it" : "give --split a larger second number"));
+    described.notes.push_back(fmt::format("only {} to validate on: which weights are the best is mostly chance; {}",
+                                          counted(data.split.val.size(), "image"),
+                                          data::more_to_validate(data, kFewJudged, options.data.seed)));
   }
   for (std::string& text : lacking_classes(data, options.epochs > 0)) described.notes.push_back(std::move(text));
   described.image = data.dataset->shape();

@@ -157,7 +157,8 @@ std::optional<LinearHead> head_to_fit(const TrainOptions& options, bool has_new_
     return std::nullopt;
   };
   auto head = linear_head(setup.network);
-  if (!head) return skip(setup.network.model() + "'s can't be fitted by itself, as one linear layer could");
+  if (!head || head->is_quantized)
+    return skip(setup.network.model() + "'s can't be fitted by itself, as one linear layer could");
   if (!std::holds_alternative<network::CrossEntropy>(options.trainer.criterion.terms.front().op)) {
     return skip("by itself it could be fitted for cross-entropy alone");
   }

@@ -1,4 +1,4 @@
-#include "cli/fetching.h"
+#include "job/options/published_weights.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "cli/progress.h"
-#include "data/fetch/catalogue.h"
 #include "job/cache_folder.h"
 #include "job/progress.h"
+#include "task/inference/trained_model.h"
 
-namespace evener::cli {
+namespace evener::job {
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,7 +24,7 @@ constexpr const char* kMirrorVariable = "EVENER_FETCH_FROM";
 /// Bytes and speed of the file under way. Where it can't be redrawn, a file of less than two seconds is not talked of.
 class FetchProgressLine {
  public:
-  explicit FetchProgressLine(ProgressLine& line) : line_(line) {}
+  explicit FetchProgressLine(Observer& line) : line_(line) {}
 
   void update(const data::FetchProgress& progress) {
     const double now = now_s();
@@ -41,7 +40,7 @@ class FetchProgressLine {
     file_ = progress.file;
     begin_s_ = now;
     begin_bytes_ = progress.done_bytes;  // what was there from before says nothing about the speed
-    pace_ = job::RedrawPace(line_.redraws() ? 0 : now + kFirst_s - kNextLine_s);
+    pace_ = RedrawPace(line_.redraws() ? 0 : now + kFirst_s - kNextLine_s);
   }
 
   std::string text_of(const data::FetchProgress& progress, double seconds) const {
@@ -53,13 +52,13 @@ class FetchProgressLine {
                         bytes_text(progress.done_bytes), bytes_text(*progress.total_bytes));
     if (bytes_per_s < 1) return text;
     return text + fmt::format("  {}/s  {} left", bytes_text(static_cast<std::uint64_t>(bytes_per_s)),
-                              job::time_left_text(left / bytes_per_s));
+                              time_left_text(left / bytes_per_s));
   }
 
-  ProgressLine& line_;
+  Observer& line_;
   std::string what_, file_;
   double begin_s_ = 0;
-  job::RedrawPace pace_;
+  RedrawPace pace_;
   std::uint64_t begin_bytes_ = 0;
 };
 
@@ -76,16 +75,6 @@ std::string by_hand_text(const data::CatalogueEntry& entry, const std::string& f
   return text;
 }
 
-/// Downloads what `option` names by a word, unless it is there, and tells where it is and on what terms.
-void fetch_named(const std::string& word, const job::NamedWeights& named, const std::string& option,
-                 const std::string& place) {
-  const bool fetched = fetch_entry(*named.entry, named.folder.string(), fetch_mirror());
-  ProgressLine(false).note(fmt::format("{} {}: {}{}; licence: {}", option, word, place, fetched ? ", downloaded" : "",
-                                       named.entry->licence));
-}
-
-constexpr const char *kFacenet = "facenet", *kMtcnn = "mtcnn", *kOfFacenet = "inception_resnet_v1";
-
 }  // namespace
 
 std::string fetch_mirror() {
@@ -98,8 +87,8 @@ std::string fetch_mirror() {
                   kMirrorVariable, address));
 }
 
-bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, const std::string& from) {
-  ProgressLine line(false);
+bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, const std::string& from,
+                 Observer& line) {
   FetchProgressLine progress(line);
   data::FetchListener listener;
   listener.progress = [&](const data::FetchProgress& state) { progress.update(state); };
@@ -117,33 +106,27 @@ bool fetch_entry(const data::CatalogueEntry& entry, const std::string& folder, c
   }
 }
 
-void take_named_weights(job::Option<std::string>& weights, job::Option<std::string>* normalize,
-                        const std::string& model) {
-  const std::string word = *weights;
-  const auto named = job::named_weights(word, model);
-  if (!named) return;
-  fetch_named(word, *named, weights.name(), named->file.string());
-  weights.read({named->file.string()});
-  if (normalize != nullptr && !normalize->given()) normalize->read({"imagenet"});
+bool take_published(Option<std::string>& option, const std::string& word, const std::string& model, bool as_folder,
+                    Observer* observer) {
+  const auto named = named_weights(word, model);
+  if (!named) return false;
+  const std::string place = (as_folder ? named->folder : named->file).string();
+  if (observer != nullptr) {
+    const bool fetched = fetch_entry(*named->entry, named->folder.string(), fetch_mirror(), *observer);
+    observer->note(fmt::format("{} {}: {}{}; licence: {}", option.name(), word, place, fetched ? ", downloaded" : "",
+                               named->entry->licence));
+  }
+  option.read({place});
+  return true;
 }
 
-void take_named_face_weights(job::FaceNetworkFlags& networks) {
-  if (const auto named = *networks.weights == kFacenet ? job::named_weights(kFacenet, kOfFacenet) : std::nullopt) {
-    if (*networks.embedder != kOfFacenet) {
-      throw UsageError(
-          fmt::format("--weights facenet are those of {}, and --embedder is {}; leave --embedder out, or give the file "
-                      "of its weights",
-                      kOfFacenet, *networks.embedder));
-    }
-    fetch_named(kFacenet, *named, networks.weights.name(), named->file.string());
-    networks.weights.read({named->file.string()});
-    if (!networks.detector_weights.given() && *networks.detector == kMtcnn) networks.detector_weights.read({kMtcnn});
-  }
-  if (*networks.detector_weights != kMtcnn || *networks.detector != kMtcnn) return;
-  if (const auto named = job::named_weights(kMtcnn, "")) {
-    fetch_named(kMtcnn, *named, networks.detector_weights.name(), named->folder.string());
-    networks.detector_weights.read({named->folder.string()});
+void take_weights(Option<std::string>& weights, Option<std::string>* normalize, const std::string& model,
+                  Observer* observer) {
+  if (std::error_code none; !weights->empty() && fs::is_directory(*weights, none)) {
+    weights.read({task::weights_in(*weights).string()});
+  } else if (take_published(weights, std::string(*weights), model, /*as_folder=*/false, observer)) {
+    if (normalize != nullptr && !normalize->given()) normalize->read({"imagenet"});
   }
 }
 
-}  // namespace evener::cli
+}  // namespace evener::job

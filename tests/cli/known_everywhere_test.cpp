@@ -240,6 +240,10 @@ TEST_F(KnownEverywhere, DefaultsOfFineTuning) {
   EXPECT_THAT(trained.out, HasSubstr("activations of 12 images at once"));
   EXPECT_THAT(planned.out, HasSubstr("; batch 12, "));
   EXPECT_EQ(work_in(planned.out), work_in(trained.out));
+  // What makes no difference to a plan is taken, too: the words are those of the training.
+  for (const Words& more : {Words{"--unknown", "0.02"}, Words{"--no-calibration"}}) {
+    EXPECT_EQ(work_in(run(joined({"plan", "--seconds", "0.1"}, joined(words, more))).out), work_in(trained.out));
+  }
   const ProgramResult predicted =
       run(joined({"sweep", "train", "--predict", "--dry-run", "--out", file("sweep")}, words));
   EXPECT_EQ(predicted.exit_code, 0) << predicted.err;

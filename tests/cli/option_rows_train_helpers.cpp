@@ -63,10 +63,8 @@ std::vector<OptionRow> learning() {
           {both, {"--patience", "5"}, "/patience", 5},
           {both, {"--until-accuracy", "0.9"}, "/until_accuracy", 0.9},
           {"train", {"--no-calibration", "true"}, "test:Calibrate.TrainingsLeaveItOutWhereAskedAndWhereImagesAreFew"},
-          {"plan",
-           {"--no-calibration", "true", "--unknown", "0"},
-           "test:FineTuningDefaults.APlanIsOfTheTrainingThatTheSameWordsAskFor"},
-          {"plan", {"--unknown", "0"}, "test:FineTuningDefaults.APlanIsOfTheTrainingThatTheSameWordsAskFor"},
+          {"plan", {"--no-calibration", "true", "--unknown", "0"}, "test:KnownEverywhere.DefaultsOfFineTuning"},
+          {"plan", {"--unknown", "0"}, "test:KnownEverywhere.DefaultsOfFineTuning"},
           {"train", {"--unknown", "0"}, "test:Calibrate.TrainingsLeaveItOutWhereAskedAndWhereImagesAreFew"}};
 }
 

@@ -112,10 +112,9 @@ plan::Comparison compare_placements(const TrainFlags& flags, const std::vector<p
 
 void require_within_limits(const plan::Comparison& comparison) {
   if (comparison.within_limits) return;
-  const std::string& unknown = comparison.energy_refusal;
-  throw UsageError(comparison.reason + (comparison.goal.budget_j && !unknown.empty()
-                                            ? ": " + unknown + "; give --meter or --assume-power"
-                                            : "; allow more, or train fewer --epochs"));
+  const bool is_unknown = comparison.goal.budget_j && !comparison.energy_refusal.empty();
+  throw UsageError(comparison.reason +
+                   (is_unknown ? ": " + comparison.energy_refusal : "; allow more, or train fewer --epochs"));
 }
 
 std::string refusals_text(const plan::Comparison& comparison) {

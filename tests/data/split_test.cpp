@@ -137,7 +137,8 @@ TEST(Split, OfADatasetGoesByItsTargetsAndNamesItsSamples) {
 
 TEST(Split, OneThatGivesMoreToValidateIsNamedWhereThereIsOne) {
   const auto advice = [](std::uint32_t images, bool came_divided = false) {
-    OpenedData data{.kind = "", .dataset = std::make_shared<CountingDataset>(images, ImageShape{1, 2, 2})};
+    OpenedData data;
+    data.dataset = std::make_shared<CountingDataset>(images, ImageShape{1, 2, 2});
     data.came_divided = came_divided;
     std::vector<std::uint32_t> all(images);
     std::iota(all.begin(), all.end(), 0U);

@@ -69,7 +69,7 @@ TEST_F(MeteredRunTest, JudgesWithAFolderAndWithout) {
     ASSERT_TRUE(record.cpu.others_percent) << has_folder;
     ASSERT_TRUE(record.validity.valid) << "somebody looked";
     const double others = record.cpu.others_percent->mean / std::max(1, record.machine.online_cpus);
-    EXPECT_EQ(record::is_beside_others({.reasons = record.validity.reasons}),
+    EXPECT_EQ(record::is_beside_others(record.validity),
               others > record::ValidityLimits().others_percent ||
                   record.cpu.steal_percent_mean.value_or(0) / std::max(1, record.machine.online_cpus) >
                       record::ValidityLimits().steal_percent)

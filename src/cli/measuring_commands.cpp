@@ -37,9 +37,9 @@ int tell_matmul(const job::MatmulFlags& flags) {
     if (!run.folder.empty()) fmt::print("results: {}\n", run.folder.string());
   }
   if (run.record.validity.valid != false) return 0;
-  std::string rules;
-  for (const auto& reason : run.record.validity.reasons) rules += (rules.empty() ? "" : ", ") + reason.rule;
-  progress.note("INVALID: the times are not to be quoted (" + rules + "); record.json says why");
+  for (const auto& reason : run.record.validity.reasons) {
+    progress.note("INVALID, not to be quoted: " + reason.what + "; " + reason.advice);
+  }
   return 3;
 }
 

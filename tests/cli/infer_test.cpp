@@ -266,6 +266,14 @@ TEST_F(Infer, ScenariosMeasureLatency) {
     EXPECT_EQ(result.exit_code == 0, record["validity"]["valid"].get<bool>());
     EXPECT_TRUE(fs::exists(file(scenario) + "/latencies.csv"));
   }
+  // Without a folder it is looked at as closely.
+  const Words alone = {run, "random:20", "--scenario", "offline", "--min-duration", "0.1"};
+  const ProgramResult unkept = infer(joined(alone, {"--json", "-"})), told = infer(alone);
+  const json record = json::parse(unkept.out);
+  EXPECT_TRUE(record["cpu"]["others_percent"]["mean"].is_number());
+  EXPECT_EQ(unkept.exit_code, record["validity"]["valid"].get<bool>() ? 0 : 3);
+  EXPECT_EQ(told.exit_code, told.out.find("\nINVALID\n") == std::string::npos ? 0 : 3) << told.out;
+  EXPECT_NE(told.out.find("VALID\n"), std::string::npos);
   const ProgramResult report = run_in_process({"report", file("single-stream"), "--html", file("report.html")});
   EXPECT_EQ(report.exit_code, 0) << report.err;
 }

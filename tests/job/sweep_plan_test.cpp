@@ -82,6 +82,14 @@ TEST(SweepWordsTest, AnOptionGivenTwiceIsRefusedUnlessAllOfItCounts) {
   EXPECT_THAT(data.plan().fixed.at("data"), ElementsAre("synth:digits:200", "synth:shapes:20"));
 }
 
+TEST(SweepWordsTest, PowersThatAreNamedAreOneValue) {
+  const Asked asked(sweep_of_training({"--assume-power", "cpu=65W,idle=20W"}));
+  EXPECT_THAT(asked.plan().fixed.at("assume-power"), ElementsAre("cpu=65W,idle=20W"));
+  EXPECT_THAT(asked.cells().front().words, testing::Contains("--assume-power=cpu=65W,idle=20W"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--augment", "flip,crop"})), HasSubstr("could be one value or several"));
+  EXPECT_THAT(words_refusal(sweep_of_training({"--assume-power", "cpu=65W,20W"})), HasSubstr("could be one value"));
+}
+
 TEST(SweepWordsTest, OptionsOfTheSweepAndOfItsCommandAreToldApart) {
   const Asked asked({"--warmup", "3", "--dry-run", "train", "resnet20", "--data=synth:digits:200", "--warmup", "2",
                      "--order-seed=9", "--predict", "--momentum=0.9", "--nesterov"});

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/test_folder.h"
+#include "base/thrown.h"
 #include "job/plan/plan_job.h"
 #include "job/train/train_flags.h"
 #include "job/train/training.h"
@@ -32,6 +33,21 @@ record::Accuracy accuracy_of(const task::TrainResult& result, const char* epochs
   record.sessions.emplace_back();
   fill_results(record, result);
   return record.training.accuracy;
+}
+
+TEST(Limits, WhatNothingKeepsToIsRefusedWithWhatWouldHelp) {
+  plan::Comparison kept;
+  EXPECT_NO_THROW(require_within_limits(kept));
+  const auto refusal = [](const std::string& unknown) {
+    plan::Comparison comparison;
+    comparison.within_limits = false;
+    comparison.goal.budget_j = 3600;
+    comparison.reason = "nothing stays below 1 Wh";
+    comparison.energy_refusal = unknown;
+    return test::thrown_by<UsageError>([&] { require_within_limits(comparison); });
+  };
+  EXPECT_EQ(refusal(""), "nothing stays below 1 Wh; allow more, or train fewer --epochs");
+  EXPECT_EQ(refusal("no meter"), "nothing stays below 1 Wh: no meter") << "more watt-hours wouldn't help";
 }
 
 TEST(TrainRecord, SaysWhichWeightsWereTested) {

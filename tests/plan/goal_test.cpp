@@ -171,6 +171,17 @@ TEST(Goals, RowsThatNothingBeatsAreTold) {
   }
 }
 
+// One block of five lasts six times as long: the median doesn't see it, and the whole is twice as slow.
+TEST(Goals, WhatAMedianDoesNotSeeCountsAsNoise) {
+  MadeUpProbe probe = frugal_and_fast();
+  int block = 0;
+  probe.disturbance = [&block] { return ++block % 5 == 0 ? 6.0 : 1.0; };
+  const Comparison uneven = compare_all(probe, {}, "cpu/t4");
+  EXPECT_GT(uneven.rows[0].noise.value(), 0.7);
+  probe.disturbance = [] { return 1.0; };
+  EXPECT_LT(compare_all(probe, {}, "cpu/t4").rows[0].noise.value(), 0.1);
+}
+
 TEST(Goals, ADeadlineLeavesOutWhatIsTooSlow) {
   MadeUpProbe probe = frugal_and_fast();
   const Goal goal{.objective = Objective::kEnergy, .epochs = 10, .deadline_s = 25};

@@ -31,7 +31,7 @@ class KnownEverywhere : public testing::Test {
     }
     std::filesystem::create_directories(folder_ / "photos");
     write_text(folder_ / "names.txt", "cat\ndog\n");
-    for (const auto& [name, width, grey] : {std::tuple("dark.pgm", 128, '\x10'), std::tuple("wide.pgm", 128, '\xC8')}) {
+    for (const auto& [name, width, grey] : {std::tuple("dark.pgm", 96, '\x10'), std::tuple("wide.pgm", 128, '\xC8')}) {
       std::ofstream(folder_ / "photos" / name, std::ios::binary)
           << "P5\n"
           << width << " 64\n255\n"

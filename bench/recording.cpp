@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "job/train/training.h"
+#include "train/training.h"
 #include "parallel/launcher.h"
 #include "record/repeats.h"
 
@@ -28,32 +28,32 @@ using Words = std::vector<std::string>;
 enum Way { kBare, kRarelySampled, kRecorded };
 constexpr std::array kNames = {"task alone", "recorded, a sample in 10 s", "recorded"};
 
-void give_options(job::TrainFlags& flags, const Words& words, const fs::path& out, Way way) {
+void give_options(training::TrainFlags& flags, const Words& words, const fs::path& out, Way way) {
   const auto give = [&](const std::string& name, const std::string& value) { flags.options().give(name, {value}); };
   give("MODEL", words.at(0));
   for (std::size_t n = 1; n + 1 < words.size(); n += 2) give(words[n], words[n + 1]);
   give("--out", out.string());
   if (way == kRarelySampled) give("--sample-interval", "10000");
   flags.options().check();
-  job::complete(flags);
+  complete(flags);
 }
 
 /// Seconds from the options to the last file.
 double time_of(const Words& words, const fs::path& out, Way way) {
   fs::remove_all(out);
-  job::TrainFlags flags;
+  training::TrainFlags flags;
   give_options(flags, words, out, way);
   const Stopwatch clock;
   if (way != kBare) {
-    job::TrainWatcher nobody;
-    job::train(flags, nobody);
+    training::TrainWatcher nobody;
+    training::train(flags, nobody);
     return clock.seconds();
   }
   fs::create_directories(out);
-  task::TrainOptions options = job::train_options(flags, job::plan_of(flags));
+  training::TrainOptions options = training::train_options(flags, training::plan_of(flags));
   options.out = out;
-  task::TrainObserver nobody;
-  task::TrainJob job(task::PreparedTraining(options, nobody));
+  training::TrainObserver nobody;
+  training::TrainJob job(training::PreparedTraining(options, nobody));
   parallel::LaunchOptions launch;
   launch.shared_bytes = job.shared_bytes();
   const auto body = [&](const parallel::RankContext& rank) {

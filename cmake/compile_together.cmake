@@ -3,7 +3,8 @@
 # among the files of its room, as names have in this house anyway; a file that can't have one is not passed here, and one
 # with options or definitions of its own (set before the call) is compiled alone.
 #
-#   compile_together(TARGET SOURCE...)   SOURCE: relative to the current folder or absolute; what isn't C++ is passed over
+#   compile_together(TARGET SOURCE...)   SOURCE: relative to the current folder or absolute; what isn't C++ is passed over;
+#                                        those of a room with another property TOGETHER, such as "loops", stay apart
 #
 # CMake's own unity files include by absolute paths. These name what they include from the repository's folder on, so that
 # two copies of the repository compile the same text and a compiler cache knows it again.
@@ -19,6 +20,10 @@ function(compile_together target)
       get_filename_component(path "${source}" ABSOLUTE)
       file(RELATIVE_PATH path "${CMAKE_SOURCE_DIR}" "${path}")
       string(REGEX MATCH "^[^/]+/[^/]+" room "${path}")
+      get_source_file_property(part_of_room "${source}" TOGETHER)
+      if(part_of_room)
+        string(APPEND room "_${part_of_room}")
+      endif()
       string(MAKE_C_IDENTIFIER "${room}" files)
       list(APPEND ${files} "${path}")
       list(APPEND rooms ${files})

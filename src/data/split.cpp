@@ -41,21 +41,22 @@ Percent checked(const std::vector<double>& percent) {
   return {percent[0], percent[1], percent.size() == 3 ? percent[2] : 0.0};
 }
 
-/// How many of `count` samples go to each part: largest remainders, then one for each part that has none.
+/// How many of `count` samples go to each part. Rounds by largest remainders; then each empty part takes one sample,
+/// and where there are too few samples the training part comes first.
 Counts divide(std::size_t count, const Percent& percent) {
   Counts parts{};
   std::array<double, 3> remainder{};
   const double sum = percent[0] + percent[1] + percent[2];
   const auto total = static_cast<std::size_t>(std::llround(static_cast<double>(count) * std::min(sum, 100.0) / 100));
-  std::size_t given = 0;
+  std::size_t assigned = 0;
   for (std::size_t p = 0; p < 3; ++p) {
-    // Percentages such as 28.999999999999996 of 100 samples mean 29.
+    // Rounding of numbers such as 28.999999999999996 must not turn 29 samples into 28.
     const double exact = static_cast<double>(count) * percent[p] / 100 + 1e-9;
     parts[p] = static_cast<std::size_t>(exact);
     remainder[p] = percent[p] > 0 ? exact - static_cast<double>(parts[p]) : -1;
-    given += parts[p];
+    assigned += parts[p];
   }
-  for (; given < total; ++given) {
+  for (; assigned < total; ++assigned) {
     const auto p = static_cast<std::size_t>(std::max_element(remainder.begin(), remainder.end()) - remainder.begin());
     ++parts[p];
     remainder[p] = 0;
@@ -63,8 +64,8 @@ Counts divide(std::size_t count, const Percent& percent) {
   for (std::size_t p = 0; p < 3; ++p) {
     if (percent[p] <= 0 || parts[p] > 0) continue;
     const auto largest = std::max_element(parts.begin(), parts.end());
-    if (given < count) {
-      ++given;
+    if (assigned < count) {
+      ++assigned;
     } else if (*largest >= 2) {
       --*largest;
     } else if (p == 0 && *largest == 1) {

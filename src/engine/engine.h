@@ -90,7 +90,7 @@ class Engine {
 
   /// Opens a file in which another program keeps a network. Throws Error naming the file and what is wrong with it,
   /// such as an operator that is not known. Reading a foreign file may crash the process, which is why
-  /// task/inference/inference_model.cpp tries it in a child process first.
+  /// infer/model/inference_model.cpp tries it in a child process first.
   virtual std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path);
 
   /// Why the engine can't multiply matrices with these options ("" = it can).

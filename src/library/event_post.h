@@ -1,4 +1,5 @@
-// A job's own thread, and its events on their way to the observer, on the thread that waits for the job.
+// WorkThread runs a job. EventPost queues its events for the observer, who gets them on the thread that waits for the
+// job.
 #pragma once
 
 #include <sys/types.h>
@@ -91,7 +92,8 @@ class EventPost {
   EventPost(Observer* observer, const StopFlag* users_stop)
       : observer_(observer), users_stop_(users_stop), process_(getpid()) {}
 
-  /// Queues an event; may be called on any thread. Blocks while the observer is far behind. Does nothing in a forked
+  /// Queues an event; may be called on any thread. Blocks while the observer is far behind,
+  /// so the observer must not call it. Does nothing in a forked
   /// child.
   void send(Event event) {
     constexpr std::size_t kMostEvents = 1024;

@@ -25,13 +25,13 @@ std::string option_key(const std::string& name) {
   return key;
 }
 
-job::OptionBase& find_option(const job::OptionSet& options, const std::string& name) {
+OptionBase& find_option(const OptionSet& options, const std::string& name) {
   std::vector<std::string> known;
-  for (job::OptionBase* option : options.options()) {
+  for (OptionBase* option : options.options()) {
     if (option->key() == option_key(name)) return *option;
     known.push_back(option->key());
   }
-  for (job::OptionBase* option : options.options()) {
+  for (OptionBase* option : options.options()) {
     if (option->is_called_elsewhere("--" + option_key(name))) {
       throw UsageError(fmt::format("unknown option '{}'; it is called '{}' here", name, option->key()));
     }
@@ -107,19 +107,19 @@ class ValueSamples : public data::Samples {
 
 }  // namespace
 
-job::OptionSet givable(job::OptionSet options) {
-  options.leave_out([](const job::OptionBase& option) {
+OptionSet givable(OptionSet options) {
+  options.leave_out([](const OptionBase& option) {
     return option.rules().hidden || std::ranges::find(kOfCommands, option.name()) != kOfCommands.end();
   });
   return options;
 }
 
-void give(const job::OptionSet& options, const Options& given) {
+void give(const OptionSet& options, const Options& given) {
   std::map<std::string, OptionValue> last;  // what a program sets twice has the last value
   for (const auto& [name, value] : given.values()) last.insert_or_assign(option_key(name), value);
   for (const auto& [name, value] : last) {
-    job::OptionBase& option = find_option(options, name);
-    if (option.kind() != job::ValueKind::kSwitchOrOne || !value.is_truth()) {
+    OptionBase& option = find_option(options, name);
+    if (option.kind() != ValueKind::kSwitchOrOne || !value.is_truth()) {
       option.give(value.words());
     } else if (value.words().front() == "true") {
       option.give({""});
@@ -127,8 +127,8 @@ void give(const job::OptionSet& options, const Options& given) {
   }
 }
 
-void check(const job::OptionSet& options) {
-  for (const job::OptionBase* option : options.options()) {
+void check(const OptionSet& options) {
+  for (const OptionBase* option : options.options()) {
     if (option->rules().required && !option->given()) {
       throw UsageError(fmt::format("the option '{}' is missing: {}", option->key(), option->words().help));
     }
@@ -136,11 +136,11 @@ void check(const job::OptionSet& options) {
   options.check();
 }
 
-std::vector<OptionDescription> described(const job::OptionSet& options) {
-  using Kind = OptionDescription::Kind;  // in the order of job::ValueKind
+std::vector<OptionDescription> described(const OptionSet& options) {
+  using Kind = OptionDescription::Kind;  // in the order of ValueKind
   constexpr Kind kKinds[] = {Kind::kSwitch, Kind::kOneValue, Kind::kManyValues, Kind::kSwitchOrValue};
   std::vector<OptionDescription> descriptions;
-  for (const job::OptionBase* option : options.options()) {
+  for (const OptionBase* option : options.options()) {
     descriptions.push_back({.name = option->key(),
                             .kind = kKinds[static_cast<std::size_t>(option->kind())],
                             .value = option->words().value,

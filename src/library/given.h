@@ -8,29 +8,29 @@
 #include "data/preprocess.h"
 #include "evener/loaded_network.h"
 #include "evener/options.h"
-#include "job/infer/infer_flags.h"
-#include "job/options/option.h"
+#include "infer/options.h"
+#include "options/option.h"
 
 namespace evener::library {
 
 /// The options that make sense in a library call: without those about terminals, command lines and other hosts.
-job::OptionSet givable(job::OptionSet options);
+OptionSet givable(OptionSet options);
 
 /// Sets the given options. Throws UsageError for an unknown name, suggesting the most similar one, and for text that is
 /// no valid value.
-void give(const job::OptionSet& options, const Options& given);
+void give(const OptionSet& options, const Options& given);
 
 /// Throws UsageError for wrong values, for options that exclude each other, and for missing required ones.
-void check(const job::OptionSet& options);
+void check(const OptionSet& options);
 
-std::vector<OptionDescription> described(const job::OptionSet& options);
+std::vector<OptionDescription> described(const OptionSet& options);
 
 /// The options of a LoadedNetwork: the same as `evener infer` has for the network and the placement.
 struct LoadFlags {
-  job::InferModelFlags model;
-  job::InferPlacementFlags placement;
+  inference::InferModelFlags model;
+  inference::InferPlacementFlags placement;
 
-  job::OptionSet options() { return {&model, &placement}; }
+  OptionSet options() { return {&model, &placement}; }
 };
 
 /// Pictures, which are preprocessed by `steps` like image files. They aren't copied, so they must stay valid while the

@@ -11,12 +11,12 @@
 #include "base/forked.h"
 #include "base/tensor.h"
 #include "base/this_work.h"
-#include "job/cache_folder.h"
-#include "job/infer/infer_sinks.h"
-#include "job/inference/inference_flags.h"
+#include "infer/model/cache_folder.h"
+#include "infer/run/infer.h"
+#include "infer/session/options.h"
+#include "infer/sinks.h"
 #include "library/event_post.h"
 #include "library/given.h"
-#include "task/inference/infer.h"
 
 namespace evener {
 class LoadedNetwork::Implementation {
@@ -24,12 +24,12 @@ class LoadedNetwork::Implementation {
   Implementation(const std::string& model, const Options& options) {
     forbid_forks();  // the calling program's threads aren't ours
     Options all = options;
-    const job::OptionSet known = library::givable(flags_.options());
+    const OptionSet known = library::givable(flags_.options());
     library::give(known, all.set("model", model));
     library::check(known);
     thread_.call([&] {
-      job::Observer silent;
-      job::complete(flags_.model, &silent);
+      measure::Observer silent;
+      complete(flags_.model, &silent);
       plan_ = flags_.placement.plan();
       precision_ = flags_.placement.precision_on(plan_);
       network_.emplace(flags_.model.request(false, kSeed));
@@ -49,7 +49,7 @@ class LoadedNetwork::Implementation {
     });
   }
 
-  const task::InferenceModel& network() const { return *network_; }
+  const inference::InferenceModel& network() const { return *network_; }
   const std::vector<std::string>& notes() const { return notes_; }
 
   Outputs run(const PictureSpan& pictures, Observer* observer) {
@@ -64,7 +64,7 @@ class LoadedNetwork::Implementation {
  private:
   /// A network compiled for samples of one shape and type, with the shapes of its outputs for a batch.
   struct Compiled {
-    Compiled(const task::InferenceModel& network, const data::Samples& samples, task::InferOptions options)
+    Compiled(const inference::InferenceModel& network, const data::Samples& samples, inference::InferOptions options)
         : shape(samples.shape()),
           is_bytes(samples.is_bytes()),
           job(network, samples, std::move(options)),
@@ -72,7 +72,7 @@ class LoadedNetwork::Implementation {
 
     const std::vector<std::int64_t> shape;
     const bool is_bytes;
-    task::InferJob job;
+    inference::InferJob job;
     const std::map<std::string, std::vector<std::int64_t>> outputs;
   };
 
@@ -101,7 +101,7 @@ class LoadedNetwork::Implementation {
       answer_in_one_call(compiled, samples, outputs);
       return;
     }
-    const task::InferResult result = compiled.job.run(samples, [&](const task::Prediction& answer) {
+    const inference::InferResult result = compiled.job.run(samples, [&](const inference::Prediction& answer) {
       for (const auto& [name, values] : answer.outputs) {
         FloatArray& output = outputs.at(name);
         std::ranges::copy(values, output.values.begin() + static_cast<std::ptrdiff_t>(answer.index * values.size()));
@@ -112,13 +112,13 @@ class LoadedNetwork::Implementation {
 
   /// Computes on the calling thread, since starting threads would take longer than a small network.
   void answer_in_one_call(Compiled& compiled, const data::Samples& samples, Outputs& outputs) {
-    std::vector<task::SampleValues> values;
-    std::vector<const task::SampleValues*> pointers;
-    for (std::size_t i = 0; i < samples.size(); ++i) values.push_back(task::read_values(samples, i));
-    for (const task::SampleValues& each : values) pointers.push_back(&each);
+    std::vector<inference::SampleValues> values;
+    std::vector<const inference::SampleValues*> pointers;
+    for (std::size_t i = 0; i < samples.size(); ++i) values.push_back(inference::read_values(samples, i));
+    for (const inference::SampleValues& each : values) pointers.push_back(&each);
     engine::Runner& runner = compiled.job.lane(0);
-    const task::SampleValues batch = task::gathered(pointers, compiled.job.setup().batch);
-    task::start(runner, batch);
+    const inference::SampleValues batch = inference::gathered(pointers, compiled.job.setup().batch);
+    inference::start(runner, batch);
     for (const auto& [name, tensor] : compiled.job.wait(runner)) {
       FloatArray& output = outputs.at(name);
       std::copy_n(tensor.floats(), output.values.size(), output.values.begin());
@@ -149,23 +149,23 @@ class LoadedNetwork::Implementation {
     return *kept;
   }
 
-  task::InferOptions infer_options(std::optional<int> streams) const {
-    task::InferOptions options = flags_.placement.infer_options(plan_, precision_);
+  inference::InferOptions infer_options(std::optional<int> streams) const {
+    inference::InferOptions options = flags_.placement.infer_options(plan_, precision_);
     options.streams = streams;
     options.reading_threads = flags_.placement.reading_threads->value_or(usable_cpus());
-    options.cache = job::compile_cache();
+    options.cache = inference::compile_cache();
     options.strict = true;
     options.repeated = true;
     if (streams == 1 && is_one_cpu()) options.coming = 1;  // whoever shows one image waits for the answer
     return options;
   }
 
-  static std::map<std::string, std::vector<std::int64_t>> output_shapes(task::InferJob& job,
+  static std::map<std::string, std::vector<std::int64_t>> output_shapes(inference::InferJob& job,
                                                                         const data::Samples& samples) {
     const auto values = static_cast<std::size_t>(job.setup().batch * element_count(samples.shape()));
-    task::SampleValues zeros;
+    inference::SampleValues zeros;
     samples.is_bytes() ? zeros.bytes.resize(values) : zeros.floats.resize(values);
-    task::start(job.lane(0), zeros);
+    inference::start(job.lane(0), zeros);
     std::map<std::string, std::vector<std::int64_t>> shapes;
     for (const auto& [name, tensor] : job.wait(job.lane(0))) shapes.emplace(name, tensor.shape);
     return shapes;
@@ -177,7 +177,7 @@ class LoadedNetwork::Implementation {
   library::LoadFlags flags_;
   placement::Plan plan_;
   Precision precision_ = Precision::kFp32;
-  std::optional<task::InferenceModel> network_;
+  std::optional<inference::InferenceModel> network_;
   std::vector<std::string> notes_;
   std::optional<data::Preprocessing> steps_;  // absent: the network doesn't take pictures
   std::optional<Compiled> whole_, divided_;  // whole_: one call at a time or the options' streams; divided_: many small
@@ -204,9 +204,9 @@ const std::vector<std::string>& LoadedNetwork::classes() const {
   return implementation_->network().classes();
 }
 std::string LoadedNetwork::class_name(std::size_t index) const {
-  const task::InferenceModel& network = implementation_->network();
+  const inference::InferenceModel& network = implementation_->network();
   if (const std::string why = network.no_classes(); !why.empty()) throw UsageError(why);
-  return job::class_name(network, index);
+  return inference::class_name(network, index);
 }
 const std::string& LoadedNetwork::main_output() const {
   return implementation_->network().main_output();

@@ -138,6 +138,13 @@ struct Accuracy {
   std::optional<double> val_loss, test_loss;  // mean losses of the evaluations of `val` and `test`
 };
 
+/// The number of classes in the confusion matrix: all, or 0 where the matrix would have more numbers than anybody
+/// reads.
+inline std::size_t confusion_classes(std::size_t classes) {
+  constexpr std::size_t kMostClasses = 200;
+  return classes <= kMostClasses ? classes : 0;
+}
+
 /// The confusion matrix of the tested weights.
 struct ConfusionRecord {
   std::string part;                               // the evaluated part of the data: "test", "validation", ...

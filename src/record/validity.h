@@ -14,24 +14,24 @@ struct ValidityLimits {
   double others_percent = 5;     // other processes' load, in percent of all CPUs together
   double steal_percent = 2;      // time stolen by a virtual machine's host, likewise
   double swap_bytes = 1 << 20;   // swapped-out memory of the process
-  double quartile_spread = 0.2;  // (upper - lower quartile) / median of images_per_s
+  double quartile_spread = 0.2;  // (upper - lower quartile) / median of the main speed's samples
 };
 
 /// What of a measurement a broken rule spoils; each includes the ones before it.
 enum class Spoils {
-  kEnergy,       // the energy, which is absent then
+  kEnergy,       // the energy: it is absent, or two meters contradict each other
   kFigures,      // times, speeds and energies by themselves: they may not be quoted
   kComparisons,  // their ratios to runs that were made side by side, too
 };
 
-/// In passing, of times beside other programs.
+/// How tables and pages mark a run whose times other programs disturbed.
 inline constexpr const char* kBesideOthers = "beside other programs";
 
 /// A rule, what a run that breaks it spoils, and how a page says so in passing.
 struct ValidityRule {
   const char* name;
   Spoils spoils;
-  const char* in_passing;  // "beside other programs"; "" where the run is called INVALID
+  const char* in_passing;  // "beside other programs", in place of INVALID; "" where the run is called INVALID
 };
 /// The rule of that name; for other names one that spoils comparisons.
 const ValidityRule& validity_rule(const std::string& name);

@@ -1,4 +1,4 @@
-// Figures computed from records that several outputs show. Inside report/ only.
+// Figures computed from records that several outputs show.
 #pragma once
 
 #include <optional>
@@ -66,7 +66,7 @@ std::string job_text(const record::Record& record);
 /// The notes as plain sentences; runs with the same reason share one.
 std::vector<std::string> notes_of(std::span<const Run> runs);
 
-// Short descriptions of what distinguishes a run from others that do the same work. Inside report/ only.
+// Short descriptions of what distinguishes a run from others that do the same work.
 
 /// The run's placement and its differences from `other`: "cpu/t2", "cpu/t2 in bf16", "cpu/t2 with --lr 0.1".
 std::string way_text(const record::Record& record, const record::Record& other);

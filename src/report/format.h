@@ -1,4 +1,4 @@
-// Formats numbers and texts for people and for HTML. Inside report/ only.
+// Formats numbers and texts for people and for HTML.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <initializer_list>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -28,9 +29,6 @@ bool looks_like_plotly(std::string_view source) {
 constexpr std::string_view kPlots =
 #include "report/page/plots.js.inc"
     ;
-constexpr std::string_view kDetectionPlots =
-#include "report/page/detection.js.inc"
-    ;
 constexpr std::string_view kLatencyPlots =
 #include "report/page/latency.js.inc"
     ;
@@ -43,12 +41,17 @@ std::string Page::html() const {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n",
       policy, escape_html(title));
-  for (const std::string_view style : styles) html.append("<style>").append(style).append("</style>\n");
+  const auto add = [&](std::string_view element, const std::vector<std::string_view>& texts) {
+    for (const std::string_view text : texts) {
+      if (!text.empty()) html += fmt::format("<{0}>{1}</{0}>\n", element, text);
+    }
+  };
+  add("style", styles);
   html += "</head>\n<body>\n" + content;
   if (!data.empty()) {
     html += "<script type=\"application/json\" id=\"data\">" + escape_json_for_script(data) + "</script>\n";
   }
-  for (const std::string_view script : scripts) html.append("<script>").append(script).append("</script>\n");
+  add("script", scripts);
   return html + "</body>\n</html>\n";
 }
 
@@ -96,26 +99,37 @@ std::filesystem::path plotly_path() {
 #endif
 }
 
-std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint) {
+std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint,
+                      std::span<const PagePart> parts) {
   if (runs.empty()) throw Error("a report needs at least one run");
   std::string sections;
-  for (const auto part : {warnings_part, jobs_part, detection_part, predictions_part, latency_part, timeline_part,
-                          stages_part, replicas_part, classes_part, calibration_part, layers_part, profile_part,
-                          setting_part, notes_part, details_part})
-    sections += part(runs) + "\n";
+  const auto add = [&](std::initializer_list<std::string (*)(std::span<const Run>)> makers) {
+    for (const auto make : makers) sections += make(runs) + "\n";
+  };
+  const auto add_parts = [&](bool are_details) {
+    for (const PagePart& part : parts) sections += part.is_detail == are_details ? part.html + "\n" : "";
+  };
+  add({warnings_part, jobs_part});
+  add_parts(/*are_details=*/false);
+  add({latency_part, timeline_part, stages_part, replicas_part, classes_part});
+  add_parts(/*are_details=*/true);
+  add({profile_part, setting_part, notes_part, details_part});
   Page page = report_page(runs.size() == 1 ? runs.front().name : fmt::format("{} runs", runs.size()));
   page.content = report_content(header_part(runs), hint, sections, !plotly_js.empty());
+  for (const PagePart& part : parts) page.styles.push_back(part.style);
   if (!plotly_js.empty()) {
-    page.data = plot_data(runs);
-    page.scripts = {plotly_js, kDetectionPlots, kLatencyPlots, kPlots};
+    page.data = plot_data(runs, parts);
+    page.scripts = {plotly_js, kLatencyPlots};
+    for (const PagePart& part : parts) page.scripts.push_back(part.script);
+    page.scripts.push_back(kPlots);
   }
   return page.html();
 }
 
-WrittenPage write_html(const std::filesystem::path& path, std::span<const Run> runs,
+WrittenPage write_html(const std::filesystem::path& path, std::span<const Run> runs, std::span<const PagePart> parts,
                        const std::filesystem::path& plotly) {
   const PlotlySource source = read_plotly(plotly);
-  write_file_atomically(path, html_page(runs, source.javascript, source.hint));
+  write_file_atomically(path, html_page(runs, source.javascript, source.hint, parts));
   return {path, source.hint};
 }
 

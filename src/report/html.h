@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/page_part.h"
 #include "report/run.h"
 
 namespace evener::report {
@@ -26,10 +27,10 @@ inline constexpr std::string_view kPhotosPolicy =
 struct Page {
   std::string title;  // of the window
   std::string_view policy = kClosedPolicy;
-  std::vector<std::string_view> styles = {};   // CSS
+  std::vector<std::string_view> styles = {};   // CSS; "" is left out
   std::string content = {};                    // HTML of the body
   std::string data = {};                       // JSON for the scripts, in the element "data"; "" = none
-  std::vector<std::string_view> scripts = {};  // JavaScript, in this order
+  std::vector<std::string_view> scripts = {};  // JavaScript, in this order; "" is left out
 
   std::string html() const;
 };
@@ -57,11 +58,13 @@ struct WrittenPage {
   std::string hint;  // if there are no plots: why, and what to do
 };
 
-/// The page as text. `plotly_js`: the library's source; empty = tables only, with `hint` shown.
-std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint = "");
+/// The page as text. `plotly_js`: the library's source; empty = tables only, with `hint` shown. `parts`: what the
+/// capabilities have to say of the runs.
+std::string html_page(std::span<const Run> runs, std::string_view plotly_js, std::string_view hint = "",
+                      std::span<const PagePart> parts = {});
 
 /// Writes the page atomically. Without Plotly the page is still written, with tables only.
 WrittenPage write_html(const std::filesystem::path& path, std::span<const Run> runs,
-                       const std::filesystem::path& plotly = plotly_path());
+                       std::span<const PagePart> parts = {}, const std::filesystem::path& plotly = plotly_path());
 
 }  // namespace evener::report

@@ -1,4 +1,4 @@
-// The page's parts on layers, and the tables at its end: every value of the records, and all epochs.
+// The page's part on the time of layers, and the tables at its end: every value of the records, and all epochs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,20 +16,6 @@ namespace {
 
 using record::EpochRecord;
 using record::LayerRecord;
-
-/// The ratio with a full bar: 8 bits give at best about 50 dB.
-constexpr double kFullBar_db = 50;
-
-HtmlTable noise_table(const Run& run) {
-  HtmlTable table{.columns = {{"layer"}, {"computed in"}, {"SQNR", true}}};
-  for (const LayerNoise& layer : run.layers) {
-    HtmlCell noise{.html = "no noise"};
-    if (layer.sqnr_db)
-      noise = {.html = fmt::format("{:.1f} dB", *layer.sqnr_db), .share = *layer.sqnr_db / kFullBar_db};
-    table.rows.push_back({{{escape_html(layer.layer)}, {layer.quantized ? "int8" : "float"}, noise}});
-  }
-  return table;
-}
 
 double layer_seconds(const LayerRecord& layer) {
   return layer.forward_s.value_or(0) + layer.backward_s.value_or(0);
@@ -186,18 +172,6 @@ HtmlTable epochs_table(const record::Record& record) {
 }
 
 }  // namespace
-
-std::string layers_part(std::span<const Run> runs) {
-  std::string html;
-  for (const Run& run : runs) {
-    if (run.layers.empty()) continue;
-    html += "<h3>" + escape_html(run.name) + "</h3>" + noise_table(run).html();
-  }
-  return section_html("Layers",
-                      "How far each layer's results are from those in float, with all that came before them: signal to "
-                      "quantisation noise, where more is better.",
-                      html);
-}
 
 std::string profile_part(std::span<const Run> runs) {
   std::string html;

@@ -1,4 +1,5 @@
-// The parts of the HTML page; each function returns a piece of HTML. Inside report/ only.
+// The parts of the HTML page that tell of records, and what other parts are made with; each function returns a piece of
+// HTML.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "report/page_part.h"
 #include "report/run.h"
 
 namespace evener::report {
@@ -21,7 +23,7 @@ const char* run_color(std::size_t n);
 std::string swatch(std::size_t n);
 
 /// The data of all plots as JSON.
-std::string plot_data(std::span<const Run> runs);
+std::string plot_data(std::span<const Run> runs, std::span<const PagePart> parts = {});
 
 /// A card with a placeholder for a plot, its title and an explanation. `control`: HTML beside the title.
 std::string plot_card(const std::string& id, const std::string& title, const std::string& explanation,
@@ -32,12 +34,6 @@ std::string header_part(std::span<const Run> runs);
 std::string latency_part(std::span<const Run> runs);
 /// For each job its runs, as cards or (if many) as a table, and its plots.
 std::string jobs_part(std::span<const Run> runs);
-/// How far the probabilities of classifiers hold, and what they call unknown; "" without a calibrated one.
-std::string calibration_part(std::span<const Run> runs);
-/// Some images with a network's predictions; "" without any.
-std::string predictions_part(std::span<const Run> runs);
-/// How well detectors found the true boxes; "" without a detector's run.
-std::string detection_part(std::span<const Run> runs);
 /// Command, machine, versions.
 std::string setting_part(std::span<const Run> runs);
 /// Warnings about the data or the training; "" without any.
@@ -51,8 +47,6 @@ std::string stages_part(std::span<const Run> runs);
 std::string replicas_part(std::span<const Run> runs);
 /// The accuracy of each class and the confusion matrix; "" without one.
 std::string classes_part(std::span<const Run> runs);
-/// The quantisation error of each layer; "" without a quantised network.
-std::string layers_part(std::span<const Run> runs);
 /// The time of each layer, for runs that measured it; "" without such a run.
 std::string profile_part(std::span<const Run> runs);
 /// Tables of all epochs and of every value of the records.

@@ -1,4 +1,4 @@
-// Renders all tables of pages. Members and arguments that are called HTML must be escaped already. Inside report/ only.
+// Renders all tables of pages. Members and arguments that are called HTML must be escaped already.
 #pragma once
 
 #include <cstdint>

@@ -149,47 +149,29 @@ Json rate_data(const Record& record) {
           {"label", speed.label}};
 }
 
-/// The precision-recall curves of classes with true boxes; of many classes the most frequent ones.
-Json detection_data(const Run& run) {
-  constexpr std::size_t kMostCurves = 20;
-  if (!run.detection) return nullptr;
-  std::vector<const record::DetectedClass*> classes;
-  for (const record::DetectedClass& one : run.detection->classes) {
-    if (!one.recall.empty()) classes.push_back(&one);
-  }
-  if (classes.size() > kMostCurves) {
-    std::ranges::stable_sort(classes, std::ranges::greater{}, &record::DetectedClass::true_boxes);
-    classes.resize(kMostCurves);
-  }
-  Json curves = Json::array();
-  for (const record::DetectedClass* one : classes) {
-    curves.push_back(
-        {{"name", one->name}, {"recall", one->recall}, {"precision", one->precision}, {"score", one->score}});
-  }
-  return curves;
-}
-
-Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label) {
+Json run_data(std::span<const Run> runs, std::size_t n, const std::string& label, std::span<const PagePart> parts) {
   const Run& run = runs[n];
   const Record& record = run.record;
   const Record& base = base_of(runs, run);
   const std::optional<double> speed = &base == &record ? std::nullopt : speed_against(record, base);
-  return {{"number", n},
-          {"name", run.name},
-          {"label", label},
-          {"color", run_color(n)},
-          {"rate", rate_data(record)},
-          {"speed_text", speed ? number_text(*speed) + "×" : ""},
-          {"epochs", epochs_data(record)},
-          {"val_epoch", value_or_null(record.training.accuracy.val_epoch)},
-          {"overfitting_epoch", value_or_null(overfitting_epoch(record))},
-          {"phases", phases_data(record.phases_s, other_s(record))},
-          {"hidden", phases_data(record.hidden_s, std::nullopt)},
-          {"samples", samples_data(run.samples)},
-          {"energy_class", record::energy_class_name(record.energy.kind)},
-          {"latency", latency_data(run)},
-          {"calibration", run.calibration ? Json::parse(record::calibration_text(*run.calibration)) : Json(nullptr)},
-          {"detection", detection_data(run)}};
+  Json data{{"number", n},
+            {"name", run.name},
+            {"label", label},
+            {"color", run_color(n)},
+            {"rate", rate_data(record)},
+            {"speed_text", speed ? number_text(*speed) + "×" : ""},
+            {"epochs", epochs_data(record)},
+            {"val_epoch", value_or_null(record.training.accuracy.val_epoch)},
+            {"overfitting_epoch", value_or_null(overfitting_epoch(record))},
+            {"phases", phases_data(record.phases_s, other_s(record))},
+            {"hidden", phases_data(record.hidden_s, std::nullopt)},
+            {"samples", samples_data(run.samples)},
+            {"energy_class", record::energy_class_name(record.energy.kind)},
+            {"latency", latency_data(run)}};
+  for (const PagePart& part : parts) {
+    if (n < part.plots.size()) data[part.name] = part.plots[n];
+  }
+  return data;
 }
 
 bool lengths_differ(std::span<const Run> runs, const std::vector<std::size_t>& job) {
@@ -275,7 +257,7 @@ const char* run_color(std::size_t n) {
   return kColors[n % kColors.size()];
 }
 
-std::string plot_data(std::span<const Run> runs) {
+std::string plot_data(std::span<const Run> runs, std::span<const PagePart> parts) {
   Json data;
   data["jobs"] = Json::array();
   for (const std::vector<std::size_t>& job : jobs_of(runs)) {
@@ -284,7 +266,7 @@ std::string plot_data(std::span<const Run> runs) {
   }
   data["runs"] = Json::array();
   const std::vector<std::string> labels = labels_of(runs);
-  for (std::size_t n = 0; n < runs.size(); ++n) data["runs"].push_back(run_data(runs, n, labels[n]));
+  for (std::size_t n = 0; n < runs.size(); ++n) data["runs"].push_back(run_data(runs, n, labels[n], parts));
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +19,6 @@
 #include "base/files.h"
 #include "base/folder_lock.h"
 #include "base/numbers.h"
-#include "record/detection.h"
 #include "record/validity.h"
 #include "report/html_parts.h"
 
@@ -147,34 +145,12 @@ std::vector<fs::path> run_folders(const fs::path& dir) {
   return runs;
 }
 
-/// Reads a file that a run may have; why it can't be read becomes a warning.
-template <typename Part>
-void load_part(const fs::path& file, Run& run, Part& part, const auto& read) {
-  std::error_code error;
-  if (!fs::exists(file, error)) return;
-  try {
-    part = read(file);
-  } catch (const Error& failure) {
-    run.warnings.emplace_back(failure.what());
-  }
-}
-
 void load_latencies(const fs::path& dir, Run& run) {
   if (run.record.scenario.empty()) return;
   try {
     run.latencies_s = read_latencies(dir / "latencies.csv");
   } catch (const Error& problem) {
     run.warnings.push_back(fmt::format("no plots of latency: {}", problem.what()));
-  }
-}
-
-/// Reads layers.csv of `evener quantize`.
-void load_layers(const fs::path& dir, Run& run) {
-  std::ifstream file(dir / "layers.csv");
-  CsvReader table(file);
-  while (table.next()) {
-    const std::vector<std::string>& cells = table.cells();
-    if (cells.size() == 3) run.layers.push_back({cells[0], cells[1] == "1", to_number<double>(cells[2])});
   }
 }
 
@@ -219,12 +195,9 @@ Run load_run(const fs::path& dir) {
   Run run;
   run.record = load_record(dir);
   run.name = folder_name(dir);
+  run.folder = dir;
   load_latencies(dir, run);
-  load_part(dir / record::kPredictedImages, run, run.predictions, record::read_predicted_images);
-  load_layers(dir, run);
-  load_part(dir / record::kDetection, run, run.detection, record::read_detection);
-  load_part(dir / record::kCalibrationFile, run, run.calibration, record::read_calibration_record);
-  load_part(dir / kTimeline, run, run.timeline, read_timeline);
+  run.timeline = read_if_there(run, kTimeline, read_timeline).value_or(std::vector<StageTask>());
   const fs::path path = dir / "samples.csv";
   std::error_code error;
   if (!fs::exists(path, error)) {

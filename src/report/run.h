@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
-#include "record/calibration.h"
-#include "record/detection.h"
+#include "base/error.h"
 #include "record/record.h"
 
 namespace evener::report {
@@ -35,25 +35,29 @@ struct Samples {
   std::vector<Column> phases;  // phases in percent of the time between samples
 };
 
-/// A layer of a quantised network, with its deviation from the float network.
-struct LayerNoise {
-  std::string layer;
-  bool quantized = false;         // false: computed in float; then its noise comes from earlier layers
-  std::optional<double> sqnr_db;  // signal to quantisation noise; absent = no noise at all
+struct Run {
+  std::string name;              // the folder's name, made unique within a report
+  std::filesystem::path folder;  // whose other files parts of the page read
+  record::Record record;
+  Samples samples;                    // empty without samples.csv
+  std::vector<double> latencies_s;    // of a scenario's queries, ascending; empty without latencies.csv
+  std::vector<StageTask> timeline;    // of a pipeline's last steps; empty without stages.trace.json
+  std::vector<std::string> warnings;  // e.g. an unreadable samples.csv, which does not stop a report
 };
 
-struct Run {
-  std::string name;  // the folder's name, made unique within a report
-  record::Record record;
-  Samples samples;                                    // empty without samples.csv
-  std::vector<double> latencies_s;                    // of a scenario's queries, ascending; empty without latencies.csv
-  std::vector<record::PredictedImage> predictions;    // some predictions of `evener infer`; empty without answers.json
-  std::vector<LayerNoise> layers;                     // of a quantised network; empty without layers.csv
-  std::optional<record::DetectionFigures> detection;  // accuracy of `evener detect`; absent without detection.json
-  std::optional<record::CalibrationRecord> calibration;  // of a classifier; absent without calibration.json
-  std::vector<StageTask> timeline;                       // of a pipeline's last steps; empty without stages.trace.json
-  std::vector<std::string> warnings;                     // e.g. an unreadable samples.csv, which does not stop a report
-};
+/// What `read` makes of a file that a run may have; absent where it has none. Why it can't be read becomes a warning of
+/// the run.
+template <typename Read>
+auto read_if_there(Run& run, const char* file, Read read) {
+  std::optional<decltype(read(run.folder))> found;
+  std::error_code error;
+  try {
+    if (std::filesystem::exists(run.folder / file, error)) found = read(run.folder / file);
+  } catch (const Error& failure) {
+    run.warnings.emplace_back(failure.what());
+  }
+  return found;
+}
 
 /// Reads the record in the folder `dir`. A run whose record says "running", but whose folder no process has locked,
 /// gets the status kKilled. Throws Error naming the folder if record.json is missing or broken.

@@ -18,23 +18,36 @@ Rooms plus(Rooms rooms, const Rooms& more) {
 // What each room may include besides itself; anything not listed is forbidden.
 const std::map<std::string, Rooms>& allowed_rooms() {
   static const std::map<std::string, Rooms> allowed = [] {
+    // Downwards: a room may include those of all rows before its own. Rooms of one row don't know each other.
+    static const std::vector<std::vector<const char*>> kRows = {{"base"},
+                                                                {"record", "weights", "comm", "placement"},
+                                                                {"network", "data", "report"},
+                                                                {"engine"},
+                                                                {"parallel"},
+                                                                {"measure"},
+                                                                {"options"},
+                                                                {"infer", "matmul", "sweep"},
+                                                                {"detect"},
+                                                                {"faces", "quantize", "serve"},
+                                                                {"train"},
+                                                                {"app", "library"}};
     std::map<std::string, Rooms> rule;
-    rule["evener"] =
-        {};  // include/evener/, the installed headers: what every room sees through base, and the library's
-    rule["base"] = {"evener"};
-    for (const char* room : {"record", "weights", "comm", "placement"}) rule[room] = {"base"};
-    rule["measure"] = {"base", "record"};
-    for (const char* room : {"network", "data"}) rule[room] = {"base", "weights"};
+    rule["evener"] = {};  // include/evener/, the installed headers: what base and the library see
+    Rooms below = {"evener"};
+    for (const auto& row : kRows) {
+      for (const char* room : row) rule[room] = below;
+      below.insert(row.begin(), row.end());
+      below.erase("evener");
+    }
+    rule["library"].insert("evener");
+    // Less than what stands below them.
+    rule["network"] = rule["data"] = {"base", "weights"};
+    rule["report"] = {"base", "record"};
     rule["engine"] = {"base", "weights", "network", "data"};
     rule["parallel"] = plus(rule["engine"], {"engine", "comm", "placement"});
-    rule["task"] = plus(rule["parallel"], {"parallel", "record"});  // not measure: it marks phases through base/phase.h
-    rule["plan"] = plus(rule["task"], {"task", "measure"});
-    rule["run"] = plus(rule["plan"], {"plan"});
-    rule["bench"] = plus(rule["run"], {"run"});
-    rule["report"] = {"base", "record"};
-    rule["job"] = plus(rule["bench"], {"bench", "report"});
-    rule["cli"] = plus(rule["job"], {"job"});
-    rule["library"] = plus(rule["cli"], {"evener"});
+    rule["measure"] = {"base", "record", "placement", "parallel"};
+    rule["options"] = {"base", "network", "data", "placement", "measure"};
+    rule["sweep"] = {"base", "record", "report", "placement", "measure", "options"};
     return rule;
   }();
   return allowed;
@@ -52,9 +65,9 @@ const Vendor kVendors[] = {
     {"^(cuda|cublas|cudnn|nvrtc|nvml|curand)", "engine/native_mlp/cuda"},
     {"^CL/", "engine/native_mlp/opencl"},
     {"^hwloc", "base"},
-    {"^CLI/", "cli/parser.cpp"},
+    {"^CLI/", "app/command_line/parser.cpp"},
     {"^((curl|openssl)/|archive)", "data/fetch/web_module"},
-    {"^microhttpd", "job/http/http_module"},
+    {"^microhttpd", "serve/http/http_module"},
     {"^(onnx|google/protobuf)/", "network/onnx"},
     {"^libheif/", "data/codecs/heif_module"},
     {"^avif/", "data/codecs/avif_module"},
@@ -153,6 +166,53 @@ std::vector<std::string> folder_circles(const std::map<std::string, std::string>
     circles.insert(circle);
   }
   return {circles.begin(), circles.end()};
+}
+
+std::map<std::string, std::set<std::string>> room_arrows(const std::map<std::string, std::string>& files) {
+  static const std::regex kInclude("#\\s*include\\s*\"([^\"/]+)/[^\"]+\"");
+  std::map<std::string, std::set<std::string>> arrows;
+  for (const auto& [path, text] : files) {
+    const std::string room = first_folder(path);
+    for (auto match = std::sregex_iterator(text.begin(), text.end(), kInclude); match != std::sregex_iterator();
+         ++match) {
+      if ((*match)[1] != room && (*match)[1] != "evener") arrows[room].insert((*match)[1]);
+    }
+  }
+  return arrows;
+}
+
+std::size_t drawn_arrows(const std::map<std::string, std::set<std::string>>& arrows) {
+  std::size_t drawn = 0;
+  for (const auto& [room, others] : arrows) {
+    std::set<std::string> implied;
+    std::vector<std::string> left(others.begin(), others.end());
+    while (!left.empty()) {
+      const auto further = arrows.find(left.back());
+      left.pop_back();
+      if (further == arrows.end()) continue;
+      for (const std::string& other : further->second) {
+        if (implied.insert(other).second) left.push_back(other);
+      }
+    }
+    for (const std::string& other : others) drawn += implied.contains(other) ? 0 : 1;
+  }
+  return drawn;
+}
+
+std::vector<int> printing_lines(const std::string& path, std::string_view text) {
+  // Commands, what prints for all of them, and processes that say on stderr why they end.
+  static const std::regex kMayPrint(
+      R"(app/.*|.*command\.cpp|options/(output|progress_line)\.cpp|base/stop\.cpp|parallel/(hosts|launcher)\.cpp)");
+  static const std::regex kPrints(R"(\bfmt::print\(|\bstd::(printf|puts|fputs|fprintf|cout|cerr)\b)");
+  std::vector<int> found;
+  if (std::regex_match(path, kMayPrint)) return found;
+  std::istringstream lines{std::string(text)};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (std::regex_search(line, kPrints)) found.push_back(number);
+  }
+  return found;
 }
 
 std::vector<std::string> known_rooms() {

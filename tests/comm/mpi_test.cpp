@@ -12,10 +12,10 @@
 
 #include "base/clock.h"
 #include "base/module.h"
-#include "cli/run_program.h"
 #include "comm/communicator.h"
 #include "comm/host_group.h"
 #include "comm/ranks_helpers.h"
+#include "support/run_program.h"
 
 namespace evener::comm {
 namespace {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/run_program.h"
 #include "data/codecs/picture.h"
 #include "data/dataset.h"
+#include "support/run_program.h"
 
 namespace evener::data::test {
 

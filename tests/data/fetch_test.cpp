@@ -14,11 +14,11 @@
 #include "base/real_data.h"
 #include "base/stop.h"
 #include "base/web.h"
-#include "cli/run_program.h"
 #include "data/data_helpers.h"
 #include "data/fetch/catalogue.h"
 #include "data/fetch/download.h"
 #include "data/fetch_helpers.h"
+#include "support/run_program.h"
 
 namespace evener::data {
 namespace {

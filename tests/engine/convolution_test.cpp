@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/simd_level.h"
-#include "cli/run_program.h"
 #include "engine/batches_helpers.h"
 #include "engine/replicas_helpers.h"
 #include "network/init.h"
 #include "network/passes/cut.h"
 #include "network/zoo.h"
+#include "support/run_program.h"
 
 namespace evener::engine {
 namespace {

@@ -5,19 +5,19 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "job/serve/protocol.h"
+#include "serve/protocol.h"
 
 namespace {
 
-void try_model(const evener::job::InferRequest& request, bool is_bytes) {
-  evener::job::ServedModel model;
+void try_model(const evener::serving::InferRequest& request, bool is_bytes) {
+  evener::serving::ServedModel model;
   model.shape = {1, 2, 2};
   model.is_bytes = is_bytes;
   model.pictures = evener::data::Preprocessing{.shape = {1, 2, 2}};
   model.outputs = {{"scores", {3}}};
   try {
-    evener::job::wanted_outputs(request, model);
-    for (const evener::task::SampleValues& sample : evener::job::samples_of(request, model)) {
+    evener::serving::wanted_outputs(request, model);
+    for (const evener::inference::SampleValues& sample : evener::serving::samples_of(request, model)) {
       if ((is_bytes ? sample.bytes.size() : sample.floats.size()) != 4) std::abort();
     }
   } catch (const evener::Error&) {
@@ -31,8 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t json_bytes = data[0] | data[1] << 8U;
   const std::string_view body(reinterpret_cast<const char*>(data) + 2, size - 2);
   try {
-    const auto request = json_bytes == 0 ? evener::job::parse_infer_request(body, {})
-                                         : evener::job::parse_infer_request(body, json_bytes);
+    const auto request = json_bytes == 0 ? evener::serving::parse_infer_request(body, {})
+                                         : evener::serving::parse_infer_request(body, json_bytes);
     try_model(request, true);
     try_model(request, false);
   } catch (const evener::Error&) {

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "task/inference/model_metadata.h"
+#include "infer/model/metadata.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  evener::task::names_in_text({reinterpret_cast<const char*>(data), size});
+  evener::inference::names_in_text({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -435,7 +435,7 @@ TEST_F(Library, EachOutputOfADetectorIsInTheOrderOfTheImages) {
   }
 }
 
-// As evener detect and infer see it (tests/cli/known_everywhere_test.cpp): whole, in a corner of grey 114, of 0 to 255.
+// As evener detect and infer see it (tests/app/known_everywhere_test.cpp): whole, in a corner of grey 114, of 0 to 255.
 TEST_F(Library, AForeignDetectorSeesPicturesAsItsFamilyDoes) {
   if (!can_infer()) GTEST_SKIP() << "trained networks can't be run in this build";
   test::write_yolox_file(folder_ / "m.xml");

@@ -11,10 +11,10 @@
 
 #include "base/built_modules.h"
 #include "evener/evener.h"
-#include "job/infer/infer_flags.h"
-#include "job/train/train_flags.h"
+#include "infer/options.h"
 #include "library/event_post.h"
 #include "library/given.h"
+#include "train/options.h"
 
 namespace evener::library {
 namespace {
@@ -34,7 +34,7 @@ std::string what_fails(const Call& call) {
 }
 
 TEST(GivenOptions, AreReadByNameWithEitherStroke) {
-  job::TrainFlags flags;
+  training::TrainFlags flags;
   give(givable(flags.options()), {{"model", "resnet18"},
                                   {"label_smoothing", 0.25},
                                   {"weight-decay", 1e-5},
@@ -54,7 +54,7 @@ TEST(GivenOptions, AreReadByNameWithEitherStroke) {
 
 TEST(GivenOptions, ASwitchThatMayHaveAValueIsOffOnOrAValue) {
   const auto resume = [](const OptionValue& value) {
-    job::TrainFlags flags;
+    training::TrainFlags flags;
     give(givable(flags.options()), {{"resume", value}});
     return *flags.output.resume;
   };
@@ -65,8 +65,8 @@ TEST(GivenOptions, ASwitchThatMayHaveAValueIsOffOnOrAValue) {
 }
 
 TEST(GivenOptions, ThoseOfATerminalArentGivable) {
-  job::TrainFlags flags;
-  const job::OptionSet options = givable(flags.options());
+  training::TrainFlags flags;
+  const OptionSet options = givable(flags.options());
   for (const char* name : {"--json", "--quiet", "--dry-run", "--hosts", "--sample-interval", "--hosts-started"}) {
     EXPECT_EQ(options.find(name), nullptr) << name;
     EXPECT_NE(flags.options().find(name), nullptr) << name;
@@ -82,7 +82,7 @@ TEST(GivenOptions, ThoseOfATerminalArentGivable) {
 }
 
 TEST(GivenOptions, AreDescribedByKind) {
-  job::TrainFlags flags;
+  training::TrainFlags flags;
   const auto all = described(givable(flags.options()));
   const auto of = [&](const std::string& name) { return *std::ranges::find(all, name, &OptionDescription::name); };
   EXPECT_EQ(of("nesterov").kind, OptionDescription::Kind::kSwitch);

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/module.h"
-#include "cli/run_program.h"
+#include "support/run_program.h"
 
 namespace evener::test {
 namespace {

@@ -13,9 +13,9 @@
 #include "base/host_name.h"
 #include "base/module.h"
 #include "base/thrown.h"
-#include "cli/run_program.h"
 #include "comm/host_group.h"
 #include "parallel/hosts.h"
+#include "support/run_program.h"
 
 namespace evener::parallel {
 namespace {

@@ -17,7 +17,7 @@
 #include "report/format.h"
 #include "report/html.h"
 #include "report/run.h"
-#include "report/sample_records_helpers.h"
+#include "support/sample_records_helpers.h"
 
 namespace evener::report {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
-#include "report/browser_helpers.h"
 #include "report/conclusion.h"
 #include "report/html.h"
 #include "report/html_parts.h"
 #include "report/run.h"
-#include "report/sample_records_helpers.h"
+#include "support/browser_helpers.h"
+#include "support/sample_records_helpers.h"
 
 namespace evener::report {
 namespace {

@@ -41,6 +41,7 @@ struct Opened {
 
 }  // namespace
 
+/// The first call decides for the whole process: load the module torch_cuda, which brings the library, before it.
 const Calls* calls(std::string& why) {
   static const Opened opened;
   why = opened.why;

@@ -57,7 +57,7 @@ struct DeviceState {
   std::string uuid = {};              // of a card that reports one
 };
 
-/// Why such a channel can't draw so much; empty = it can.
+/// Why so many watts, too few or too many, are implausible for the channel; empty = they are plausible.
 std::string why_implausible(const Channel& channel, double watts);
 
 /// A part of the machine that a sensor sees and can't read.
@@ -79,7 +79,7 @@ class EnergySensor {
   const std::string& remedy() const { return remedy_; }
   /// Empty if it can't be read.
   const std::vector<Channel>& channels() const { return channels_; }
-  /// Those beside its channels.
+  /// Parts of the machine that the sensor sees and can't read.
   const std::vector<Lack>& lacks() const { return lacks_; }
 
   /// Reads each channel, in the order of channels(). `wait_s`: how long to wait for a value that comes over a network

@@ -1,5 +1,5 @@
 // The three networks of MTCNN (Zhang et al., Joint Face Detection and Alignment using Multi-task Cascaded Convolutional
-// Networks, 2016), with the names and sizes of facenet-pytorch's, so that its weights load (task/faces/mtcnn.h). Each
+// Networks, 2016), with the names and sizes of facenet-pytorch's, so that its weights load (faces/find/mtcnn.h). Each
 // gives the scores of "no face" and "face" before the softmax, and four shifts of a box's sides; the last one five
 // landmarks too.
 #include <string>

@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "train/training.h"
 #include "parallel/launcher.h"
 #include "record/repeats.h"
+#include "train/training.h"
 
 namespace evener {
 namespace {
@@ -35,7 +35,7 @@ void give_options(training::TrainFlags& flags, const Words& words, const fs::pat
   give("--out", out.string());
   if (way == kRarelySampled) give("--sample-interval", "10000");
   flags.options().check();
-  complete(flags);
+  complete(flags, nullptr);
 }
 
 /// Seconds from the options to the last file.

@@ -148,6 +148,7 @@ TEST(SweepWordsTest, TheFolderIsOfTheCommandAndWhatIsFixed) {
 
 TEST(SweepCells, SwitchesThatAreOffHaveNoWord) {
   SweepPlan plan;
+  plan.commands = app::measured_commands();
   plan.command = "train";
   plan.fixed = {{"model", {"resnet20"}}, {"data", {"synth:digits:200"}}, {"momentum", {"0.9"}}};
   plan.axes = {{{"nesterov"}, {{"true"}, {"false"}}}};

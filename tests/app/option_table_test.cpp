@@ -149,7 +149,9 @@ void expect_test(const std::string& name, const std::string& option) {
     if (!file.path().string().ends_with("_test.cpp")) continue;
     const std::string text = read_file(file.path());
     if (text.find(place) == std::string::npos) continue;
-    if (option.starts_with('-')) EXPECT_THAT(text, testing::HasSubstr("\"" + option)) << name;
+    if (option.starts_with('-')) {
+      EXPECT_THAT(text, testing::HasSubstr("\"" + option)) << name;
+    }
     return;
   }
   ADD_FAILURE() << "there is no test " << name << ", which is to see " << option;
